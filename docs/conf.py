@@ -1,0 +1,50 @@
+from importlib.metadata import version as installed_version
+
+project = "noneg"
+author = "noneg developers"
+copyright = f"2026, {author}"  # noqa: A001
+version = release = installed_version("noneg")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.doctest",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates"]
+default_role = "code"
+nitpicky = True
+
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"
+numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+doctest_test_doctest_blocks = ""
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "noneg"
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

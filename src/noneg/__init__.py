@@ -1,0 +1,63 @@
+"""noneg: how good and how calibrated is a classifier, from positives and unlabeled data."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from noneg import calibration, plots, simulation
+    from noneg.calibration import theory
+    from noneg.calibration.errors import ece
+    from noneg.evaluate import evaluate
+    from noneg.metrics import estimate
+    from noneg.results import Estimate
+    from noneg.scores import PUScores
+    from noneg.tables import read
+
+__all__ = [
+    "Estimate",
+    "PUScores",
+    "__version__",
+    "calibration",
+    "ece",
+    "estimate",
+    "evaluate",
+    "plots",
+    "read",
+    "simulation",
+    "theory",
+]
+
+# Names are fetched when they are first used: `import noneg` and `noneg --help` stay light.
+_HOME = {
+    "Estimate": "noneg.results",
+    "PUScores": "noneg.scores",
+    "ece": "noneg.calibration.errors",
+    "estimate": "noneg.metrics",
+    "evaluate": "noneg.evaluate",
+    "read": "noneg.tables",
+}
+_MODULES = {
+    "calibration": "noneg.calibration",
+    "plots": "noneg.plots",
+    "simulation": "noneg.simulation",
+    "theory": "noneg.calibration.theory",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version("noneg")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    msg = f"module 'noneg' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

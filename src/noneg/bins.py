@@ -1,0 +1,263 @@
+"""Bins of equal width or equal mass, and what a `PUScores` holds in them.
+
+Bins are right-closed, the first one also contains 0: ``[0, u_1], (u_1, u_2], ..., (u_{B-1}, 1]``.
+Membership is by score, so ties stay together and the order of rows never matters.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from noneg.bin_count import labelled_order_rule, order_rule
+from noneg.checks import check_number
+from noneg.kernels import run_ends, width_edges
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from noneg.scores import PUScores
+
+Binning = Literal["mass", "width"]
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """The two laws of a `PUScores`, summed in bins.
+
+    Attributes
+    ----------
+    edges : ndarray, shape (B + 1,)
+    positive : ndarray, shape (B,)
+        ``mu_plus(I_b)``, mass of the positive law.
+    marginal : ndarray, shape (B,)
+        ``mu(I_b)``, mass of the marginal law.
+    score : ndarray, shape (B,)
+        Integral of s over ``I_b`` under the marginal law.
+    second : ndarray, shape (B, 3, 3)
+        Sum over the rows of a bin of the outer product of their contributions to the three sums
+        above; the raw material of every variance.
+    prior : float
+    prior_is_estimated : bool
+        True for labelled data, whose prior varies with the sample.
+    """
+
+    edges: NDArray[np.float64]
+    positive: NDArray[np.float64]
+    marginal: NDArray[np.float64]
+    score: NDArray[np.float64]
+    second: NDArray[np.float64]
+    prior: float
+    prior_is_estimated: bool
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins, empty ones included."""
+        return self.positive.size
+
+    @property
+    def occupied(self) -> NDArray[np.bool_]:
+        """Bins that hold a row of either law."""
+        return (self.marginal > 0.0) | (self.positive > 0.0)
+
+    @cached_property
+    def residual(self) -> NDArray[np.float64]:
+        """``rho(I_b) = pi mu_plus(I_b) - integral of s over I_b``; zero when calibrated."""
+        return self.prior * self.positive - self.score
+
+    @property
+    def frequency(self) -> NDArray[np.float64]:
+        """``y_b = pi mu_plus(I_b) / mu(I_b)``, nan where the marginal law has no mass."""
+        return _ratio(self.prior * self.positive, self.marginal)
+
+    @property
+    def mean_score(self) -> NDArray[np.float64]:
+        """Mean score of the marginal law in each bin, nan where it has no mass."""
+        return _ratio(self.score, self.marginal)
+
+    def variance(self, v: NDArray[np.float64]) -> float:
+        """Return the variance of ``sum_b v_b rho(I_b)``.
+
+        A row contributes ``c_b . (a, w, w s)`` to the linearised sum; the coefficients take into
+        account that both laws are normalised by their own totals, and that the prior of labelled
+        data is estimated from the same rows.
+        """
+        c = self.influence(v)
+        return float(np.einsum("bi,bij,bj->", c, self.second, c))
+
+    def influence(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the coefficients of `variance`, shape (B, 3); see there."""
+        centre_positive, centre_score = v @ self.positive, v @ self.score
+        if self.prior_is_estimated:
+            first, middle = self.prior * v, centre_score - self.prior * centre_positive
+        else:
+            first, middle = self.prior * (v - centre_positive), centre_score
+        return np.stack([first, np.full_like(v, middle), -v], axis=-1)
+
+
+def _ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
+    out = np.full_like(top, np.nan)
+    return np.divide(top, bottom, out=out, where=bottom > 0.0)
+
+
+def bin_scores(
+    scores: PUScores,
+    *,
+    bins: int | Literal["optimal"] = "optimal",
+    binning: Binning = "mass",
+    edges: ArrayLike | None = None,
+) -> Binned:
+    """Sum both laws in bins.
+
+    Parameters
+    ----------
+    scores : PUScores
+    bins : int or "optimal"
+        Number of bins; "optimal" follows `optimal_bin_count`.
+    binning : {"mass", "width"}
+        Equal mass of the marginal sample, or equal width.
+    edges : array-like, optional
+        Frozen edges from 0 to 1, for instance those of a training set; overrides the other two.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> bin_scores(scores, bins=2, binning="width").residual
+    array([-0.125,  0.125])
+    """
+    if edges is not None:
+        frozen = check_edges(edges)
+        return _binned(scores, frozen, scores.sums_in_bins(frozen))
+    n_bins = bin_count(scores, bins, binning)
+    if binning == "width":
+        return _binned(scores, width_edges(n_bins), scores.sums_by_width(n_bins))
+    u = mass_edges(scores, n_bins)
+    return _binned(scores, u, scores.sums_in_bins(u))
+
+
+_PAIRS = np.array([[3, 4, 5], [4, 6, 7], [5, 7, 8]])
+
+
+def _binned(
+    scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float64]
+) -> Binned:
+    total_positive, total_marginal = sums[:, 0].sum(), sums[:, 1].sum()
+    # Labelled data may hold no positive at all; its positive law is then empty, not undefined.
+    unit = np.array([total_positive or 1.0, total_marginal, total_marginal])
+    positive, marginal, score = (sums[:, :3] / unit).T
+    return Binned(
+        edges=edges,
+        positive=positive,
+        marginal=marginal,
+        score=score,
+        second=sums[:, _PAIRS] / np.outer(unit, unit),
+        prior=scores.prior,
+        prior_is_estimated=scores.prior_is_estimated,
+    )
+
+
+def optimal_bin_count(scores: PUScores) -> int:
+    """Return the number of bins of the papers' order rule.
+
+    ``ceil((pi^2 / n_P + 1 / n_M)^(-1/3))`` for PU data and ``floor(n^(1/3))`` for labelled data,
+    in exact arithmetic, at most half the marginal rows and at least one.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> optimal_bin_count(PUScores.from_labels([0, 1] * 500, [0.5] * 1000))
+    10
+    """
+    if scores.setting == "labelled":
+        n_bins = labelled_order_rule(scores.effective_marginal)
+    else:
+        n_bins = order_rule(scores.effective_positive, scores.effective_marginal, scores.prior)
+    if np.isinf(scores.n_marginal):
+        return n_bins
+    return max(1, min(n_bins, int(scores.n_marginal) // 2))
+
+
+def bin_count(scores: PUScores, bins: object, binning: object) -> int:
+    """Return the number of bins asked for, checked against the data."""
+    if binning not in ("mass", "width"):
+        msg = f"'binning' must be 'mass' (equal counts) or 'width' (equal widths), got {binning!r}."
+        raise ValueError(msg)
+    if bins == "optimal":
+        return optimal_bin_count(scores)
+    try:
+        n_bins = operator.index(bins)  # type: ignore[arg-type]
+    except TypeError:
+        n_bins = 0
+    if n_bins < 1 or isinstance(bins, bool):
+        msg = f"'bins' must be a positive whole number or 'optimal', got {bins!r}."
+        raise ValueError(msg)
+    if binning == "mass" and 2 * n_bins > scores.n_marginal:
+        msg = (
+            f"'bins' must be at most half the {scores.n_marginal:,.0f} marginal rows for bins of "
+            f"equal mass, got {n_bins}. Ask for at most {int(scores.n_marginal) // 2} bins, or use "
+            "binning='width'."
+        )
+        raise ValueError(msg)
+    return n_bins
+
+
+def check_edges(edges: ArrayLike) -> NDArray[np.float64]:
+    """Return edges that rise from 0 to 1."""
+    u = np.asarray(edges, dtype=np.float64)
+    if u.ndim != 1 or u.size < 2 or u[0] != 0.0 or u[-1] != 1.0 or not (np.diff(u) >= 0.0).all():  # noqa: PLR2004
+        msg = f"'edges' must rise from 0 to 1 and hold at least those two, got {edges!r}."
+        raise ValueError(msg)
+    return u
+
+
+def mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
+    """Return edges that cut the marginal sample into equal counts.
+
+    ``u_b`` is order statistic number ``floor(n b / B)`` (1-based) of the marginal sample, and the
+    population's quantile when the sample is infinite; ``u_0 = 0``, ``u_B = 1``.
+    """
+    inner = np.arange(1, n_bins)
+    known = scores.marginal_quantiles(inner / n_bins)
+    if known is None:
+        known = order_statistics(scores, _ranks(scores.effective_marginal, n_bins))
+    return np.concatenate([[0.0], known, [1.0]])
+
+
+def _ranks(n: float, n_bins: int) -> NDArray[np.float64]:
+    """Return ``floor(n b / B)`` for the inner edges, exactly where n is whole."""
+    if float(n).is_integer():
+        return np.array([int(n) * b // n_bins for b in range(1, n_bins)], dtype=np.float64)
+    return np.floor(n * np.arange(1, n_bins) / n_bins)
+
+
+def order_statistics(scores: PUScores, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the smallest scores whose share of the marginal sample reaches ``rank / n``.
+
+    Counts at the ends of the runs say which runs hold the answers; only those are put in order.
+    """
+    ends = run_ends()
+    reached = scores.sums_below(ends)[:, 1]
+    target = ranks * (reached[-1] / scores.effective_marginal) * (1.0 - 1e-12)
+    runs = np.searchsorted(reached, target)
+    out = np.empty(target.size)
+    for run in np.unique(runs):
+        before, low = (reached[run - 1], ends[run - 1]) if run else (0.0, -1.0)
+        values, masses = scores.marginal_between(low, ends[run])
+        here = runs == run
+        place = np.searchsorted(before + np.cumsum(masses), target[here])
+        out[here] = values[np.minimum(place, values.size - 1)]
+    return out
+
+
+def check_p(p: object) -> float:
+    """Return the order of a norm, at least 1."""
+    number = np.inf if p == np.inf else check_number(p, "p", "the order of a norm, at least 1")
+    if number < 1.0:
+        msg = f"'p' must be the order of a norm, at least 1, got {p!r}."
+        raise ValueError(msg)
+    return number

@@ -1,0 +1,200 @@
+r"""A confidence interval for the binned calibration error that covers.
+
+The plug-in error is biased upward, so resampling it covers nothing when calibration is good. Here
+both ends come from linear functions of the bins instead. For fixed bins write
+:math:`\tau = \lVert\rho\rVert` for the target, :math:`d` for the estimated residuals and
+:math:`T = \lVert d\rVert`. With the dual vector v of :math:`\rho` (its signs, when p = 1),
+:math:`\tau = v\cdot\rho`.
+
+Upper end
+    :math:`T \ge v\cdot d = \tau + v\cdot\varepsilon`, hence
+    :math:`\tau \le T + z_{1-\alpha/2}\,\mathrm{sd}(v\cdot d)`, with v estimated by that of d.
+Lower end
+    Split the data in two halves; the dual vector of one half, applied to the other, cannot exceed
+    :math:`\tau` on average. Both ways, averaged: e with standard error se. Over R random splits the
+    median of :math:`e - z_{1-\alpha/4}\,\mathrm{se}` is valid (median at half the level).
+
+Halves are made by adding and subtracting Gaussian noise with the covariance of d, which has the law
+of a random split of many rows but needs the sums in bins alone: the interval costs O(bins), does
+not depend on the order of rows, and a row written twice is a row of weight two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from noneg.bins import Binned, bin_scores, check_p
+from noneg.calibration.errors import norm, prior_curve
+from noneg.checks import check_level
+from noneg.results import Estimate
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from noneg.bins import Binning
+    from noneg.scores import PUScores
+
+SPLITS = 11
+# Priors at which the ends are evaluated when the prior is only known to lie in an interval.
+PRIOR_GRID = 41
+
+
+def ece_interval(
+    scores: PUScores,
+    *,
+    level: float = 0.95,
+    bins: int | Literal["optimal"] = "optimal",
+    binning: Binning = "mass",
+    p: float = 1,
+    edges: ArrayLike | None = None,
+    method: Literal["normal", "hoeffding"] = "normal",
+    seed: int = 0,
+) -> Estimate:
+    """Return the calibration error with an interval for its population value over the same bins.
+
+    Parameters
+    ----------
+    scores : PUScores
+        With a ``prior_interval`` the result holds for every prior in it.
+    level : float
+        Nominal coverage.
+    bins, binning, p, edges
+        As in `noneg.ece`.
+    method : {"normal", "hoeffding"}
+        Normal approximation (the default), or distribution-free bounds for p = 1 and bins chosen
+        without these rows; the latter are much wider.
+    seed : int
+        Seed of the random splits of the lower end.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
+    >>> estimate = ece_interval(scores)
+    >>> estimate.low < world.tce() < estimate.high
+    True
+    """
+    level, p = check_level(level), check_p(p)
+    binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
+    value = norm(binned, p)
+    if method == "hoeffding":
+        low, high = _hoeffding(scores, binned, level, p)
+        words = "Hoeffding"
+    elif method == "normal":
+        low, high = _normal(scores, binned, level, p, seed)
+        words = f"normal upper end, median of {SPLITS} split lower ends"
+    else:
+        msg = f"'method' must be 'normal' or 'hoeffding', got {method!r}."
+        raise ValueError(msg)
+    if scores.prior_interval is not None:
+        words += ", for every prior in [{:g}, {:g}]".format(*scores.prior_interval)
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Draws of the noise in the sums of bins, shape (splits, bins) each, of mean zero."""
+
+    positive: NDArray[np.float64]
+    marginal: NDArray[np.float64]
+    score: NDArray[np.float64]
+
+    @classmethod
+    def draw(cls, binned: Binned, n: int, seed: int) -> _Noise:
+        scale, axes = np.linalg.eigh(binned.second)
+        root = axes * np.sqrt(np.maximum(scale, 0.0))[:, None, :]
+        normal = np.random.default_rng(seed).standard_normal((n, *root.shape[:1], 3))
+        return cls(*np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0))
+
+    def of_residual(self, binned: Binned) -> NDArray[np.float64]:
+        """Return the noise of the residuals, linearised as in `Binned.influence`."""
+        positive = binned.prior * self.positive
+        marginal = self.marginal.sum(axis=1, keepdims=True)
+        if binned.prior_is_estimated:
+            return positive - self.score - binned.residual * marginal
+        total = positive.sum(axis=1, keepdims=True)
+        return positive - binned.positive * total - self.score + binned.score * marginal
+
+
+def _normal(
+    scores: PUScores, binned: Binned, level: float, p: float, seed: int
+) -> tuple[float, float]:
+    noise = _Noise.draw(binned, SPLITS, seed)
+    if scores.prior_interval is None:
+        return _lower_end(binned, noise, level, p), _upper_end(binned, level, p)
+    low, high = scores.prior_interval
+    priors = np.linspace(low, high, PRIOR_GRID)
+    grid = [replace(binned, prior=float(prior)) for prior in priors]
+    # Both ends move at most as fast as the prior (PU-ECE paper, Theorem 2), which bounds what
+    # happens between two points of the grid.
+    slack = (high - low) / (PRIOR_GRID - 1) / 2.0
+    lower = min(_lower_end(b, noise, level, p) for b in grid) - slack
+    upper = max(_upper_end(b, level, p) for b in grid)
+    if p == 1:
+        top = prior_curve(binned).range(low, high)[1]
+        upper = max(upper, top + max(_upper_end(b, level, p) - norm(b, p) for b in grid))
+    return max(0.0, lower), upper
+
+
+def _upper_end(binned: Binned, level: float, p: float) -> float:
+    v = _dual(binned.residual[None], binned.marginal, p)[0]
+    z = float(ndtri(0.5 + level / 2.0))
+    return norm(binned, p) + z * np.sqrt(max(0.0, binned.variance(v)))
+
+
+def _lower_end(binned: Binned, noise: _Noise, level: float, p: float) -> float:
+    shift = noise.of_residual(binned)
+    halves = binned.residual + shift, binned.residual - shift
+    z = float(ndtri(0.75 + level / 4.0))
+    value = np.zeros(len(shift))
+    variance = np.zeros(len(shift))
+    for one, other in (halves, halves[::-1]):
+        v = _dual(other, binned.marginal, p)
+        value += (v * one).sum(axis=1) / 2.0
+        variance += np.array([2.0 * binned.variance(row) for row in v]) / 4.0
+    return max(0.0, float(np.median(value - z * np.sqrt(np.maximum(variance, 0.0)))))
+
+
+def _dual(d: NDArray[np.float64], mass: NDArray[np.float64], p: float) -> NDArray[np.float64]:
+    """Return the vectors v with ``v . d = ||d||`` that no residual can beat, one a row of d."""
+    if p == 1:
+        return np.sign(d)
+    gap = np.divide(d, mass, out=np.zeros_like(d), where=mass > 0.0)
+    top = np.abs(gap).max(axis=1, keepdims=True)
+    gap = np.divide(gap, top, out=np.zeros_like(gap), where=top > 0.0)
+    if p == np.inf:
+        at_top = np.abs(gap) == 1.0
+        first = at_top & (np.cumsum(at_top, axis=1) == 1)
+        return np.sign(d) * np.divide(first, mass, out=np.zeros_like(d), where=mass > 0.0)
+    v = np.sign(d) * np.abs(gap) ** (p - 1.0)
+    size = (mass * np.abs(gap) ** p).sum(axis=1, keepdims=True) ** ((p - 1.0) / p)
+    return np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)
+
+
+def _hoeffding(scores: PUScores, binned: Binned, level: float, p: float) -> tuple[float, float]:
+    if p != 1:
+        msg = f"'p' must be 1 for method='hoeffding', got {p!r}. Use method='normal'."
+        raise ValueError(msg)
+    low, high = scores.prior_interval or (scores.prior, scores.prior)
+    smallest, largest = prior_curve(binned).range(low, high)
+    if scores.setting == "labelled":
+        smallest = largest = norm(binned, 1)
+    rate = _row_rate(scores, high)
+    log = np.log(2.0 / (1.0 - level))
+    lower = smallest - np.sqrt(2.0 * rate * (binned.n_bins * np.log(2.0) + log))
+    return max(0.0, float(lower)), float(largest + np.sqrt(2.0 * rate * log))
+
+
+def _row_rate(scores: PUScores, prior: float) -> float:
+    """Return A such that a sign-weighted sum of residuals deviates like ``sqrt(2 A log)``."""
+    if scores.setting == "two-sample":
+        return prior**2 / scores.effective_positive + 1.0 / scores.effective_marginal
+    if scores.setting == "labelled":
+        return 1.0 / scores.effective_marginal
+    reach = max(1.0, prior * scores.effective_marginal / scores.effective_positive)
+    return reach**2 / scores.effective_marginal

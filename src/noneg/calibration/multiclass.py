@@ -1,0 +1,93 @@
+"""Multiclass calibration through binary questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from noneg.calibration.errors import ece
+from noneg.checks import check_same_length
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from noneg.bins import Binning
+
+
+def _probabilities(y_prob: ArrayLike) -> NDArray[np.float64]:
+    table = np.asarray(y_prob, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < 2:  # noqa: PLR2004
+        msg = f"'y_prob' must have one row a sample and one column a class, got {table.shape}."
+        raise ValueError(msg)
+    return table
+
+
+def _classes(y_true: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.intp]:
+    labels = np.asarray(y_true)
+    check_same_length(y_prob=len(table), y_true=labels.size)
+    if labels.dtype.kind not in "iu" or (
+        labels.size and not (0 <= labels.min() and labels.max() < table.shape[1])
+    ):
+        msg = (
+            f"'y_true' must hold class numbers from 0 to {table.shape[1] - 1}, the columns of "
+            "'y_prob'. Encode the classes first, for example with numpy.unique(return_inverse=True)."
+        )
+        raise ValueError(msg)
+    return labels.astype(np.intp)
+
+
+def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[PUScores]:
+    """Return one labelled `PUScores` a class: the class's probability against its indicator.
+
+    Examples
+    --------
+    >>> one_vs_rest([0, 1, 2], [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])[0]
+    PUScores(1 positive, 3 labelled rows, prior 0.333333)
+    """
+    table = _probabilities(y_prob)
+    labels = _classes(y_true, table)
+    return [PUScores.from_labels(labels == k, column) for k, column in enumerate(table.T)]
+
+
+def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> PUScores:
+    """Return the top-label question: is the most probable class right, as often as it says?
+
+    Examples
+    --------
+    >>> ece(top_label([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1)
+    0.30000000000000004
+    """
+    table = _probabilities(y_prob)
+    top = table.argmax(axis=1)
+    return PUScores.from_labels(_classes(y_true, table) == top, table[np.arange(len(table)), top])
+
+
+def classwise_ece(
+    classes: Sequence[PUScores],
+    *,
+    bins: int | Literal["optimal"] = "optimal",
+    binning: Binning = "mass",
+    p: float = 1,
+) -> float:
+    """Mean over classes of the one-vs-rest error (PU-ECE paper, Appendix H).
+
+    Parameters
+    ----------
+    classes : sequence of PUScores
+        One a class: from `one_vs_rest` for labelled data, or a PU sample of each class.
+    bins, binning, p
+        As in `ece`.
+
+    Examples
+    --------
+    >>> classwise_ece(one_vs_rest([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1)
+    0.09999999999999998
+    """
+    if isinstance(classes, PUScores) or not len(classes):
+        msg = f"'classes' must be a sequence of PUScores, one a class, got {classes!r}."
+        raise ValueError(msg)
+    return float(np.mean([ece(scores, bins=bins, binning=binning, p=p) for scores in classes]))

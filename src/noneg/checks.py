@@ -1,0 +1,253 @@
+"""What the library accepts, and the sentence a person gets when it does not.
+
+Every message names the argument, the value and its row, the rule, and what to do next.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Setting = Literal["two-sample", "one-sample", "labelled"]
+WeightKind = Literal["frequency", "importance"]
+
+SETTINGS: dict[str, str] = {
+    "two-sample": (
+        "the positives and the unlabeled rows were collected separately; "
+        "the unlabeled rows are a sample of everyone"
+    ),
+    "one-sample": (
+        "one sample was collected and some of its positives were labelled; "
+        "the unlabeled rows are the rest"
+    ),
+    "labelled": "every row has its true label",
+}
+assert tuple(SETTINGS) == get_args(Setting)
+
+
+def explain_settings() -> str:
+    """Return one sentence a setting, for messages."""
+    return "; ".join(f"'{name}': {text}" for name, text in SETTINGS.items())
+
+
+def check_setting(setting: object) -> Setting:
+    """Return the sampling setting, or say what each one means."""
+    if setting not in SETTINGS:
+        msg = f"'setting' must say how the rows were sampled, got {setting!r}. {explain_settings()}."
+        raise ValueError(msg)
+    return setting  # type: ignore[return-value]
+
+
+def check_number(value: object, name: str, rule: str) -> float:
+    """Return a finite float, or say which argument is not a number."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, str) or not math.isfinite(number):
+        msg = f"'{name}' must be {rule}, got {value!r}."
+        raise ValueError(msg)
+    return number
+
+
+def check_prior(prior: object, name: str = "prior") -> float:
+    """Return a class prior in (0, 1)."""
+    rule = "the share of positives in the population, a number in (0, 1)"
+    number = check_number(prior, name, rule)
+    if not 0.0 < number < 1.0:
+        msg = f"'{name}' must be {rule}, got {prior!r}."
+        raise ValueError(msg)
+    return number
+
+
+def check_prior_interval(interval: Any, prior: float) -> tuple[float, float]:  # noqa: ANN401
+    """Return an interval of priors that contains the prior itself."""
+    try:
+        low, high = interval
+    except (TypeError, ValueError):
+        msg = f"'prior_interval' must be a pair (low, high), got {interval!r}."
+        raise ValueError(msg) from None
+    low, high = check_prior(low, "prior_interval"), check_prior(high, "prior_interval")
+    if not low <= prior <= high:
+        msg = f"'prior_interval' must contain the prior {prior:g}, got ({low:g}, {high:g})."
+        raise ValueError(msg)
+    return low, high
+
+
+def check_level(level: object) -> float:
+    """Return a confidence level in (0, 1)."""
+    rule = "a confidence level in (0, 1) such as 0.95"
+    number = check_number(level, "level", rule)
+    if not 0.0 < number < 1.0:
+        msg = f"'level' must be {rule}, got {level!r}."
+        raise ValueError(msg)
+    return number
+
+
+def check_scores(values: object, name: str) -> NDArray[np.float64]:
+    """Return scores in [0, 1] as a read-only float64 vector; the data is not copied if it fits."""
+    scores = _vector(values, name)
+    if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
+        row = int(np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))[0])
+        value = float(scores[row])
+        msg = f"'{name}' must hold scores in [0, 1], got {value!r} in row {row}. {_remedy(value)}"
+        raise ValueError(msg)
+    return scores
+
+
+def _remedy(value: float) -> str:
+    if math.isnan(value):
+        return "Remove or impute the rows without a score; none is dropped silently."
+    if -1e-6 < value < 1.0 + 1e-6:
+        return "It misses the range by a rounding: clip the scores to [0, 1]."
+    return "Turn margins or logits into probabilities first, for example by a sigmoid."
+
+
+def _vector(values: object, name: str) -> NDArray[np.float64]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
+        msg = f"'{name}' must hold a value in every row, but row {row} is masked. Fill or remove it."
+        raise ValueError(msg)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        msg = (
+            f"'{name}' must be one-dimensional, got shape {array.shape}. "
+            "For class probabilities use noneg.calibration.one_vs_rest or top_label."
+        )
+        raise ValueError(msg)
+    if array.size and array.dtype.kind not in "fiu":
+        array = _numbers(array, name)
+    vector = np.ascontiguousarray(array, dtype=np.float64).view()
+    vector.flags.writeable = False
+    return vector
+
+
+def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Read an object array of numbers, or point at the first entry that is none."""
+    out = np.empty(array.size)
+    for row, value in enumerate(array.tolist()):
+        if value is None:
+            out[row] = math.nan
+        elif isinstance(value, (bool, str, bytes, complex)) or not hasattr(value, "__float__"):
+            msg = f"'{name}' must hold numbers, got {value!r} in row {row}. Convert the column first."
+            raise ValueError(msg)
+        else:
+            out[row] = float(value)
+    return out
+
+
+def check_filled(n: float, name: str, what: str) -> None:
+    """Refuse an empty sample."""
+    if n == 0:
+        msg = f"'{name}' must hold at least one {what}, got none."
+        raise ValueError(msg)
+
+
+def check_same_length(**lengths: int) -> None:
+    """Refuse columns of different lengths."""
+    (first, n), *others = lengths.items()
+    for name, m in others:
+        if m != n:
+            msg = f"'{name}' must have one entry a row, got {m} entries for {n} rows of '{first}'."
+            raise ValueError(msg)
+
+
+def check_weights(weights: object, kind: object, n: int, name: str) -> NDArray[np.float64]:
+    """Return non-negative weights, whole numbers if they count rows."""
+    w = _vector(weights, name)
+    check_same_length(scores=n, **{name: w.size})
+    if kind not in get_args(WeightKind):
+        msg = (
+            f"'weight_kind' must be 'frequency' (a weight counts identical rows) or 'importance' "
+            f"(a weight corrects unequal sampling), got {kind!r}."
+        )
+        raise ValueError(msg)
+    bad = ~(np.isfinite(w) & (w >= 0.0))
+    rule = "finite and not negative"
+    if kind == "frequency" and not bad.any():
+        bad = w != np.floor(w)
+        rule = "whole numbers when they count rows (pass weight_kind='importance' otherwise)"
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        msg = f"'{name}' must be {rule}, got {float(w[row])!r} in row {row}."
+        raise ValueError(msg)
+    return w
+
+
+def check_propensity(propensity: object, n: int) -> NDArray[np.float64]:
+    """Return labelling rates in (0, 1]."""
+    e = _vector(propensity, "propensity")
+    check_same_length(scores=n, propensity=e.size)
+    bad = ~((e > 0.0) & (e <= 1.0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        msg = (
+            f"'propensity' must hold the rate in (0, 1] at which a positive like this one gets "
+            f"labelled, got {float(e[row])!r} in row {row}."
+        )
+        raise ValueError(msg)
+    return e
+
+
+def check_flags(labels: object, name: str, positive_label: object = None) -> NDArray[np.bool_]:
+    """Return True where the label is the positive one."""
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        msg = f"'{name}' must be one-dimensional, got shape {array.shape}."
+        raise ValueError(msg)
+    if array.dtype == np.bool_ and positive_label is None:
+        return array
+    # One pass tells whether all whole numbers are 0 or 1: no other bit is ever set.
+    if array.dtype.kind in "iu" and positive_label is None and array.size:
+        if np.bitwise_or.reduce(array) in (0, 1):
+            return array.astype(np.bool_)
+    return _flags_by_value(array, name, positive_label)
+
+
+def _flags_by_value(array: NDArray[Any], name: str, positive_label: object) -> NDArray[np.bool_]:
+    found = _distinct(array, name)
+    positive = _positive_value(found, name, positive_label)
+    return np.asarray(array == positive, dtype=np.bool_)
+
+
+def _distinct(array: NDArray[Any], name: str) -> list[Any]:
+    values = array.tolist() if array.dtype.kind == "O" else np.unique(array).tolist()
+    missing = [row for row, v in enumerate(values) if v is None or v != v]  # noqa: PLR0124
+    if missing:
+        row = missing[0] if array.dtype.kind == "O" else int(np.flatnonzero(array != array)[0])  # noqa: PLR0124
+        msg = (
+            f"'{name}' must hold a label in every row, but row {row} has none. "
+            "Write the value that stands for unlabeled into such rows."
+        )
+        raise ValueError(msg)
+    found = sorted(set(values), key=str)
+    if len(found) > 2:  # noqa: PLR2004
+        shown = ", ".join(repr(v) for v in found[:5]) + (", ..." if len(found) > 5 else "")  # noqa: PLR2004
+        msg = (
+            f"'{name}' must hold two values, got {len(found)}: {shown}. "
+            "Reduce it to positive or not, or use noneg.calibration.one_vs_rest for many classes."
+        )
+        raise ValueError(msg)
+    return found
+
+
+def _positive_value(found: list[Any], name: str, positive_label: object) -> object:
+    if positive_label is not None:
+        matches = [v for v in found if v == positive_label or str(v) == str(positive_label)]
+        if not matches and found:
+            msg = f"'positive_label' must be a value of '{name}' ({found}), got {positive_label!r}."
+            raise ValueError(msg)
+        return matches[0] if matches else positive_label
+    obvious = ({0, 1}, {-1, 1}, {0}, {1}, {-1})
+    if not all(isinstance(v, (bool, int, float)) for v in found) or set(found) not in obvious:
+        msg = (
+            f"'{name}' holds {' and '.join(repr(v) for v in found)}, which does not say what is "
+            "positive. Pass positive_label (on the command line --positive-label)."
+        )
+        raise ValueError(msg)
+    return 1

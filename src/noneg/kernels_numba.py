@@ -1,0 +1,158 @@
+"""Numba twins of the passes in `noneg.kernels`; imported only for large arrays.
+
+Rows are split into a fixed number of blocks whose partial sums are added in order, so results do
+not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit, prange
+
+from noneg.kernels import (
+    FIRST_TAIL_KEY,
+    MANTISSA_BITS,
+    N_BUCKETS,
+    N_RUNS,
+    RUN_SHIFT,
+    TAIL_BUCKETS,
+    TAIL_EDGE,
+    width_edges,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCKS = 64
+_SHIFT = 52 - MANTISSA_BITS
+
+_NO_FLAGS = np.zeros(0, dtype=np.bool_)
+
+
+def width_triples(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
+) -> NDArray[np.float64]:
+    """Twin of `noneg.kernels.width_triples_numpy`."""
+    blocks = _width_blocks(scores, _NO_FLAGS if flags is None else flags, width_edges(n_bins))
+    total: NDArray[np.float64] = blocks.sum(axis=0).reshape(2, n_bins, 4)[:, :, :3]
+    return total
+
+
+@njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _width_blocks(scores, flags, edges):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    n, n_bins, flagged = scores.size, edges.size - 1, flags.size > 0
+    step = (n + BLOCKS - 1) // BLOCKS
+    out = np.zeros((BLOCKS, 2 * n_bins * 4))
+    for block in prange(BLOCKS):
+        # Neighbouring rows go to different lanes: one bin's sums do not wait for each other.
+        lanes = np.zeros((2, 2 * n_bins * 4))
+        for i in range(block * step, min(n, (block + 1) * step)):
+            s = scores[i]
+            b = min(int(s * n_bins), n_bins - 1)
+            if s <= edges[b]:
+                b -= b > 0
+            elif s > edges[b + 1]:
+                b += 1
+            if flagged and flags[i]:
+                b += n_bins
+            lane = lanes[i & 1]
+            lane[4 * b] += 1.0
+            lane[4 * b + 1] += s
+            lane[4 * b + 2] += s * s
+        out[block] = lanes[0] + lanes[1]
+    return out
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _tail_bucket(distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    key = np.float64(distance).view(np.int64) >> _SHIFT
+    return max(key - FIRST_TAIL_KEY + 1, 0)
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _bucket(s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    if s < TAIL_EDGE:
+        return _tail_bucket(s)
+    if s < 1.0 - TAIL_EDGE:
+        return TAIL_BUCKETS + int(s * 65536.0) - 512
+    return N_BUCKETS - 1 - _tail_bucket(1.0 - s)
+
+
+@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
+def bucket_of(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Twin of `noneg.kernels.bucket_of`."""
+    out = np.empty(scores.size, np.int64)
+    for i in prange(scores.size):
+        out[i] = _bucket(scores[i])
+    return out
+
+
+def group_by_run(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """Scatter the rows into runs of buckets, unflagged rows first: a stable counting sort.
+
+    Returns
+    -------
+    values : ndarray, shape (n,)
+    offsets : ndarray, shape (2, N_RUNS + 1)
+        Row g of run k stands in ``values[offsets[g, k]:offsets[g, k + 1]]``.
+    triples : ndarray, shape (2, N_RUNS, 3)
+    """
+    marks = _NO_FLAGS if flags is None else flags
+    counts = _count_runs(scores, marks)
+    last = np.cumsum(counts.transpose(1, 2, 0).reshape(-1)).reshape(2, N_RUNS, -1)
+    starts = np.ascontiguousarray((last - counts.transpose(1, 2, 0)).transpose(2, 0, 1))
+    values = _scatter(scores, marks, starts)
+    ends = last[:, :, -1].reshape(-1)
+    bounds = np.concatenate([[0], ends])
+    offsets = np.stack([bounds[: N_RUNS + 1], bounds[N_RUNS:]])
+    triples = _run_triples(values, bounds).reshape(2, N_RUNS, 3)
+    return values, offsets, triples
+
+
+_SCATTER_BLOCKS = 8
+
+
+@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
+def _count_runs(scores, flags):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    n, flagged = scores.size, flags.size > 0
+    step = (n + _SCATTER_BLOCKS - 1) // _SCATTER_BLOCKS
+    out = np.zeros((_SCATTER_BLOCKS, 2, N_RUNS), np.int64)
+    for block in prange(_SCATTER_BLOCKS):
+        counts = out[block]
+        for i in range(block * step, min(n, (block + 1) * step)):
+            group = 1 if flagged and flags[i] else 0
+            counts[group, _bucket(scores[i]) >> RUN_SHIFT] += 1
+    return out
+
+
+@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
+def _scatter(scores, flags, starts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    n, flagged = scores.size, flags.size > 0
+    step = (n + _SCATTER_BLOCKS - 1) // _SCATTER_BLOCKS
+    values = np.empty(n)
+    for block in prange(_SCATTER_BLOCKS):
+        place = starts[block]
+        for i in range(block * step, min(n, (block + 1) * step)):
+            group = 1 if flagged and flags[i] else 0
+            run = _bucket(scores[i]) >> RUN_SHIFT
+            values[place[group, run]] = scores[i]
+            place[group, run] += 1
+    return values
+
+
+@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
+def _run_triples(values, bounds):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    out = np.empty((bounds.size - 1, 3))
+    for run in prange(bounds.size - 1):
+        total = square = 0.0
+        for i in range(bounds[run], bounds[run + 1]):
+            total += values[i]
+            square += values[i] * values[i]
+        out[run, 0] = bounds[run + 1] - bounds[run]
+        out[run, 1] = total
+        out[run, 2] = square
+    return out

@@ -1,0 +1,78 @@
+"""Answers that carry their uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimate:
+    """A number with its confidence interval.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    low, high : float
+        Ends of the interval.
+    level : float
+        Nominal probability that the interval contains the target.
+    method : str
+        How the interval was made, and what it assumes.
+
+    Examples
+    --------
+    >>> print(Estimate(value=0.043, low=0.021, high=0.06, level=0.95, method="sign split"))
+    0.0430 [0.0210, 0.0600]
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    method: str
+
+    def to_dict(self) -> dict[str, float | str]:
+        """Return the fields as plain numbers and text."""
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "method": self.method,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+
+def to_frame(columns: Mapping[str, NDArray[np.float64]], backend: str | None = None) -> object:
+    """Return columns as a data frame of a library that is installed.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        By default the first of these that is installed.
+    """
+    import narwhals.stable.v2 as nw  # noqa: PLC0415
+
+    known = ("pandas", "polars", "pyarrow")
+    chosen = backend or next((name for name in known if find_spec(name)), None)
+    if chosen not in known:
+        msg = (
+            f"'backend' must be one of {', '.join(known)}, got {backend!r}."
+            if backend
+            else f"a frame needs one of {', '.join(known)}; install one, or use columns()."
+        )
+        raise ValueError(msg)
+    frame: object = nw.from_dict(dict(columns), backend=chosen).to_native()  # type: ignore[arg-type]
+    return frame

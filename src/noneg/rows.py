@@ -1,0 +1,267 @@
+"""Rows of scores, and the sums that estimators ask of them.
+
+A row carries a score ``s``, a mass ``a`` in the positive law and a mass ``w`` in the marginal law.
+Nine sums of such rows are enough for every binned estimate *and* its variance:
+
+    a, w, w s          first order: the two laws and the mean score
+    a a, a w, a w s,   second order: products of the first three, for variances
+    w w, w w s, w s w s
+
+Unweighted rows have ``a = w = 1``, so their nine sums repeat the triple ``(n, sum s, sum s^2)``.
+Frequency weights multiply all nine sums; importance weights enter through ``a`` and ``w``.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from noneg import kernels
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+    Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+N_COLUMNS = 9
+# Position of each of the nine sums in the triple of unweighted rows.
+_FROM_TRIPLE = [0, 0, 1, 0, 0, 1, 0, 1, 2]
+
+
+class Population(Protocol):
+    """A score law known exactly: the limit of an infinite sample."""
+
+    def moments(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return mass, integral of s and of s^2 in each right-closed bin, shape (bins, 3)."""
+
+    def quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the quantiles of the score."""
+
+
+class Rows(Protocol):
+    """Two groups of rows: 0 unlabeled (or everyone), 1 labelled positives.
+
+    Each answer has shape ``(2, k, 9)``; a source that holds one group answers with the other empty.
+    """
+
+    @property
+    def counts(self) -> tuple[float, float]:
+        """Rows in each group."""
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums over rows with ``s <= cut``."""
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins of equal width."""
+
+    def between(self, low: float, high: float) -> list[Points]:
+        """Return, a group, the scores in ``(low, high]`` in order, and their marginal masses."""
+
+
+class SortedScores:
+    """One group of unweighted scores in order, with prefix sums."""
+
+    def __init__(self, scores: NDArray[np.float64]) -> None:
+        self.values = np.sort(scores)
+        self.prefix = np.zeros((scores.size + 1, 3))
+        self.prefix[:, 0] = np.arange(scores.size + 1)
+        np.cumsum(self.values, out=self.prefix[1:, 1])
+        np.cumsum(self.values**2, out=self.prefix[1:, 2])
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the triple of scores up to each cut."""
+        return self.prefix[np.searchsorted(self.values, cuts, side="right")]
+
+    def between(self, low: float, high: float) -> NDArray[np.float64]:
+        """Return the scores in ``(low, high]``."""
+        first, last = np.searchsorted(self.values, (low, high), side="right")
+        return self.values[first:last]
+
+
+class RunScores:
+    """One group of unweighted scores, gathered by run and put in order where somebody looks."""
+
+    def __init__(
+        self,
+        values: NDArray[np.float64],
+        offsets: NDArray[np.int64],
+        triples: NDArray[np.float64],
+    ) -> None:
+        self.values = values
+        self.offsets = offsets
+        self.prefix = np.concatenate([np.zeros((1, 3)), np.cumsum(triples, axis=0)])
+        self.in_order = np.zeros(offsets.size - 1, dtype=np.bool_)
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the triple of scores up to each cut."""
+        runs = kernels.bucket_of(cuts) >> kernels.RUN_SHIFT
+        whole = cuts >= kernels.run_ends()[runs]
+        out = self.prefix[runs + whole]
+        for k in np.flatnonzero(~whole):
+            part = self._run(runs[k])
+            part = part[: np.searchsorted(part, cuts[k], side="right")]
+            out[k] += part.size, part.sum(), part @ part
+        return out
+
+    def between(self, low: float, high: float) -> NDArray[np.float64]:
+        """Return the scores in ``(low, high]``, which must lie within one run."""
+        part = self._run(int(kernels.bucket_of(np.array([high]))[0]) >> kernels.RUN_SHIFT)
+        first, last = np.searchsorted(part, (low, high), side="right")
+        return part[first:last]
+
+    def _run(self, run: int) -> NDArray[np.float64]:
+        part = self.values[self.offsets[run] : self.offsets[run + 1]]
+        if not self.in_order[run]:
+            part.sort()
+            self.in_order[run] = True
+        return part
+
+
+class FlaggedRows:
+    """Unweighted rows in one array; flags mark the labelled positives (none: all unlabeled)."""
+
+    def __init__(self, scores: NDArray[np.float64], flags: NDArray[np.bool_] | None) -> None:
+        self.scores = scores
+        self.flags = flags
+
+    @cached_property
+    def counts(self) -> tuple[float, float]:
+        """Rows in each group."""
+        flagged = 0 if self.flags is None else int(np.count_nonzero(self.flags))
+        return self.scores.size - flagged, flagged
+
+    @cached_property
+    def _groups(self) -> list[SortedScores | RunScores]:
+        if (fast := kernels.fast_kernels(self.scores.size)) is not None:
+            return self._by_run(fast)
+        if self.flags is None:
+            return [SortedScores(self.scores)]
+        return [SortedScores(self.scores[~self.flags]), SortedScores(self.scores[self.flags])]
+
+    def _by_run(self, fast: ModuleType) -> list[SortedScores | RunScores]:
+        values, offsets, triples = fast.group_by_run(self.scores, self.flags)
+        n_groups = 1 if self.flags is None else 2
+        return [RunScores(values, offsets[g], triples[g]) for g in range(n_groups)]
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order has been worked out already."""
+        return "_groups" in self.__dict__
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums over rows with ``s <= cut``."""
+        out = np.zeros((2, cuts.size, 3))
+        for group, ordered in enumerate(self._groups):
+            out[group] = ordered.below(cuts)
+        return out[:, :, _FROM_TRIPLE]
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins of equal width; never sorts."""
+        if self.is_ordered:
+            return bins_from_below(self, kernels.width_edges(n_bins))
+        return kernels.width_triples(self.scores, self.flags, n_bins)[:, :, _FROM_TRIPLE]
+
+    def between(self, low: float, high: float) -> list[Points]:
+        """Return, a group, the scores in ``(low, high]`` in order, and unit masses."""
+        parts = [group.between(low, high) for group in self._groups]
+        return [(part, np.ones(part.size)) for part in parts]
+
+
+class WeightedRows:
+    """One group of rows with weights, in order, with prefix sums of the nine columns."""
+
+    def __init__(
+        self,
+        scores: NDArray[np.float64],
+        count: NDArray[np.float64] | None,
+        positive_mass: NDArray[np.float64] | None,
+        marginal_mass: NDArray[np.float64] | None,
+    ) -> None:
+        order = np.argsort(scores, kind="stable")
+        s = scores[order]
+        ones = np.ones_like(s)
+        f, a, w = (ones if x is None else x[order] for x in (count, positive_mass, marginal_mass))
+        first = (a, w, w * s)
+        second = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
+        self.scores = s
+        self.prefix = np.zeros((s.size + 1, N_COLUMNS))
+        np.cumsum(np.stack([*first, *second], axis=-1) * f[:, None], axis=0, out=self.prefix[1:])
+        self.counts = (float(f.sum()), 0.0)
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums over rows with ``s <= cut``."""
+        sums = self.prefix[np.searchsorted(self.scores, cuts, side="right")]
+        return np.stack([sums, np.zeros_like(sums)])
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins of equal width."""
+        return bins_from_below(self, kernels.width_edges(n_bins))
+
+    def between(self, low: float, high: float) -> list[Points]:
+        """Return the scores in ``(low, high]`` in order, and their marginal masses."""
+        first, last = np.searchsorted(self.scores, (low, high), side="right")
+        return [(self.scores[first:last], np.diff(self.prefix[first : last + 1, 1]))]
+
+
+class PopulationRows:
+    """An infinite sample: first-order sums of a known law, and no variance."""
+
+    counts = (np.inf, 0.0)
+
+    def __init__(self, law: Population) -> None:
+        self.law = law
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return mass and mean score up to each cut, second-order sums zero."""
+        edges = np.concatenate([[0.0], np.sort(cuts)])
+        ranks = np.argsort(np.argsort(cuts, kind="stable"), kind="stable")
+        mass, score, _ = np.cumsum(self.law.moments(edges), axis=0)[ranks].T
+        out = np.zeros((2, cuts.size, N_COLUMNS))
+        out[0, :, :3] = np.stack([mass, mass, score], axis=-1)
+        return out
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return mass and mean score of bins of equal width."""
+        return bins_from_below(self, kernels.width_edges(n_bins))
+
+    def between(self, low: float, high: float) -> list[Points]:
+        """Refuse: a population has no rows."""
+        msg = f"a population has no rows between {low} and {high}"
+        raise NotImplementedError(msg)
+
+
+class SplitRows:
+    """Two sources: the unlabeled rows and the labelled positives."""
+
+    def __init__(self, unlabeled: Rows, positive: Rows) -> None:
+        self.sources = (unlabeled, positive)
+
+    @property
+    def counts(self) -> tuple[float, float]:
+        """Rows in each group."""
+        unlabeled, positive = self.sources
+        return unlabeled.counts[0], positive.counts[0]
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums over rows with ``s <= cut``."""
+        return np.stack([source.below(cuts)[0] for source in self.sources])
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins of equal width."""
+        return np.stack([source.by_width(n_bins)[0] for source in self.sources])
+
+    def between(self, low: float, high: float) -> list[Points]:
+        """Return, a group, the scores in ``(low, high]`` in order, and their marginal masses."""
+        return [source.between(low, high)[0] for source in self.sources]
+
+
+def bins_from_below(rows: Rows, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nine sums in right-closed bins; the last one takes all that is left."""
+    cuts = edges[1:].copy()
+    cuts[-1] = 1.0
+    sums = rows.below(cuts)
+    return np.diff(sums, axis=1, prepend=0.0)

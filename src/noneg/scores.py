@@ -1,0 +1,399 @@
+"""`PUScores`: two weighted score laws and a class prior, the type all else is computed from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from noneg import checks
+from noneg.rows import (
+    FlaggedRows,
+    Population,
+    PopulationRows,
+    Rows,
+    SplitRows,
+    WeightedRows,
+    bins_from_below,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from noneg.checks import Setting, WeightKind
+
+__all__ = ["PUScores", "Population"]
+
+# Which of the nine sums (see `noneg.rows`) a group feeds: positives of a separate sample tell only
+# of the positive law, unlabeled rows only of the marginal one, labelled rows of one sample of both.
+_POSITIVE_LAW = np.array([1, 0, 0, 1, 0, 0, 0, 0, 0])
+_MARGINAL_LAW = np.array([0, 1, 1, 0, 0, 0, 1, 1, 1])
+_BOTH_LAWS = np.ones(9)
+
+
+class PUScores:
+    """Scores of labelled positives and of unlabeled rows, with the class prior.
+
+    Nothing is computed at construction but checks. A width-binned error is one pass over the rows;
+    what needs order sorts once and is shared by all objects made with `with_prior`. Arrays are not
+    copied, so leave them unchanged while the object lives.
+
+    Parameters
+    ----------
+    positive : array-like or Population
+        Scores in [0, 1] of labelled positives.
+    unlabeled : array-like or Population
+        Scores of the unlabeled rows: a sample of everyone (two-sample), or the rest of the sample
+        that the positives come from (one-sample).
+    prior : float
+        Share of positives in the population, in (0, 1).
+    setting : {"two-sample", "one-sample"}
+        How the rows were sampled; never guessed. For labelled data use `from_labels`.
+    prior_interval : (float, float), optional
+        What is known of the prior; intervals of estimates then hold for every prior in it.
+    positive_weight, unlabeled_weight : array-like, optional
+        One weight a row.
+    weight_kind : {"frequency", "importance"}
+        Whether a weight counts identical rows, or corrects unequal sampling; with importance
+        weights the sample size is Kish's, ``(sum w)^2 / sum w^2``.
+    propensity : array-like, optional
+        Rate at which a positive like this one gets labelled, a row of `positive`. Positives are
+        weighted by its inverse, which makes every estimator valid under unequal known rates.
+
+    Examples
+    --------
+    >>> PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    PUScores(2 positives, 4 unlabeled rows, two-sample, prior 0.4)
+    """
+
+    __slots__ = ("_cache", "_prior", "_prior_interval", "_rows", "_setting")
+
+    _rows: Rows
+    _prior: float
+    _prior_interval: tuple[float, float] | None
+    _setting: Setting
+    _cache: dict[Any, NDArray[np.float64]]
+
+    def __init__(
+        self,
+        positive: ArrayLike | Population,
+        unlabeled: ArrayLike | Population,
+        *,
+        prior: float,
+        setting: Setting,
+        prior_interval: tuple[float, float] | None = None,
+        positive_weight: ArrayLike | None = None,
+        unlabeled_weight: ArrayLike | None = None,
+        weight_kind: WeightKind = "frequency",
+        propensity: ArrayLike | None = None,
+    ) -> None:
+        if checks.check_setting(setting) == "labelled":
+            msg = "'setting' is 'labelled': build the scores with PUScores.from_labels instead."
+            raise ValueError(msg)
+        prior = checks.check_prior(prior)
+        rows = SplitRows(
+            _source(unlabeled, "unlabeled", unlabeled_weight, weight_kind),
+            _source(positive, "positive", positive_weight, weight_kind, propensity),
+        )
+        self._fill(rows, prior, setting, prior_interval)
+
+    def _fill(
+        self,
+        rows: Rows,
+        prior: float | None,
+        setting: Setting,
+        prior_interval: tuple[float, float] | None,
+    ) -> None:
+        n_unlabeled, n_positive = rows.counts
+        if setting != "labelled":
+            checks.check_filled(n_positive, "positive", "labelled positive")
+        checks.check_filled(n_unlabeled + n_positive, "unlabeled", "row")
+        if setting == "two-sample":
+            checks.check_filled(n_unlabeled, "unlabeled", "unlabeled row")
+        self._rows, self._setting, self._cache = rows, setting, {}
+        self._prior = self._label_share() if prior is None else prior
+        _check_one_sample(n_positive, n_unlabeled, self._prior, setting)
+        self._prior_interval = (
+            None
+            if prior_interval is None
+            else checks.check_prior_interval(prior_interval, self._prior)
+        )
+
+    @classmethod
+    def from_labels(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        weight_kind: WeightKind = "frequency",
+        positive_label: object = None,
+    ) -> Self:
+        """Build from fully labelled rows; the prior is the share of positives.
+
+        Examples
+        --------
+        >>> PUScores.from_labels([1, 0, 0, 1], [0.9, 0.2, 0.4, 0.6])
+        PUScores(2 positives, 4 labelled rows, prior 0.5)
+        """
+        flags, scores = _labelled_columns(y_true, y_score, "y_true", positive_label)
+        rows = _flagged(flags, scores, sample_weight, weight_kind, None)
+        return cls._build(rows, None, "labelled", None)
+
+    @classmethod
+    def from_pu_labels(
+        cls,
+        labeled: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        prior: float,
+        setting: Setting,
+        prior_interval: tuple[float, float] | None = None,
+        sample_weight: ArrayLike | None = None,
+        weight_kind: WeightKind = "frequency",
+        propensity: ArrayLike | None = None,
+        positive_label: object = None,
+    ) -> Self:
+        """Build from one table: `labeled` is 1 for labelled positives and 0 for unlabeled rows.
+
+        Examples
+        --------
+        >>> PUScores.from_pu_labels(
+        ...     [1, 0, 0, 0], [0.9, 0.2, 0.4, 0.6], prior=0.5, setting="one-sample"
+        ... )
+        PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
+        """
+        if checks.check_setting(setting) == "labelled":
+            msg = "'setting' is 'labelled': build the scores with PUScores.from_labels instead."
+            raise ValueError(msg)
+        prior = checks.check_prior(prior)
+        flags, scores = _labelled_columns(labeled, y_score, "labeled", positive_label)
+        rows = _flagged(flags, scores, sample_weight, weight_kind, propensity)
+        return cls._build(rows, prior, setting, prior_interval)
+
+    @classmethod
+    def _build(
+        cls,
+        rows: Rows,
+        prior: float | None,
+        setting: Setting,
+        prior_interval: tuple[float, float] | None,
+    ) -> Self:
+        self = cls.__new__(cls)
+        self._fill(rows, prior, setting, prior_interval)
+        return self
+
+    def with_prior(self, prior: float, interval: tuple[float, float] | None = None) -> Self:
+        """Return the same rows under another prior; order and sums are shared, nothing is redone.
+
+        Examples
+        --------
+        >>> scores = PUScores([0.9], [0.8, 0.3], prior=0.4, setting="two-sample")
+        >>> scores.with_prior(0.2).prior
+        0.2
+        """
+        if self._setting == "labelled":
+            msg = "'prior' cannot be set on labelled data, whose labels determine it."
+            raise ValueError(msg)
+        other = self._build(self._rows, checks.check_prior(prior), self._setting, interval)
+        other._cache = self._cache
+        return other
+
+    @property
+    def setting(self) -> Setting:
+        """How the rows were sampled."""
+        return self._setting
+
+    @property
+    def prior(self) -> float:
+        """Share of positives in the population."""
+        return self._prior
+
+    @property
+    def prior_interval(self) -> tuple[float, float] | None:
+        """What is known of the prior, if it is not known exactly."""
+        return self._prior_interval
+
+    @property
+    def prior_is_estimated(self) -> bool:
+        """Whether the prior is the share of positives among these very rows."""
+        return self._setting == "labelled"
+
+    @property
+    def n_positive(self) -> float:
+        """Labelled positives (rows, or the total of frequency weights)."""
+        return self._rows.counts[1]
+
+    @property
+    def n_unlabeled(self) -> float:
+        """Rows that are not labelled positive."""
+        return self._rows.counts[0]
+
+    @property
+    def n_marginal(self) -> float:
+        """Rows of the marginal sample: unlabeled ones, and in one sample the labelled ones too."""
+        unlabeled, positive = self._rows.counts
+        return unlabeled if self._setting == "two-sample" else unlabeled + positive
+
+    @property
+    def effective_positive(self) -> float:
+        """Kish's effective number of positives; the plain number without importance weights."""
+        return self._kish(0, 3)
+
+    @property
+    def effective_marginal(self) -> float:
+        """Kish's effective size of the marginal sample."""
+        return self._kish(1, 6)
+
+    def _kish(self, first: int, second: int) -> float:
+        total = self.sums_below(np.ones(1))[0] if self._weighted else None
+        if total is None:
+            return self.n_positive if first == 0 else self.n_marginal
+        square = float(total[second])
+        return max(1.0, float(total[first]) ** 2 / square) if square > 0.0 else np.inf
+
+    @property
+    def _weighted(self) -> bool:
+        sources = self._rows.sources if isinstance(self._rows, SplitRows) else ()
+        return any(isinstance(source, WeightedRows) for source in sources)
+
+    def sums_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums of `noneg.rows` over rows with ``s <= cut``, groups added."""
+        return self._merge(self._rows.below(cuts))
+
+    def sums_in_bins(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins; kept, so a second call costs nothing."""
+        key = edges.tobytes()
+        if key not in self._cache:
+            self._cache[key] = self._merge(bins_from_below(self._rows, edges))
+        return self._cache[key]
+
+    def sums_by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in bins of equal width, without sorting."""
+        if n_bins not in self._cache:
+            self._cache[n_bins] = self._merge(self._rows.by_width(n_bins))
+        return self._cache[n_bins]
+
+    def marginal_between(
+        self, low: float, high: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the marginal sample's scores in ``(low, high]`` in order, and their masses.
+
+        The range must lie within one run of `noneg.kernels.run_ends`.
+        """
+        groups = self._rows.between(low, high)
+        values, masses = zip(*(groups[:1] if self._setting == "two-sample" else groups), strict=True)
+        joined = np.concatenate(values)
+        order = np.argsort(joined, kind="stable")
+        return joined[order], np.concatenate(masses)[order]
+
+    def marginal_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return exact quantiles of the score when the marginal law is known, else None."""
+        source = self._rows.sources[0] if isinstance(self._rows, SplitRows) else None
+        return source.law.quantiles(q) if isinstance(source, PopulationRows) else None
+
+    def _merge(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
+        positive = _POSITIVE_LAW if self._setting == "two-sample" else _BOTH_LAWS
+        merged: NDArray[np.float64] = groups[0] * _MARGINAL_LAW + groups[1] * positive
+        merged.flags.writeable = False
+        return merged
+
+    def _label_share(self) -> float:
+        a, w = self.sums_below(np.ones(1))[0, :2] if self._weighted else self._plain_masses()
+        return float(a / w)
+
+    def _plain_masses(self) -> tuple[float, float]:
+        return self.n_positive, self.n_marginal
+
+    def __repr__(self) -> str:
+        positive = f"{_count(self.n_positive)} positive{'s' * (self.n_positive != 1)}"
+        prior = f"prior {self.prior:.6g}"
+        if self._prior_interval is not None:
+            prior += " in [{:.6g}, {:.6g}]".format(*self._prior_interval)
+        if self._setting == "labelled":
+            return f"PUScores({positive}, {_count(self.n_marginal)} labelled rows, {prior})"
+        rows = f"{_count(self.n_unlabeled)} unlabeled row{'s' * (self.n_unlabeled != 1)}"
+        return f"PUScores({positive}, {rows}, {self._setting}, {prior})"
+
+
+def _count(n: float) -> str:
+    return "infinitely many" if np.isinf(n) else f"{n:,.0f}"
+
+
+def _source(
+    scores: ArrayLike | Population,
+    name: str,
+    weight: ArrayLike | None,
+    kind: WeightKind,
+    propensity: ArrayLike | None = None,
+) -> Rows:
+    if hasattr(scores, "moments") and hasattr(scores, "quantiles"):
+        return PopulationRows(scores)
+    return _rows(checks.check_scores(scores, name), f"{name}_weight", weight, kind, propensity)
+
+
+def _rows(
+    scores: NDArray[np.float64],
+    name: str,
+    weight: ArrayLike | None,
+    kind: WeightKind,
+    propensity: ArrayLike | None,
+) -> Rows:
+    if weight is None and propensity is None:
+        return FlaggedRows(scores, None)
+    w = None if weight is None else checks.check_weights(weight, kind, scores.size, name)
+    count, mass = (w, None) if kind == "frequency" else (None, w)
+    positive_mass = mass
+    if propensity is not None:
+        rate = checks.check_propensity(propensity, scores.size)
+        positive_mass = 1.0 / rate if mass is None else mass / rate
+    if w is not None and w.size and not w.any():
+        msg = f"'{name}' must not be zero in every row."
+        raise ValueError(msg)
+    return WeightedRows(scores, count, positive_mass, mass)
+
+
+def _flagged(
+    flags: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    weight: ArrayLike | None,
+    kind: WeightKind,
+    propensity: ArrayLike | None,
+) -> Rows:
+    if weight is None and propensity is None:
+        return FlaggedRows(scores, flags)
+    w = np.ones(scores.size) if weight is None else checks.check_weights(
+        weight, kind, scores.size, "sample_weight"
+    )
+    e = None if propensity is None else np.asarray(propensity)
+    if e is not None:
+        checks.check_same_length(y_score=scores.size, propensity=e.size)
+    return SplitRows(
+        _rows(scores[~flags], "sample_weight", w[~flags], kind, None),
+        _rows(scores[flags], "sample_weight", w[flags], kind, None if e is None else e[flags]),
+    )
+
+
+def _labelled_columns(
+    labels: ArrayLike, y_score: ArrayLike, name: str, positive_label: object
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    scores = checks.check_scores(y_score, "y_score")
+    flags = checks.check_flags(labels, name, positive_label)
+    checks.check_same_length(y_score=scores.size, **{name: flags.size})
+    return flags, scores
+
+
+def _check_one_sample(n_positive: float, n_unlabeled: float, prior: float, setting: str) -> None:
+    n = n_positive + n_unlabeled
+    if setting != "one-sample":
+        return
+    if np.isinf(n):
+        msg = "'setting' one-sample needs finite samples; a population stands for two-sample only."
+        raise ValueError(msg)
+    if n_positive > prior * n * (1.0 + 1e-12):
+        msg = (
+            f"'prior' must be at least the labelled share {n_positive / n:.6g} in one sample "
+            f"({n_positive:,.0f} labelled positives of {n:,.0f} rows), got {prior!r}. Raise the "
+            "prior, or use setting='two-sample' if the positives were collected separately."
+        )
+        raise ValueError(msg)

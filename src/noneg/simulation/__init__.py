@@ -1,0 +1,23 @@
+"""Worlds whose truth is known exactly: score laws, calibration curves, errors and draws.
+
+`LogisticGaussian` is the synthetic model of 000 and 001, `LogitMixture` a world with Gaussian
+mixtures on the logits, `BinomialProcess` the simulated worlds D1 to D5 of 004. Each knows its
+`prior`, `posterior`, `tce` and `binned_tce`, and draws data for any of the three settings.
+"""
+
+from noneg.simulation.binomial import BetaLaw, BinomialProcess, CalibrationCurve, TiltedBetaLaw
+from noneg.simulation.gaussian import LogisticGaussian, LogitMixture, MixtureLaw
+from noneg.simulation.laws import LogitLaw
+from noneg.simulation.worlds import World
+
+__all__ = [
+    "BetaLaw",
+    "BinomialProcess",
+    "CalibrationCurve",
+    "LogisticGaussian",
+    "LogitLaw",
+    "LogitMixture",
+    "MixtureLaw",
+    "TiltedBetaLaw",
+    "World",
+]
