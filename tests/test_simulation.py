@@ -134,6 +134,15 @@ def test_logistic_gaussian_is_a_logit_mixture_of_single_components():
     )
 
 
+def test_mixture_takes_laws_or_triples():
+    laws = {
+        "positive": MixtureLaw(weights=[0.6, 0.4], means=[4.0, 0.5], sds=[1.0, 2.0]),
+        "negative": MixtureLaw(weights=[0.3, 0.7], means=[-1.0, -6.0], sds=[0.5, 3.0]),
+    }
+    assert LogitMixture(**laws, prior=0.2) == BIMODAL
+    assert LogitMixture(**laws, prior=0.3) != BIMODAL
+
+
 @pytest.mark.parametrize("prior", [0.1, 0.5])
 def test_posterior_is_the_logistic_model_of_the_paper(prior):
     x = np.linspace(-4, 4, 41)
@@ -506,6 +515,18 @@ def test_narrow_spikes_are_resolved():
 
     panels = converged_breaks(spike, np.linspace(0, 1, 1001))
     assert panel_integrals(spike, panels[:-1], panels[1:]).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_halving_stops_at_its_limit(monkeypatch):
+    monkeypatch.setattr("noneg.simulation.quadrature._MAX_HALVINGS", 3)
+    panels = converged_breaks(lambda v: np.abs(v - 0.3), np.array([0.0, 1.0]))
+    assert panels.tolist() == [0, 0.25, 0.375, 0.5, 1]
+
+
+def test_quantile_search_stops_at_its_limit_inside_the_panel(monkeypatch):
+    monkeypatch.setattr("noneg.simulation.laws._MAX_NEWTON_STEPS", 1)
+    normal = MixtureLaw(weights=[1.0], means=[0.0], sds=[1.0])
+    assert 1 < logit(normal.quantiles(norm.cdf(1.8))) < 2
 
 
 def test_sign_changes_are_found_to_rounding():

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from noneg import calibration, plots, simulation
     from noneg.calibration import theory
     from noneg.calibration.errors import ece
-    from noneg.evaluate import evaluate
+    from noneg.evaluation import evaluate
     from noneg.metrics import estimate
     from noneg.results import Estimate
     from noneg.scores import PUScores
@@ -35,7 +35,7 @@ _HOME = {
     "PUScores": "noneg.scores",
     "ece": "noneg.calibration.errors",
     "estimate": "noneg.metrics",
-    "evaluate": "noneg.evaluate",
+    "evaluate": "noneg.evaluation",
     "read": "noneg.tables",
 }
 _MODULES = {
@@ -48,7 +48,7 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415
+        from importlib.metadata import version
 
         return version("noneg")
     if name in _MODULES:

@@ -1,6 +1,6 @@
 """How many bins: the order rules of the papers, in exact arithmetic.
 
-In doubles ``1000 ** (1 / 3)`` is below 10, and a plain ceiling can give 27 where the rule says 26.
+In doubles ``1000 ** (1 / 3)`` is below 10, and a reciprocal cube root of 26 can come out above it.
 Here sizes and prior are read as the decimal numbers they are printed as, and cubes are integers.
 """
 

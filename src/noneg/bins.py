@@ -79,24 +79,26 @@ class Binned:
         """Mean score of the marginal law in each bin, nan where it has no mass."""
         return _ratio(self.score, self.marginal)
 
-    def variance(self, v: NDArray[np.float64]) -> float:
-        """Return the variance of ``sum_b v_b rho(I_b)``.
+    def variance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance of ``sum_b v_b rho(I_b)``, one a row of v.
 
         A row contributes ``c_b . (a, w, w s)`` to the linearised sum; the coefficients take into
         account that both laws are normalised by their own totals, and that the prior of labelled
         data is estimated from the same rows.
         """
         c = self.influence(v)
-        return float(np.einsum("bi,bij,bj->", c, self.second, c))
+        total: NDArray[np.float64] = np.einsum("...bi,bij,...bj->...", c, self.second, c)
+        return np.maximum(total, 0.0)
 
     def influence(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the coefficients of `variance`, shape (B, 3); see there."""
-        centre_positive, centre_score = v @ self.positive, v @ self.score
+        """Return the coefficients of `variance`, shape (..., B, 3); see there."""
+        centre_positive = (v @ self.positive)[..., None]
+        centre_score = (v @ self.score)[..., None]
         if self.prior_is_estimated:
             first, middle = self.prior * v, centre_score - self.prior * centre_positive
         else:
             first, middle = self.prior * (v - centre_positive), centre_score
-        return np.stack([first, np.full_like(v, middle), -v], axis=-1)
+        return np.stack([first, np.broadcast_to(middle, v.shape), -v], axis=-1)
 
 
 def _ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -143,9 +145,7 @@ def bin_scores(
 _PAIRS = np.array([[3, 4, 5], [4, 6, 7], [5, 7, 8]])
 
 
-def _binned(
-    scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float64]
-) -> Binned:
+def _binned(scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float64]) -> Binned:
     total_positive, total_marginal = sums[:, 0].sum(), sums[:, 1].sum()
     # Labelled data may hold no positive at all; its positive law is then empty, not undefined.
     unit = np.array([total_positive or 1.0, total_marginal, total_marginal])
@@ -209,7 +209,7 @@ def bin_count(scores: PUScores, bins: object, binning: object) -> int:
 def check_edges(edges: ArrayLike) -> NDArray[np.float64]:
     """Return edges that rise from 0 to 1."""
     u = np.asarray(edges, dtype=np.float64)
-    if u.ndim != 1 or u.size < 2 or u[0] != 0.0 or u[-1] != 1.0 or not (np.diff(u) >= 0.0).all():  # noqa: PLR2004
+    if u.ndim != 1 or u.size < 2 or u[0] != 0.0 or u[-1] != 1.0 or not (np.diff(u) >= 0.0).all():
         msg = f"'edges' must rise from 0 to 1 and hold at least those two, got {edges!r}."
         raise ValueError(msg)
     return u

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Setting = Literal["two-sample", "one-sample", "labelled"]
 WeightKind = Literal["frequency", "importance"]
 
+# Scores this close to the range were probably meant to lie in it.
+ROUNDING = 1e-6
+
 SETTINGS: dict[str, str] = {
     "two-sample": (
         "the positives and the unlabeled rows were collected separately; "
@@ -27,7 +30,6 @@ SETTINGS: dict[str, str] = {
     ),
     "labelled": "every row has its true label",
 }
-assert tuple(SETTINGS) == get_args(Setting)
 
 
 def explain_settings() -> str:
@@ -38,7 +40,9 @@ def explain_settings() -> str:
 def check_setting(setting: object) -> Setting:
     """Return the sampling setting, or say what each one means."""
     if setting not in SETTINGS:
-        msg = f"'setting' must say how the rows were sampled, got {setting!r}. {explain_settings()}."
+        msg = (
+            f"'setting' must say how the rows were sampled, got {setting!r}. {explain_settings()}."
+        )
         raise ValueError(msg)
     return setting  # type: ignore[return-value]
 
@@ -103,7 +107,7 @@ def check_scores(values: object, name: str) -> NDArray[np.float64]:
 def _remedy(value: float) -> str:
     if math.isnan(value):
         return "Remove or impute the rows without a score; none is dropped silently."
-    if -1e-6 < value < 1.0 + 1e-6:
+    if abs(value - 0.5) < 0.5 + ROUNDING:
         return "It misses the range by a rounding: clip the scores to [0, 1]."
     return "Turn margins or logits into probabilities first, for example by a sigmoid."
 
@@ -111,7 +115,9 @@ def _remedy(value: float) -> str:
 def _vector(values: object, name: str) -> NDArray[np.float64]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         row = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
-        msg = f"'{name}' must hold a value in every row, but row {row} is masked. Fill or remove it."
+        msg = (
+            f"'{name}' must hold a value in every row, but row {row} is masked. Fill or remove it."
+        )
         raise ValueError(msg)
     array = np.asarray(values)
     if array.ndim != 1:
@@ -134,7 +140,9 @@ def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
         if value is None:
             out[row] = math.nan
         elif isinstance(value, (bool, str, bytes, complex)) or not hasattr(value, "__float__"):
-            msg = f"'{name}' must hold numbers, got {value!r} in row {row}. Convert the column first."
+            msg = (
+                f"'{name}' must hold numbers, got {value!r} in row {row}. Convert the column first."
+            )
             raise ValueError(msg)
         else:
             out[row] = float(value)
@@ -203,9 +211,9 @@ def check_flags(labels: object, name: str, positive_label: object = None) -> NDA
     if array.dtype == np.bool_ and positive_label is None:
         return array
     # One pass tells whether all whole numbers are 0 or 1: no other bit is ever set.
-    if array.dtype.kind in "iu" and positive_label is None and array.size:
-        if np.bitwise_or.reduce(array) in (0, 1):
-            return array.astype(np.bool_)
+    whole = array.dtype.kind in "iu" and array.size > 0
+    if whole and positive_label is None and np.bitwise_or.reduce(array) in (0, 1):
+        return array.astype(np.bool_)
     return _flags_by_value(array, name, positive_label)
 
 
@@ -226,8 +234,8 @@ def _distinct(array: NDArray[Any], name: str) -> list[Any]:
         )
         raise ValueError(msg)
     found = sorted(set(values), key=str)
-    if len(found) > 2:  # noqa: PLR2004
-        shown = ", ".join(repr(v) for v in found[:5]) + (", ..." if len(found) > 5 else "")  # noqa: PLR2004
+    if len(found) > 2:
+        shown = ", ".join(repr(v) for v in found[:5]) + (", ..." if len(found) > 5 else "")
         msg = (
             f"'{name}' must hold two values, got {len(found)}: {shown}. "
             "Reduce it to positive or not, or use noneg.calibration.one_vs_rest for many classes."

@@ -49,7 +49,7 @@ def fast_kernels(n_rows: int) -> ModuleType | None:
         return None
     if not loaded and find_spec("numba") is None:
         return None
-    from noneg import kernels_numba  # noqa: PLC0415
+    from noneg import kernels_numba
 
     return kernels_numba
 
@@ -74,16 +74,16 @@ def width_index(scores: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
 def width_triples(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
 ) -> NDArray[np.float64]:
-    """Return the triples of equal-width bins, shape (2, n_bins, 3): unflagged rows, flagged rows."""
+    """Return the triples of equal-width bins, shape (2, n_bins, 3): unflagged, flagged rows."""
     if (fast := fast_kernels(scores.size)) is not None:
-        return fast.width_triples(scores, flags, n_bins)  # type: ignore[no-any-return]
+        return fast.width_triples(scores, flags, n_bins)
     return width_triples_numpy(scores, flags, n_bins)
 
 
 def width_triples_numpy(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
 ) -> NDArray[np.float64]:
-    """Reference form of `width_triples`."""
+    """Compute `width_triples` in plain NumPy, the reference."""
     total = np.zeros((2 * n_bins, 3))
     for start in range(0, scores.size, CHUNK):
         s = scores[start : start + CHUNK]
@@ -110,12 +110,13 @@ def bucket_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     middle = TAIL_BUCKETS + (scores * 65536.0).astype(np.int64) - 512
     low = _tail_bucket(scores)
     high = N_BUCKETS - 1 - _tail_bucket(1.0 - scores)
-    return np.where(scores < TAIL_EDGE, low, np.where(scores < 1.0 - TAIL_EDGE, middle, high))
+    upper = np.where(scores < 1.0 - TAIL_EDGE, middle, high)
+    return np.where(scores < TAIL_EDGE, low, upper)
 
 
 def _tail_bucket(distance: NDArray[np.float64]) -> NDArray[np.int64]:
-    key = np.ascontiguousarray(distance).view(np.int64) >> (52 - MANTISSA_BITS)
-    return np.maximum(key - FIRST_TAIL_KEY + 1, 0)
+    bits: NDArray[np.int64] = np.ascontiguousarray(distance).view(np.int64)
+    return np.maximum((bits >> (52 - MANTISSA_BITS)) - FIRST_TAIL_KEY + 1, 0)
 
 
 @cache

@@ -40,7 +40,7 @@ def width_triples(
     return total
 
 
-@njit(parallel=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(parallel=True, cache=True, error_model="numpy")
 def _width_blocks(scores, flags, edges):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     n, n_bins, flagged = scores.size, edges.size - 1, flags.size > 0
     step = (n + BLOCKS - 1) // BLOCKS
@@ -65,13 +65,13 @@ def _width_blocks(scores, flags, edges):  # type: ignore[no-untyped-def]  # noqa
     return out
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
+@njit(inline="always")
 def _tail_bucket(distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     key = np.float64(distance).view(np.int64) >> _SHIFT
     return max(key - FIRST_TAIL_KEY + 1, 0)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
+@njit(inline="always")
 def _bucket(s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     if s < TAIL_EDGE:
         return _tail_bucket(s)
@@ -80,7 +80,7 @@ def _bucket(s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return N_BUCKETS - 1 - _tail_bucket(1.0 - s)
 
 
-@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(parallel=True, cache=True)
 def bucket_of(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Twin of `noneg.kernels.bucket_of`."""
     out = np.empty(scores.size, np.int64)
@@ -116,7 +116,7 @@ def group_by_run(
 _SCATTER_BLOCKS = 8
 
 
-@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(parallel=True, cache=True)
 def _count_runs(scores, flags):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     n, flagged = scores.size, flags.size > 0
     step = (n + _SCATTER_BLOCKS - 1) // _SCATTER_BLOCKS
@@ -129,7 +129,7 @@ def _count_runs(scores, flags):  # type: ignore[no-untyped-def]  # noqa: ANN001,
     return out
 
 
-@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(parallel=True, cache=True)
 def _scatter(scores, flags, starts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     n, flagged = scores.size, flags.size > 0
     step = (n + _SCATTER_BLOCKS - 1) // _SCATTER_BLOCKS
@@ -144,7 +144,7 @@ def _scatter(scores, flags, starts):  # type: ignore[no-untyped-def]  # noqa: AN
     return values
 
 
-@njit(parallel=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(parallel=True, cache=True)
 def _run_triples(values, bounds):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     out = np.empty((bounds.size - 1, 3))
     for run in prange(bounds.size - 1):

@@ -63,7 +63,7 @@ def to_frame(columns: Mapping[str, NDArray[np.float64]], backend: str | None = N
     backend : {"pandas", "polars", "pyarrow"}, optional
         By default the first of these that is installed.
     """
-    import narwhals.stable.v2 as nw  # noqa: PLC0415
+    import narwhals.stable.v2 as nw
 
     known = ("pandas", "polars", "pyarrow")
     chosen = backend or next((name for name in known if find_spec(name)), None)

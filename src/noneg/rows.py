@@ -14,7 +14,7 @@ Frequency weights multiply all nine sums; importance weights enter through ``a``
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -32,6 +32,7 @@ N_COLUMNS = 9
 _FROM_TRIPLE = [0, 0, 1, 0, 0, 1, 0, 1, 2]
 
 
+@runtime_checkable
 class Population(Protocol):
     """A score law known exactly: the limit of an infinite sample."""
 
@@ -74,7 +75,8 @@ class SortedScores:
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the triple of scores up to each cut."""
-        return self.prefix[np.searchsorted(self.values, cuts, side="right")]
+        sums: NDArray[np.float64] = self.prefix[np.searchsorted(self.values, cuts, side="right")]
+        return sums
 
     def between(self, low: float, high: float) -> NDArray[np.float64]:
         """Return the scores in ``(low, high]``."""

@@ -74,7 +74,7 @@ class PUScores:
     _setting: Setting
     _cache: dict[Any, NDArray[np.float64]]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         positive: ArrayLike | Population,
         unlabeled: ArrayLike | Population,
@@ -141,7 +141,7 @@ class PUScores:
         return cls._build(rows, None, "labelled", None)
 
     @classmethod
-    def from_pu_labels(
+    def from_pu_labels(  # noqa: PLR0913
         cls,
         labeled: ArrayLike,
         y_score: ArrayLike,
@@ -196,7 +196,7 @@ class PUScores:
             msg = "'prior' cannot be set on labelled data, whose labels determine it."
             raise ValueError(msg)
         other = self._build(self._rows, checks.check_prior(prior), self._setting, interval)
-        other._cache = self._cache
+        other._cache = self._cache  # noqa: SLF001
         return other
 
     @property
@@ -282,7 +282,9 @@ class PUScores:
         The range must lie within one run of `noneg.kernels.run_ends`.
         """
         groups = self._rows.between(low, high)
-        values, masses = zip(*(groups[:1] if self._setting == "two-sample" else groups), strict=True)
+        values, masses = zip(
+            *(groups[:1] if self._setting == "two-sample" else groups), strict=True
+        )
         joined = np.concatenate(values)
         order = np.argsort(joined, kind="stable")
         return joined[order], np.concatenate(masses)[order]
@@ -327,7 +329,7 @@ def _source(
     kind: WeightKind,
     propensity: ArrayLike | None = None,
 ) -> Rows:
-    if hasattr(scores, "moments") and hasattr(scores, "quantiles"):
+    if isinstance(scores, Population):
         return PopulationRows(scores)
     return _rows(checks.check_scores(scores, name), f"{name}_weight", weight, kind, propensity)
 
@@ -362,8 +364,10 @@ def _flagged(
 ) -> Rows:
     if weight is None and propensity is None:
         return FlaggedRows(scores, flags)
-    w = np.ones(scores.size) if weight is None else checks.check_weights(
-        weight, kind, scores.size, "sample_weight"
+    w = (
+        np.ones(scores.size)
+        if weight is None
+        else checks.check_weights(weight, kind, scores.size, "sample_weight")
     )
     e = None if propensity is None else np.asarray(propensity)
     if e is not None:

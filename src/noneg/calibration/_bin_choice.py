@@ -151,7 +151,7 @@ def capped(bins: int, n: float) -> int:
 
 def argmin(value: Callable[[int], float], n: float) -> int:
     """Return the allowed number of bins where a function that falls and then rises is smallest."""
-    return first_true(lambda bins: capped(bins + 1, n) == bins or value(bins + 1) >= value(bins))
+    return first_true(lambda bins: capped(bins + 1, n) <= bins or value(bins + 1) >= value(bins))
 
 
 def first_true(test: Callable[[int], bool]) -> int:

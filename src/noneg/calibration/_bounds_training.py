@@ -8,10 +8,10 @@ Every term compares a seen row with an unseen one. Exchanging the two moves it b
 row but not of a difference (PU-ECE paper, Eq. 17).
 
 An information must be that of the *scores of all rows* of the supersample, or of the losses of all
-rows in all bins (Eq. 99). The text puts the information of one summed difference in its place, which
-is too small. Let every label be 0, and let a classifier score 0 on the rows it has seen and 0.9, plus
-a little of its own noise, on all others: the difference is 0.9 whichever rows were seen, so that it
-carries no information and the bound falls to zero with n.
+rows in all bins (Eq. 99). The text puts the information of one summed difference in its place, and
+that is too small. Let every label be 0, and let a classifier score 0 on the rows it has seen and
+0.9, blurred by noise of its own, on all others: the difference is 0.9 whichever rows were seen, so
+it carries no information, and the bound would fall to zero with n.
 """
 
 from __future__ import annotations

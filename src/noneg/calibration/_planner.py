@@ -112,7 +112,7 @@ def plan(  # noqa: PLR0913 - two methods share one question
     >>> plan(0.05, 0.3, method="normal").n_positive
     292
     >>> plan(0.2, 0.3, n_unlabeled=50_000).n_positive
-    2083
+    843
     """
     _check(eps, ratio, method, mean_score)
     check_prior(prior)

@@ -24,7 +24,7 @@ def ece(
     p: float = 1,
     edges: ArrayLike | None = None,
 ) -> float:
-    r"""Expected calibration error.
+    r"""Return the expected calibration error.
 
     .. math:: \Bigl(\sum_b \mu(I_b)\,\lvert y_b - \bar s_b\rvert^p\Bigr)^{1/p},
         \qquad y_b = \pi\,\mu_+(I_b) / \mu(I_b),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _probabilities(y_prob: ArrayLike) -> NDArray[np.float64]:
     table = np.asarray(y_prob, dtype=np.float64)
-    if table.ndim != 2 or table.shape[1] < 2:  # noqa: PLR2004
+    if table.ndim != 2 or table.shape[1] < 2:
         msg = f"'y_prob' must have one row a sample and one column a class, got {table.shape}."
         raise ValueError(msg)
     return table
@@ -29,14 +29,12 @@ def _probabilities(y_prob: ArrayLike) -> NDArray[np.float64]:
 def _classes(y_true: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.intp]:
     labels = np.asarray(y_true)
     check_same_length(y_prob=len(table), y_true=labels.size)
-    if labels.dtype.kind not in "iu" or (
-        labels.size and not (0 <= labels.min() and labels.max() < table.shape[1])
-    ):
-        msg = (
+    numbers = labels.dtype.kind in "iu"
+    if not numbers or (labels.size and not (labels.min() >= 0 and labels.max() < table.shape[1])):
+        raise ValueError(
             f"'y_true' must hold class numbers from 0 to {table.shape[1] - 1}, the columns of "
-            "'y_prob'. Encode the classes first, for example with numpy.unique(return_inverse=True)."
+            "'y_prob'. Encode the classes first, for example by numpy.unique(return_inverse=True)."
         )
-        raise ValueError(msg)
     return labels.astype(np.intp)
 
 
@@ -54,7 +52,7 @@ def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[PUScores]:
 
 
 def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> PUScores:
-    """Return the top-label question: is the most probable class right, as often as it says?
+    """Return the top-label question: is the most probable class right as often as it says.
 
     Examples
     --------

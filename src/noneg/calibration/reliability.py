@@ -1,4 +1,4 @@
-"""The reliability diagram: how often is a score of s right?"""
+"""The reliability diagram: how often a score of s is right."""
 
 from __future__ import annotations
 
@@ -195,5 +195,6 @@ def _ratio_limits(
         down = reach(np.log(top / top_limits[0]), np.log(bottom_limits[1] / bottom))
         up = reach(np.log(top_limits[1] / top), np.log(bottom / bottom_limits[0]))
         low, high = value * np.exp(-down), value * np.exp(up)
-    # Without a positive in the bin the logarithm is gone; both limits are then taken at their worst.
-    return np.where(top > 0.0, low, 0.0), np.where(top > 0.0, high, top_limits[1] / bottom_limits[0])
+    # Without a positive in the bin there is no logarithm; both limits are taken at their worst.
+    worst = np.where(top > 0.0, high, top_limits[1] / bottom_limits[0])
+    return np.where(top > 0.0, low, 0.0), worst

@@ -102,9 +102,7 @@ def calibration_test(
     if replicates < 1:
         msg = f"'replicates' must be at least 1, got {replicates!r}."
         raise ValueError(msg)
-    binned = bin_scores(
-        scores, bins=_bins(scores, statistic, bins), binning=binning, edges=edges
-    )
+    binned = bin_scores(scores, bins=_bins(scores, statistic, bins), binning=binning, edges=edges)
     measure = _STATISTICS[statistic]
     observed = float(measure(binned.residual))
     null = measure(null_residuals(scores, binned, replicates, seed))
@@ -139,8 +137,10 @@ def null_residuals(
         return _two_sample(scores, binned, share, replicates, rng)
     n = scores.effective_marginal
     # A row of score s is labelled with probability c s.
-    c = 1.0 if scores.setting == "labelled" else min(
-        1.0, scores.effective_positive / (binned.prior * n)
+    c = (
+        1.0
+        if scores.setting == "labelled"
+        else min(1.0, scores.effective_positive / (binned.prior * n))
     )
     counts = _bernoulli_sums(binned, n, c, replicates, rng)
     if scores.setting == "labelled":
@@ -167,9 +167,7 @@ def _two_sample(
     return residual
 
 
-def _score_noise(
-    binned: Binned, replicates: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _score_noise(binned: Binned, replicates: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Draw the sampling noise of the score's integral over each bin."""
     scale, axes = np.linalg.eigh(binned.second[:, 1:, 1:])
     root = axes * np.sqrt(np.maximum(scale, 0.0))[:, None, :]

@@ -1,0 +1,199 @@
+"""Everything at once: `evaluate` turns scores into an `Evaluation`, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.bins import bin_scores
+from noneg.calibration.errors import prior_curve
+from noneg.calibration.reliability import Reliability, reliability
+from noneg.calibration.significance import CalibrationTest, calibration_test
+from noneg.calibration.theory import Bound, bias_bound, labelled_bias_bound
+from noneg.checks import check_level
+from noneg.metrics import estimate
+from noneg.results import Estimate
+
+if TYPE_CHECKING:
+    from noneg.bins import Binned
+    from noneg.calibration.errors import PriorCurve
+    from noneg.checks import Setting
+    from noneg.scores import PUScores
+
+FIXED_BINS = 15
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation:
+    """What `evaluate` found; `to_dict` is the JSON of ``noneg evaluate --json``.
+
+    Attributes
+    ----------
+    n_positive, n_unlabeled, n_marginal : float
+        Sizes of the samples.
+    prior : Estimate
+        The class prior with its interval, a point when it is given exactly.
+    setting : str
+    level : float
+        Confidence level of all intervals.
+    ece, ece_width_15 : Estimate
+        Calibration error with the optimal number of bins of equal mass, and with 15 equal widths.
+    ece_mass_15 : Estimate or None
+        With 15 bins of equal mass; None when there are fewer than 30 marginal rows.
+    bins, occupied_bins : int
+        Bins behind `ece`, and how many of them hold data.
+    test : CalibrationTest
+    reliability : Reliability
+    prior_curve : PriorCurve
+        `ece` as a function of the prior.
+    bounds : dict of str to Bound
+        What theory promises about the distance of `ece` from the true calibration error: on average
+        ("expected") and with probability `level` ("probable"), for a calibration curve of slope at
+        most one.
+    warnings : tuple of str
+        What needs the reader's attention, in sentences.
+    """
+
+    n_positive: float
+    n_unlabeled: float
+    n_marginal: float
+    prior: Estimate
+    setting: Setting
+    level: float
+    ece: Estimate
+    ece_width_15: Estimate
+    ece_mass_15: Estimate | None
+    bins: int
+    occupied_bins: int
+    test: CalibrationTest
+    reliability: Reliability
+    prior_curve: PriorCurve
+    bounds: dict[str, Bound]
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain numbers, lists and text, ready for JSON."""
+        return {
+            "n_positive": self.n_positive,
+            "n_unlabeled": self.n_unlabeled,
+            "n_marginal": self.n_marginal,
+            "prior": self.prior.to_dict(),
+            "setting": self.setting,
+            "level": self.level,
+            "ece": self.ece.to_dict(),
+            "ece_width_15": self.ece_width_15.to_dict(),
+            "ece_mass_15": None if self.ece_mass_15 is None else self.ece_mass_15.to_dict(),
+            "bins": self.bins,
+            "occupied_bins": self.occupied_bins,
+            "calibration_p_value": self.test.p_value,
+            "calibration_test": self.test.to_dict(),
+            "reliability": self.reliability.to_dict(),
+            "ece_by_prior": {
+                "prior": self.prior_curve.prior.tolist(),
+                "ece": self.prior_curve.error.tolist(),
+            },
+            "bounds": {name: bound.to_dict() for name, bound in self.bounds.items()},
+            "warnings": list(self.warnings),
+        }
+
+
+def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
+    """Measure calibration from positives and unlabeled data, or from labelled data.
+
+    Parameters
+    ----------
+    scores : PUScores
+    level : float
+        Confidence level of all intervals.
+
+    Examples
+    --------
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    >>> evaluation = evaluate(world.draw(1000, 10_000, setting="two-sample", seed=0))
+    >>> evaluation.bins, evaluation.test.p_value
+    (15, 0.001)
+    """
+    level = check_level(level)
+    binned = bin_scores(scores)
+    enough = scores.n_marginal >= 2 * FIXED_BINS
+    return Evaluation(
+        n_positive=scores.n_positive,
+        n_unlabeled=scores.n_unlabeled,
+        n_marginal=scores.n_marginal,
+        prior=_prior(scores, level),
+        setting=scores.setting,
+        level=level,
+        ece=estimate("ece", scores, level=level),
+        ece_width_15=estimate("ece", scores, level=level, bins=FIXED_BINS, binning="width"),
+        ece_mass_15=estimate("ece", scores, level=level, bins=FIXED_BINS) if enough else None,
+        bins=binned.n_bins,
+        occupied_bins=int(binned.occupied.sum()),
+        test=calibration_test(scores),
+        reliability=reliability(scores, bins=FIXED_BINS, binning="width", level=level),
+        prior_curve=prior_curve(binned),
+        bounds=_bounds(scores, binned, level),
+        warnings=tuple(_warnings(scores, binned)),
+    )
+
+
+def _prior(scores: PUScores, level: float) -> Estimate:
+    low, high = scores.prior_interval or (scores.prior, scores.prior)
+    method = "share of positives" if scores.prior_is_estimated else "given"
+    return Estimate(value=scores.prior, low=low, high=high, level=level, method=method)
+
+
+def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
+    out: dict[str, Bound] = {}
+    # A single marginal row leaves no room for bins of equal mass, for which nothing is promised.
+    if scores.n_marginal < 2 * binned.n_bins:
+        return out
+    for name, delta in (("expected", None), ("probable", 1.0 - level)):
+        if scores.setting == "labelled":
+            out[name] = labelled_bias_bound(
+                scores.n_marginal, bins=binned.n_bins, binning="mass", lipschitz=1.0, delta=delta
+            )
+        else:
+            out[name] = bias_bound(
+                scores.effective_positive,
+                scores.effective_marginal,
+                scores.prior,
+                bins=binned.n_bins,
+                binning="mass",
+                lipschitz=1.0,
+                delta=delta,
+            )
+    return out
+
+
+def _warnings(scores: PUScores, binned: Binned) -> list[str]:
+    out = []
+    diagram = reliability(scores, bins=FIXED_BINS, binning="width", band="simultaneous")
+    if diagram.n_above_one:
+        out.append(
+            f"{diagram.n_above_one} of {diagram.score.size} bins hold more positives than rows, by "
+            "more than sampling error: the prior is too large, or the labelled positives are not a "
+            "random sample of all positives."
+        )
+    mean = float(binned.score.sum())
+    deviation = float(np.sqrt(binned.variance(np.ones(binned.n_bins))))
+    if abs(mean - scores.prior) > 3.0 * deviation + 1e-12 and not scores.prior_is_estimated:
+        out.append(
+            f"The mean score is {mean:.4g} but the prior is {scores.prior:.4g}: scores or prior "
+            f"are off by {abs(mean - scores.prior):.4g} on average, which no binning can hide."
+        )
+    if scores.n_marginal < 2 * FIXED_BINS:
+        out.append(
+            f"Only {scores.n_marginal:,.0f} marginal rows: too few for {FIXED_BINS} bins of equal "
+            "mass, so ece_mass_15 is left out."
+        )
+    if not scores.prior_is_estimated and scores.effective_positive < 30:
+        floor = scores.prior / np.sqrt(scores.effective_positive)
+        out.append(
+            f"Only {scores.n_positive:,.0f} labelled positives: however many unlabeled rows there "
+            f"are, errors below about {floor:.2g} cannot be told from noise."
+        )
+    return out
