@@ -196,10 +196,11 @@ def bin_count(scores: PUScores, bins: object, binning: object) -> int:
     if n_bins < 1 or isinstance(bins, bool):
         msg = f"'bins' must be a positive whole number or 'optimal', got {bins!r}."
         raise ValueError(msg)
-    if binning == "mass" and 2 * n_bins > scores.n_marginal:
+    # One bin has no inner edge to place and always works.
+    if binning == "mass" and n_bins > 1 and 2 * n_bins > scores.n_marginal:
         msg = (
             f"'bins' must be at most half the {scores.n_marginal:,.0f} marginal rows for bins of "
-            f"equal mass, got {n_bins}. Ask for at most {int(scores.n_marginal) // 2} bins, or use "
+            f"equal mass, got {n_bins}. Ask for at most {max(1, int(scores.n_marginal) // 2)}, or use "
             "binning='width'."
         )
         raise ValueError(msg)

@@ -208,8 +208,8 @@ def check_flags(labels: object, name: str, positive_label: object = None) -> NDA
     if array.ndim != 1:
         msg = f"'{name}' must be one-dimensional, got shape {array.shape}."
         raise ValueError(msg)
-    if array.dtype == np.bool_ and positive_label is None:
-        return array
+    if array.size == 0 or (array.dtype == np.bool_ and positive_label is None):
+        return array.astype(np.bool_, copy=False)
     # One pass tells whether all whole numbers are 0 or 1: no other bit is ever set.
     whole = array.dtype.kind in "iu" and array.size > 0
     if whole and positive_label is None and np.bitwise_or.reduce(array) in (0, 1):

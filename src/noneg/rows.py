@@ -59,8 +59,8 @@ class Rows(Protocol):
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
         """Return the nine sums in right-closed bins of equal width."""
 
-    def between(self, low: float, high: float) -> list[Points]:
-        """Return, a group, the scores in ``(low, high]`` in order, and their marginal masses."""
+    def between(self, group: int, low: float, high: float) -> Points:
+        """Return a group's scores in ``(low, high]`` in order, and their marginal masses."""
 
 
 class SortedScores:
@@ -167,10 +167,10 @@ class FlaggedRows:
             return bins_from_below(self, kernels.width_edges(n_bins))
         return kernels.width_triples(self.scores, self.flags, n_bins)[:, :, _FROM_TRIPLE]
 
-    def between(self, low: float, high: float) -> list[Points]:
-        """Return, a group, the scores in ``(low, high]`` in order, and unit masses."""
-        parts = [group.between(low, high) for group in self._groups]
-        return [(part, np.ones(part.size)) for part in parts]
+    def between(self, group: int, low: float, high: float) -> Points:
+        """Return a group's scores in ``(low, high]`` in order, and unit masses."""
+        part = self._groups[group].between(low, high)
+        return part, np.ones(part.size)
 
 
 class WeightedRows:
@@ -203,10 +203,10 @@ class WeightedRows:
         """Return the nine sums in right-closed bins of equal width."""
         return bins_from_below(self, kernels.width_edges(n_bins))
 
-    def between(self, low: float, high: float) -> list[Points]:
+    def between(self, _group: int, low: float, high: float) -> Points:
         """Return the scores in ``(low, high]`` in order, and their marginal masses."""
         first, last = np.searchsorted(self.scores, (low, high), side="right")
-        return [(self.scores[first:last], np.diff(self.prefix[first : last + 1, 1]))]
+        return self.scores[first:last], np.diff(self.prefix[first : last + 1, 1])
 
 
 class PopulationRows:
@@ -230,10 +230,9 @@ class PopulationRows:
         """Return mass and mean score of bins of equal width."""
         return bins_from_below(self, kernels.width_edges(n_bins))
 
-    def between(self, low: float, high: float) -> list[Points]:
+    def between(self, _group: int, low: float, high: float) -> Points:
         """Refuse: a population has no rows."""
-        msg = f"a population has no rows between {low} and {high}"
-        raise NotImplementedError(msg)
+        raise NotImplementedError(f"a population has no rows between {low} and {high}")
 
 
 class SplitRows:
@@ -256,9 +255,9 @@ class SplitRows:
         """Return the nine sums in right-closed bins of equal width."""
         return np.stack([source.by_width(n_bins)[0] for source in self.sources])
 
-    def between(self, low: float, high: float) -> list[Points]:
-        """Return, a group, the scores in ``(low, high]`` in order, and their marginal masses."""
-        return [source.between(low, high)[0] for source in self.sources]
+    def between(self, group: int, low: float, high: float) -> Points:
+        """Return a group's scores in ``(low, high]`` in order, and their marginal masses."""
+        return self.sources[group].between(0, low, high)
 
 
 def bins_from_below(rows: Rows, edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -281,10 +281,9 @@ class PUScores:
 
         The range must lie within one run of `noneg.kernels.run_ends`.
         """
-        groups = self._rows.between(low, high)
-        values, masses = zip(
-            *(groups[:1] if self._setting == "two-sample" else groups), strict=True
-        )
+        groups = (0,) if self._setting == "two-sample" else (0, 1)
+        points = [self._rows.between(group, low, high) for group in groups]
+        values, masses = zip(*points, strict=True)
         joined = np.concatenate(values)
         order = np.argsort(joined, kind="stable")
         return joined[order], np.concatenate(masses)[order]

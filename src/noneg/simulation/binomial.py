@@ -1,4 +1,8 @@
-"""Worlds of 004: a beta law of the score and a known calibration curve (Algorithm 3, Table 2)."""
+"""A beta law of the score and a known calibration curve (Dong et al., Algorithm 3, Table 2).
+
+The paper is Combining Priors with Experience: Confidence Calibration Based on Binomial Process
+Modeling.
+"""
 
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -21,8 +25,9 @@ class CalibrationCurve:
     r"""A calibration curve linear in log s and log(1 - s) on the scale of a link.
 
     :math:`\mathrm{link}(P(Y = 1 \mid s)) = a + b \log s + c \log(1 - s)`, where link is logit,
-    log or logflip, :math:`\mathrm{logflip}(x) = \log(1 - x)`. This holds every curve of 004
-    Table 2 (a term in logit s is b = -c) and, with the logit link, the family of 004 Eq. (12).
+    log or logflip, :math:`\mathrm{logflip}(x) = \log(1 - x)`. This holds every curve of
+    Table 2 of Dong et al. (a term in logit s is b = -c) and, with the logit link, the family of
+    their Eq. (12).
 
     Parameters
     ----------
@@ -174,12 +179,12 @@ class TiltedBetaLaw(LogitLaw):
 
 @dataclass(frozen=True, init=False)
 class BinomialProcess(World):
-    """Score from a beta law, label from a known calibration curve (004 Algorithm 3).
+    """Score from a beta law, label from a known calibration curve (Dong et al., Algorithm 3).
 
     Parameters
     ----------
     curve : {"D1", "D2", "D3", "D4", "D5"} or CalibrationCurve
-        A row of 004 Table 2, or a curve of your own, which needs `alpha` and `beta` too.
+        A row of Table 2 of Dong et al., or a curve of your own, which needs `alpha` and `beta`.
     alpha, beta : float, optional
         Shape parameters of the law of the score.
 
@@ -193,8 +198,8 @@ class BinomialProcess(World):
     D1 and D2 have so much mass next to 1 that 24 % and 34 % of the scores drawn are the double
     1.0. Their labels are still drawn from the curve at the exact score, kept as a logit.
 
-    Table 2 implies the errors 4.97, 1.29, 4.10, 7.38 and 27.54 %; App. B.4 of 004 speaks of
-    about 7 and 10 % for D3 and D4, which its table does not give.
+    Table 2 implies the errors 4.97, 1.29, 4.10, 7.38 and 27.54 %; Appendix B.4 of the paper
+    speaks of about 7 and 10 % for D3 and D4, which its table does not give.
 
     Examples
     --------
@@ -254,7 +259,7 @@ class BinomialProcess(World):
         return _rows(self.marginal_law(), self.curve, n, rng)
 
 
-# 004 Table 2: calibration curve and law of the score.
+# Table 2 of Dong et al.: calibration curve and law of the score.
 TABLE_2 = {
     "D1": (CalibrationCurve("logit", -0.88, 0.49, -0.49), BetaLaw(2.77, 0.04)),
     "D2": (CalibrationCurve("logflip", -0.12, 0.0, 0.58), BetaLaw(2.17, 0.03)),

@@ -1,4 +1,4 @@
-"""Worlds with Gaussian classes: the synthetic model of 000 and 001, and mixtures on the logits."""
+"""Worlds with Gaussian classes: the synthetic model of the papers, and mixtures on the logits."""
 
 import math
 from abc import abstractmethod
@@ -23,7 +23,7 @@ _WEIGHT_ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureLaw(LogitLaw):
-    r"""Law of a score whose logit is a Gaussian mixture (000 App. E and Sec. 5.3).
+    r"""Law of a score whose logit is a Gaussian mixture (PU-ECE paper, Section 5.3).
 
     :math:`p(v) = \sum_k w_k \, \mathcal N(v; m_k, \sigma_k^2)`
 
@@ -131,7 +131,7 @@ class TwoClasses(World):
 
 @dataclass(frozen=True, init=False)
 class LogitMixture(TwoClasses):
-    """Gaussian mixtures on the logits of both classes (000 App. E).
+    """Gaussian mixtures on the logits of both classes (PU-ECE paper, Appendix E).
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class LogitMixture(TwoClasses):
 
 @dataclass(frozen=True)
 class LogisticGaussian(TwoClasses):
-    r"""The synthetic model of 000 App. D and, mirrored, of 001 App. G.1.
+    r"""The synthetic model of the PU-ECE paper (Appendix D), or its mirror image.
 
     :math:`X \mid Y = 1 \sim \mathcal N(1, 1)`, :math:`X \mid Y = 0 \sim \mathcal N(-1, 1)` and the
     score is :math:`f(x) = \sigma(\beta_0 + \beta_1 x)`, so that
@@ -190,8 +190,9 @@ class LogisticGaussian(TwoClasses):
     prior : float, default=0.5
         P(Y = 1).
     mirror : bool, default=False
-        Exchange the class means, X | Y = 1 ~ N(-1, 1), as 001 does. A useful score then has a
-        negative slope; (beta0, -beta1) mirrored is the same world as (beta0, beta1).
+        Exchange the class means, X | Y = 1 ~ N(-1, 1), as Futami & Fujisawa (2024),
+        Appendix G.1, do. A useful score then has a negative slope; (beta0, -beta1) mirrored is
+        the same world as (beta0, beta1).
 
     Examples
     --------
@@ -218,7 +219,7 @@ class LogisticGaussian(TwoClasses):
 
     @classmethod
     def less_calibrated(cls, prior: float = 0.5, *, mirror: bool = False) -> Self:
-        """Case 1 of 000 App. D, (beta0, beta1) = (-0.5, 1.5); TCE 0.0744 at prior 0.5.
+        """PU-ECE paper's case 1, (beta0, beta1) = (-0.5, 1.5); TCE 0.0744 at prior 0.5.
 
         Examples
         --------
@@ -229,7 +230,7 @@ class LogisticGaussian(TwoClasses):
 
     @classmethod
     def better_calibrated(cls, prior: float = 0.5, *, mirror: bool = False) -> Self:
-        """Case 2 of 000 App. D, (beta0, beta1) = (-0.2, 1.9); TCE 0.0235 at prior 0.5.
+        """PU-ECE paper's case 2, (beta0, beta1) = (-0.2, 1.9); TCE 0.0235 at prior 0.5.
 
         Examples
         --------

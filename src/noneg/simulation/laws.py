@@ -55,7 +55,7 @@ class LogitLaw(ABC):
     """Law of a score ``s = sigmoid(v)`` whose logit v has the smooth density `density`.
 
     All integrals are taken over v, where score laws that pile up at 0 or 1 are smooth
-    (000 App. E), and reach about 1e-13.
+    (PU-ECE paper, Appendix E), and reach about 1e-13.
     """
 
     @abstractmethod

@@ -81,8 +81,8 @@ class World(ABC):
     def tce(self) -> float:
         r"""Compute the true calibration error :math:`E\,|P(Y = 1 \mid s) - s|`.
 
-        By Lemma 7 of 000 this is :math:`\int p_h(v)\,|P(Y = 1 \mid v) - \sigma(v)|\,dv` over
-        the logits. The integral is cut where the gap changes sign.
+        By Lemma 7 of the PU-ECE paper this is an integral over the logits,
+        :math:`\int p_h(v)\,|P(Y = 1 \mid v) - \sigma(v)|\,dv`, cut where the gap changes sign.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class World(ABC):
         return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
 
     def binned_tce(self, edges: ArrayLike) -> float:
-        r"""Compute the calibration error left after binning the scores (000 Sec. 2.2.2).
+        r"""Compute the calibration error left after binning the scores (PU-ECE paper, 2.2.2).
 
         :math:`\sum_b |E[(Y - s)\,1\{s \in I_b\}]|` is what the binned ECE converges to; it
         never exceeds `tce`.
@@ -179,7 +179,7 @@ class World(ABC):
         n_positive, n_unlabeled : int or math.inf, optional
             Sizes of the labelled and of the unlabeled part, for the two PU settings. In the
             two-sample setting either may be `math.inf`: the population law then takes the
-            place of the sample (000 Sec. 5.3).
+            place of the sample (PU-ECE paper, Section 5.3).
         n : int, optional
             Number of rows, for the labelled setting.
         setting : {"two-sample", "one-sample", "labelled"}

@@ -1,0 +1,152 @@
+"""Time calls in turns, and see how much memory each one takes at its peak."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import random
+import time
+import warnings
+from collections.abc import Callable  # noqa: TC003
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+STATUS = Path("/proc/self/status")
+CLEAR_REFS = Path("/proc/self/clear_refs")
+# The kernel counts resident memory to a few hundred kilobytes; below this the count says nothing.
+ROWS_WORTH_WEIGHING = 1_000_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A name and a maker: `make(data)` imports and converts, untimed, and returns the timed call."""
+
+    name: str
+    make: Callable[[Any], Callable[[], Any]]
+    note: str = ""
+    renew: bool = False  # make anew before every call, because the call changes what was made
+    slow: bool = False  # takes minutes on many rows
+
+
+@dataclass
+class Row:
+    """What one case did."""
+
+    case: str
+    seconds: float | None = None
+    ratio: float | None = None
+    first: float | None = None
+    runs: int = 0
+    arrays: float | None = None
+    value: float | None = None
+    note: str = ""
+
+
+@dataclass
+class _Run:
+    case: Case
+    data: Any
+    row: Row
+    kept: Callable[[], Any] | None = None
+    times: list[float] = field(default_factory=list)
+
+    def call(self):
+        if self.kept is None or self.case.renew:
+            self.kept = self.case.make(self.data)
+        gc.collect()
+        start = time.perf_counter()
+        value = self.kept()
+        return time.perf_counter() - start, value
+
+    def warm_up(self):
+        try:
+            self.row.first, self.row.value = self.call()
+        except ModuleNotFoundError as error:
+            self.row.note = f"not run: {error.name} is not installed"
+        except Exception as error:  # noqa: BLE001
+            self.row.note = f"failed: {type(error).__name__}: {error}"
+        return self.row.first is not None
+
+    def weigh(self, n_rows):
+        if n_rows < ROWS_WORTH_WEIGHING:
+            return
+        if self.case.renew:
+            self.kept = self.case.make(self.data)
+        self.row.arrays = peak_bytes(self.kept) / (8.0 * n_rows)
+
+
+def compare(cases, data, n_rows, *, repeats, patience, limit):
+    """Return a row a case; seconds are the best of the repeats, ratios are to the first case.
+
+    Every case is warmed up once; then all are called in turns, in a new order each time, so that
+    noise hits them alike. A call longer than `patience` is not repeated: its warm-up counts.
+    """
+    rows = [Row(case.name, note=case.note) for case in cases]
+    runs = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case, row in zip(cases, rows, strict=True):
+            if case.slow and n_rows > limit:
+                row.note = f"not run above {limit:,} rows, it takes minutes there; {case.note}"
+                continue
+            run = _Run(case, data, row)
+            if run.warm_up():
+                runs.append(run)
+        _take_turns([run for run in runs if run.row.first <= patience], repeats)
+        for run in runs:
+            run.row.runs = len(run.times) or 1
+            run.row.seconds = min(run.times, default=run.row.first)
+            if run.times:
+                run.weigh(n_rows)
+    _fill_ratios(rows)
+    return rows
+
+
+def _take_turns(runs, repeats):
+    shuffle = random.Random(0).shuffle  # noqa: S311
+    for _ in range(repeats):
+        shuffle(runs)
+        for run in runs:
+            run.times.append(run.call()[0])
+
+
+def _fill_ratios(rows):
+    base = rows[0].seconds
+    for row in rows:
+        if base and row.seconds is not None:
+            row.ratio = row.seconds / base
+
+
+def can_weigh():
+    """Whether the kernel can be told to forget the peak (Linux only)."""
+    return STATUS.exists() and CLEAR_REFS.exists()
+
+
+def peak_bytes(call):
+    """Return by how much the resident memory grew at its peak during one call."""
+    if not can_weigh():
+        return float("nan")
+    gc.collect()
+    _return_free_memory()
+    before = _status("VmRSS")
+    CLEAR_REFS.write_text("5", encoding="ascii")
+    kept = call()
+    peak = _status("VmHWM")
+    del kept
+    return max(0.0, peak - before)
+
+
+def _return_free_memory():
+    """Hand freed heap back to the system, or the next call reuses it and looks lighter than it is."""
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    except (OSError, AttributeError):
+        return
+
+
+def _status(key):
+    for line in STATUS.read_text(encoding="ascii").splitlines():
+        if line.startswith(key):
+            return 1024.0 * float(line.split()[1])
+    raise KeyError(key)

@@ -1,0 +1,146 @@
+"""Lay the numbers out: aligned text for the terminal, csv and markdown for the shelf."""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+import shlex
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from benchmarks.measure import Row
+
+PACKAGES = (
+    "noneg numpy numba scipy scikit-learn pandas torch relplot probcal torchmetrics netcal mcgrad "
+    "calzone-tool mapie uncertainty-calibration pulearn"
+).split()
+HEADER = ("", "seconds", "ratio", "first call", "runs", "arrays", "value", "note")
+
+
+def number(x, digits=3):
+    return "-" if x is None else f"{x:.{digits}g}" if abs(x) < 1000 else f"{x:,.0f}"
+
+
+def cells(row):
+    return (
+        row.case,
+        number(row.seconds),
+        number(row.ratio),
+        number(row.first),
+        str(row.runs) if row.runs else "-",
+        number(row.arrays),
+        number(row.value, 6),
+        row.note,
+    )
+
+
+def aligned(lines):
+    """Return columns of text: words to the left, numbers to the right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    left = {0, len(widths) - 1}
+    return "\n".join(
+        "  ".join(
+            text.ljust(width) if i in left else text.rjust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def markdown(lines):
+    head, *rest = lines
+    rule = ["---" if i in {0, len(head) - 1} else "---:" for i in range(len(head))]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rest))
+
+
+def lines_of(title, rows):
+    return [(title, *HEADER[1:]), *map(cells, rows)]
+
+
+def block_text(title, n, rows):
+    return aligned(lines_of(f"{title}, n = {n:,}", rows)) + "\n"
+
+
+def machine():
+    info = Path("/proc/cpuinfo")
+    names = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    model = next((line.split(": ")[1] for line in names if line.startswith("model name")), None)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{model or platform.processor()}, {os.cpu_count()} cores, {memory:.0f} GiB, {system}"
+
+
+def versions():
+    found = [f"Python {platform.python_version()}"]
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} (no version found)")
+    return ", ".join(found)
+
+
+def load():
+    return "{:.2f}".format(os.getloadavg()[0])
+
+
+@dataclass
+class Report:
+    command: list[str]
+    results: dict = field(default_factory=dict)
+    verdicts: list = field(default_factory=list)
+    load_before: str = field(default_factory=load)
+    load_after: str = ""
+
+    def finish(self, targets):
+        self.load_after = load()
+        for target in targets:
+            for n, results in self.results.items():
+                self.verdicts.append((target, n, target.measure(results)))
+
+    def head(self):
+        return {
+            "command": shlex.join(self.command),
+            "machine": machine(),
+            "versions": versions(),
+            "load": f"{self.load_before} before"
+            + f", {self.load_after} after" * bool(self.load_after),
+        }
+
+    def head_text(self):
+        return "\n".join(f"{key}: {text}" for key, text in self.head().items())
+
+    def target_lines(self):
+        lines = [("target", "n", "measured", "at most", "")]
+        for target, n, x in self.verdicts:
+            verdict = "not measured" if x is None else "pass" if x <= target.limit else "FAIL"
+            lines.append((target.name, f"{n:,}", number(x), f"{target.limit:g}", verdict))
+        return lines
+
+    def targets_text(self):
+        return aligned(self.target_lines())
+
+    def write(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        self._write_csv(folder / "peers.csv")
+        (folder / "peers.md").write_text(self._page(), encoding="utf-8")
+
+    def _write_csv(self, path):
+        names = ["n", "block", *(f.name for f in fields(Row))]
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            for n, results in self.results.items():
+                for title, rows in results.items():
+                    writer.writerows({"n": n, "block": title, **asdict(row)} for row in rows)
+
+    def _page(self):
+        parts = ["# noneg and its peers, one run"]
+        parts += ["\n".join(f"- {key}: {text}" for key, text in self.head().items())]
+        parts += ["## Targets", markdown(self.target_lines())]
+        for n, results in self.results.items():
+            parts.append(f"## n = {n:,}")
+            parts += [markdown(lines_of(title, rows)) for title, rows in results.items()]
+        return "\n\n".join(parts) + "\n"

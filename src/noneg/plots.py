@@ -1,0 +1,417 @@
+"""Results drawn with matplotlib, in the manner of scikit-learn's displays.
+
+A display is built from results, or by its `from_scores` from a `PUScores`; `plot` only draws. Global
+settings of matplotlib are read, never written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+
+from noneg.bins import bin_scores
+from noneg.calibration import ece_interval, reliability
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import StepPatch
+
+    from noneg.bins import Binned, Binning
+    from noneg.calibration import Reliability
+    from noneg.calibration.reliability import Band
+    from noneg.checks import Setting
+    from noneg.results import Estimate
+    from noneg.scores import PUScores
+
+    Place: TypeAlias = Axes | Sequence[Axes]
+
+# Colours of Okabe and Ito (2008), told apart by colour-blind readers, darkest first; markers and
+# dashes tell the curves apart in greyscale.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARKERS = ("o", "s", "D", "v", "P", "X")
+_DASHES = ("-", "--", "-.", ":")
+_GREY = "0.35"
+_KEY = "noneg_canvas"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReliabilityDisplay:
+    """Reliability diagram above the score histograms of positives and of all or unlabeled rows.
+
+    Frequencies above 1, which noise or a wrong prior can cause, are drawn as triangles at 1; the
+    numbers in `reliability` stay as they were estimated.
+
+    Parameters
+    ----------
+    reliability : Reliability
+        Points and intervals, from `noneg.calibration.reliability`.
+    histogram : Binned, optional
+        Shares of rows in narrow bins, from `noneg.bins.bin_scores`; without it the diagram alone is
+        drawn.
+    error : Estimate, optional
+        Calibration error for the subtitle, from `noneg.calibration.ece_interval`.
+    setting : {"two-sample", "one-sample", "labelled"}, optional
+        How the rows were sampled, for the subtitle.
+    n_positive, n_unlabeled : float, optional
+        Labelled positives and other rows, for the subtitle.
+    prior : float, optional
+        Share of positives in the population, for the subtitle.
+    prior_interval : (float, float), optional
+        What is known of the prior.
+    name : str, optional
+        Name of the model, for the legend.
+
+    Attributes
+    ----------
+    figure_, ax_ : Figure, Axes
+        Where the diagram is. These and the following exist once `plot` has run.
+    ax_histogram_ : Axes or None
+        Where the histograms are.
+    line_ : Line2D
+        The points, joined.
+    bars_ : LineCollection
+        Their intervals.
+    above_one_ : Line2D
+        The triangles; empty when no frequency exceeds 1.
+    diagonal_ : Line2D
+        Perfect calibration.
+    positive_, marginal_ : StepPatch or None
+        The histograms.
+    legend_ : Legend
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from noneg.plots import ReliabilityDisplay
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=0)
+    >>> display = ReliabilityDisplay.from_scores(scores, name="logistic")
+    >>> display.ax_.get_ylabel()
+    'share of positives'
+    >>> plt.close(display.figure_)
+    """
+
+    reliability: Reliability
+    histogram: Binned | None = None
+    error: Estimate | None = None
+    setting: Setting | None = None
+    n_positive: float | None = None
+    n_unlabeled: float | None = None
+    prior: float | None = None
+    prior_interval: tuple[float, float] | None = None
+    name: str | None = None
+
+    figure_: Figure | SubFigure = field(init=False)
+    ax_: Axes = field(init=False)
+    ax_histogram_: Axes | None = field(init=False)
+    line_: Line2D = field(init=False)
+    bars_: LineCollection = field(init=False)
+    above_one_: Line2D = field(init=False)
+    diagonal_: Line2D = field(init=False)
+    positive_: StepPatch | None = field(init=False)
+    marginal_: StepPatch | None = field(init=False)
+    legend_: Legend = field(init=False)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: PUScores,
+        *,
+        bins: int = 15,
+        binning: Binning = "width",
+        level: float = 0.95,
+        band: Band = "pointwise",
+        histogram_bins: int | None = 30,
+        ax: Place | None = None,
+        name: str | None = None,
+        **kwargs: object,
+    ) -> Self:
+        """Compute the reliability diagram of scores and draw it.
+
+        The calibration error of the subtitle is `noneg.ece` with its default bins, whatever bins
+        are drawn.
+
+        Parameters
+        ----------
+        scores : PUScores
+        bins, binning, level, band
+            As in `noneg.calibration.reliability`.
+        histogram_bins : int, optional
+            Bars of the histograms, of equal width; None leaves the histograms out.
+        ax : Axes or pair of Axes, optional
+            As in `plot`.
+        name : str, optional
+            Name of the model, for the legend.
+        **kwargs
+            Properties of the line, such as ``color``.
+
+        Examples
+        --------
+        Two models on the same axes:
+
+        >>> import matplotlib.pyplot as plt
+        >>> from noneg.plots import ReliabilityDisplay
+        >>> from noneg.simulation import LogisticGaussian
+        >>> size = {"setting": "two-sample", "seed": 0}
+        >>> one = LogisticGaussian.less_calibrated().draw(500, 5000, **size)
+        >>> two = LogisticGaussian.better_calibrated().draw(500, 5000, **size)
+        >>> first = ReliabilityDisplay.from_scores(one, name="one")
+        >>> second = ReliabilityDisplay.from_scores(two, name="two", ax=first.ax_)
+        >>> [text.get_text() for text in second.legend_.get_texts()]
+        ['perfect calibration', 'one', 'two']
+        >>> plt.close(first.figure_)
+        """
+        narrow = histogram_bins and bin_scores(scores, bins=histogram_bins, binning="width")
+        display = cls(
+            reliability=reliability(scores, bins=bins, binning=binning, level=level, band=band),
+            histogram=narrow or None,
+            error=ece_interval(scores, level=level),
+            setting=scores.setting,
+            n_positive=scores.n_positive,
+            n_unlabeled=scores.n_unlabeled,
+            prior=scores.prior,
+            prior_interval=scores.prior_interval,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Place | None = None, *, name: str | None = None, **kwargs: object) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes or pair of Axes, optional
+            By default a new figure. An axes of a grid gives its lower part to the histograms, an
+            axes outside any grid shows the diagram alone, and a pair holds one each. The `ax_` of
+            another display shows both displays together.
+        name : str, optional
+            Name of the model, instead of the display's own.
+        **kwargs
+            Properties of the line, such as ``color``; intervals and histograms follow it.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display itself.
+        """
+        _require_matplotlib()
+        canvas = _canvas(ax, with_histogram=self.histogram is not None)
+        self.ax_, self.ax_histogram_ = canvas.ax, canvas.histogram
+        self.figure_, self.diagonal_ = canvas.ax.figure, canvas.diagonal
+        number = canvas.take_number()
+        name = name or self.name
+        self._draw_curve(_style(number) | _line_properties(kwargs))
+        self._draw_histograms()
+        self._label_curve(name or ("estimate" if number == 0 else f"estimate {number + 1}"))
+        self._write_subtitle(name if number == 0 else name or f"estimate {number + 1}", number)
+        return self
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return the table behind the diagram, as `Reliability.frame` does."""
+        return self.reliability.frame(backend)
+
+    def _draw_curve(self, style: dict[str, Any]) -> None:
+        result = self.reliability
+        above = result.frequency > 1.0
+        height, low, high = (
+            np.minimum(column, 1.0) for column in (result.frequency, result.low, result.high)
+        )
+        (self.line_,) = self.ax_.plot(result.score, height, markevery=~above, **style)
+        colour, order = self.line_.get_color(), self.line_.get_zorder()
+        self.bars_ = self.ax_.vlines(
+            result.score, low, high, color=colour, linewidth=1.1, alpha=0.75, zorder=order - 0.1
+        )
+        (self.above_one_,) = self.ax_.plot(
+            result.score[above],
+            height[above],
+            linestyle="none",
+            marker="^",
+            markersize=6.5,
+            color=colour,
+            zorder=order,
+        )
+
+    def _draw_histograms(self) -> None:
+        self.positive_ = self.marginal_ = None
+        if self.histogram is None or self.ax_histogram_ is None:
+            return
+        ax, data, colour = self.ax_histogram_, self.histogram, self.line_.get_color()
+        rows = "unlabeled rows" if self.setting == "two-sample" else "all rows"
+        known = ax.get_legend_handles_labels()[1]
+        labels = [f"_{text}" if text in known else text for text in ("positives", rows)]
+        self.positive_ = ax.stairs(
+            data.positive, data.edges, fill=True, color=colour, alpha=0.3, linewidth=0.0
+        )
+        self.positive_.set_label(labels[0])
+        self.marginal_ = ax.stairs(
+            data.marginal, data.edges, color=colour, linewidth=1.1, label=labels[1]
+        )
+        self.marginal_.set_linestyle(self.line_.get_linestyle())
+        ax.set_ylim(bottom=0.0)
+        ax.legend(loc="best", frameon=False, fontsize="small", ncols=2)
+
+    def _label_curve(self, label: str) -> None:
+        from matplotlib.container import ErrorbarContainer
+
+        curve = ErrorbarContainer((self.line_, (), (self.bars_,)), has_yerr=True, label=label)
+        self.ax_.add_container(curve)
+        known = self.ax_.get_legend_handles_labels()[1]
+        text = "above 1, drawn at 1"
+        if self.above_one_.get_xdata().size and text not in known:
+            self.above_one_.set_label(text)
+        self.legend_ = self.ax_.legend(loc="best", frameon=False, fontsize="small")
+
+    def _write_subtitle(self, name: str | None, number: int) -> None:
+        shared = [line for line in (self._sample_text(), self._band_text()) if line]
+        title = self.ax_.get_title(loc="left")
+        lines = title.split("\n") if title else []
+        new = [line for line in shared if line not in lines]
+        prefix = f"{name}: " if name else ""
+        lines += [prefix + line for line in new] if number else new
+        if self.error is not None:
+            error = self.error
+            lines.append(
+                f"{prefix}calibration error {error.value:.3f} [{error.low:.3f}, {error.high:.3f}]"
+            )
+        self.ax_.set_title("\n".join(lines), loc="left", fontsize="small", color=_GREY)
+
+    def _sample_text(self) -> str:
+        if self.setting is None or self.n_positive is None or self.n_unlabeled is None:
+            return ""
+        positive = _count(self.n_positive, "positive")
+        if self.setting == "labelled":
+            rows = _count(self.n_positive + self.n_unlabeled, "row")
+            return f"labelled: {rows}, {positive}"
+        return f"{self.setting}: {positive}, {_count(self.n_unlabeled, 'unlabeled row')}"
+
+    def _band_text(self) -> str:
+        result = self.reliability
+        band = f"{100 * result.level:g} % {result.band} intervals"
+        if self.prior is None:
+            return band
+        if self.prior_interval is None:
+            return f"prior {self.prior:.3g}, {band}"
+        low, high = self.prior_interval
+        return f"prior {self.prior:.3g} in [{low:.3g}, {high:.3g}], {band} at {self.prior:.3g}"
+
+
+@dataclass(kw_only=True)
+class _Canvas:
+    """What the displays on an axes share; kept with the axes, where the next display finds it."""
+
+    ax: Axes
+    histogram: Axes | None
+    diagonal: Line2D
+    n_displays: int = 0
+
+    def take_number(self) -> int:
+        """Return how many displays were here before, and count one more."""
+        self.n_displays += 1
+        return self.n_displays - 1
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        msg = "noneg.plots needs matplotlib. Install it with: pip install 'noneg[plot]'"
+        raise ImportError(msg) from error
+    del mpl
+
+
+def _canvas(ax: Place | None, *, with_histogram: bool) -> _Canvas:
+    from matplotlib.axes import Axes
+
+    if ax is None:
+        ax = _new_axes(with_histogram=with_histogram)
+    main, below = (ax, None) if isinstance(ax, Axes) else ax
+    canvas: _Canvas | None = vars(main).get(_KEY)
+    if canvas is None or canvas.diagonal.axes is None:
+        canvas = _Canvas(ax=main, histogram=None, diagonal=_prepare(main))
+        vars(main)[_KEY] = canvas
+    if with_histogram and canvas.histogram is None:
+        canvas.histogram = _add_panel(main) if below is None else below
+        if canvas.histogram is not None:
+            _prepare_panel(main, canvas.histogram)
+    return canvas
+
+
+def _new_axes(*, with_histogram: bool) -> Axes:
+    import matplotlib.pyplot as plt
+
+    size = (4.8, 6.0) if with_histogram else (4.8, 4.8)
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _prepare(ax: Axes) -> Line2D:
+    """Set up limits, labels and the diagonal, which is returned."""
+    (diagonal,) = ax.plot(
+        [0.0, 1.0],
+        [0.0, 1.0],
+        color=_GREY,
+        linewidth=1.0,
+        linestyle=(0, (4, 3)),
+        label="perfect calibration",
+        zorder=1.5,
+    )
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="score", ylabel="share of positives")
+    ax.set_xticks(np.linspace(0.0, 1.0, 6))
+    ax.set_yticks(np.linspace(0.0, 1.0, 6))
+    ax.spines[["top", "right"]].set_visible(False)
+    return diagonal
+
+
+def _add_panel(ax: Axes) -> Axes | None:
+    """Give the lower part of an axes' place in a grid to a second one."""
+    place = ax.get_subplotspec()
+    if place is None:
+        return None
+    grid = place.subgridspec(2, 1, height_ratios=[4, 1], hspace=0.08)
+    ax.set_subplotspec(grid[0, 0])
+    panel = ax.figure.add_subplot(grid[1, 0], sharex=ax)
+    ax.figure.sca(ax)
+    return panel
+
+
+def _prepare_panel(ax: Axes, panel: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_xlabel("")
+    ax.tick_params(labelbottom=False)
+    panel.set(xlim=ax.get_xlim(), xlabel="score", ylabel="share of rows")
+    panel.set_xticks(ax.get_xticks())
+    panel.yaxis.set_major_locator(MaxNLocator(3))
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _style(number: int) -> dict[str, Any]:
+    return {
+        "color": _COLOURS[number % len(_COLOURS)],
+        "linestyle": _DASHES[number % len(_DASHES)],
+        "linewidth": 1.0,
+        "marker": _MARKERS[number % len(_MARKERS)],
+        "markersize": 4.5,
+        "zorder": 3,
+    }
+
+
+def _line_properties(kwargs: dict[str, object]) -> dict[str, Any]:
+    """Write short names in full, so that they replace ours."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return normalize_kwargs(kwargs, Line2D)
+
+
+def _count(n: float, noun: str) -> str:
+    number = "infinitely many" if np.isinf(n) else f"{n:,.0f}"
+    return f"{number} {noun}{'s' * (n != 1)}"

@@ -1,0 +1,251 @@
+"""PUScores: what it holds, what it refuses, and that weights mean what they say."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import samples
+
+from noneg import PUScores, kernels
+from noneg.bins import bin_scores
+
+P, U = [0.9, 0.6], [0.8, 0.3, 0.2, 0.1]
+
+
+def two_sample(**options):
+    return PUScores(P, U, prior=0.4, setting="two-sample", **options)
+
+
+VECTORS = {
+    "list": list,
+    "tuple": tuple,
+    "array": np.array,
+    "float32": lambda x: np.array(x, dtype=np.float32),
+    "strided": lambda x: np.repeat(x, 2)[::2],
+    "object": lambda x: np.array(x, dtype=object),
+    "pandas": pd.Series,
+    "polars": pl.Series,
+    "arrow": pa.array,
+    "unmasked": lambda x: np.ma.masked_array(x, mask=False),
+}
+
+
+@pytest.mark.parametrize("convert", VECTORS.values(), ids=VECTORS)
+def test_any_vector_is_welcome(convert):
+    scores = PUScores(convert(P), convert(U), prior=0.4, setting="two-sample")
+    assert np.allclose(
+        bin_scores(scores, bins=2).residual, bin_scores(two_sample(), bins=2).residual
+    )
+
+
+def test_float32_is_read_exactly():
+    p, u = np.array(P, np.float32), np.array(U, np.float32)
+    a = PUScores(p, u, prior=0.4, setting="two-sample")
+    b = PUScores(p.astype(float), u.astype(float), prior=0.4, setting="two-sample")
+    assert np.array_equal(a.sums_by_width(5), b.sums_by_width(5))
+
+
+def test_sizes_in_each_setting():
+    one = PUScores(P, U, prior=0.4, setting="one-sample")
+    both = PUScores.from_labels([1, 0, 1], [0.5, 0.5, 0.5])
+    assert (two_sample().n_positive, two_sample().n_unlabeled, two_sample().n_marginal) == (2, 4, 4)
+    assert (one.n_positive, one.n_unlabeled, one.n_marginal) == (2, 4, 6)
+    assert (both.n_positive, both.n_marginal, both.prior) == (2, 3, 2 / 3)
+
+
+def test_labels_make_the_same_scores_as_two_arrays():
+    labeled = [1, 1, 0, 0, 0, 0]
+    for setting in ("two-sample", "one-sample"):
+        a = PUScores.from_pu_labels(labeled, P + U, prior=0.4, setting=setting)
+        b = PUScores(P, U, prior=0.4, setting=setting)
+        assert np.array_equal(a.sums_by_width(3), b.sums_by_width(3))
+        assert repr(a) == repr(b)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[True, False], [1, 0], [1.0, 0.0], [1, -1], np.array([1, 0], dtype=np.uint8)],
+    ids=["bool", "int", "float", "sign", "uint8"],
+)
+def test_obvious_labels(labels):
+    assert PUScores.from_labels(labels, [0.7, 0.2]).prior == 0.5
+
+
+def test_positive_label_decides():
+    names = ["fraud", "unknown", "unknown"]
+    scores = PUScores.from_labels(names, [0.7, 0.2, 0.1], positive_label="fraud")
+    assert scores.prior == pytest.approx(1 / 3)
+    numbers = PUScores.from_labels([1, 2, 2], [0.7, 0.2, 0.1], positive_label="1")
+    assert numbers.prior == pytest.approx(1 / 3)
+
+
+def test_repr_is_for_people():
+    scores = two_sample(prior_interval=(0.3, 0.5))
+    expected = "PUScores(2 positives, 4 unlabeled rows, two-sample, prior 0.4 in [0.3, 0.5])"
+    assert repr(scores) == expected
+
+
+def test_immutable():
+    scores = two_sample()
+    with pytest.raises(AttributeError):
+        scores.prior = 0.5
+    with pytest.raises(AttributeError):
+        scores.other = 1
+    with pytest.raises(ValueError, match="read-only"):
+        scores.sums_by_width(2)[0, 0] = 7
+
+
+def test_with_prior_shares_all_work():
+    scores = two_sample()
+    sums = scores.sums_by_width(5)
+    other = scores.with_prior(0.2, interval=(0.1, 0.3))
+    assert other.sums_by_width(5) is sums
+    assert (other.prior, other.prior_interval) == (0.2, (0.1, 0.3))
+    assert (scores.prior, scores.prior_interval) == (0.4, None)
+
+
+@given(samples(), st.lists(st.integers(0, 3), min_size=60, max_size=60))
+def test_a_row_twice_is_a_row_of_weight_two(sample, counts):
+    weight = np.array(counts[: sample.score.size])
+    weight[:2] = np.maximum(weight[:2], 1)
+    repeated = sample.take(np.repeat(np.arange(sample.score.size), weight))
+    try:
+        plain = repeated.build()
+    except ValueError:
+        with pytest.raises(ValueError, match="prior"):
+            sample.build(sample_weight=weight)
+        return
+    weighted = sample.build(sample_weight=weight)
+    np.testing.assert_allclose(weighted.sums_by_width(7), plain.sums_by_width(7), atol=1e-12)
+    assert (weighted.n_positive, weighted.n_marginal) == (plain.n_positive, plain.n_marginal)
+    assert weighted.effective_marginal == pytest.approx(plain.n_marginal)
+    assert weighted.prior == pytest.approx(plain.prior)
+
+
+@given(samples(), st.floats(0.1, 10.0))
+def test_importance_weights_have_no_scale(sample, scale):
+    w = np.random.default_rng(0).random(sample.score.size) + 0.1
+    a = sample.build(sample_weight=w, weight_kind="importance")
+    b = sample.build(sample_weight=scale * w, weight_kind="importance")
+    np.testing.assert_allclose(bin_scores(a).residual, bin_scores(b).residual, atol=1e-12)
+    assert a.effective_marginal == pytest.approx(b.effective_marginal)
+
+
+def test_kish_size():
+    w = np.array([1.0, 1.0, 1.0, 5.0])
+    scores = two_sample(positive_weight=[1, 1], unlabeled_weight=w, weight_kind="importance")
+    assert scores.effective_marginal == pytest.approx(w.sum() ** 2 / (w @ w))
+    assert scores.n_marginal == 4
+
+
+@given(samples(settings=("two-sample", "one-sample")))
+def test_equal_propensities_change_nothing(sample):
+    plain, weighted = sample.build(), sample.build(propensity=np.full(sample.score.size, 0.3))
+    x, y = bin_scores(plain), bin_scores(weighted)
+    np.testing.assert_allclose(x.residual, y.residual, atol=1e-12)
+    np.testing.assert_allclose(x.second, y.second, atol=1e-12)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_inverse_propensities_undo_unequal_labelling(setting):
+    rng = np.random.default_rng(3)
+    n = 200_000
+    s = rng.random(n)
+    y = rng.random(n) < s
+    rate = 0.2 + 0.6 * s
+    labeled = y & (rng.random(n) < rate)
+    rows = np.ones(n, dtype=bool)
+    flags, score, e = labeled, s, rate
+    if setting == "two-sample":
+        other = rng.random(n)
+        flags = np.concatenate([labeled[labeled], np.zeros(n, dtype=bool)])
+        score = np.concatenate([s[labeled], other])
+        e = np.concatenate([rate[labeled], np.ones(n)])
+        rows = flags | True
+    build = {"prior": 0.5, "setting": setting}
+    naive = bin_scores(PUScores.from_pu_labels(flags[rows], score, **build), bins=5)
+    fair_scores = PUScores.from_pu_labels(flags[rows], score, propensity=e, **build)
+    fair = bin_scores(fair_scores, bins=5)
+    error = np.sqrt(fair.variance(np.eye(5)))
+    assert (np.abs(fair.residual) < 4 * error).all()
+    assert (np.abs(naive.residual) > 4 * error).any()
+
+
+@given(samples(max_size=40), st.integers(1, 20))
+def test_numba_rows_answer_like_numpy_rows(sample, n_bins):
+    n_bins = min(n_bins, max(1, sample.build().n_marginal // 2))
+    plain = bin_scores(sample.build(), bins=n_bins)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "ROWS_WORTH_A_CALL", 0)
+        patch.setattr(kernels, "ROWS_WORTH_AN_IMPORT", 0)
+        fast = bin_scores(sample.build(), bins=n_bins)
+    assert np.array_equal(plain.edges, fast.edges)
+    np.testing.assert_allclose(fast.residual, plain.residual, atol=1e-14)
+    np.testing.assert_allclose(fast.second, plain.second, atol=1e-14)
+
+
+BAD = [
+    (lambda: PUScores([0.5, np.nan], U, prior=0.4, setting="two-sample"), "positive.*nan.*row 1"),
+    (lambda: PUScores(P, [0.1, np.inf], prior=0.4, setting="two-sample"), "unlabeled.*inf.*row 1"),
+    (lambda: PUScores(P, [-0.1], prior=0.4, setting="two-sample"), r"-0\.1 in row 0.*sigmoid"),
+    (lambda: PUScores(P, [1.0000001], prior=0.4, setting="two-sample"), "1.0000001.*clip"),
+    (lambda: PUScores([], U, prior=0.4, setting="two-sample"), "at least one labelled positive"),
+    (lambda: PUScores(P, [], prior=0.4, setting="two-sample"), "at least one unlabeled row"),
+    (lambda: PUScores(["a"], U, prior=0.4, setting="two-sample"), "numbers, got 'a' in row 0"),
+    (lambda: PUScores([None], U, prior=0.4, setting="two-sample"), "nan in row 0"),
+    (lambda: PUScores([[0.1]], U, prior=0.4, setting="two-sample"), r"shape \(1, 1\)"),
+    (lambda: PUScores([True], U, prior=0.4, setting="two-sample"), "numbers, got True"),
+    (lambda: PUScores(P, U, prior=0, setting="two-sample"), r"\(0, 1\), got 0"),
+    (lambda: PUScores(P, U, prior=1, setting="two-sample"), r"\(0, 1\), got 1"),
+    (lambda: PUScores(P, U, prior="a", setting="two-sample"), r"\(0, 1\), got 'a'"),
+    (lambda: PUScores(P, U, prior=np.nan, setting="two-sample"), "got nan"),
+    (lambda: PUScores(P, U, prior=0.4, setting="both"), "'one-sample': one sample"),
+    (lambda: PUScores(P, U, prior=0.4, setting="labelled"), "from_labels"),
+    (lambda: PUScores(P, U, prior=0.1, setting="one-sample"), "labelled share 0.333"),
+    (lambda: two_sample(prior_interval=(0.5, 0.6)), "contain the prior 0.4"),
+    (lambda: two_sample(prior_interval=0.3), "pair"),
+    (lambda: two_sample(positive_weight=[1, -1]), "not negative, got -1.0 in row 1"),
+    (lambda: two_sample(positive_weight=[1, 0.5]), "whole numbers.*got 0.5 in row 1"),
+    (lambda: two_sample(positive_weight=[1]), "1 entries for 2 rows"),
+    (lambda: two_sample(positive_weight=[0, 0]), "not be zero in every row"),
+    (lambda: two_sample(positive_weight=[1, 1], weight_kind="x"), "'frequency'.*got 'x'"),
+    (lambda: two_sample(propensity=[0.5, 0.0]), "labelled, got 0.0 in row 1"),
+    (lambda: PUScores.from_labels([0, 1, 2], [0.1, 0.2, 0.3]), "two values, got 3: 0, 1, 2"),
+    (lambda: PUScores.from_labels([0, 1], [0.1]), "2 entries for 1 rows"),
+    (lambda: PUScores.from_labels(["a", "b"], [0.1, 0.2]), "positive_label"),
+    (lambda: PUScores.from_labels([3, 4], [0.1, 0.2]), "3 and 4.*positive_label"),
+    (lambda: PUScores.from_labels([1, None], [0.1, 0.2]), "row 1 has none"),
+    (lambda: PUScores.from_labels([1.0, np.nan], [0.1, 0.2]), "but row 1 has none"),
+    (lambda: PUScores.from_labels([0, 1], [0.1, 0.2], positive_label=5), r"\[0, 1\].*got 5"),
+    (lambda: PUScores.from_labels([[1]], [0.2]), r"'y_true'.*shape \(1, 1\)"),
+    (lambda: PUScores.from_labels([], []), "at least one row"),
+    (lambda: PUScores.from_labels([1, 0], [0.1, 0.2]).with_prior(0.3), "labels determine it"),
+    (
+        lambda: PUScores(
+            np.ma.masked_array([0.1, 0.2], mask=[0, 1]), U, prior=0.4, setting="two-sample"
+        ),
+        "row 1 is masked",
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "words"), BAD, ids=[words for _, words in BAD])
+def test_bad_input_gets_a_sentence(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()
+
+
+def test_missing_setting_or_prior_is_an_error():
+    with pytest.raises(TypeError, match="setting"):
+        PUScores(P, U, prior=0.4)
+    with pytest.raises(TypeError, match="prior"):
+        PUScores(P, U, setting="two-sample")
+
+
+def test_labelled_data_without_positives_is_data():
+    scores = PUScores.from_labels([0, 0, 0, 0], [0.1, 0.2, 0.3, 0.4])
+    assert scores.prior == 0
+    assert bin_scores(scores, bins=1).residual[0] == pytest.approx(-0.25)
