@@ -20,7 +20,7 @@ ROWS_WORTH_WEIGHING = 1_000_000
 
 @dataclass(frozen=True)
 class Case:
-    """A name and a maker: `make(data)` imports and converts, untimed, and returns the timed call."""
+    """A name and a maker: `make(data)` imports and converts, and returns the call to time."""
 
     name: str
     make: Callable[[Any], Callable[[], Any]]
@@ -138,7 +138,7 @@ def peak_bytes(call):
 
 
 def _return_free_memory():
-    """Hand freed heap back to the system, or the next call reuses it and looks lighter than it is."""
+    """Hand freed heap back to the system: a call that reuses it would look too light."""
     try:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
     except (OSError, AttributeError):

@@ -63,7 +63,7 @@ def noneg_numpy(data, *, binning):
     call = noneg_ece(data, binning=binning)
 
     def without_numba():
-        with mock.patch.object(kernels, "fast_kernels", lambda _: None):
+        with mock.patch.object(kernels, "fast_kernels", return_value=None):
             return call()
 
     return without_numba
@@ -109,7 +109,7 @@ def probcal_bootstrap(data):
     from probcal.metrics import evaluate
 
     options = {"n_boot": REPLICATES, "metrics": ("ece",)}
-    return lambda: float(evaluate(data.labels, data.scores, **options).values["ece"])
+    return lambda: float(evaluate(data.labels, data.scores, **options).values[0])
 
 
 def torchmetrics(data):
@@ -190,8 +190,31 @@ def pulearn(data, *, metrics=None):
     return analyse
 
 
-MAPIE_NOTE = f"makes {BINS - 1} bins of the {BINS} asked for"
-CALZONE_NOTE = "open left edge: drops scores of {}"
+PEERS = {
+    "probcal": probcal,
+    "scikit-learn": scikit_learn,
+    "netcal": netcal,
+    "MCGrad": mcgrad,
+    "calzone": calzone,
+    "MAPIE": mapie,
+    "uncertainty-calibration": uncertainty_calibration,
+}
+NOTES = {
+    "width": {
+        "scikit-learn": "calibration_curve: no counts, so no error can be formed",
+        "calzone": "drops scores of 0",
+        "MAPIE": f"makes {BINS - 1} bins of the {BINS} asked for",
+    },
+    "mass": {
+        "probcal": "edges are interpolated quantiles",
+        "scikit-learn": "calibration_curve: no counts, the value is the plain mean of the gaps",
+        "netcal": "edges are interpolated quantiles; raises on tied scores",
+        "MCGrad": "edges are rounded to three digits",
+        "calzone": "edges are interpolated quantiles; drops the smallest score",
+        "MAPIE": f"makes {BINS - 1} bins of the {BINS} asked for",
+        "uncertainty-calibration": "edges lie between rows; the first bins take the surplus rows",
+    },
+}
 
 
 def labelled_cases(binning):
@@ -199,28 +222,12 @@ def labelled_cases(binning):
     cases = [
         Case("noneg", of(noneg_ece), f"from the arrays, checks included; {kernel_name()}"),
         Case("noneg, NumPy only", of(noneg_numpy), "the same without numba"),
-        Case("probcal", of(probcal), "scores on an edge go up" + _quantile_note(binning)),
-        Case("scikit-learn", of(scikit_learn), _scikit_learn_note(binning)),
-        Case("netcal", of(netcal), "raises on tied scores" if binning == "mass" else ""),
-        Case("MCGrad", of(mcgrad), "edges moved by 1e-9" + _quantile_note(binning)),
-        Case("calzone", of(calzone), CALZONE_NOTE.format(0 if binning == "width" else "minimum")),
-        Case("MAPIE", of(mapie), MAPIE_NOTE),
-        Case("uncertainty-calibration", of(uncertainty_calibration)),
+        *(Case(name, of(make), NOTES[binning].get(name, "")) for name, make in PEERS.items()),
     ]
     if binning == "width":
         cases[2:2] = [Case("relplot", relplot, "no checks of the input")]
         cases[4:4] = [Case("torchmetrics", torchmetrics, "one call of the function, on the CPU")]
     return cases
-
-
-def _quantile_note(binning):
-    return "; interpolated quantiles" if binning == "mass" else ""
-
-
-def _scikit_learn_note(binning):
-    if binning == "width":
-        return "calibration_curve: no counts, so no error can be formed"
-    return "calibration_curve: no counts, value is the plain mean of gaps"
 
 
 def kernel_name():

@@ -12,11 +12,10 @@ from pathlib import Path
 
 from benchmarks.measure import Row
 
-PACKAGES = (
-    "noneg numpy numba scipy scikit-learn pandas torch relplot probcal torchmetrics netcal mcgrad "
-    "calzone-tool mapie uncertainty-calibration pulearn"
-).split()
-HEADER = ("", "seconds", "ratio", "first call", "runs", "arrays", "value", "note")
+PACKAGES = ["noneg", "numpy", "numba", "scipy", "pandas", "torch"]
+PACKAGES += ["relplot", "probcal", "torchmetrics", "scikit-learn", "netcal", "mcgrad"]
+PACKAGES += ["calzone-tool", "mapie", "uncertainty-calibration", "pulearn"]
+HEADER = ("", "seconds", "ratio", "warm-up", "runs", "arrays", "value", "note")
 
 
 def number(x, digits=3):
@@ -78,12 +77,12 @@ def versions():
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            found.append(f"{name} (no version found)")
+            found.append(f"{name} ({'source tree' if name == 'noneg' else 'not installed'})")
     return ", ".join(found)
 
 
 def load():
-    return "{:.2f}".format(os.getloadavg()[0])
+    return f"{os.getloadavg()[0]:.2f}"
 
 
 @dataclass

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Okabe and Ito's palette, told apart under every common colour blindness.
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -49,89 +52,115 @@ def pick(rows: list[Row], **wanted: str) -> list[Row]:
 def draw_curve(ax: plt.Axes, rows: list[Row], style: tuple[str, str, str]) -> None:
     colour, marker, label = style
     n = column(rows, "n")
-    ax.fill_between(n, column(rows, "low"), column(rows, "high"), color=colour, alpha=0.12, lw=0)
+    ax.fill_between(n, column(rows, "low"), column(rows, "high"), color=colour, alpha=0.18, lw=0)
     ax.plot(n, column(rows, "bias"), color=colour, marker=marker, ms=5, lw=2, label=label)
 
 
-def draw_guide(ax: plt.Axes, start: float) -> None:
-    n = np.array([10.0, 10_000.0])
-    guide = start * (n / n[0]) ** (-1 / 3)
-    ax.plot(n, guide, color="black", ls=":", lw=1.8, label=r"slope $N^{-1/3}$")
+def draw_guide(ax: plt.Axes, rows: list[Row]) -> None:
+    """Draw the rate of the theory from the first measured point."""
+    n = column(rows, "n")
+    guide = float(rows[0]["bias"]) * (n / n[0]) ** (-1 / 3)
+    ax.plot(n, guide, color="black", ls=":", lw=1.8)
 
 
-def finish(ax: plt.Axes, world: str, low: float, high: float) -> None:
-    ax.set(xscale="log", yscale="log", xlim=(9, 11_000), ylim=(low, high))
-    ax.set(title=f"{world.capitalize()} classifier", xlabel="$N$ (log scale)")
-    ax.grid(visible=True, which="major", color="0.88", lw=0.7)
-    ax.set_axisbelow(True)
-
-
-def two_panels(height: float) -> tuple[plt.Figure, np.ndarray]:
-    figure, axes = plt.subplots(1, 2, figsize=(12, height), sharey=True, layout="constrained")
-    axes[0].set_ylabel("total bias |ECE $-$ TCE| (log scale)")
+def grid_of_panels(columns: int, size: tuple[float, float], low: float, high: float):
+    figure, axes = plt.subplots(
+        2, columns, figsize=size, sharex=True, sharey=True, layout="constrained"
+    )
+    for ax in axes.flat:
+        ax.set(xscale="log", yscale="log", xlim=(8.5, 11_800), ylim=(low, high))
+        ax.grid(visible=True, which="major", color="0.88", lw=0.7)
+        ax.set_axisbelow(True)
+    for row, world in zip(axes, WORLDS, strict=True):
+        row[0].set_ylabel(f"{world}\n|ECE $-$ TCE| (log scale)")
+    for ax in axes[-1]:
+        ax.set_xlabel("$N$ (log scale)")
     return figure, axes
 
 
-def legend_below(figure: plt.Figure, ax: plt.Axes, columns: int) -> None:
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=columns)
+def legend_below(figure: plt.Figure, *entries: tuple[str, dict[str, object]]) -> None:
+    handles = [plt.Line2D([], [], label=label, **look) for label, look in entries]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(entries))
+
+
+MEAN = ("mean of the trials", {"color": "0.25", "marker": "o", "ms": 5, "lw": 2})
+BAND = ("90 % of the trials", {"color": "0.82", "lw": 9})
+GUIDE = (r"$N^{-1/3}$ from the first point", {"color": "black", "ls": ":", "lw": 1.8})
 
 
 def draw_figure4(folder: Path) -> None:
-    rows = read(folder / "figure4.csv")
-    figure, axes = two_panels(6.6)
-    for ax, world in zip(axes, WORLDS, strict=True):
-        for setting, style in STYLES[4].items():
-            curve = pick(rows, world=world, setting=setting)
-            draw_curve(ax, curve, style)
-            ax.plot(column(curve, "n"), column(curve, "bound"), color=style[0], ls="--", lw=1.4)
-        draw_guide(ax, 0.45)
-        ax.plot([], [], color="0.35", ls="--", lw=1.4, label="bound on the mean, same colours")
-        ax.fill_between([], [], [], color="0.35", alpha=0.2, lw=0, label="90 % of trials")
-        finish(ax, world, 4e-4, 8)
-    legend_below(figure, axes[0], 4)
+    rows, slopes = read(folder / "figure4.csv"), read(folder / "slopes.csv")
+    figure, axes = grid_of_panels(4, (14, 8.2), 2e-4, 9)
+    for row, world in zip(axes, WORLDS, strict=True):
+        for ax, setting in zip(row, STYLES[4], strict=True):
+            draw_setting(ax, pick(rows, world=world), setting)
+            fit = pick(slopes, figure="4", world=world, setting=setting, n_low="100")[0]
+            ax.text(12, 3.2e-4, f"slope {_with_error(fit)}")
+    for ax, style in zip(axes[0], STYLES[4].values(), strict=True):
+        ax.set_title(style[2], color=style[0])
+    bound = ("bound on the mean", {"color": "0.25", "ls": "--", "lw": 1.5})
+    others = ("the other settings", {"color": "0.7", "lw": 1})
+    legend_below(figure, MEAN, BAND, bound, GUIDE, others)
     figure.savefig(folder / "figure4.png")
+
+
+def draw_setting(ax: plt.Axes, rows: list[Row], setting: str) -> None:
+    """Draw one panel of Figure 4, the other settings in grey behind it."""
+    for other in STYLES[4]:
+        curve = pick(rows, setting=other)
+        ax.plot(column(curve, "n"), column(curve, "bias"), color="0.7", lw=1)
+    curve, style = pick(rows, setting=setting), STYLES[4][setting]
+    draw_curve(ax, curve, style)
+    ax.plot(column(curve, "n"), column(curve, "bound"), color=style[0], ls="--", lw=1.5)
+    draw_guide(ax, curve)
 
 
 def draw_figure5(folder: Path) -> None:
     rows, floors = read(folder / "figure5.csv"), read(folder / "floors.csv")
-    figure, axes = two_panels(6.2)
-    for ax, world in zip(axes, WORLDS, strict=True):
-        for setting, style in STYLES[5].items():
-            draw_curve(ax, pick(rows, world=world, setting=setting), style)
-        for row in pick(floors, world=world):
-            colour = STYLES[5][f"n_P = {row['n_positive']}, n_U = N"][0]
-            ax.axhline(float(row["floor"]), color=colour, ls="--", lw=1.2)
-        draw_guide(ax, 0.45)
-        ax.plot([], [], color="0.35", ls="--", lw=1.2, label=r"floor, $n_U=\infty$, same colours")
-        ax.fill_between([], [], [], color="0.35", alpha=0.2, lw=0, label="90 % of trials")
-        finish(ax, world, 4e-4, 0.6)
-    legend_below(figure, axes[0], 4)
+    figure, axes = grid_of_panels(3, (13, 8.2), 2e-4, 0.6)
+    limit = "n_P = N, n_U = inf"
+    for row, world in zip(axes, WORLDS, strict=True):
+        for ax, floor in zip(row, pick(floors, world=world), strict=True):
+            setting = f"n_P = {floor['n_positive']}, n_U = N"
+            curve, reference = (pick(rows, world=world, setting=s) for s in (setting, limit))
+            draw_curve(ax, reference, STYLES[5][limit])
+            draw_curve(ax, curve, STYLES[5][setting])
+            ax.axhline(float(floor["floor"]), color=STYLES[5][setting][0], ls="--", lw=1.5)
+            draw_guide(ax, reference)
+    for ax, style in zip(axes[0], STYLES[5].values(), strict=False):
+        ax.set_title(style[2], color=style[0])
+    blue = (STYLES[5][limit][2], {"color": BLUE, "marker": "o", "ms": 5, "lw": 2})
+    fixed = (r"$n_P$ fixed", {"color": "0.25", "marker": "^", "ms": 6, "lw": 2})
+    floor = (r"floor: same $n_P,\ n_U=\infty$", {"color": "0.25", "ls": "--", "lw": 1.5})
+    legend_below(figure, fixed, blue, BAND, floor, GUIDE)
     figure.savefig(folder / "figure5.png")
 
 
 def draw_figure6(folder: Path) -> None:
     rows, curve = read(folder / "figure6.csv"), read(folder / "figure6_curve.csv")
-    figure, axes = plt.subplots(1, 2, figsize=(12, 6.4), sharey=True, layout="constrained")
-    for ax, (binning, title) in zip(
-        axes, {"width": "15 bins of equal width", "mass": "15 bins of equal mass"}.items(),
-        strict=True,
-    ):
-        points = pick(rows, binning=binning)
-        ax.plot([0, 1], [0, 1], color="0.55", ls=":", lw=1.6, label="perfect calibration")
-        ax.plot(column(curve, "score"), column(curve, "posterior"), color="black", lw=1.6,
-                label="true curve $P(Y=1\\mid f)$")
-        ax.plot(column(points, "true_score"), column(points, "true_frequency"), ls="", marker="o",
-                ms=11, mfc="none", mec=VERMILION, mew=1.6, label="true value of the bin")
-        ax.errorbar(column(points, "score"), column(points, "frequency"), column(points, "sd"),
-                    color=BLUE, ls="", marker="o", ms=5, capsize=4, lw=1.6,
-                    label="PU estimate, mean and sd of the trials")
-        ax.set(title=title, xlabel="mean score of the bin", xlim=(-0.02, 1.02), ylim=(-0.02, 1.1),
-               aspect="equal")
-        ax.grid(visible=True, color="0.9", lw=0.7)
-        ax.set_axisbelow(True)
-    axes[0].set_ylabel("frequency of positives")
-    legend_below(figure, axes[0], 4)
+    figure, axes = plt.subplots(1, 2, figsize=(12, 6.6), sharey=True, layout="constrained")
+    for ax, binning in zip(axes, ("width", "mass"), strict=True):
+        draw_diagram(ax, pick(rows, binning=binning), curve)
+        ax.set_title(f"15 bins of equal {binning}")
+    axes[0].set_ylabel("frequency of positives in the bin")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
     figure.savefig(folder / "figure6.png")
+
+
+def draw_diagram(ax: plt.Axes, points: list[Row], curve: list[Row]) -> None:
+    score, posterior = column(curve, "score"), column(curve, "posterior")
+    ax.plot([0, 1], [0, 1], color="0.55", ls=":", lw=1.6, label="perfect calibration")
+    ax.plot(score, posterior, color="black", lw=1.6, label="true curve")
+    ring = {"marker": "o", "ms": 11, "mfc": "none", "mec": VERMILION, "mew": 1.6, "ls": ""}
+    truth = column(points, "true_score"), column(points, "true_frequency")
+    ax.plot(*truth, **ring, label="true value of the bin")
+    bars = {"color": BLUE, "ls": "", "marker": "o", "ms": 5, "capsize": 4, "lw": 1.6}
+    found = (column(points, name) for name in ("score", "frequency", "sd"))
+    ax.errorbar(*found, **bars, label="PU estimate: mean and sd over the trials")
+    ax.set(xlabel="mean score of the bin", xlim=(-0.02, 1.02), ylim=(-0.02, 1.1), aspect="equal")
+    ax.grid(visible=True, color="0.9", lw=0.7)
+    ax.set_axisbelow(True)
 
 
 def draw_all(folder: Path) -> None:
@@ -142,5 +171,106 @@ def draw_all(folder: Path) -> None:
     plt.close("all")
 
 
+def table(head: str, lines: list[str]) -> str:
+    rule = "|" + "---|" * (head.count("|") - 1)
+    return "\n".join([head, rule, *lines])
+
+
+def slopes_table(folder: Path) -> str:
+    rows = read(folder / "slopes.csv")
+    long, whole = (pick(rows, n_low=low) for low in ("100", "10"))
+    lines = [
+        f"| {a['figure']} | {a['world']} | {a['setting']} | {_with_error(a)} | {_with_error(b)} | "
+        f"{float(a['sd_slope']):.2f} | {float(a['bound_slope']):.2f} |"
+        for a, b in zip(long, whole, strict=True)
+    ]
+    head = "| figure | classifier | setting | slope, N from 100 | slope, N from 10 | sd | bound |"
+    return table(head, lines)
+
+
+def _with_error(row: Row) -> str:
+    return f"{float(row['slope']):.3f} ± {float(row['standard_error']):.3f}"
+
+
+def floors_table(folder: Path) -> str:
+    lines = [
+        f"| {r['world']} | {int(r['n_positive']):,} | {_pair(r, 'bias')} | {_pair(r, 'floor')} |"
+        for r in read(folder / "floors.csv")
+    ]
+    return table("| classifier | n_P | bias at n_U = 10,000 | floor, n_U infinite |", lines)
+
+
+def _pair(row: Row, name: str) -> str:
+    return f"{float(row[name]):.4f} ± {float(row[name + '_se']):.4f}"
+
+
+def theorem_table(folder: Path) -> str:
+    rows = read(folder / "theorem1.csv")
+    lines = []
+    for binning in ("width", "mass"):
+        for kind in ("PU", "labelled"):
+            part = [
+                r
+                for r in pick(rows, binning=binning)
+                if r["setting"].startswith("labelled") == (kind == "labelled")
+            ]
+            shares = [f"{column(part, name).max():.2f}" for name in _SHARES]
+            ratios = [f"{column(part, name).max():.2f}" for name in _RATIOS]
+            below = sum(r["vacuous"] == "False" for r in part)
+            cells = " | ".join([*shares, *ratios])
+            lines.append(f"| {kind} | {binning} | {len(part)} | {below} | {cells} |")
+    head = (
+        "| data | bins | cells | of these bound below 1 | share above, worst cell | as printed | "
+        "its statistical part | largest error / bound | largest statistical error / part | "
+        "largest mean / bound on the mean |"
+    )
+    return table(head, lines)
+
+
+_SHARES = ("share_above", "share_above_printed", "share_above_statistical_part")
+_RATIOS = ("largest_ratio", "largest_statistical_ratio", "bias_over_expected_bound")
+
+
+def worlds_table(folder: Path) -> str:
+    lines = [
+        f"| {r['world']} | {abs(float(r['tce'])):.6f} | {float(r['lipschitz']):.4f} |"
+        for r in read(folder / "worlds.csv")
+    ]
+    return table("| classifier | TCE | L |", lines)
+
+
+def levels_table(folder: Path) -> str:
+    rows = read(folder / "figure4.csv")
+    lines = []
+    for last in pick(rows, n="10000"):
+        curve = pick(rows, world=last["world"], setting=last["setting"])
+        bias = [f"{float(pick(curve, n=n)[0]['bias']):.4f}" for n in ("100", "1000", "10000")]
+        rest = [f"{float(last[k]):.4f}" for k in ("signed_bias", "sd", "binning_bias", "bound")]
+        lines.append(f"| {last['world']} | {last['setting']} | {' | '.join(bias + rest)} |")
+    head = (
+        "| classifier | setting | bias, N = 100 | N = 1,000 | N = 10,000 | "
+        "there: mean of ECE - TCE | sd | binning bias | bound |"
+    )
+    return table(head, lines)
+
+
 def fill_readme(folder: Path, versions: str) -> None:
-    pass
+    """Write the numbers between the markers of the README."""
+    parts = {
+        "versions": versions,
+        "worlds": worlds_table(folder),
+        "levels": levels_table(folder),
+        "slopes": slopes_table(folder),
+        "floors": floors_table(folder),
+        "theorem1": theorem_table(folder),
+    }
+    path = folder / "README.md"
+    text = path.read_text()
+    for name, part in parts.items():
+        text = re.sub(
+            f"(<!-- {name} -->\n).*?(<!-- end -->)",
+            lambda m, part=part: f"{m[1]}\n{part}\n\n{m[2]}",
+            text,
+            flags=re.DOTALL,
+        )
+    path.write_text(text)

@@ -1,12 +1,13 @@
 """Results drawn with matplotlib, in the manner of scikit-learn's displays.
 
-A display is built from results, or by its `from_scores` from a `PUScores`; `plot` only draws. Global
-settings of matplotlib are read, never written.
+A display is built from results, or by its `from_scores` from a `PUScores`; `plot` only draws.
+Global settings of matplotlib are read, never written.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
     from matplotlib.patches import StepPatch
+    from matplotlib.transforms import Transform
 
     from noneg.bins import Binned, Binning
     from noneg.calibration import Reliability
@@ -33,12 +35,16 @@ if TYPE_CHECKING:
 
     Place: TypeAlias = Axes | Sequence[Axes]
 
-# Colours of Okabe and Ito (2008), told apart by colour-blind readers, darkest first; markers and
-# dashes tell the curves apart in greyscale.
+# Colours of Okabe and Ito (2008), told apart by colour-blind readers; markers and dashes tell the
+# curves apart in greyscale.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":")
 _GREY = "0.35"
+_SHIFTS = (0.0, 2.0, -2.0, 4.0, -4.0, 6.0)  # points to the right, so that no bar hides another
+# Part of the axes that a legend may need.
+_WIDE, _HIGH = 0.6, 0.3
+_ABOVE = "above 1, drawn at 1"
 _KEY = "noneg_canvas"
 
 
@@ -133,7 +139,7 @@ class ReliabilityDisplay:
         histogram_bins: int | None = 30,
         ax: Place | None = None,
         name: str | None = None,
-        **kwargs: object,
+        **kwargs: Any,  # noqa: ANN401
     ) -> Self:
         """Compute the reliability diagram of scores and draw it.
 
@@ -184,7 +190,13 @@ class ReliabilityDisplay:
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Place | None = None, *, name: str | None = None, **kwargs: object) -> Self:
+    def plot(
+        self,
+        ax: Place | None = None,
+        *,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Self:
         """Draw the display.
 
         Parameters
@@ -207,40 +219,44 @@ class ReliabilityDisplay:
         canvas = _canvas(ax, with_histogram=self.histogram is not None)
         self.ax_, self.ax_histogram_ = canvas.ax, canvas.histogram
         self.figure_, self.diagonal_ = canvas.ax.figure, canvas.diagonal
-        number = canvas.take_number()
-        name = name or self.name
-        self._draw_curve(_style(number) | _line_properties(kwargs))
-        self._draw_histograms()
-        self._label_curve(name or ("estimate" if number == 0 else f"estimate {number + 1}"))
-        self._write_subtitle(name if number == 0 else name or f"estimate {number + 1}", number)
+        number = len(canvas.bars)
+        own = _style(number) | {"transform": _shifted(canvas.ax, number)}
+        style = own | _line_properties(kwargs)
+        name = style.pop("label", None) or name or self.name
+        label = name or (f"estimate {number + 1}" if number else "estimate")
+        self._draw_curve(style, label)
+        self._draw_histograms(own["linestyle"])
+        self._write_subtitle(f"{label}: " if name or number else "", first=number == 0)
+        canvas.bars.append(self.bars_)
+        self.legend_ = canvas.write_legend()
         return self
 
     def frame(self, backend: str | None = None) -> object:
         """Return the table behind the diagram, as `Reliability.frame` does."""
         return self.reliability.frame(backend)
 
-    def _draw_curve(self, style: dict[str, Any]) -> None:
-        result = self.reliability
-        above = result.frequency > 1.0
+    def _draw_curve(self, style: dict[str, Any], label: str) -> None:
+        from matplotlib.container import ErrorbarContainer
+
+        ax, result = self.ax_, self.reliability
         height, low, high = (
             np.minimum(column, 1.0) for column in (result.frequency, result.low, result.high)
         )
-        (self.line_,) = self.ax_.plot(result.score, height, markevery=~above, **style)
-        colour, order = self.line_.get_color(), self.line_.get_zorder()
-        self.bars_ = self.ax_.vlines(
-            result.score, low, high, color=colour, linewidth=1.1, alpha=0.75, zorder=order - 0.1
+        above = result.frequency > 1.0
+        (self.line_,) = ax.plot(result.score, height, **({"markevery": ~above} | style))
+        look = {key: style[key] for key in ("color", "transform", "zorder")}
+        self.bars_ = ax.vlines(result.score, low, high, linewidth=1.1, alpha=0.7, **look)
+        (self.above_one_,) = ax.plot(
+            result.score[above], height[above], "^", markersize=6.5, **look
         )
-        (self.above_one_,) = self.ax_.plot(
-            result.score[above],
-            height[above],
-            linestyle="none",
-            marker="^",
-            markersize=6.5,
-            color=colour,
-            zorder=order,
+        if above.any() and _ABOVE not in ax.get_legend_handles_labels()[1]:
+            self.above_one_.set_label(_ABOVE)
+        # Matplotlib's own error bars store differences, and would round the limits.
+        ax.add_container(
+            ErrorbarContainer((self.line_, (), (self.bars_,)), has_yerr=True, label=label)
         )
 
-    def _draw_histograms(self) -> None:
+    def _draw_histograms(self, dashes: str) -> None:
         self.positive_ = self.marginal_ = None
         if self.histogram is None or self.ax_histogram_ is None:
             return
@@ -248,40 +264,27 @@ class ReliabilityDisplay:
         rows = "unlabeled rows" if self.setting == "two-sample" else "all rows"
         known = ax.get_legend_handles_labels()[1]
         labels = [f"_{text}" if text in known else text for text in ("positives", rows)]
-        self.positive_ = ax.stairs(
-            data.positive, data.edges, fill=True, color=colour, alpha=0.3, linewidth=0.0
-        )
-        self.positive_.set_label(labels[0])
+        self.positive_ = ax.stairs(data.positive, data.edges, fill=True, linewidth=0.0, alpha=0.3)
+        if known:
+            self.positive_.set(facecolor="none", edgecolor=colour, hatch="//////", alpha=0.6)
+        else:
+            self.positive_.set(facecolor=colour)
         self.marginal_ = ax.stairs(
-            data.marginal, data.edges, color=colour, linewidth=1.1, label=labels[1]
+            data.marginal, data.edges, color=colour, linewidth=1.1, linestyle=dashes
         )
-        self.marginal_.set_linestyle(self.line_.get_linestyle())
-        ax.set_ylim(bottom=0.0)
-        ax.legend(loc="best", frameon=False, fontsize="small", ncols=2)
+        for patch, text in zip((self.positive_, self.marginal_), labels, strict=True):
+            patch.set_label(text)
+        ax.legend(loc="upper center", frameon=False, fontsize="small", ncols=2)
 
-    def _label_curve(self, label: str) -> None:
-        from matplotlib.container import ErrorbarContainer
-
-        curve = ErrorbarContainer((self.line_, (), (self.bars_,)), has_yerr=True, label=label)
-        self.ax_.add_container(curve)
-        known = self.ax_.get_legend_handles_labels()[1]
-        text = "above 1, drawn at 1"
-        if self.above_one_.get_xdata().size and text not in known:
-            self.above_one_.set_label(text)
-        self.legend_ = self.ax_.legend(loc="best", frameon=False, fontsize="small")
-
-    def _write_subtitle(self, name: str | None, number: int) -> None:
-        shared = [line for line in (self._sample_text(), self._band_text()) if line]
+    def _write_subtitle(self, prefix: str, *, first: bool) -> None:
+        """Add what is not yet said to the left title; only lines that differ name the model."""
         title = self.ax_.get_title(loc="left")
         lines = title.split("\n") if title else []
-        new = [line for line in shared if line not in lines]
-        prefix = f"{name}: " if name else ""
-        lines += [prefix + line for line in new] if number else new
+        new = [text for text in (self._sample_text(), self._band_text()) if text not in lines]
+        lines += [text if first else prefix + text for text in new if text]
         if self.error is not None:
-            error = self.error
-            lines.append(
-                f"{prefix}calibration error {error.value:.3f} [{error.low:.3f}, {error.high:.3f}]"
-            )
+            value, low, high = self.error.value, self.error.low, self.error.high
+            lines.append(f"{prefix}calibration error {value:.3f} [{low:.3f}, {high:.3f}]")
         self.ax_.set_title("\n".join(lines), loc="left", fontsize="small", color=_GREY)
 
     def _sample_text(self) -> str:
@@ -311,21 +314,39 @@ class _Canvas:
     ax: Axes
     histogram: Axes | None
     diagonal: Line2D
-    n_displays: int = 0
+    bars: list[LineCollection] = field(default_factory=list)
 
-    def take_number(self) -> int:
-        """Return how many displays were here before, and count one more."""
-        self.n_displays += 1
-        return self.n_displays - 1
+    def write_legend(self) -> Legend:
+        """Name the curves, then the marks, in a free corner off the diagonal or above 1."""
+        handles, labels = self.ax.get_legend_handles_labels()
+        order = np.roll(np.arange(len(labels)), len(self.bars))
+        upper, lower = self._crowding()
+        full = bool(upper and lower)
+        self.ax.set_ylim(top=1.02 + (0.04 * (len(labels) + 1) if full else 0.0))
+        return self.ax.legend(
+            [handles[i] for i in order],
+            [labels[i] for i in order],
+            loc="upper center" if full else "lower right" if upper else "upper left",
+            ncols=2 if full else 1,
+            fontsize="small",
+            edgecolor="none",
+        )
+
+    def _crowding(self) -> tuple[int, int]:
+        """Return how many ends of intervals lie in the upper left and in the lower right corner."""
+        ends = np.concatenate([end for bars in self.bars for end in bars.get_segments()])
+        upper, lower = (
+            int(((x < _WIDE) & (y > 1.0 - _HIGH)).sum()) for x, y in (ends.T, 1.0 - ends.T)
+        )
+        return upper, lower
 
 
 def _require_matplotlib() -> None:
     try:
-        import matplotlib as mpl
+        import_module("matplotlib")
     except ImportError as error:
         msg = "noneg.plots needs matplotlib. Install it with: pip install 'noneg[plot]'"
         raise ImportError(msg) from error
-    del mpl
 
 
 def _canvas(ax: Place | None, *, with_histogram: bool) -> _Canvas:
@@ -336,6 +357,9 @@ def _canvas(ax: Place | None, *, with_histogram: bool) -> _Canvas:
     main, below = (ax, None) if isinstance(ax, Axes) else ax
     canvas: _Canvas | None = vars(main).get(_KEY)
     if canvas is None or canvas.diagonal.axes is None:
+        if canvas is not None and canvas.histogram is not None:  # the axes was cleared
+            below = canvas.histogram
+            below.clear()
         canvas = _Canvas(ax=main, histogram=None, diagonal=_prepare(main))
         vars(main)[_KEY] = canvas
     if with_histogram and canvas.histogram is None:
@@ -357,9 +381,8 @@ def _prepare(ax: Axes) -> Line2D:
     (diagonal,) = ax.plot(
         [0.0, 1.0],
         [0.0, 1.0],
-        color=_GREY,
+        color="0.6",
         linewidth=1.0,
-        linestyle=(0, (4, 3)),
         label="perfect calibration",
         zorder=1.5,
     )
@@ -375,7 +398,7 @@ def _add_panel(ax: Axes) -> Axes | None:
     place = ax.get_subplotspec()
     if place is None:
         return None
-    grid = place.subgridspec(2, 1, height_ratios=[4, 1], hspace=0.08)
+    grid = place.subgridspec(2, 1, height_ratios=[3.4, 1.2], hspace=0.06)
     ax.set_subplotspec(grid[0, 0])
     panel = ax.figure.add_subplot(grid[1, 0], sharex=ax)
     ax.figure.sca(ax)
@@ -387,21 +410,30 @@ def _prepare_panel(ax: Axes, panel: Axes) -> None:
 
     ax.set_xlabel("")
     ax.tick_params(labelbottom=False)
-    panel.set(xlim=ax.get_xlim(), xlabel="score", ylabel="share of rows")
+    panel.set(xlim=ax.get_xlim(), xlabel="score", ylabel="share per bin")
     panel.set_xticks(ax.get_xticks())
+    panel.margins(y=0.4)  # room for the legend
     panel.yaxis.set_major_locator(MaxNLocator(3))
     panel.spines[["top", "right"]].set_visible(False)
+    ax.figure.align_ylabels([ax, panel])
 
 
 def _style(number: int) -> dict[str, Any]:
     return {
         "color": _COLOURS[number % len(_COLOURS)],
         "linestyle": _DASHES[number % len(_DASHES)],
-        "linewidth": 1.0,
+        "linewidth": 0.9,
         "marker": _MARKERS[number % len(_MARKERS)],
         "markersize": 4.5,
         "zorder": 3,
     }
+
+
+def _shifted(ax: Axes, number: int) -> Transform:
+    from matplotlib.transforms import offset_copy
+
+    shift = _SHIFTS[number % len(_SHIFTS)]
+    return offset_copy(ax.transData, fig=ax.get_figure(root=True), x=shift, units="points")
 
 
 def _line_properties(kwargs: dict[str, object]) -> dict[str, Any]:

@@ -47,7 +47,8 @@ def ece(
     Returns
     -------
     float
-        The error in [0, 1]. Noise in the bins adds to it: it overestimates a small error.
+        The error. Noise in the bins adds to it: it overestimates a small error, and on few rows of
+        PU data it may even exceed 1.
 
     See Also
     --------

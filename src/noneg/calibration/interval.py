@@ -86,6 +86,10 @@ def ece_interval(
     if method == "hoeffding":
         low, high = _hoeffding(scores, binned, level, p)
         words = "Hoeffding"
+    elif min(scores.effective_positive, scores.effective_marginal) < 2 and method == "normal":
+        # A single row has no spread to learn from: all that is known is the range of the target.
+        low, high = 0.0, max(1.0, value)
+        words = "whole range, for want of rows"
     elif method == "normal":
         low, high = _normal(scores, binned, level, p, seed)
         words = f"normal upper end, median of {SPLITS} split lower ends"

@@ -1,0 +1,184 @@
+"""What is wanted of a table, what comes out of it, and the rules both sides must follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from noneg.checks import check_flags, check_scores, check_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.checks import WeightKind
+
+# More distinct labels than this are not worth counting: it is the wrong column.
+MOST_LABELS = 1000
+_MOST_NAMES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The columns to read, by name, and the label that means positive."""
+
+    score: str
+    label: str
+    weight: str | None = None
+    positive_label: object = None
+    weight_kind: WeightKind = "frequency"
+
+    def __post_init__(self) -> None:
+        for argument, name in self.names().items():
+            if not isinstance(name, str):
+                msg = f"'{argument}' must be the name of a column, got {name!r}. Pass it as text."
+                raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
+        if len(set(self.names().values())) < len(self.names()):
+            msg = (
+                "'score', 'label' and 'weight' must be different columns, got "
+                f"{', '.join(repr(name) for name in self.names().values())}. Name each one once."
+            )
+            raise ValueError(msg)
+
+    def names(self) -> dict[str, str]:
+        """Return the columns that are needed, by argument."""
+        names = {"score": self.score, "label": self.label}
+        return names if self.weight is None else {**names, "weight": self.weight}
+
+    def check_names(self, there: Sequence[str], where: str) -> None:
+        """Refuse a table that lacks a column or has it twice; say which ones it has."""
+        for argument, name in self.names().items():
+            if (count := list(there).count(name)) == 1:
+                continue
+            if count > 1:
+                msg = f"'{argument}' is {name!r}, but {where} has {count} columns of that name."
+                raise ValueError(f"{msg} Rename all but one.")
+            close = get_close_matches(name, there, n=1) or _same_but_case(name, there)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            msg = f"'{argument}' must name a column of {where}, got {name!r}.{hint}"
+            raise ValueError(f"{msg} {_listed(there)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Scores, which rows are labelled positive, and weights."""
+
+    score: NDArray[np.float64]
+    flags: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+
+    @classmethod
+    def checked(
+        cls,
+        score: object,
+        flags: NDArray[np.bool_],
+        weight: object | None,
+        wanted: Wanted,
+        place: Callable[[int], str] | None = None,
+    ) -> Columns:
+        """Check scores and weights; `place` says where a row is if its number is not enough."""
+        try:
+            scores = check_scores(score, wanted.score)
+            weights = None
+            if weight is not None:
+                kind, name = wanted.weight_kind, str(wanted.weight)
+                weights = check_weights(weight, kind, scores.size, name)
+        except ValueError as error:
+            _reword(error, place)
+        return cls(scores, flags, weights)
+
+
+def positive_among(found: Sequence[object], wanted: Wanted) -> NDArray[np.bool_]:
+    """Return which of the distinct label values mean positive."""
+    if len(found) > MOST_LABELS:
+        shown = ", ".join(repr(value) for value in found[:3])
+        msg = (
+            f"column {wanted.label!r} must hold two values, got more than {MOST_LABELS:,}, such as "
+            f"{shown}. Is it the label?"
+        )
+        raise ValueError(msg)
+    values = np.empty(len(found), dtype=object)
+    values[:] = found
+    meant = wanted.positive_label
+    if meant is not None:
+        meant = next((value for value in found if _is_label(value, meant)), meant)
+    try:
+        return check_flags(values, wanted.label, meant)
+    except ValueError as error:
+        raise ValueError(_as_column(str(error))) from error
+
+
+def values_of_text(texts: Sequence[str]) -> list[object]:
+    """Return labels written as text as the numbers or truth values they all are, else as text."""
+    for kind in (int, float, _truth):
+        try:
+            return [kind(text) for text in texts]
+        except ValueError:
+            continue
+    return list(texts)
+
+
+def refuse_missing(argument: str, name: str, place: str, example: str = "") -> NoReturn:
+    """Refuse a row without a value."""
+    remedy = {
+        "label": "Write the value that stands for unlabeled into such rows.",
+        "score": "Remove or impute the rows without a score; none is dropped silently.",
+        "weight": "Write the weight into such rows, 0 to leave one out.",
+    }[argument]
+    msg = f"column {name!r} must hold a {argument} in every row, but {place} has none{example}."
+    raise ValueError(f"{msg} {remedy}")
+
+
+def refuse_text(name: str, value: object, place: str) -> NoReturn:
+    """Refuse a row whose number is none."""
+    msg = f"column {name!r} must hold numbers, got {value!r} in {place}. Convert the column first."
+    raise ValueError(msg)
+
+
+def _is_label(value: object, meant: object) -> bool:
+    """Compare as values, as text, and as numbers: 1, '1' and '1.0' mean the same label."""
+    if value == meant or str(value) == str(meant):
+        return True
+    if isinstance(value, bool) and str(value).casefold() == str(meant).casefold():
+        return True
+    try:
+        return isinstance(value, (int, float)) and value == float(str(meant))
+    except ValueError:
+        return False
+
+
+def _truth(text: str) -> bool:
+    if text.casefold() not in ("true", "false"):
+        raise ValueError(text)
+    return text.casefold() == "true"
+
+
+def _reword(error: ValueError, place: Callable[[int], str] | None) -> NoReturn:
+    """Raise again, with the row's place and with 'column' before the column's name."""
+    before, row, after = str(error).rpartition(" row ")
+    number = after[: len(after) - len(after.lstrip("0123456789"))]
+    if place is not None and row and number:
+        after = after.removeprefix(number)
+        raise ValueError(_as_column(f"{before} {place(int(number))}{after}")) from error
+    raise ValueError(_as_column(str(error))) from error
+
+
+def _as_column(message: str) -> str:
+    about_argument = message.startswith(("'positive_label' must", "'weight_kind' must"))
+    return message if about_argument else f"column {message}"
+
+
+def _same_but_case(name: str, there: Iterable[str]) -> list[str]:
+    return [other for other in there if other.casefold() == name.casefold()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "It has no columns."
+    shown = ", ".join(repr(name) for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"It has {shown}" + (f" and {more} more." if more > 0 else ".")
