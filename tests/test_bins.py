@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import Sample, samples
 
 from noneg import PUScores
-from noneg.bins import bin_scores, mass_edges, optimal_bin_count
+from noneg.bins import bin_scores, mass_edges, optimal_bin_count, square_roots
 from noneg.simulation import LogisticGaussian
 
 
@@ -149,3 +149,12 @@ def test_bad_bins_get_a_sentence(options, words):
     scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
     with pytest.raises(ValueError, match=words):
         bin_scores(scores, **options)
+
+
+@given(st.integers(0, 1000), st.integers(1, 3))
+def test_square_roots_restore_the_covariance(seed, rank):
+    factor = np.random.default_rng(seed).normal(size=(4, 3, rank))
+    matrices = factor @ np.swapaxes(factor, -1, -2)
+    root = square_roots(matrices)
+    np.testing.assert_allclose(root @ np.swapaxes(root, -1, -2), matrices, atol=1e-6)
+    assert np.array_equal(root, np.tril(root))

@@ -50,10 +50,17 @@ def pick(rows: list[Row], **wanted: str) -> list[Row]:
 
 
 def draw_curve(ax: plt.Axes, rows: list[Row], style: tuple[str, str, str]) -> None:
-    colour, marker, label = style
-    n = column(rows, "n")
-    ax.fill_between(n, column(rows, "low"), column(rows, "high"), color=colour, alpha=0.18, lw=0)
-    ax.plot(n, column(rows, "bias"), color=colour, marker=marker, ms=5, lw=2, label=label)
+    n, colour = column(rows, "n"), style[0]
+    ax.fill_between(n, column(rows, "low"), column(rows, "high"), color=colour, alpha=0.2, lw=0)
+    ax.plot(n, column(rows, "bias"), color=colour, marker=style[1], ms=5, lw=2)
+
+
+def draw_reference(ax: plt.Axes, rows: list[Row], style: tuple[str, str, str]) -> None:
+    """Draw a curve whose 90 % of trials are an outline, so that it may share a panel."""
+    n, colour = column(rows, "n"), style[0]
+    for end in ("low", "high"):
+        ax.plot(n, column(rows, end), color=colour, lw=0.9, ls=(0, (2, 1)))
+    ax.plot(n, column(rows, "bias"), color=colour, marker=style[1], ms=5, lw=2)
 
 
 def draw_guide(ax: plt.Axes, rows: list[Row]) -> None:
@@ -83,9 +90,9 @@ def legend_below(figure: plt.Figure, *entries: tuple[str, dict[str, object]]) ->
     figure.legend(handles=handles, loc="outside lower center", ncols=len(entries))
 
 
-MEAN = ("mean of the trials", {"color": "0.25", "marker": "o", "ms": 5, "lw": 2})
-BAND = ("90 % of the trials", {"color": "0.82", "lw": 9})
-GUIDE = (r"$N^{-1/3}$ from the first point", {"color": "black", "ls": ":", "lw": 1.8})
+MEAN = ("mean of trials", {"color": "0.25", "marker": "o", "ms": 5, "lw": 2})
+BAND = ("90 % of trials", {"color": "0.82", "lw": 9})
+GUIDE = (r"$N^{-1/3}$ from first point", {"color": "black", "ls": ":", "lw": 1.8})
 
 
 def draw_figure4(folder: Path) -> None:
@@ -95,9 +102,10 @@ def draw_figure4(folder: Path) -> None:
         for ax, setting in zip(row, STYLES[4], strict=True):
             draw_setting(ax, pick(rows, world=world), setting)
             fit = pick(slopes, figure="4", world=world, setting=setting, n_low="100")[0]
-            ax.text(12, 3.2e-4, f"slope {_with_error(fit)}")
+            slope, error = float(fit["slope"]), float(fit["standard_error"])
+            ax.text(11, 2.8e-4, rf"slope ${slope:.2f} \pm {error:.2f}$, $N \geq 100$")
     for ax, style in zip(axes[0], STYLES[4].values(), strict=True):
-        ax.set_title(style[2], color=style[0])
+        ax.set_title(style[2])
     bound = ("bound on the mean", {"color": "0.25", "ls": "--", "lw": 1.5})
     others = ("the other settings", {"color": "0.7", "lw": 1})
     legend_below(figure, MEAN, BAND, bound, GUIDE, others)
@@ -123,16 +131,17 @@ def draw_figure5(folder: Path) -> None:
         for ax, floor in zip(row, pick(floors, world=world), strict=True):
             setting = f"n_P = {floor['n_positive']}, n_U = N"
             curve, reference = (pick(rows, world=world, setting=s) for s in (setting, limit))
-            draw_curve(ax, reference, STYLES[5][limit])
+            draw_reference(ax, reference, STYLES[5][limit])
             draw_curve(ax, curve, STYLES[5][setting])
             ax.axhline(float(floor["floor"]), color=STYLES[5][setting][0], ls="--", lw=1.5)
             draw_guide(ax, reference)
     for ax, style in zip(axes[0], STYLES[5].values(), strict=False):
-        ax.set_title(style[2], color=style[0])
+        ax.set_title(style[2])
     blue = (STYLES[5][limit][2], {"color": BLUE, "marker": "o", "ms": 5, "lw": 2})
     fixed = (r"$n_P$ fixed", {"color": "0.25", "marker": "^", "ms": 6, "lw": 2})
     floor = (r"floor: same $n_P,\ n_U=\infty$", {"color": "0.25", "ls": "--", "lw": 1.5})
-    legend_below(figure, fixed, blue, BAND, floor, GUIDE)
+    outline = ("90 %, outlined", {"color": BLUE, "lw": 0.9, "ls": (0, (2, 1))})
+    legend_below(figure, fixed, BAND, floor, blue, outline, GUIDE)
     figure.savefig(folder / "figure5.png")
 
 
@@ -181,10 +190,14 @@ def slopes_table(folder: Path) -> str:
     long, whole = (pick(rows, n_low=low) for low in ("100", "10"))
     lines = [
         f"| {a['figure']} | {a['world']} | {a['setting']} | {_with_error(a)} | {_with_error(b)} | "
-        f"{float(a['sd_slope']):.2f} | {float(a['bound_slope']):.2f} |"
+        f"{float(a['signed_slope']):.2f} | {float(a['sd_slope']):.2f} | "
+        f"{float(a['bound_slope']):.2f} |"
         for a, b in zip(long, whole, strict=True)
     ]
-    head = "| figure | classifier | setting | slope, N from 100 | slope, N from 10 | sd | bound |"
+    head = (
+        "| figure | classifier | setting | slope, N from 100 | slope, N from 10 | "
+        "N from 100: mean of ECE - TCE | sd | bound |"
+    )
     return table(head, lines)
 
 
@@ -245,7 +258,7 @@ def levels_table(folder: Path) -> str:
     for last in pick(rows, n="10000"):
         curve = pick(rows, world=last["world"], setting=last["setting"])
         bias = [f"{float(pick(curve, n=n)[0]['bias']):.4f}" for n in ("100", "1000", "10000")]
-        rest = [f"{float(last[k]):.4f}" for k in ("signed_bias", "sd", "binning_bias", "bound")]
+        rest = [f"{float(last[k]):.2g}" for k in ("signed_bias", "sd", "binning_bias", "bound")]
         lines.append(f"| {last['world']} | {last['setting']} | {' | '.join(bias + rest)} |")
     head = (
         "| classifier | setting | bias, N = 100 | N = 1,000 | N = 10,000 | "

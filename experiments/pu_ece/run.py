@@ -241,6 +241,7 @@ def slope_row(curve: list[Measured], low: int, high: int) -> dict[str, object]:
     means = np.take_along_axis(total[None], pick, axis=2).mean(axis=2)
     bounds = np.array([m.cell.bound("mass").value for m in curve])
     spread = np.array([m.error.std(ddof=1) for m in curve])
+    signed = np.array([m.error.mean() for m in curve])
     return {
         "figure": cell.figure,
         "world": cell.world,
@@ -249,6 +250,7 @@ def slope_row(curve: list[Measured], low: int, high: int) -> dict[str, object]:
         "n_high": high,
         "slope": log_slope(sizes, total.mean(axis=1)),
         "standard_error": log_slope(sizes, means).std(ddof=1),
+        "signed_slope": log_slope(sizes, signed) if (signed > 0.0).all() else math.nan,
         "sd_slope": log_slope(sizes, spread),
         "bound_slope": log_slope(sizes, bounds),
     }

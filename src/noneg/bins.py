@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Binning = Literal["mass", "width"]
 
+# Share of a variance below which it is taken for a rounding.
+ROUNDING = 1e-10
+
 
 @dataclass(frozen=True, eq=False)
 class Binned:
@@ -99,6 +102,23 @@ class Binned:
         else:
             first, middle = self.prior * (v - centre_positive), centre_score
         return np.stack([first, np.broadcast_to(middle, v.shape), -v], axis=-1)
+
+
+def square_roots(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return lower-triangular roots of small covariance matrices, shape (..., k, k).
+
+    Cholesky's algorithm, with directions that have no variance left out: unlike eigenvectors its
+    result is continuous, so a rounding in the sums stays a rounding.
+    """
+    rest = matrices.copy()
+    root = np.zeros_like(rest)
+    for j in range(matrices.shape[-1]):
+        pivot = rest[..., j, j]
+        full = pivot > ROUNDING * matrices[..., j, j]
+        scale = np.sqrt(np.where(full, pivot, 1.0))
+        root[..., j:, j] = np.where(full[..., None], rest[..., j:, j] / scale[..., None], 0.0)
+        rest -= root[..., :, None, j] * root[..., None, :, j]
+    return root
 
 
 def _ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":")
-_GREY = "0.35"
 _SHIFTS = (0.0, 2.0, -2.0, 4.0, -4.0, 6.0)  # points to the right, so that no bar hides another
-# Part of the axes that a legend may need.
-_WIDE, _HIGH = 0.6, 0.3
+_WIDE, _HIGH = 0.6, 0.3  # the corner that a legend may need
+_SHORT = 24  # letters of a name that leave room for a second column
+_LIMITS = (-0.03, 1.03)
+_ROUNDING = 1e-9  # a bin full of positives may miss 1 by the last digit
 _ABOVE = "above 1, drawn at 1"
 _KEY = "noneg_canvas"
 
@@ -144,7 +145,7 @@ class ReliabilityDisplay:
         """Compute the reliability diagram of scores and draw it.
 
         The calibration error of the subtitle is `noneg.ece` with its default bins, whatever bins
-        are drawn.
+        are drawn; it is left out for a population known exactly.
 
         Parameters
         ----------
@@ -173,14 +174,15 @@ class ReliabilityDisplay:
         >>> first = ReliabilityDisplay.from_scores(one, name="one")
         >>> second = ReliabilityDisplay.from_scores(two, name="two", ax=first.ax_)
         >>> [text.get_text() for text in second.legend_.get_texts()]
-        ['perfect calibration', 'one', 'two']
+        ['one', 'two', 'perfect calibration', 'above 1, drawn at 1']
         >>> plt.close(first.figure_)
         """
         narrow = histogram_bins and bin_scores(scores, bins=histogram_bins, binning="width")
+        endless = np.isinf(min(scores.n_positive, scores.n_marginal))  # no optimal number of bins
         display = cls(
             reliability=reliability(scores, bins=bins, binning=binning, level=level, band=band),
             histogram=narrow or None,
-            error=ece_interval(scores, level=level),
+            error=None if endless else ece_interval(scores, level=level),
             setting=scores.setting,
             n_positive=scores.n_positive,
             n_unlabeled=scores.n_unlabeled,
@@ -204,7 +206,7 @@ class ReliabilityDisplay:
         ax : Axes or pair of Axes, optional
             By default a new figure. An axes of a grid gives its lower part to the histograms, an
             axes outside any grid shows the diagram alone, and a pair holds one each. The `ax_` of
-            another display shows both displays together.
+            another display shows both together, the later one two points to the right.
         name : str, optional
             Name of the model, instead of the display's own.
         **kwargs
@@ -242,7 +244,7 @@ class ReliabilityDisplay:
         height, low, high = (
             np.minimum(column, 1.0) for column in (result.frequency, result.low, result.high)
         )
-        above = result.frequency > 1.0
+        above = result.frequency > 1.0 + _ROUNDING
         (self.line_,) = ax.plot(result.score, height, **({"markevery": ~above} | style))
         look = {key: style[key] for key in ("color", "transform", "zorder")}
         self.bars_ = ax.vlines(result.score, low, high, linewidth=1.1, alpha=0.7, **look)
@@ -283,9 +285,9 @@ class ReliabilityDisplay:
         new = [text for text in (self._sample_text(), self._band_text()) if text not in lines]
         lines += [text if first else prefix + text for text in new if text]
         if self.error is not None:
-            value, low, high = self.error.value, self.error.low, self.error.high
-            lines.append(f"{prefix}calibration error {value:.3f} [{low:.3f}, {high:.3f}]")
-        self.ax_.set_title("\n".join(lines), loc="left", fontsize="small", color=_GREY)
+            lines.append(f"{prefix}calibration error {self.error}")
+        title = "\n".join(lines)
+        self.ax_.set_title(title, loc="left", fontsize="small", alpha=0.75, wrap=True)
 
     def _sample_text(self) -> str:
         if self.setting is None or self.n_positive is None or self.n_unlabeled is None:
@@ -322,12 +324,15 @@ class _Canvas:
         order = np.roll(np.arange(len(labels)), len(self.bars))
         upper, lower = self._crowding()
         full = bool(upper and lower)
-        self.ax.set_ylim(top=1.02 + (0.04 * (len(labels) + 1) if full else 0.0))
+        columns = 2 if full and max(map(len, labels)) <= _SHORT else 1
+        room = 0.03 + 0.06 * np.ceil(len(labels) / columns) if full else 0.0
+        bottom, top = _LIMITS
+        self.ax.set_ylim(top=bottom + (top - bottom) / (1.0 - room))
         return self.ax.legend(
             [handles[i] for i in order],
             [labels[i] for i in order],
             loc="upper center" if full else "lower right" if upper else "upper left",
-            ncols=2 if full else 1,
+            ncols=columns,
             fontsize="small",
             edgecolor="none",
         )
@@ -350,11 +355,7 @@ def _require_matplotlib() -> None:
 
 
 def _canvas(ax: Place | None, *, with_histogram: bool) -> _Canvas:
-    from matplotlib.axes import Axes
-
-    if ax is None:
-        ax = _new_axes(with_histogram=with_histogram)
-    main, below = (ax, None) if isinstance(ax, Axes) else ax
+    main, below = _split(_new_axes(with_histogram=with_histogram) if ax is None else ax)
     canvas: _Canvas | None = vars(main).get(_KEY)
     if canvas is None or canvas.diagonal.axes is None:
         if canvas is not None and canvas.histogram is not None:  # the axes was cleared
@@ -367,6 +368,17 @@ def _canvas(ax: Place | None, *, with_histogram: bool) -> _Canvas:
         if canvas.histogram is not None:
             _prepare_panel(main, canvas.histogram)
     return canvas
+
+
+def _split(ax: Place) -> tuple[Axes, Axes | None]:
+    from matplotlib.axes import Axes
+
+    if isinstance(ax, Axes):
+        return ax, None
+    if len(ax) != 2:
+        msg = f"'ax' must be an Axes, or a pair for diagram and histograms, got {len(ax)} of them."
+        raise ValueError(msg)
+    return ax[0], ax[1]
 
 
 def _new_axes(*, with_histogram: bool) -> Axes:
@@ -386,7 +398,7 @@ def _prepare(ax: Axes) -> Line2D:
         label="perfect calibration",
         zorder=1.5,
     )
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="score", ylabel="share of positives")
+    ax.set(xlim=_LIMITS, ylim=_LIMITS, xlabel="score", ylabel="share of positives")
     ax.set_xticks(np.linspace(0.0, 1.0, 6))
     ax.set_yticks(np.linspace(0.0, 1.0, 6))
     ax.spines[["top", "right"]].set_visible(False)
@@ -430,10 +442,10 @@ def _style(number: int) -> dict[str, Any]:
 
 
 def _shifted(ax: Axes, number: int) -> Transform:
-    from matplotlib.transforms import offset_copy
+    from matplotlib.transforms import ScaledTranslation
 
-    shift = _SHIFTS[number % len(_SHIFTS)]
-    return offset_copy(ax.transData, fig=ax.get_figure(root=True), x=shift, units="points")
+    inches = _SHIFTS[number % len(_SHIFTS)] / 72.0
+    return ax.transData + ScaledTranslation(inches, 0.0, ax.figure.dpi_scale_trans)
 
 
 def _line_properties(kwargs: dict[str, object]) -> dict[str, Any]:

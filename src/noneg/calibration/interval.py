@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import ndtri
 
-from noneg.bins import Binned, bin_scores, check_p
+from noneg.bins import Binned, bin_scores, check_p, square_roots
 from noneg.calibration.errors import norm, prior_curve
 from noneg.checks import check_level
+from noneg.randomness import stream
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 SPLITS = 101
 # Priors at which the ends are evaluated when the prior is only known to lie in an interval.
 PRIOR_GRID = 41
+ZERO = 1e-12
 
 
 def ece_interval(
@@ -111,9 +113,8 @@ class _Noise:
 
     @classmethod
     def draw(cls, binned: Binned, n: int, seed: int) -> _Noise:
-        scale, axes = np.linalg.eigh(binned.second)
-        root = axes * np.sqrt(np.maximum(scale, 0.0))[:, None, :]
-        normal = np.random.default_rng(seed).standard_normal((n, *root.shape[:1], 3))
+        root = square_roots(binned.second)
+        normal = stream(seed, "split").standard_normal((n, *root.shape[:1], 3))
         return cls(*np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0))
 
     def of_residual(self, binned: Binned) -> NDArray[np.float64]:
@@ -167,6 +168,8 @@ def _lower_end(binned: Binned, noise: _Noise, level: float, p: float) -> float:
 
 def _dual(d: NDArray[np.float64], mass: NDArray[np.float64], p: float) -> NDArray[np.float64]:
     """Return the vectors v with ``v . d = ||d||`` that no residual can beat, one a row of d."""
+    # A residual that is zero up to rounding has no sign.
+    d = np.where(np.abs(d) > ZERO, d, 0.0)
     if p == 1:
         return np.sign(d)
     gap = np.divide(d, mass, out=np.zeros_like(d), where=mass > 0.0)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from noneg.bins import Binned, bin_scores
+from noneg.bins import Binned, bin_scores, square_roots
+from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,7 +129,7 @@ def null_residuals(
     scores: PUScores, binned: Binned, replicates: int, seed: int
 ) -> NDArray[np.float64]:
     """Draw the residuals that noise alone produces when calibration is perfect."""
-    rng = np.random.default_rng(seed)
+    rng = stream(seed, "null")
     mean = binned.score.sum()
     if mean == 0.0:
         return np.zeros((replicates, binned.n_bins))
@@ -169,8 +170,7 @@ def _two_sample(
 
 def _score_noise(binned: Binned, replicates: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Draw the sampling noise of the score's integral over each bin."""
-    scale, axes = np.linalg.eigh(binned.second[:, 1:, 1:])
-    root = axes * np.sqrt(np.maximum(scale, 0.0))[:, None, :]
+    root = square_roots(binned.second[:, 1:, 1:])
     normal = rng.standard_normal((replicates, binned.n_bins, 2))
     mass, score = np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0)
     return score - binned.score * mass.sum(axis=1, keepdims=True)

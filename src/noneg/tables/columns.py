@@ -168,8 +168,8 @@ def _reword(error: ValueError, place: Callable[[int], str] | None) -> NoReturn:
 
 
 def _as_column(message: str) -> str:
-    about_argument = message.startswith(("'positive_label' must", "'weight_kind' must"))
-    return message if about_argument else f"column {message}"
+    about_argument = ("'positive_label' must be a value", "'weight_kind' must be 'frequency'")
+    return message if message.startswith(about_argument) else f"column {message}"
 
 
 def _same_but_case(name: str, there: Iterable[str]) -> list[str]:

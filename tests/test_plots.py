@@ -1,0 +1,371 @@
+"""Displays show the numbers of their results, and change nothing but their own axes."""
+
+import sys
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from noneg import PUScores
+from noneg.bins import bin_scores
+from noneg.calibration import ece_interval, reliability
+from noneg.plots import ReliabilityDisplay
+from noneg.simulation import LogisticGaussian
+
+WORLD = LogisticGaussian.less_calibrated()
+SAMPLES = {
+    "two-sample": WORLD.draw(100, 1000, setting="two-sample", seed=0),
+    "one-sample": WORLD.draw(100, 1000, setting="one-sample", seed=0),
+    "labelled": WORLD.draw(n=1000, setting="labelled", seed=0),
+}
+NOISY = SAMPLES["two-sample"].with_prior(0.87)
+every_setting = pytest.mark.parametrize("scores", SAMPLES.values(), ids=SAMPLES)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def ends(display):
+    """Ends of the interval bars, a row a point: x, low, x, high."""
+    return np.array(display.bars_.get_segments()).reshape(-1, 4).T
+
+
+def legend_texts(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def subtitle(display):
+    return display.ax_.get_title(loc="left").split("\n")
+
+
+def draw(display):
+    """Render, and return the box of every text in pixels together with that of the figure."""
+    display.figure_.canvas.draw()
+    texts = [display.ax_.title, display.ax_._left_title, *display.legend_.get_texts()]
+    texts += [ax.xaxis.label for ax in display.figure_.axes]
+    texts += [ax.yaxis.label for ax in display.figure_.axes]
+    return [t.get_window_extent() for t in texts if t.get_text()], display.figure_.bbox
+
+
+# --- the numbers ---------------------------------------------------------------------------------
+
+
+@every_setting
+@pytest.mark.parametrize("band", ["pointwise", "simultaneous"])
+def test_artists_hold_the_numbers_of_the_results(scores, band):
+    options = {"bins": 7, "binning": "mass", "level": 0.9, "band": band}
+    display = ReliabilityDisplay.from_scores(scores, **options, histogram_bins=12)
+    expected = reliability(scores, **options)
+    x, low, x_again, high = ends(display)
+
+    np.testing.assert_array_equal(display.line_.get_xdata(), expected.score)
+    np.testing.assert_array_equal(display.line_.get_ydata(), np.minimum(expected.frequency, 1))
+    np.testing.assert_array_equal(x, expected.score)
+    np.testing.assert_array_equal(x_again, expected.score)
+    np.testing.assert_array_equal(low, np.minimum(expected.low, 1))
+    np.testing.assert_array_equal(high, np.minimum(expected.high, 1))
+    np.testing.assert_array_equal(display.diagonal_.get_xydata(), [[0, 0], [1, 1]])
+
+
+@every_setting
+def test_histograms_hold_shares_of_rows(scores):
+    display = ReliabilityDisplay.from_scores(scores, histogram_bins=12)
+    expected = bin_scores(scores, bins=12, binning="width")
+    for patch, share in (
+        (display.positive_, expected.positive),
+        (display.marginal_, expected.marginal),
+    ):
+        np.testing.assert_array_equal(patch.get_data().values, share)
+        np.testing.assert_array_equal(patch.get_data().edges, expected.edges)
+        assert patch.get_data().values.sum() == pytest.approx(1.0)
+
+
+def test_frame_is_the_table_of_the_diagram():
+    display = ReliabilityDisplay.from_scores(NOISY)
+    frame = display.frame("pandas")
+    assert list(frame) == list(display.reliability.columns())
+    np.testing.assert_array_equal(frame["frequency"], reliability(NOISY).frequency)
+
+
+def test_only_the_drawing_is_clipped():
+    display = ReliabilityDisplay.from_scores(NOISY)
+    result, expected = display.reliability, reliability(NOISY)
+    above = expected.frequency > 1
+    assert above.any()
+    assert (expected.low > 1).any()
+    for name, column in expected.columns().items():
+        np.testing.assert_array_equal(getattr(result, name), column)
+
+    np.testing.assert_array_equal(display.above_one_.get_xdata(), expected.score[above])
+    assert set(display.above_one_.get_ydata()) == {1.0}
+    assert display.above_one_.get_marker() == "^"
+    np.testing.assert_array_equal(display.line_.get_markevery(), ~above)
+    assert display.line_.get_ydata().max() == 1.0
+    assert ends(display)[[1, 3]].max() == 1.0
+    assert "above 1, drawn at 1" in legend_texts(display.legend_)
+
+
+@pytest.mark.parametrize("n", [3, 7, 49, 107])
+def test_a_bin_full_of_positives_is_not_above_one(n):
+    scores = PUScores.from_labels([0] * 10 + [1] * n, [0.1] * 10 + [0.9] * n)
+    display = ReliabilityDisplay.from_scores(scores)
+    assert display.above_one_.get_xdata().size == 0
+    assert "above 1, drawn at 1" not in legend_texts(display.legend_)
+
+
+# --- the words -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("setting", "sample", "rows"),
+    [
+        ("two-sample", "two-sample: 100 positives, 1,000 unlabeled rows", "unlabeled rows"),
+        ("one-sample", "one-sample: 100 positives, 1,000 unlabeled rows", "all rows"),
+        ("labelled", "labelled: 1,000 rows, {:.0f} positives", "all rows"),
+    ],
+)
+def test_subtitle_and_legends_say_what_is_shown(setting, sample, rows):
+    scores = SAMPLES[setting]
+    display = ReliabilityDisplay.from_scores(scores)
+    assert subtitle(display) == [
+        sample.format(scores.n_positive),
+        f"prior {scores.prior:.3g}, 95 % pointwise intervals",
+        f"calibration error {ece_interval(scores)}",
+    ]
+    assert legend_texts(display.legend_)[:2] == ["estimate", "perfect calibration"]
+    assert legend_texts(display.ax_histogram_.get_legend()) == ["positives", rows]
+
+
+def test_axes_are_labelled():
+    display = ReliabilityDisplay.from_scores(NOISY)
+    assert display.ax_.get_ylabel() == "share of positives"
+    assert display.ax_histogram_.get_xlabel() == "score"
+    assert display.ax_histogram_.get_ylabel() == "share per bin"
+    assert display.ax_histogram_.get_xlim() == display.ax_.get_xlim()
+
+
+def test_subtitle_says_for_which_prior_the_bars_hold():
+    scores = NOISY.with_prior(0.5, (0.4, 0.6))
+    display = ReliabilityDisplay.from_scores(scores, level=0.9, band="simultaneous")
+    expected = "prior 0.5 in [0.4, 0.6], 90 % simultaneous intervals at 0.5"
+    assert subtitle(display)[1] == expected
+
+
+def test_an_infinite_sample_is_named():
+    scores = WORLD.draw(100, np.inf, setting="two-sample", seed=0)
+    display = ReliabilityDisplay.from_scores(scores)
+    expected = "two-sample: 100 positives, infinitely many unlabeled rows"
+    assert subtitle(display)[0] == expected
+
+
+def test_the_truth_needs_no_interval():
+    world = PUScores(WORLD.positive_law(), WORLD.marginal_law(), prior=0.5, setting="two-sample")
+    display = ReliabilityDisplay.from_scores(world)
+    assert display.error is None
+    np.testing.assert_array_equal(ends(display)[1], ends(display)[3])
+
+
+def test_a_display_of_results_alone():
+    display = ReliabilityDisplay(reliability=reliability(NOISY)).plot()
+    assert display.ax_histogram_ is display.positive_ is display.marginal_ is None
+    assert display.figure_.axes == [display.ax_]
+    assert display.ax_.get_xlabel() == "score"
+    assert subtitle(display) == ["95 % pointwise intervals"]
+
+
+def test_a_display_of_results_and_histogram():
+    histogram = bin_scores(NOISY, bins=5, binning="width")
+    display = ReliabilityDisplay(reliability=reliability(NOISY), histogram=histogram)
+    assert display.plot(name="forest") is display
+    assert display.positive_.get_data().values.size == 5
+    assert legend_texts(display.legend_)[0] == "forest"
+
+
+@every_setting
+def test_no_text_leaves_the_figure(scores):
+    first = ReliabilityDisplay.from_scores(scores, name="gradient boosting without any tuning")
+    draw(first)
+    second = ReliabilityDisplay.from_scores(NOISY, name="a model with a long name", ax=first.ax_)
+    boxes, figure = draw(second)
+    for box in boxes:
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= figure.x1
+        assert box.y1 <= figure.y1
+
+
+# --- the axes ------------------------------------------------------------------------------------
+
+
+def test_settings_of_matplotlib_stay():
+    before = dict(mpl.rcParams)
+    draw(ReliabilityDisplay.from_scores(NOISY))
+    assert dict(mpl.rcParams) == before
+
+
+def test_an_axes_of_a_grid_keeps_its_place():
+    figure, (left, right) = plt.subplots(1, 2)
+    place, neighbour = left.get_position(), right.get_position()
+    display = ReliabilityDisplay.from_scores(NOISY, ax=left)
+    assert display.ax_ is left
+    assert display.figure_ is figure
+    assert plt.gca() is left
+    assert len(figure.axes) == 3
+    upper, lower = left.get_position(), display.ax_histogram_.get_position()
+    np.testing.assert_allclose([lower.x0, lower.y0], [place.x0, place.y0])
+    np.testing.assert_allclose([upper.x1, upper.y1], [place.x1, place.y1])
+    assert lower.y1 < upper.y0
+    np.testing.assert_array_equal(right.get_position(), neighbour)
+    assert not right.has_data()
+
+
+def test_a_pair_of_axes_holds_one_each():
+    figure, axes = plt.subplots(2, 1)
+    places = [ax.get_position() for ax in axes]
+    display = ReliabilityDisplay.from_scores(NOISY, ax=axes)
+    assert [display.ax_, display.ax_histogram_] == list(axes) == figure.axes
+    np.testing.assert_array_equal([ax.get_position() for ax in axes], places)
+
+
+def test_an_axes_outside_any_grid_shows_the_diagram_alone():
+    ax = plt.figure().add_axes((0.2, 0.2, 0.5, 0.5))
+    display = ReliabilityDisplay.from_scores(NOISY, ax=ax)
+    assert display.ax_histogram_ is None
+    assert display.figure_.axes == [ax]
+    np.testing.assert_allclose(ax.get_position().bounds, (0.2, 0.2, 0.5, 0.5))
+
+
+def test_three_axes_are_refused():
+    with pytest.raises(ValueError, match=r"'ax' must be an Axes, or a pair .* got 3"):
+        ReliabilityDisplay.from_scores(NOISY, ax=plt.subplots(3, 1)[1])
+
+
+def test_subfigures_serve_too():
+    left, _ = plt.figure(layout="constrained").subfigures(1, 2)
+    display = ReliabilityDisplay.from_scores(NOISY, ax=left.subplots())
+    assert display.figure_ is left
+    left.figure.canvas.draw()
+
+
+def test_line_properties_in_either_spelling():
+    display = ReliabilityDisplay.from_scores(NOISY, c="black", lw=3, ls="none", label="mine")
+    assert display.line_.get_color() == "black"
+    assert display.line_.get_linewidth() == 3
+    assert to_hex(display.bars_.get_color()[0]) == "#000000"
+    assert to_hex(display.marginal_.get_edgecolor()) == "#000000"
+    assert display.marginal_.get_linestyle() not in {"none", "None"}
+    assert legend_texts(display.legend_)[0] == "mine"
+
+
+# --- two models ----------------------------------------------------------------------------------
+
+
+def test_two_displays_share_axes():
+    other = LogisticGaussian.better_calibrated().draw(100, 1000, setting="two-sample", seed=1)
+    scores = SAMPLES["two-sample"]
+    first = ReliabilityDisplay.from_scores(scores, name="one")
+    second = ReliabilityDisplay.from_scores(other, name="two", ax=first.ax_)
+    assert second.ax_histogram_ is first.ax_histogram_
+    assert second.diagonal_ is first.diagonal_
+    assert len(first.figure_.axes) == 2
+    assert legend_texts(second.legend_)[:3] == ["one", "two", "perfect calibration"]
+    assert legend_texts(second.ax_histogram_.get_legend()) == ["positives", "unlabeled rows"]
+    assert subtitle(second) == [
+        "two-sample: 100 positives, 1,000 unlabeled rows",
+        "prior 0.5, 95 % pointwise intervals",
+        f"one: calibration error {ece_interval(scores)}",
+        f"two: calibration error {ece_interval(other)}",
+    ]
+
+
+def test_two_displays_look_different_and_keep_their_numbers():
+    first = ReliabilityDisplay.from_scores(SAMPLES["two-sample"])
+    second = ReliabilityDisplay.from_scores(SAMPLES["labelled"], ax=first.ax_)
+    for look in ("get_color", "get_marker", "get_linestyle"):
+        assert getattr(first.line_, look)() != getattr(second.line_, look)()
+    assert first.positive_.get_hatch() != second.positive_.get_hatch()
+    np.testing.assert_array_equal(second.line_.get_xdata(), second.reliability.score)
+    np.testing.assert_array_equal(ends(second)[0], second.reliability.score)
+    apart = second.line_.get_transform() - first.line_.get_transform()
+    assert not np.allclose(apart.get_matrix()[0, 2], 0.0)
+    tallest = max(
+        second.positive_.get_data().values.max(), second.marginal_.get_data().values.max()
+    )
+    assert first.ax_histogram_.get_ylim()[1] > tallest
+    assert first.ax_histogram_.get_ylim()[0] == 0.0
+
+
+def test_what_differs_between_two_displays_is_said_of_the_second():
+    first = ReliabilityDisplay.from_scores(SAMPLES["two-sample"])
+    second = ReliabilityDisplay.from_scores(SAMPLES["labelled"], ax=first.ax_)
+    assert subtitle(second)[0].startswith("two-sample:")
+    assert subtitle(second)[3].startswith("estimate 2: labelled: 1,000 rows")
+    assert legend_texts(second.legend_)[:2] == ["estimate", "estimate 2"]
+    legend = second.ax_histogram_.get_legend()
+    assert legend_texts(legend) == ["positives", "unlabeled rows", "all rows"]
+
+
+def test_histograms_join_a_diagram_without():
+    first = ReliabilityDisplay.from_scores(NOISY, histogram_bins=None)
+    second = ReliabilityDisplay.from_scores(NOISY, ax=first.ax_)
+    assert first.ax_histogram_ is None
+    assert second.ax_histogram_ is not None
+
+
+def test_cleared_axes_start_afresh():
+    first = ReliabilityDisplay.from_scores(NOISY, name="one")
+    first.ax_.clear()
+    second = ReliabilityDisplay.from_scores(NOISY, name="two", ax=first.ax_)
+    assert len(second.figure_.axes) == 2
+    assert len(second.ax_histogram_.patches) == 2
+    assert legend_texts(second.legend_)[0] == "two"
+    assert second.line_.get_color() == first.line_.get_color()
+
+
+# --- the edge ------------------------------------------------------------------------------------
+
+DEGENERATE = {
+    "all equal": PUScores([0.3] * 50, [0.3] * 500, prior=0.4, setting="two-sample"),
+    "one positive": PUScores([0.7], [0.1, 0.7, 0.9], prior=0.4, setting="two-sample"),
+    "one row each": PUScores([0.5], [0.5], prior=0.5, setting="two-sample"),
+    "ends only": PUScores([1.0, 1.0], [0.0, 1.0, 0.0], prior=0.9, setting="one-sample"),
+    "no positive": PUScores.from_labels([0, 0, 0], [0.1, 0.2, 0.3]),
+    "one labelled row": PUScores.from_labels([1], [1.0]),
+    "positives elsewhere": PUScores([0.9] * 9, [0.1] * 90, prior=0.5, setting="two-sample"),
+}
+
+
+@pytest.mark.parametrize("scores", DEGENERATE.values(), ids=DEGENERATE)
+def test_degenerate_data_is_drawn(scores):
+    display = ReliabilityDisplay.from_scores(scores)
+    draw(display)
+    expected = reliability(scores)
+    np.testing.assert_array_equal(display.line_.get_ydata(), np.minimum(expected.frequency, 1))
+    assert np.isfinite(ends(display)).all()
+    assert "(" not in subtitle(display)[0]
+
+
+def test_one_is_singular():
+    display = ReliabilityDisplay.from_scores(DEGENERATE["one row each"])
+    assert subtitle(display)[0] == "two-sample: 1 positive, 1 unlabeled row"
+
+
+def test_the_legend_hides_no_interval():
+    for scores in (*SAMPLES.values(), *DEGENERATE.values(), NOISY):
+        display = ReliabilityDisplay.from_scores(scores)
+        draw(display)
+        box = display.legend_.get_window_extent()
+        for segment in display.bars_.get_segments():
+            (x, low), (_, high) = display.bars_.get_transform().transform(segment)
+            assert x < box.x0 or x > box.x1 or high < box.y0 or low > box.y1
+
+
+def test_a_missing_matplotlib_is_explained(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'noneg\[plot\]'"):
+        ReliabilityDisplay.from_scores(NOISY)
