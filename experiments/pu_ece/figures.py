@@ -258,13 +258,17 @@ def levels_table(folder: Path) -> str:
     for last in pick(rows, n="10000"):
         curve = pick(rows, world=last["world"], setting=last["setting"])
         bias = [f"{float(pick(curve, n=n)[0]['bias']):.4f}" for n in ("100", "1000", "10000")]
-        rest = [f"{float(last[k]):.2g}" for k in ("signed_bias", "sd", "binning_bias", "bound")]
+        rest = [_brief(last[k]) for k in ("signed_bias", "sd", "binning_bias", "bound")]
         lines.append(f"| {last['world']} | {last['setting']} | {' | '.join(bias + rest)} |")
     head = (
         "| classifier | setting | bias, N = 100 | N = 1,000 | N = 10,000 | "
         "there: mean of ECE - TCE | sd | binning bias | bound |"
     )
     return table(head, lines)
+
+
+def _brief(number: str) -> str:
+    return f"{float(number):.2g}" if abs(float(number)) > 1e-12 else "0"
 
 
 def fill_readme(folder: Path, versions: str) -> None:

@@ -204,13 +204,15 @@ def theorem_row(m: Measured) -> dict[str, object]:
     total = np.abs(m.error)
     binning = np.abs(m.binned_tce - TCE[m.cell.world])
     statistical = np.abs(m.ece - m.binned_tce)
-    expected = m.cell.bound(m.binning).value
+    expected = m.cell.bound(m.binning)
     return (
         {"figure": m.cell.figure, "binning": m.binning}
         | names(m.cell)
         | {
-            "expected_bound": expected,
-            "bias_over_expected_bound": total.mean() / expected,
+            "expected_bound": expected.value,
+            "expected_statistical_part": expected.statistical,
+            "bias_over_expected_bound": total.mean() / expected.value,
+            "statistical_over_expected_part": statistical.mean() / expected.statistical,
             "bound": tail.value,
             "vacuous": tail.vacuous,
             "share_above": (total > tail.value).mean(),

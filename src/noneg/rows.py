@@ -21,11 +21,15 @@ import numpy as np
 from noneg import kernels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from numpy.typing import NDArray
 
     Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+    # Score, number of identical rows, mass in the positive law, mass in the marginal law.
+    Chunk = tuple[NDArray[np.float64], Mass, Mass, Mass]
+    Mass = NDArray[np.float64] | float
 
 N_COLUMNS = 9
 # Position of each of the nine sums in the triple of unweighted rows.
@@ -61,6 +65,9 @@ class Rows(Protocol):
 
     def between(self, group: int, low: float, high: float) -> Points:
         """Return a group's scores in ``(low, high]`` in order, and their marginal masses."""
+
+    def chunks(self, group: int) -> Iterator[Chunk]:
+        """Yield a group's rows, a cache-sized piece at a time and in no particular order."""
 
 
 class SortedScores:
@@ -172,6 +179,15 @@ class FlaggedRows:
         part = self._groups[group].between(low, high)
         return part, np.ones(part.size)
 
+    def chunks(self, group: int) -> Iterator[Chunk]:
+        """Yield a group's rows, a piece at a time; each counts once."""
+        for start in range(0, self.scores.size, kernels.CHUNK):
+            s = self.scores[start : start + kernels.CHUNK]
+            if self.flags is not None:
+                s = s[self.flags[start : start + kernels.CHUNK] == bool(group)]
+            if self.flags is not None or group == 0:
+                yield s, 1.0, 1.0, 1.0
+
 
 class WeightedRows:
     """One group of rows with weights, in order, with prefix sums of the nine columns."""
@@ -190,6 +206,7 @@ class WeightedRows:
         first = (a, w, w * s)
         second = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
         self.scores = s
+        self.masses = (f, a, w)
         self.prefix = np.zeros((s.size + 1, N_COLUMNS))
         np.cumsum(np.stack([*first, *second], axis=-1) * f[:, None], axis=0, out=self.prefix[1:])
         self.counts = (float(f.sum()), 0.0)
@@ -207,6 +224,13 @@ class WeightedRows:
         """Return the scores in ``(low, high]`` in order, and their marginal masses."""
         first, last = np.searchsorted(self.scores, (low, high), side="right")
         return self.scores[first:last], np.diff(self.prefix[first : last + 1, 1])
+
+    def chunks(self, group: int) -> Iterator[Chunk]:
+        """Yield the rows with their weights, a piece at a time."""
+        for start in range(0, 0 if group else self.scores.size, kernels.CHUNK):
+            piece = slice(start, start + kernels.CHUNK)
+            f, a, w = self.masses
+            yield self.scores[piece], f[piece], a[piece], w[piece]
 
 
 class PopulationRows:
@@ -234,6 +258,13 @@ class PopulationRows:
         """Refuse: a population has no rows."""
         raise NotImplementedError(f"a population has no rows between {low} and {high}")
 
+    def chunks(self, _group: int) -> Iterator[Chunk]:
+        """Refuse: a population has no rows."""
+        raise ValueError(
+            "'scores' must hold rows for this metric, got a population (an infinite sample). "
+            "Draw a finite sample from it."
+        )
+
 
 class SplitRows:
     """Two sources: the unlabeled rows and the labelled positives."""
@@ -258,6 +289,10 @@ class SplitRows:
     def between(self, group: int, low: float, high: float) -> Points:
         """Return a group's scores in ``(low, high]`` in order, and their marginal masses."""
         return self.sources[group].between(0, low, high)
+
+    def chunks(self, group: int) -> Iterator[Chunk]:
+        """Yield a group's rows, a piece at a time."""
+        return self.sources[group].chunks(0)
 
 
 def bins_from_below(rows: Rows, edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,9 +18,12 @@ from noneg.rows import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting, WeightKind
+    from noneg.rows import Chunk
 
 __all__ = ["PUScores", "Population"]
 
@@ -287,6 +290,17 @@ class PUScores:
         joined = np.concatenate(values)
         order = np.argsort(joined, kind="stable")
         return joined[order], np.concatenate(masses)[order]
+
+    def chunks(self) -> Iterator[tuple[bool, bool, Chunk]]:
+        """Yield all rows, a cache-sized piece at a time.
+
+        Each piece comes with whether it belongs to the positive law, whether to the marginal law,
+        and its scores, counts, positive masses and marginal masses.
+        """
+        for chunk in self._rows.chunks(0):
+            yield False, True, chunk
+        for chunk in self._rows.chunks(1):
+            yield True, self._setting != "two-sample", chunk
 
     def marginal_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return exact quantiles of the score when the marginal law is known, else None."""

@@ -34,16 +34,21 @@ from noneg.randomness import stream
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.bins import Binning
     from noneg.scores import PUScores
+
+    Dual = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 # Enough that the interval hardly depends on the seed.
 SPLITS = 101
 # Priors at which the ends are evaluated when the prior is only known to lie in an interval.
 PRIOR_GRID = 41
 ZERO = 1e-12
+METHOD = f"normal upper end, median of {SPLITS} split lower ends"
 
 
 def ece_interval(
@@ -88,19 +93,23 @@ def ece_interval(
     if method == "hoeffding":
         low, high = _hoeffding(scores, binned, level, p)
         words = "Hoeffding"
-    elif min(scores.effective_positive, scores.effective_marginal) < 2 and method == "normal":
-        # A single row has no spread to learn from: all that is known is the range of the target.
-        low, high = 0.0, max(1.0, value)
-        words = "whole range, for want of rows"
     elif method == "normal":
-        low, high = _normal(scores, binned, level, p, seed)
-        words = f"normal upper end, median of {SPLITS} split lower ends"
+        dual = power_dual(binned.marginal, p)
+        low, high = norm_limits(scores, binned, dual, level=level, seed=seed)
+        words = METHOD
     else:
         msg = f"'method' must be 'normal' or 'hoeffding', got {method!r}."
         raise ValueError(msg)
-    if scores.prior_interval is not None:
-        words += ", for every prior in [{:g}, {:g}]".format(*scores.prior_interval)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    return Estimate(
+        value=value, low=low, high=high, level=level, method=words + prior_words(scores)
+    )
+
+
+def prior_words(scores: PUScores) -> str:
+    """Return what to add to the description of an interval that holds for many priors."""
+    if scores.prior_interval is None:
+        return ""
+    return ", for every prior in [{:g}, {:g}]".format(*scores.prior_interval)
 
 
 @dataclass(frozen=True)
@@ -127,61 +136,83 @@ class _Noise:
         return positive - binned.positive * total - self.score + binned.score * marginal
 
 
-def _normal(
-    scores: PUScores, binned: Binned, level: float, p: float, seed: int
+def norm_limits(
+    scores: PUScores, binned: Binned, dual: Dual, *, level: float, seed: int = 0
 ) -> tuple[float, float]:
+    """Return limits for any norm of the residuals, given by its dual vectors.
+
+    Parameters
+    ----------
+    scores : PUScores
+        Says what is known of the prior.
+    binned : Binned
+        Bins fine enough that the norm can be computed from their residuals.
+    dual : callable
+        Maps residuals of shape (k, bins) to vectors v of the same shape with ``v . d = norm(d)``
+        that no residual can beat: ``v . d' <= norm(d')`` for every other d'.
+    level : float
+    seed : int
+    """
+    if min(scores.effective_positive, scores.effective_marginal) < 2:
+        # A single row has no spread to learn from: all that is known is the range of the target.
+        return 0.0, max(1.0, _norm(binned, dual))
     noise = _Noise.draw(binned, SPLITS, seed)
     if scores.prior_interval is None:
-        return _lower_end(binned, noise, level, p), _upper_end(binned, level, p)
-    low, high = scores.prior_interval
-    priors = np.linspace(low, high, PRIOR_GRID)
+        return _lower_end(binned, noise, level, dual), _upper_end(binned, level, dual)
+    priors = np.linspace(*scores.prior_interval, PRIOR_GRID)
     grid = [replace(binned, prior=float(prior)) for prior in priors]
-    # Both ends move at most as fast as the prior (PU-ECE paper, Theorem 2), which bounds what
-    # happens between two points of the grid.
-    slack = (high - low) / (PRIOR_GRID - 1) / 2.0
-    lower = min(_lower_end(b, noise, level, p) for b in grid) - slack
-    upper = max(_upper_end(b, level, p) for b in grid)
-    if p == 1:
-        top = prior_curve(binned).range(low, high)[1]
-        upper = max(upper, top + max(_upper_end(b, level, p) - norm(b, p) for b in grid))
+    # A norm moves with the prior at most as fast as its dual vector weighs the positive law, which
+    # bounds what happens between two points of the grid (PU-ECE paper, Theorem 2).
+    speed = max(float(np.abs(dual(b.residual[None]) @ b.positive).max()) for b in grid)
+    slack = speed * (priors[1] - priors[0]) / 2.0
+    lower = min(_lower_end(b, noise, level, dual) for b in grid) - slack
+    upper = max(_upper_end(b, level, dual) for b in grid) + slack
     return max(0.0, lower), upper
 
 
-def _upper_end(binned: Binned, level: float, p: float) -> float:
-    v = _dual(binned.residual[None], binned.marginal, p)[0]
+def _norm(binned: Binned, dual: Dual) -> float:
+    return float((dual(binned.residual[None]) @ binned.residual)[0])
+
+
+def _upper_end(binned: Binned, level: float, dual: Dual) -> float:
+    v = dual(binned.residual[None])[0]
     z = float(ndtri(0.5 + level / 2.0))
-    return norm(binned, p) + z * float(np.sqrt(binned.variance(v)))
+    return float(v @ binned.residual + z * np.sqrt(binned.variance(v)))
 
 
-def _lower_end(binned: Binned, noise: _Noise, level: float, p: float) -> float:
+def _lower_end(binned: Binned, noise: _Noise, level: float, dual: Dual) -> float:
     shift = noise.of_residual(binned)
     halves = binned.residual + shift, binned.residual - shift
     z = float(ndtri(0.75 + level / 4.0))
     value = np.zeros(len(shift))
     variance = np.zeros(len(shift))
     for one, other in (halves, halves[::-1]):
-        v = _dual(other, binned.marginal, p)
+        v = dual(other)
         value += (v * one).sum(axis=1) / 2.0
         variance += 2.0 * binned.variance(v) / 4.0
     return max(0.0, float(np.median(value - z * np.sqrt(variance))))
 
 
-def _dual(d: NDArray[np.float64], mass: NDArray[np.float64], p: float) -> NDArray[np.float64]:
-    """Return the vectors v with ``v . d = ||d||`` that no residual can beat, one a row of d."""
-    # A residual that is zero up to rounding has no sign.
-    d = np.where(np.abs(d) > ZERO, d, 0.0)
-    if p == 1:
-        return np.sign(d)
-    gap = np.divide(d, mass, out=np.zeros_like(d), where=mass > 0.0)
-    top = np.abs(gap).max(axis=1, keepdims=True)
-    gap = np.divide(gap, top, out=np.zeros_like(gap), where=top > 0.0)
-    if p == np.inf:
-        at_top = np.abs(gap) == 1.0
-        first = at_top & (np.cumsum(at_top, axis=1) == 1)
-        return np.sign(d) * np.divide(first, mass, out=np.zeros_like(d), where=mass > 0.0)
-    v = np.sign(d) * np.abs(gap) ** (p - 1.0)
-    size = (mass * np.abs(gap) ** p).sum(axis=1, keepdims=True) ** ((p - 1.0) / p)
-    return np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)
+def power_dual(mass: NDArray[np.float64], p: float) -> Dual:
+    """Return the dual of the L_p error over bins of the given marginal mass."""
+
+    def dual(d: NDArray[np.float64]) -> NDArray[np.float64]:
+        # A residual that is zero up to rounding has no sign.
+        d = np.where(np.abs(d) > ZERO, d, 0.0)
+        if p == 1:
+            return np.sign(d)
+        gap = np.divide(d, mass, out=np.zeros_like(d), where=mass > 0.0)
+        top = np.abs(gap).max(axis=1, keepdims=True)
+        gap = np.divide(gap, top, out=np.zeros_like(gap), where=top > 0.0)
+        if p == np.inf:
+            at_top = np.abs(gap) == 1.0
+            first = at_top & (np.cumsum(at_top, axis=1) == 1)
+            return np.sign(d) * np.divide(first, mass, out=np.zeros_like(d), where=mass > 0.0)
+        v = np.sign(d) * np.abs(gap) ** (p - 1.0)
+        size = (mass * np.abs(gap) ** p).sum(axis=1, keepdims=True) ** ((p - 1.0) / p)
+        return np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)
+
+    return dual
 
 
 def _hoeffding(scores: PUScores, binned: Binned, level: float, p: float) -> tuple[float, float]:

@@ -73,9 +73,9 @@ class File:
     name: str
 
     @property
-    def sql(self) -> str:
-        """The path for SQL: absolute, quoted, and with no sign that could be read as a glob."""
-        return literal(glob.escape(os.path.abspath(self.path)))  # noqa: PTH100 - keeps links
+    def exactly(self) -> str:
+        """The absolute path, with no sign in it that could be read as a glob."""
+        return glob.escape(os.path.abspath(self.path))  # noqa: PTH100 - keeps links as they are
 
 
 def columns_of_files(source: object, wanted: Wanted) -> Columns:
@@ -89,8 +89,13 @@ def columns_of_files(source: object, wanted: Wanted) -> Columns:
             layout = _layout(connection, file, wanted)
             wanted.check_names(layout.names, file.name)
             layouts.append(layout)
-        with plain_errors(files[0].name if len(files) == 1 else "one of the files"):
-            return fetch(_parts(connection, files, layouts), wanted)
+        names, paths = [file.name for file in files], [file.exactly for file in files]
+        with plain_errors(*names, paths=paths):
+            columns = fetch(_parts(connection, files, layouts), wanted)
+    if not columns.score.size:
+        msg = f"'source' must hold at least one row, but {' and '.join(names)} has only a header."
+        raise ValueError(msg)
+    return columns
 
 
 def _parts(
@@ -130,7 +135,7 @@ def _from(
     connection: DuckDBPyConnection, function: str, files: Iterable[File], **options: str
 ) -> DuckDBPyRelation:
     """Call a table function of DuckDB with quoted paths; nothing is read yet."""
-    paths = ", ".join(file.sql for file in files)
+    paths = ", ".join(literal(file.exactly) for file in files)
     named = "".join(f", {name}={value}" for name, value in options.items())
     return connection.sql(f"FROM {function}([{paths}], hive_partitioning=false{named})")
 

@@ -137,7 +137,7 @@ def _check_prior(
 def _check_rows(columns: Columns, wanted: Wanted, setting: Setting) -> None:
     """Refuse a table without rows of a kind that the setting needs."""
     if not columns.score.size:
-        raise ValueError("'source' must hold at least one row, but there is only the header.")
+        raise ValueError("'source' must hold at least one row, got a table without rows.")
     # A row of weight zero counts for nothing.
     there = columns.flags if columns.weight is None else columns.flags & (columns.weight > 0.0)
     others = ~columns.flags if columns.weight is None else ~columns.flags & (columns.weight > 0.0)

@@ -202,15 +202,17 @@ class _Places:
 
 
 @contextmanager
-def plain_errors(where: str) -> Iterator[None]:
-    """Turn what DuckDB says into a sentence for people."""
+def plain_errors(*names: str, paths: Sequence[str] = ()) -> Iterator[None]:
+    """Turn what DuckDB says into a sentence about the file that it names, else about the first."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
-        reason = _reason(str(error))
-        raise ValueError(f"'source' cannot be read: {where} {reason}") from error
+        message = str(error)
+        pairs = zip(names, paths, strict=False)
+        where = next((name for name, path in pairs if path in message), names[0])
+        raise ValueError(f"'source' cannot be read: {where} {_reason(message)}") from error
 
 
 def _reason(message: str) -> str:

@@ -24,30 +24,35 @@ def is_whole(stream: BinaryIO) -> bool:
     """
     end = stream.seek(0, os.SEEK_END)
     stream.seek(0)
-    while stream.tell() < end:
-        magic = _number(stream, 4)
-        if magic & ~0xF == _SKIPPABLE:
-            stream.seek(_number(stream, 4), os.SEEK_CUR)
-        elif magic != _FRAME:
-            return False
-        else:
-            _skip_frame(stream, end)
+    try:
+        while stream.tell() < end:
+            _skip_frame(stream)
+    except EOFError:
+        return False
     return stream.tell() == end
 
 
-def _skip_frame(stream: BinaryIO, end: int) -> None:
+def _skip_frame(stream: BinaryIO) -> None:
+    magic = _number(stream, 4)
+    if magic & ~0xF == _SKIPPABLE:
+        stream.seek(_number(stream, 4), os.SEEK_CUR)
+        return
+    if magic != _FRAME:
+        raise EOFError
     flags = _number(stream, 1)
     single, checksum = flags >> 5 & 1, flags >> 2 & 1
     size = _SIZE_BYTES[flags >> 6] or single
     stream.seek((1 - single) + _DICTIONARY_BYTES[flags & 3] + size, os.SEEK_CUR)
     last = 0
-    while not last and stream.tell() < end:
+    while not last:
         header = _number(stream, 3)
         last, kind, length = header & 1, header >> 1 & 3, header >> 3
         stream.seek(1 if kind == _REPEATED_BYTE else length, os.SEEK_CUR)
-    # Without a last block the end is out of reach, whatever follows.
-    stream.seek(4 * checksum if last else end + 1, os.SEEK_CUR)
+    stream.seek(4 * checksum, os.SEEK_CUR)
 
 
 def _number(stream: BinaryIO, n_bytes: int) -> int:
-    return int.from_bytes(stream.read(n_bytes), "little")
+    data = stream.read(n_bytes)
+    if len(data) < n_bytes:
+        raise EOFError
+    return int.from_bytes(data, "little")

@@ -1,0 +1,31 @@
+"""The command line: ``noneg evaluate``, ``plan``, ``simulate`` and ``demo``; no arithmetic here.
+
+Only click is imported at the top of these files, so that ``noneg --help`` answers at once.
+"""
+
+import click
+
+from noneg.cli.demo import demo
+from noneg.cli.evaluate import evaluate
+from noneg.cli.group import Commands
+from noneg.cli.plan import plan
+from noneg.cli.simulate import simulate
+
+__all__ = ["main"]
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="noneg", message="%(prog)s %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Tell how calibrated a classifier is from positives and unlabeled data, without negatives."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for command in (evaluate, plan, simulate, demo):
+    main.add_command(command)

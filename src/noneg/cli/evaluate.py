@@ -1,0 +1,66 @@
+"""``noneg evaluate``: can I trust these scores?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from noneg.cli import options
+
+if TYPE_CHECKING:
+    from noneg.evaluation import Evaluation
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1].")
+@click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
+@options.setting
+@click.option("--prior", type=float, help="Share of positives in the population, in (0, 1).")
+@click.option(
+    "--prior-interval", type=float, nargs=2, metavar="LOW HIGH", help="What is known of the prior."
+)
+@click.option("--positive-label", metavar="VALUE", help="The label that means positive.")
+@click.option("--weight", metavar="COLUMN", help="One weight a row.")
+@click.option(
+    "--weight-kind",
+    type=click.Choice(["frequency", "importance"]),
+    default="frequency",
+    show_default=True,
+    help="Whether a weight counts identical rows or corrects unequal sampling.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
+@options.as_json
+def evaluate(files: tuple[str, ...], level: float, *, as_json: bool, **columns: object) -> None:
+    """Measure how calibrated the scores in FILE are.
+
+    FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
+    if it is a dash. Several files are read as one table.
+
+    \b
+    noneg evaluate scores.csv --score score --label confirmed --setting one-sample --prior 0.12
+    """
+    from noneg.checks import check_level
+    from noneg.cli.printable import to_json
+    from noneg.cli.show_evaluation import show_evaluation
+    from noneg.cli.terminal import busy, console, say
+
+    check_level(level)
+    with busy(f"Reading {' '.join(files)}"):
+        evaluation = _evaluate(files, level, columns)
+    source = {"files": list(files), **{name: columns[name] for name in ("score", "label", "weight")}}
+    if as_json:
+        click.echo(to_json("noneg.evaluation/1", {"source": source, **evaluation.to_dict()}))
+        return
+    out = console()
+    named = [f"{name} {columns[name]!r}" for name in ("score", "label", "weight") if columns[name]]
+    say(out, f"{', '.join(files)}: {', '.join(named)}", style="bold")
+    show_evaluation(out, evaluation)
+
+
+def _evaluate(files: tuple[str, ...], level: float, columns: dict[str, object]) -> Evaluation:
+    from noneg.evaluation import evaluate as measure
+    from noneg.tables import read
+
+    return measure(read(list(files), **columns), level=level)  # type: ignore[arg-type]

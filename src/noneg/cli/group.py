@@ -1,0 +1,115 @@
+"""The group of commands, and what people see when something is wrong: one paragraph, exit code 2.
+
+Messages of the library name Python arguments; here they become the options of the command.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+_LEADING_NAMES = re.compile(r"(?:'\w+'(?:, | and | ))+")
+_KEYWORD = re.compile(r"(?<![\w'\"/.-])(\w+)='?([\w.-]*\w)'?")
+
+
+class Commands(click.Group):
+    """A group that never shows a traceback for a wrong input."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; what it refuses becomes an error of its usage."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError, ImportError) as error:
+            name = ctx.invoked_subcommand
+            command = self.get_command(ctx, name) if name else None
+            options = option_names(command) if command else {}
+            message = as_options(str(error), options)
+            raise Refused(message, f"{ctx.command_path} {name}") from error
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # noqa: ANN401
+        """Run the command line and exit."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)
+            sys.stdout.flush()
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            _close_standard_output()
+            sys.exit(BROKEN_PIPE)
+        except click.ClickException as error:
+            _explain(error)
+            sys.exit(WRONG_INPUT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+class Refused(click.ClickException):
+    """What the library refused, and the command that asked."""
+
+    def __init__(self, message: str, command: str) -> None:
+        super().__init__(message)
+        self.command = command
+
+
+def option_names(command: click.Command) -> dict[str, str]:
+    """Return what stands on the command line for each argument of the library."""
+    names = {"source": "FILE", "path": "--out"}
+    for parameter in command.params:
+        if parameter.name and isinstance(parameter, click.Option):
+            names[parameter.name] = max(parameter.opts, key=len)
+    return names
+
+
+def as_options(message: str, options: Mapping[str, str]) -> str:
+    """Say ``--prior-interval`` where the library says 'prior_interval'.
+
+    Only names at the beginning and keywords are arguments; others may be columns or labels.
+
+    Examples
+    --------
+    >>> as_options("'prior' must be larger with setting='one-sample'.", {"prior": "--prior"})
+    "--prior must be larger with setting='one-sample'."
+    """
+
+    def option(match: re.Match[str]) -> str:
+        return options.get(match[1], match[0])
+
+    def keyword(match: re.Match[str]) -> str:
+        return f"{options[match[1]]} {match[2]}" if match[1] in options else match[0]
+
+    start = _LEADING_NAMES.match(message)
+    if start:
+        message = re.sub(r"'(\w+)'", option, start[0]) + message[start.end() :]
+    message = _KEYWORD.sub(keyword, message)
+    by_hand = "positive_label (on the command line --positive-label)"
+    return message.replace(by_hand, "--positive-label").replace("got None", "got nothing")
+
+
+def _explain(error: click.ClickException) -> None:
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    where = context.command_path if context else getattr(error, "command", "noneg")
+    if isinstance(error, click.UsageError):
+        message = f"{message} Run '{where} --help' for the options."
+    click.echo(click.style(f"{where}: ", fg="red", bold=True) + printable(message), err=True)
+
+
+def _close_standard_output() -> None:
+    """Let the interpreter flush into nowhere when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,77 @@
+"""What a terminal shows: tables, sentences, and a sign of life when something takes long."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING
+
+from noneg.cli.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
+PATIENCE = 2.0
+_WIDTH_OF_A_PIPE = 120
+
+
+def console(*, error: bool = False) -> Console:
+    """Return a console that shows text literally; without a terminal it is plain."""
+    from rich.console import Console
+
+    out = Console(
+        file=sys.stderr if error else sys.stdout, highlight=False, markup=False, emoji=False
+    )
+    if not out.is_terminal:
+        out.width = _WIDTH_OF_A_PIPE
+    return out
+
+
+def say(out: Console, text: str, style: str = "") -> None:
+    """Print a paragraph; only a terminal wraps it."""
+    from rich.text import Text
+
+    out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return an aligned table: names to the left, numbers to the right, remarks to the left.
+
+    A row with one cell is a heading.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
+    for position, name in enumerate(header):
+        justify = "right" if position == 1 else "left"
+        out.add_column(Text(name), justify=justify, no_wrap=position == 1)
+    for row in rows:
+        style = "bold" if len(row) == 1 else None
+        out.add_row(*(Text(printable(cell)) for cell in row), style=style)
+    return out
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show a spinner on a terminal if the work takes more than two seconds."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.status import Status
+    from rich.text import Text
+
+    status = Status(Text(printable(what)), console=console(error=True))
+    timer = Timer(PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
