@@ -21,18 +21,21 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import figures
 import numpy as np
 from scipy.special import expit
 
 from noneg.bin_count import labelled_order_rule, order_rule
-from noneg.bins import bin_scores, mass_edges
+from noneg.bins import bin_scores
 from noneg.calibration import reliability
 from noneg.calibration.errors import norm
-from noneg.scores import PUScores
 from noneg.simulation import LogisticGaussian
 from noneg.theory import Bound, bias_bound, labelled_bias_bound
+
+if TYPE_CHECKING:
+    from noneg.scores import PUScores
 
 HERE = Path(__file__).parent
 QUICK = HERE.parents[1] / "build" / "pu_ece"
@@ -118,21 +121,12 @@ class Cell:
         """The rule, capped so that every bin of equal mass can hold two rows."""
         return self.rule if math.isinf(self.n_marginal) else min(self.rule, self.n_marginal // 2)
 
-    def draw(self, trial: int) -> tuple[PUScores, PUScores]:
-        """Return the data, and data with the same unlabeled rows that mass edges are read from."""
+    def draw(self, trial: int) -> PUScores:
         world = WORLDS[self.world]
         rng = seeded(self.figure, self.world, self.setting, self.n, trial)
         if self.sizes is None:
-            scores = world.draw(n=self.n, setting="labelled", seed=rng)
-        elif math.isinf(self.sizes[0]):
-            unlabeled = world.marginal_law().draw(self.n, seed=rng)
-            return tuple(
-                PUScores(positive, unlabeled, prior=world.prior, setting="two-sample")
-                for positive in (world.positive_law(), unlabeled)
-            )
-        else:
-            scores = world.draw(*self.sizes, setting="two-sample", seed=rng)
-        return scores, scores
+            return world.draw(n=self.n, setting="labelled", seed=rng)
+        return world.draw(*self.sizes, setting="two-sample", seed=rng)
 
     def bound(self, binning: str, delta: float | None = None, form: str = "corrected") -> Bound:
         """Theorem 1, and for labelled data the bound of Futami & Fujisawa (2024) behind it."""
@@ -167,10 +161,9 @@ def measure(cell: Cell) -> list[Measured]:
     """Run every trial of a cell, with both kinds of bins on the same rows."""
     values = np.empty((len(BINNINGS), 2, cell.trials))
     for trial in range(cell.trials):
-        scores, guide = cell.draw(trial)
+        scores = cell.draw(trial)
         for kind, binning in enumerate(BINNINGS):
-            edges = mass_edges(guide, cell.bins) if binning == "mass" else None
-            binned = bin_scores(scores, bins=cell.bins, binning=binning, edges=edges)
+            binned = bin_scores(scores, bins=cell.bins, binning=binning)
             values[kind, 0, trial] = norm(binned, 1)
             values[kind, 1, trial] = WORLDS[cell.world].binned_tce(binned.edges)
     return [Measured(cell, binning, *v) for binning, v in zip(BINNINGS, values, strict=True)]

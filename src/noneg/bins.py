@@ -220,8 +220,8 @@ def bin_count(scores: PUScores, bins: object, binning: object) -> int:
     if binning == "mass" and n_bins > 1 and 2 * n_bins > scores.n_marginal:
         msg = (
             f"'bins' must be at most half the {scores.n_marginal:,.0f} marginal rows for bins of "
-            f"equal mass, got {n_bins}. Ask for at most {max(1, int(scores.n_marginal) // 2)}, or use "
-            "binning='width'."
+            f"equal mass, got {n_bins}. Ask for at most {max(1, int(scores.n_marginal) // 2)}, "
+            "or use binning='width'."
         )
         raise ValueError(msg)
     return n_bins

@@ -2,8 +2,8 @@ r"""Means under the two laws, with their joint covariance.
 
 Every metric that is no norm of the residuals is a smooth function of a few means
 :math:`E_+[f_j]` and :math:`E[g_j]` and of the prior. One pass over the rows gives them and their
-covariance in any setting: rows that belong to both laws are counted jointly, the prior of labelled
-data is a mean like the others, and weights enter as in `noneg.rows`. The delta method does the rest.
+covariance in any setting: rows of both laws are counted jointly, the prior of labelled data is a
+mean like the others, and weights enter as in `noneg.rows`. The delta method does the rest.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+    Mass = NDArray[np.float64] | float
     # Score, number of identical rows, mass in the positive law, mass in the marginal law.
     Chunk = tuple[NDArray[np.float64], Mass, Mass, Mass]
-    Mass = NDArray[np.float64] | float
 
 N_COLUMNS = 9
 # Position of each of the nine sums in the triple of unweighted rows.

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from noneg.cli.terminal import say, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rich.console import Console
 
     from noneg.evaluation import Evaluation
     from noneg.results import Estimate
+
+    Row = list[str]
 
 
 def show_evaluation(
@@ -25,16 +27,66 @@ def show_evaluation(
     out : Console
     evaluation : Evaluation
     truth : mapping of str to float, optional
-        What is known of the errors from elsewhere, shown beside them: by name of the attribute.
+        Errors known from elsewhere, by the name of the attribute; shown in a column of their own.
     """
     say(out, _sample(evaluation))
     out.print()
-    header = ["", "value", f"{evaluation.level:.6g} interval"]
-    rows = [*_errors(evaluation), *_test(evaluation), *_bounds(evaluation)]
-    if truth is not None:
-        header.append("with all labels")
-        rows = [_beside(row, truth) for row in rows]
-    out.print(table(header, [row for _, row in rows] if truth is None else [r for _, r in rows]))
+    header = ["", "value", f"{100 * evaluation.level:.6g} % interval"]
+    rows = [*_errors(evaluation, truth or {}), *_test(evaluation), *_bounds(evaluation)]
+    out.print(table([*header, "all labels"] if truth else header, rows))
     for warning in evaluation.warnings:
         out.print()
         say(out, f"Note: {warning}", style="yellow")
+
+
+def _sample(evaluation: Evaluation) -> str:
+    prior = f"prior {evaluation.prior.value:.6g}"
+    if evaluation.setting == "labelled":
+        sizes = f"{evaluation.n_marginal:,.0f} labelled rows, {evaluation.n_positive:,.0f} positive"
+        return f"{sizes}; {prior}"
+    if evaluation.prior.low < evaluation.prior.high:
+        prior += f" in [{evaluation.prior.low:.6g}, {evaluation.prior.high:.6g}]"
+    positive = f"{evaluation.n_positive:,.0f} positive{'s' * (evaluation.n_positive != 1)}"
+    rows = f"{evaluation.n_unlabeled:,.0f} unlabeled row{'s' * (evaluation.n_unlabeled != 1)}"
+    return f"{positive} and {rows}; {evaluation.setting}; {prior}"
+
+
+def _errors(evaluation: Evaluation, truth: Mapping[str, float]) -> Iterator[Row]:
+    yield ["Calibration error"]
+    names = {
+        "ece": f"  {_bins(evaluation)}, the optimal number",
+        "ece_width_15": "  15 bins of equal width",
+        "ece_mass_15": "  15 bins of equal mass",
+    }
+    for key, name in names.items():
+        estimate: Estimate | None = getattr(evaluation, key)
+        row = [name, "-", "too few rows"]
+        if estimate is not None:
+            row[1:] = [f"{estimate.value:.4f}", f"[{estimate.low:.4f}, {estimate.high:.4f}]"]
+        yield [*row, f"{truth[key]:.4f}"] if key in truth else row
+
+
+def _bins(evaluation: Evaluation) -> str:
+    bins = f"{evaluation.bins} bin{'s' * (evaluation.bins != 1)}"
+    if evaluation.occupied_bins == evaluation.bins:
+        return bins
+    return f"{bins} ({evaluation.occupied_bins} hold rows)"
+
+
+def _test(evaluation: Evaluation) -> Iterator[Row]:
+    p_value = evaluation.test.p_value
+    evidence = "evidence" if p_value <= 1.0 - evaluation.level else "no evidence"
+    yield ["Test of calibration"]
+    yield ["  p-value", f"{p_value:.3f}", f"{evidence} against calibration"]
+
+
+def _bounds(evaluation: Evaluation) -> Iterator[Row]:
+    if evaluation.bounds:
+        yield ["Distance from the true error, by theory"]
+    words = {
+        "expected": "  on average at most",
+        "probable": f"  with probability {100 * evaluation.level:.6g} % at most",
+    }
+    for name, bound in evaluation.bounds.items():
+        remark = "promises nothing" if bound.vacuous else "if slopes are at most 1"
+        yield [words.get(name, f"  {name}"), f"{bound.value:.4f}", remark]
