@@ -55,24 +55,20 @@ def bootstrap_interval(
     scores: PUScores, binned: Binned, rng: np.random.Generator, replicates: int = 200
 ) -> tuple[float, float]:
     """Percentile bootstrap over rows, drawn as counts in bins (scores within a bin: normal)."""
-    mean, n = binned.score, scores.n_marginal
-    square = binned.second[:, 2, 2] * n
-    count = rng.multinomial(int(n), binned.marginal, size=replicates)
-    middle = np.nan_to_num(binned.mean_score)
-    spread = np.sqrt(np.maximum(square / np.maximum(binned.marginal, 1e-12) - middle**2, 0.0))
-    score = (count * middle + np.sqrt(count) * spread * rng.standard_normal(count.shape)) / n
+    n = int(scores.n_marginal)
+    count = rng.multinomial(n, binned.marginal, size=replicates)
+    mean = np.nan_to_num(binned.mean_score)
+    square = binned.second[:, 2, 2] * n / np.maximum(binned.marginal, 1e-12)
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    score = (count * mean + np.sqrt(count) * spread * rng.standard_normal(count.shape)) / n
     if scores.setting == "two-sample":
         hits = rng.multinomial(int(scores.n_positive), binned.positive, size=replicates)
     else:
         rate = np.nan_to_num(binned.positive * scores.n_positive / (binned.marginal * n))
         hits = rng.binomial(count, np.minimum(rate, 1.0))
-    if scores.setting == "labelled":
-        positive = hits / n
-    else:
-        positive = scores.prior * hits / np.maximum(hits.sum(axis=1, keepdims=True), 1)
-    errors = np.abs(positive - score).sum(axis=1)
-    low, high = np.quantile(errors, [0.025, 0.975])
-    del mean
+    total = n if scores.setting == "labelled" else np.maximum(hits.sum(axis=1, keepdims=True), 1)
+    positive = hits / total * (1.0 if scores.setting == "labelled" else scores.prior)
+    low, high = np.quantile(np.abs(positive - score).sum(axis=1), [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     Place: TypeAlias = Axes | Sequence[Axes]
 
+__all__ = ["ReliabilityDisplay"]
+
 # Colours of Okabe and Ito (2008), told apart by colour-blind readers; markers and dashes tell the
 # curves apart in greyscale.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

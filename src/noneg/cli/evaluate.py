@@ -1,4 +1,4 @@
-"""``noneg evaluate``: can I trust these scores?"""
+"""``noneg evaluate``: whether scores in a file can be trusted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
 
 
-@click.command()
+@click.command(short_help="Measure how calibrated scores are.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1].")
 @click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
 @options.as_json
 def evaluate(files: tuple[str, ...], level: float, *, as_json: bool, **columns: object) -> None:
-    """Measure how calibrated the scores in FILE are.
+    r"""Measure how calibrated the scores in FILE are.
 
     FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
     if it is a dash. Several files are read as one table.
@@ -49,7 +49,10 @@ def evaluate(files: tuple[str, ...], level: float, *, as_json: bool, **columns: 
     check_level(level)
     with busy(f"Reading {' '.join(files)}"):
         evaluation = _evaluate(files, level, columns)
-    source = {"files": list(files), **{name: columns[name] for name in ("score", "label", "weight")}}
+    source = {
+        "files": list(files),
+        **{name: columns[name] for name in ("score", "label", "weight")},
+    }
     if as_json:
         click.echo(to_json("noneg.evaluation/1", {"source": source, **evaluation.to_dict()}))
         return

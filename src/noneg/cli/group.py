@@ -15,7 +15,7 @@ import click
 from noneg.cli.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 _LEADING_NAMES = re.compile(r"(?:'\w+'(?:, | and | ))+")
@@ -38,15 +38,17 @@ class Commands(click.Group):
             message = as_options(str(error), options)
             raise Refused(message, f"{ctx.command_path} {name}") from error
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # noqa: ANN401
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> Any:  # noqa: ANN401
         """Run the command line and exit."""
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
+            return super().main(args, standalone_mode=False, **extra)
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = super().main(args, standalone_mode=False, **extra)
             sys.stdout.flush()
         except click.Abort:
             sys.exit(INTERRUPTED)

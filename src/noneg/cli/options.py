@@ -11,17 +11,13 @@ class SettingChoice(click.Choice[str]):
     def __init__(self) -> None:
         super().__init__(["two-sample", "one-sample", "labelled"])
 
-    def get_missing_message(
-        self, param: click.Parameter, ctx: click.Context | None = None
-    ) -> str | None:
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
         """Return a sentence a setting."""
         from noneg.checks import explain_settings
 
         return f"It says how the rows were sampled. {explain_settings()}."
 
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the setting, or explain all of them."""
         from noneg.checks import SETTINGS, explain_settings
 

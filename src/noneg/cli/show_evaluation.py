@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noneg.cli.terminal import say, table
+from noneg.cli.terminal import say, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ def show_evaluation(
     out.print()
     header = ["", "value", f"{100 * evaluation.level:.6g} % interval"]
     rows = [*_errors(evaluation, truth or {}), *_test(evaluation), *_bounds(evaluation)]
-    out.print(table([*header, "all labels"] if truth else header, rows))
+    show_table(out, [*header, "all labels"] if truth else header, rows)
     for warning in evaluation.warnings:
         out.print()
         say(out, f"Note: {warning}", style="yellow")

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console
-    from rich.table import Table
 
 PATIENCE = 2.0
 _WIDTH_OF_A_PIPE = 120
@@ -38,22 +37,25 @@ def say(out: Console, text: str, style: str = "") -> None:
     out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return an aligned table: names to the left, numbers to the right, remarks to the left.
+def show_table(out: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print an aligned table: names to the left, numbers to the right, remarks to the left.
 
     A row with one cell is a heading.
     """
     from rich.table import Table
     from rich.text import Text
 
-    out = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
+    table = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
     for position, name in enumerate(header):
-        justify = "right" if position == 1 else "left"
-        out.add_column(Text(name), justify=justify, no_wrap=position == 1)
+        number = position == 1
+        table.add_column(Text(name), justify="right" if number else "left", no_wrap=number)
     for row in rows:
         style = "bold" if len(row) == 1 else None
-        out.add_row(*(Text(printable(cell)) for cell in row), style=style)
-    return out
+        table.add_row(*(Text(printable(cell)) for cell in row), style=style)
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().splitlines():
+        out.file.write(f"{line.rstrip()}\n")
 
 
 @contextmanager

@@ -1,0 +1,74 @@
+"""A small story from bundled data: positives, unlabeled rows, and the labels that were hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LABELLED_SHARE = 0.4
+WITH_LOOP = (0, 6, 8, 9)
+GREY = 4  # of 16: what is darker counts as ink
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """A PU sample and the truth behind it.
+
+    Attributes
+    ----------
+    scores : PUScores
+        What a user of the library has.
+    truth : PUScores
+        The same rows with all their labels.
+    story : str
+        What the rows are, in sentences.
+    """
+
+    scores: PUScores
+    truth: PUScores
+    story: str
+
+
+def handwritten_loops(seed: int = 0) -> Demo:
+    """Return scores of naive Bayes for digits that have a loop, most of which lost their label.
+
+    The images are those of `sklearn.datasets.load_digits`. Two fifths of them train the classifier
+    and give the prior; the others are scored, and two fifths of their loops keep their label.
+
+    Examples
+    --------
+    >>> handwritten_loops().scores
+    PUScores(165 positives, 914 unlabeled rows, one-sample, prior 0.396936)
+    """
+    prior, y, y_score = _digits(seed)
+    labelled = y & (np.random.default_rng(seed).random(y.size) < LABELLED_SHARE)
+    scores = PUScores.from_pu_labels(labelled, y_score, prior=prior, setting="one-sample")
+    hidden = np.count_nonzero(y) - np.count_nonzero(labelled)
+    story = (
+        f"{y.size:,} handwritten digits, scored by naive Bayes: does the digit have a loop, as 0, "
+        f"6, 8 and 9 do? {np.count_nonzero(labelled)} loops are labelled, {hidden} more hide among "
+        f"the unlabeled images. The prior {prior:.4f} is the share of loops in the training images."
+    )
+    return Demo(scores, PUScores.from_labels(y, y_score), story)
+
+
+def _digits(seed: int) -> tuple[float, NDArray[np.bool_], NDArray[np.float64]]:
+    """Return the share of loops in the training images, and labels and scores of the others."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+    from sklearn.naive_bayes import BernoulliNB
+
+    x, digit = load_digits(return_X_y=True)
+    loop = np.isin(digit, WITH_LOOP)
+    x_train, x_test, y_train, y_test = train_test_split(
+        x, loop, test_size=0.6, random_state=seed, stratify=loop
+    )
+    y_score = BernoulliNB(binarize=GREY).fit(x_train, y_train).predict_proba(x_test)[:, 1]
+    return float(y_train.mean()), y_test, np.clip(y_score, 0.0, 1.0)
