@@ -249,3 +249,28 @@ def test_labelled_data_without_positives_is_data():
     scores = PUScores.from_labels([0, 0, 0, 0], [0.1, 0.2, 0.3, 0.4])
     assert scores.prior == 0
     assert bin_scores(scores, bins=1).residual[0] == pytest.approx(-0.25)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@given(sample=samples(max_size=200))
+def test_rows_come_in_order(quick, sample):
+    with pytest.MonkeyPatch.context() as patch:
+        if quick:
+            patch.setattr(kernels, "ROWS_WORTH_A_CALL", 0)
+            patch.setattr(kernels, "ROWS_WORTH_AN_IMPORT", 0)
+        scores = sample.build()
+        scores.sums_below(np.array([0.3]))
+        (unlabeled, *_), (positive, *_) = scores.in_order()
+    assert np.array_equal(unlabeled, np.sort(sample.score[~sample.flags]))
+    assert np.array_equal(positive, np.sort(sample.score[sample.flags]))
+
+
+@given(samples())
+def test_weighted_rows_come_in_order(sample):
+    weight = np.arange(1, sample.score.size + 1)
+    scores = sample.build(sample_weight=weight)
+    for group, (s, f, _, _) in enumerate(scores.in_order()):
+        mine = sample.flags == bool(group)
+        order = np.argsort(sample.score[mine], kind="stable")
+        assert np.array_equal(s, sample.score[mine][order])
+        assert np.array_equal(f, weight[mine][order])

@@ -156,3 +156,34 @@ def _run_triples(values, bounds):  # type: ignore[no-untyped-def]  # noqa: ANN00
         out[run, 1] = total
         out[run, 2] = square
     return out
+
+
+@njit(parallel=True, cache=True)
+def sort_runs(values, offsets, in_order):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Sort each run that is not in order yet, in place."""
+    for run in prange(in_order.size):
+        if not in_order[run]:
+            _sort(values[offsets[run] : offsets[run + 1]])
+
+
+@njit(cache=True)
+def _sort(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Sort one run: by bucket first, which leaves short pieces that insertion finishes."""
+    n = part.size
+    if n < 2:
+        return
+    size = 1 << RUN_SHIFT
+    first = np.zeros(size + 1, np.int64)
+    bucket = np.empty(n, np.int64)
+    for i in range(n):
+        bucket[i] = _bucket(part[i]) & (size - 1)
+        first[bucket[i] + 1] += 1
+    for k in range(size):
+        first[k + 1] += first[k]
+    place = first.copy()
+    copy = part.copy()
+    for i in range(n):
+        part[place[bucket[i]]] = copy[i]
+        place[bucket[i]] += 1
+    for k in range(size):
+        part[first[k] : first[k + 1]].sort()

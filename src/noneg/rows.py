@@ -69,6 +69,9 @@ class Rows(Protocol):
     def chunks(self, group: int) -> Iterator[Chunk]:
         """Yield a group's rows, a cache-sized piece at a time and in no particular order."""
 
+    def in_order(self, group: int) -> Chunk:
+        """Return all rows of a group, scores rising."""
+
 
 class SortedScores:
     """One group of unweighted scores in order, with prefix sums."""
@@ -84,6 +87,10 @@ class SortedScores:
         """Return the triple of scores up to each cut."""
         sums: NDArray[np.float64] = self.prefix[np.searchsorted(self.values, cuts, side="right")]
         return sums
+
+    def in_order_all(self) -> NDArray[np.float64]:
+        """Return all scores, rising."""
+        return self.values
 
     def between(self, low: float, high: float) -> NDArray[np.float64]:
         """Return the scores in ``(low, high]``."""
@@ -121,6 +128,15 @@ class RunScores:
         part = self._run(int(kernels.bucket_of(np.array([high]))[0]) >> kernels.RUN_SHIFT)
         first, last = np.searchsorted(part, (low, high), side="right")
         return part[first:last]
+
+    def in_order_all(self) -> NDArray[np.float64]:
+        """Return all scores, rising."""
+        if not self.in_order.all():
+            from noneg.kernels_numba import sort_runs
+
+            sort_runs(self.values, self.offsets, self.in_order)
+            self.in_order[:] = True
+        return self.values[self.offsets[0] : self.offsets[-1]]
 
     def _run(self, run: int) -> NDArray[np.float64]:
         part = self.values[self.offsets[run] : self.offsets[run + 1]]
@@ -188,6 +204,12 @@ class FlaggedRows:
             if self.flags is not None or group == 0:
                 yield s, 1.0, 1.0, 1.0
 
+    def in_order(self, group: int) -> Chunk:
+        """Return all scores of a group, rising; each row counts once."""
+        if group >= len(self._groups):
+            return np.zeros(0), 1.0, 1.0, 1.0
+        return self._groups[group].in_order_all(), 1.0, 1.0, 1.0
+
 
 class WeightedRows:
     """One group of rows with weights, in order, with prefix sums of the nine columns."""
@@ -232,6 +254,12 @@ class WeightedRows:
             f, a, w = self.masses
             yield self.scores[piece], f[piece], a[piece], w[piece]
 
+    def in_order(self, group: int) -> Chunk:
+        """Return all rows with their weights, scores rising."""
+        keep = slice(0, 0 if group else None)
+        f, a, w = self.masses
+        return self.scores[keep], f[keep], a[keep], w[keep]
+
 
 class PopulationRows:
     """An infinite sample: first-order sums of a known law, and no variance."""
@@ -260,10 +288,11 @@ class PopulationRows:
 
     def chunks(self, _group: int) -> Iterator[Chunk]:
         """Refuse: a population has no rows."""
-        raise ValueError(
-            "'scores' must hold rows for this metric, got a population (an infinite sample). "
-            "Draw a finite sample from it."
-        )
+        raise _no_rows()
+
+    def in_order(self, _group: int) -> Chunk:
+        """Refuse: a population has no rows."""
+        raise _no_rows()
 
 
 class SplitRows:
@@ -293,6 +322,17 @@ class SplitRows:
     def chunks(self, group: int) -> Iterator[Chunk]:
         """Yield a group's rows, a piece at a time."""
         return self.sources[group].chunks(0)
+
+    def in_order(self, group: int) -> Chunk:
+        """Return all rows of a group, scores rising."""
+        return self.sources[group].in_order(0)
+
+
+def _no_rows() -> ValueError:
+    return ValueError(
+        "'scores' must hold rows for this metric, got a population (an infinite sample). "
+        "Draw a finite sample from it."
+    )
 
 
 def bins_from_below(rows: Rows, edges: NDArray[np.float64]) -> NDArray[np.float64]:

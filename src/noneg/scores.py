@@ -302,6 +302,13 @@ class PUScores:
         for chunk in self._rows.chunks(1):
             yield True, self._setting != "two-sample", chunk
 
+    def in_order(self) -> tuple[Chunk, Chunk]:
+        """Return the unlabeled rows and the labelled positives, each with scores rising.
+
+        Of each: scores, counts, masses in the positive law, masses in the marginal law.
+        """
+        return self._rows.in_order(0), self._rows.in_order(1)
+
     def marginal_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return exact quantiles of the score when the marginal law is known, else None."""
         source = self._rows.sources[0] if isinstance(self._rows, SplitRows) else None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from noneg.demo import Demo
-    from noneg.scores import PUScores
 
 
 @click.command(short_help="Show it on bundled data.")
@@ -50,17 +49,12 @@ def demo(out: str) -> None:
 
 def _draw(data: Demo, bins: int, out: str) -> str:
     """Draw both diagrams into one picture, and say where it is."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
+    if find_spec("matplotlib") is None:
         return "For the reliability diagram install matplotlib: pip install 'noneg[plot]'"
     from noneg.plots import ReliabilityDisplay
 
-    def draw(scores: PUScores, name: str, ax: Axes | None = None) -> ReliabilityDisplay:
-        return ReliabilityDisplay.from_scores(scores, bins=bins, binning="mass", name=name, ax=ax)
-
-    display = draw(data.scores, "positives and unlabeled")
-    draw(data.truth, "all labels", display.ax_)
-    plt.gcf().savefig(out, dpi=150)
-    plt.close()
+    draw = partial(ReliabilityDisplay.from_scores, bins=bins, binning="mass")
+    display = draw(data.scores, name="positives and unlabeled")
+    draw(data.truth, name="all labels", ax=display.ax_)
+    display.figure_.savefig(out, dpi=150)  # type: ignore[union-attr]  # it is a figure of its own
     return f"Drew the reliability diagram: {out}"

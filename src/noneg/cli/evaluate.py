@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
 
 
-@click.command(short_help="Measure how calibrated scores are.")
+@click.command(
+    short_help="Measure how calibrated scores are.",
+    epilog="\b\nnoneg evaluate scores.csv --score p --label confirmed --setting one-sample "
+    "--prior 0.12",
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1].")
 @click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
@@ -33,13 +37,10 @@ if TYPE_CHECKING:
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
 @options.as_json
 def evaluate(files: tuple[str, ...], level: float, *, as_json: bool, **columns: object) -> None:
-    r"""Measure how calibrated the scores in FILE are.
+    """Measure how calibrated the scores in FILE are.
 
     FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
     if it is a dash. Several files are read as one table.
-
-    \b
-    noneg evaluate scores.csv --score score --label confirmed --setting one-sample --prior 0.12
     """
     from noneg.checks import check_level
     from noneg.cli.printable import to_json

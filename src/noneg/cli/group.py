@@ -17,8 +17,9 @@ from noneg.cli.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
 _LEADING_NAMES = re.compile(r"(?:'\w+'(?:, | and | ))+")
+_SNAKE = re.compile(r"(?<![\w'-])([a-z]+_[a-z]+)(?![\w'(=])")
 _KEYWORD = re.compile(r"(?<![\w'\"/.-])(\w+)='?([\w.-]*\w)'?")
 
 
@@ -39,7 +40,11 @@ class Commands(click.Group):
             raise Refused(message, f"{ctx.command_path} {name}") from error
 
     def main(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+        self,
+        args: Sequence[str] | None = None,
+        *,
+        standalone_mode: bool = True,
+        **extra: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
         """Run the command line and exit."""
         if not standalone_mode:
@@ -81,7 +86,7 @@ def option_names(command: click.Command) -> dict[str, str]:
 def as_options(message: str, options: Mapping[str, str]) -> str:
     """Say ``--prior-interval`` where the library says 'prior_interval'.
 
-    Only names at the beginning and keywords are arguments; others may be columns or labels.
+    Quoted names are arguments at the beginning only; further on they may be columns or labels.
 
     Examples
     --------
@@ -98,9 +103,9 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
     start = _LEADING_NAMES.match(message)
     if start:
         message = re.sub(r"'(\w+)'", option, start[0]) + message[start.end() :]
-    message = _KEYWORD.sub(keyword, message)
-    by_hand = "positive_label (on the command line --positive-label)"
-    return message.replace(by_hand, "--positive-label").replace("got None", "got nothing")
+    message = message.replace(" (on the command line --positive-label)", "")
+    message = _SNAKE.sub(option, _KEYWORD.sub(keyword, message))
+    return message.replace("got None", "got nothing")
 
 
 def _explain(error: click.ClickException) -> None:

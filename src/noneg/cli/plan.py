@@ -7,7 +7,10 @@ import click
 from noneg.cli import options
 
 
-@click.command(short_help="Tell how many rows a precision takes.")
+@click.command(
+    short_help="Tell how many rows a precision takes.",
+    epilog="\b\nnoneg plan --eps 0.05 --prior 0.12 --method normal",
+)
 @click.option("--eps", type=float, required=True, help="Error that you can accept, in (0, 1).")
 @click.option("--prior", type=float, required=True, help="Share of positives, in (0, 1).")
 @click.option(
@@ -50,11 +53,7 @@ from noneg.cli import options
 )
 @options.as_json
 def plan(*, as_json: bool, **question: object) -> None:
-    r"""Tell how many positives and unlabeled rows a wanted precision takes.
-
-    \b
-    noneg plan --eps 0.05 --prior 0.12 --method normal
-    """
+    """Tell how many positives and unlabeled rows a wanted precision takes."""
     from noneg.calibration.theory import plan as solve
     from noneg.cli.printable import to_json
     from noneg.cli.terminal import console, say, show_table

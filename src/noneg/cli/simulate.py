@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
 
 
-@click.command(short_help="Draw scores whose true error is known.")
+@click.command(
+    short_help="Draw scores whose true error is known.",
+    epilog="\b\nnoneg simulate --world calibrated --setting labelled --n 1000 --out scores.csv",
+)
 @click.option("--world", type=click.Choice(WORLDS), help="A world by name.")
 @click.option("--beta0", type=float, help="Intercept of the score on the logit scale.")
 @click.option("--beta1", type=float, help="Slope of the score on the logit scale.")
@@ -46,13 +50,9 @@ def simulate(
     force: bool,
     **sizes: int,
 ) -> None:
-    r"""Draw scores with labels from a world, and tell its true calibration error.
+    """Draw scores with labels from a world, and tell its true calibration error.
 
     Classes are Gaussian, N(1, 1) and N(-1, 1); the score of x is the sigmoid of beta0 + beta1 x.
-
-    \b
-    noneg simulate --world less-calibrated --setting two-sample \
-        --n-positive 1000 --n-unlabeled 10000 --out scores.csv
     """
     from noneg.cli.terminal import busy, console, say
 
@@ -100,7 +100,7 @@ def _write(scores: PUScores, out: str) -> None:
         path = Path(folder) / "scores.csv"
         write(scores, path)
         with path.open("rb") as stream:
-            shutil.copyfileobj(stream, click.get_binary_stream("stdout"))
+            shutil.copyfileobj(stream, sys.stdout.buffer)
 
 
 def _next(out: str, scores: PUScores) -> str:
