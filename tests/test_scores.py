@@ -265,7 +265,7 @@ def test_rows_come_in_order(quick, sample):
     assert np.array_equal(positive, np.sort(sample.score[sample.flags]))
 
 
-@given(samples())
+@given(samples(settings=("two-sample", "labelled")))
 def test_weighted_rows_come_in_order(sample):
     weight = np.arange(1, sample.score.size + 1)
     scores = sample.build(sample_weight=weight)

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 BLOCKS = 64
 _SHIFT = 52 - MANTISSA_BITS
 
+# Pieces up to this length are sorted by insertion.
+SHORT = 32
+# Scores that differ by denormals cannot be scaled.
+HUGE = 1e300
+
 _NO_FLAGS = np.zeros(0, dtype=np.bool_)
 
 
@@ -168,22 +173,40 @@ def sort_runs(values, offsets, in_order):  # type: ignore[no-untyped-def]  # noq
 
 @njit(cache=True)
 def _sort(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Sort one run: by bucket first, which leaves short pieces that insertion finishes."""
-    n = part.size
-    if n < 2:
+    """Sort one run: scores are spread evenly in so short a range, so most go to their place."""
+    low, high = part.min() if part.size else 0.0, part.max() if part.size else 0.0
+    if low == high:
         return
-    size = 1 << RUN_SHIFT
-    first = np.zeros(size + 1, np.int64)
-    bucket = np.empty(n, np.int64)
+    n, cells = part.size, max(part.size // 4, 1)
+    scale = (cells - 0.5) / (high - low)
+    if scale > HUGE:
+        part.sort()
+        return
+    first = np.zeros(cells + 1, np.int32)
+    cell = np.empty(n, np.int32)
     for i in range(n):
-        bucket[i] = _bucket(part[i]) & (size - 1)
-        first[bucket[i] + 1] += 1
-    for k in range(size):
+        cell[i] = int((part[i] - low) * scale)
+        first[cell[i] + 1] += 1
+    for k in range(cells):
         first[k + 1] += first[k]
     place = first.copy()
     copy = part.copy()
     for i in range(n):
-        part[place[bucket[i]]] = copy[i]
-        place[bucket[i]] += 1
-    for k in range(size):
-        part[first[k] : first[k + 1]].sort()
+        part[place[cell[i]]] = copy[i]
+        place[cell[i]] += 1
+    for k in range(cells):
+        _finish(part[first[k] : first[k + 1]])
+
+
+@njit(cache=True, inline="always")
+def _finish(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Sort a few scores by insertion, many by the library."""
+    if part.size > SHORT:
+        part.sort()
+        return
+    for i in range(1, part.size):
+        s, j = part[i], i
+        while j > 0 and part[j - 1] > s:
+            part[j] = part[j - 1]
+            j -= 1
+        part[j] = s

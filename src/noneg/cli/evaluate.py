@@ -11,6 +11,8 @@ from noneg.cli import options
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
 
+NAMES = ("score", "label", "positive_label", "weight")
+
 
 @click.command(
     short_help="Measure how calibrated scores are.",
@@ -50,16 +52,14 @@ def evaluate(files: tuple[str, ...], level: float, *, as_json: bool, **columns: 
     check_level(level)
     with busy(f"Reading {' '.join(files)}"):
         evaluation = _evaluate(files, level, columns)
-    source = {
-        "files": list(files),
-        **{name: columns[name] for name in ("score", "label", "weight")},
-    }
+    source = {"files": list(files), **{name: columns[name] for name in NAMES}}
     if as_json:
         click.echo(to_json("noneg.evaluation/1", {"source": source, **evaluation.to_dict()}))
         return
     out = console()
-    named = [f"{name} {columns[name]!r}" for name in ("score", "label", "weight") if columns[name]]
-    say(out, f"{', '.join(files)}: {', '.join(named)}", style="bold")
+    named = [f"{name.replace('_', ' ')} {columns[name]!r}" for name in NAMES if columns[name]]
+    shown = ["standard input" if file == "-" else file for file in files]
+    say(out, f"{', '.join(shown)}: {', '.join(named)}", style="bold")
     show_evaluation(out, evaluation)
 
 

@@ -82,7 +82,7 @@ def _test(evaluation: Evaluation) -> Iterator[Row]:
 
 def _bounds(evaluation: Evaluation) -> Iterator[Row]:
     if evaluation.bounds:
-        yield ["Distance from the true error, by theory"]
+        yield ["Theory: distance to the true error"]
     words = {
         "expected": "  on average at most",
         "probable": f"  with probability {100 * evaluation.level:.6g} % at most",

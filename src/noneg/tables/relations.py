@@ -208,6 +208,10 @@ def plain_errors(*names: str, paths: Sequence[str] = ()) -> Iterator[None]:
 
     try:
         yield
+    except RuntimeError as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from error
+        raise
     except duckdb.Error as error:
         message = str(error)
         pairs = zip(names, paths, strict=False)
