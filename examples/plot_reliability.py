@@ -2,8 +2,8 @@
 A reliability diagram without negatives
 =======================================
 
-Scores of a thousand known positives and ten thousand unlabeled rows, from a world whose truth is known. The diagram
-estimated without a single negative follows the true curve.
+Scores of a thousand known positives and ten thousand unlabeled rows, from a world whose truth is
+known. The diagram estimated without a single negative follows the true curve.
 """
 
 import math

@@ -42,13 +42,17 @@ def show_evaluation(
 def _sample(evaluation: Evaluation) -> str:
     prior = f"prior {evaluation.prior.value:.6g}"
     if evaluation.setting == "labelled":
-        sizes = f"{evaluation.n_marginal:,.0f} labelled rows, {evaluation.n_positive:,.0f} positive"
-        return f"{sizes}; {prior}"
+        rows = _count(evaluation.n_marginal, "labelled row")
+        return f"{rows}, {evaluation.n_positive:,.0f} positive; {prior}"
     if evaluation.prior.low < evaluation.prior.high:
         prior += f" in [{evaluation.prior.low:.6g}, {evaluation.prior.high:.6g}]"
-    positive = f"{evaluation.n_positive:,.0f} positive{'s' * (evaluation.n_positive != 1)}"
-    rows = f"{evaluation.n_unlabeled:,.0f} unlabeled row{'s' * (evaluation.n_unlabeled != 1)}"
+    positive = _count(evaluation.n_positive, "positive")
+    rows = _count(evaluation.n_unlabeled, "unlabeled row")
     return f"{positive} and {rows}; {evaluation.setting}; {prior}"
+
+
+def _count(number: float, what: str) -> str:
+    return f"{number:,.0f} {what}{'s' * (number != 1)}"
 
 
 def _errors(evaluation: Evaluation, truth: Mapping[str, float]) -> Iterator[Row]:
@@ -67,7 +71,7 @@ def _errors(evaluation: Evaluation, truth: Mapping[str, float]) -> Iterator[Row]
 
 
 def _bins(evaluation: Evaluation) -> str:
-    bins = f"{evaluation.bins} bin{'s' * (evaluation.bins != 1)}"
+    bins = _count(evaluation.bins, "bin")
     if evaluation.occupied_bins == evaluation.bins:
         return bins
     return f"{bins} ({evaluation.occupied_bins} hold rows)"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from noneg.checks import check_flags, check_scores, check_weights
+from noneg.checks import check_flags, check_same_length, check_scores, check_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,15 +53,13 @@ class Wanted:
     def check_names(self, there: Sequence[str], where: str) -> None:
         """Refuse a table that lacks a column or has it twice; say which ones it has."""
         for argument, name in self.names().items():
-            if (count := list(there).count(name)) == 1:
-                continue
+            count = list(there).count(name)
             if count > 1:
                 msg = f"'{argument}' is {name!r}, but {where} has {count} columns of that name."
                 raise ValueError(f"{msg} Rename all but one.")
-            close = get_close_matches(name, there, n=1) or _same_but_case(name, there)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            msg = f"'{argument}' must name a column of {where}, got {name!r}.{hint}"
-            raise ValueError(f"{msg} {_listed(there)}")
+            if count == 0:
+                msg = f"'{argument}' must name a column of {where}, got {name!r}."
+                raise ValueError(f"{msg}{_closest(name, there)} {_listed(there)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +80,30 @@ class Columns:
         place: Callable[[int], str] | None = None,
     ) -> Columns:
         """Check scores and weights; `place` says where a row is if its number is not enough."""
-        try:
+        with about_columns(place):
             scores = check_scores(score, wanted.score)
             weights = None
             if weight is not None:
                 kind, name = wanted.weight_kind, str(wanted.weight)
                 weights = check_weights(weight, kind, scores.size, name)
-        except ValueError as error:
-            _reword(error, place)
+            check_same_length(**{wanted.score: scores.size, wanted.label: flags.size})
         return cls(scores, flags, weights)
+
+
+@contextmanager
+def about_columns(place: Callable[[int], str] | None = None) -> Iterator[None]:
+    """Put 'column' before the name that an error begins with, and a place where it has a row."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        before, row, after = message.rpartition(" row ")
+        number = after[: len(after) - len(after.lstrip("0123456789"))]
+        if place is not None and row and number:
+            message = f"{before} {place(int(number))}{after.removeprefix(number)}"
+        arguments = ("'positive_label' must be a value", "'weight_kind' must be 'frequency'")
+        column = "" if message.startswith(arguments) else "column "
+        raise ValueError(f"{column}{message}") from error
 
 
 def positive_among(found: Sequence[object], wanted: Wanted) -> NDArray[np.bool_]:
@@ -106,10 +120,8 @@ def positive_among(found: Sequence[object], wanted: Wanted) -> NDArray[np.bool_]
     meant = wanted.positive_label
     if meant is not None:
         meant = next((value for value in found if _is_label(value, meant)), meant)
-    try:
+    with about_columns():
         return check_flags(values, wanted.label, meant)
-    except ValueError as error:
-        raise ValueError(_as_column(str(error))) from error
 
 
 def values_of_text(texts: Sequence[str]) -> list[object]:
@@ -157,23 +169,11 @@ def _truth(text: str) -> bool:
     return text.casefold() == "true"
 
 
-def _reword(error: ValueError, place: Callable[[int], str] | None) -> NoReturn:
-    """Raise again, with the row's place and with 'column' before the column's name."""
-    before, row, after = str(error).rpartition(" row ")
-    number = after[: len(after) - len(after.lstrip("0123456789"))]
-    if place is not None and row and number:
-        after = after.removeprefix(number)
-        raise ValueError(_as_column(f"{before} {place(int(number))}{after}")) from error
-    raise ValueError(_as_column(str(error))) from error
-
-
-def _as_column(message: str) -> str:
-    about_argument = ("'positive_label' must be a value", "'weight_kind' must be 'frequency'")
-    return message if message.startswith(about_argument) else f"column {message}"
-
-
-def _same_but_case(name: str, there: Iterable[str]) -> list[str]:
-    return [other for other in there if other.casefold() == name.casefold()]
+def _closest(name: str, there: Sequence[str]) -> str:
+    names = [str(other) for other in there]
+    close = get_close_matches(name, names, n=1)
+    close += [other for other in names if other.casefold() == name.casefold()]
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _listed(names: Sequence[str]) -> str:

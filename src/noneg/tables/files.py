@@ -187,7 +187,7 @@ def _csv_layout(
     text = [f"{line or ''}\n" for (line,) in lines.limit(_HEADER_LINES).fetchall()]
     needed = set(wanted.names().values())
     found = [(_header(text, delimiter, file), delimiter) for delimiter in _DELIMITERS]
-    names, delimiter = max(found, key=lambda pair: (needed <= set(pair[0]), len(pair[0])))
+    names, delimiter = max(found, key=lambda pair: (len(needed & set(pair[0])), len(pair[0])))
     if not any(names):
         raise ValueError(f"'source' must start with column names, but {file.name} has none.")
     return Layout(names, delimiter=delimiter, compression=compression)
@@ -205,6 +205,10 @@ def _listed(source: Any) -> list[str]:  # noqa: ANN401
     items = source if isinstance(source, (list, tuple)) else [source]
     if not items:
         raise ValueError("'source' must name at least one file, got an empty list.")
+    for item in items:
+        if not isinstance(item, (str, bytes, os.PathLike)):
+            msg = f"'source' must be a list of paths, got one with {type(item).__name__} in it."
+            raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
     return [os.fsdecode(item) for item in items]
 
 

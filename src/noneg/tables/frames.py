@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.checks import check_flags, check_same_length
-from noneg.tables.columns import Columns, positive_among, refuse_missing
+from noneg.checks import check_flags
+from noneg.tables.columns import Columns, about_columns, positive_among, refuse_missing
 from noneg.tables.relations import columns_of_relation
 
 if TYPE_CHECKING:
@@ -22,16 +22,14 @@ if TYPE_CHECKING:
 
 def columns_of_mapping(source: Mapping[str, Any], wanted: Wanted) -> Columns:
     """Read the wanted columns of a mapping of names to vectors."""
-    wanted.check_names([str(name) for name in source], "the mapping")
+    wanted.check_names(list(source), "the mapping")
     vectors = {argument: source[name] for argument, name in wanted.names().items()}
-    label = np.ma.masked_array(vectors["label"]) if np.ma.isMA(vectors["label"]) else None
-    if label is not None and np.ma.is_masked(label):
-        row = int(np.argmax(np.ma.getmaskarray(label)))
-        refuse_missing("label", wanted.label, f"row {row}")
-    flags = check_flags(vectors["label"], wanted.label, wanted.positive_label)
-    out = Columns.checked(vectors["score"], flags, vectors.get("weight"), wanted)
-    check_same_length(**{wanted.score: out.score.size, wanted.label: flags.size})
-    return out
+    hidden = np.ma.getmaskarray(vectors["label"]) if np.ma.is_masked(vectors["label"]) else None
+    if hidden is not None:
+        refuse_missing("label", wanted.label, f"row {int(np.argmax(hidden))}")
+    with about_columns():
+        flags = check_flags(vectors["label"], wanted.label, wanted.positive_label)
+    return Columns.checked(vectors["score"], flags, vectors.get("weight"), wanted)
 
 
 def columns_of_frame(source: object, wanted: Wanted) -> Columns:
@@ -49,6 +47,8 @@ def columns_of_frame(source: object, wanted: Wanted) -> Columns:
             f"{type(source).__name__}. Use PUScores for plain arrays."
         )
         raise ValueError(msg) from error
+    except nw.exceptions.NarwhalsError as error:
+        raise ValueError(f"'source' cannot be read: {' '.join(str(error).split())}.") from error
     wanted.check_names(frame.collect_schema().names(), "the frame")
     frame = frame.select(*wanted.names().values())
     frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
@@ -62,6 +62,8 @@ def columns_of_frame(source: object, wanted: Wanted) -> Columns:
 
 def _check_filled(column: nw.Series[Any], argument: str) -> None:
     empty = column.is_null()
+    if argument == "label" and column.dtype.is_float():
+        empty = empty | column.is_nan()
     if empty.any():
         refuse_missing(argument, column.name, f"row {int(np.argmax(empty.to_numpy()))}")
 
