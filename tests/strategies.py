@@ -15,7 +15,7 @@ HARD += [2.0**-7, np.nextafter(2.0**-7, 0), 1 - 2.0**-7, 0.8, 1.0 - 2.0**-53, 1.
 def scores(min_size=1, max_size=60):
     """Lists of scores with many ties and edge cases."""
     one = st.one_of(st.sampled_from(HARD), st.floats(0.0, 1.0, allow_subnormal=True))
-    return st.lists(one, min_size=min_size, max_size=max_size).map(lambda x: np.array(x))
+    return st.lists(one, min_size=min_size, max_size=max_size).map(np.array)
 
 
 @dataclass(frozen=True)

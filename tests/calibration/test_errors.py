@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +107,7 @@ def test_norms_are_ordered_and_in_range(sample, options):
     except ValueError as error:
         assert "holds positives but no marginal row" in str(error)  # noqa: PT017
         return
-    assert all(a <= b + 1e-12 for a, b in zip(errors, errors[1:], strict=False))
+    assert all(a <= b + 1e-12 for a, b in pairwise(errors))
     mean = bin_scores(scores, bins=1).score[0]
     assert abs(scores.prior - mean) - 1e-12 <= errors[0] <= scores.prior + mean + 1e-12
 
