@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
@@ -116,10 +117,10 @@ def positive_among(found: Sequence[object], wanted: Wanted) -> NDArray[np.bool_]
         )
         raise ValueError(msg)
     values = np.empty(len(found), dtype=object)
-    values[:] = found
+    values[:] = [float(value) if isinstance(value, Decimal) else value for value in found]
     meant = wanted.positive_label
     if meant is not None:
-        meant = next((value for value in found if _is_label(value, meant)), meant)
+        meant = next((value for value in values if _is_label(value, meant)), meant)
     with about_columns():
         return check_flags(values, wanted.label, meant)
 

@@ -180,7 +180,6 @@ def _csv_layout(
         delim=literal("\x01"),
         quote="''",
         escape="''",
-        strict_mode="false",
         columns="{'line': 'VARCHAR'}",
         compression=literal(compression),
     )
