@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-demo: $(VENV)/.demo ## write report.html from the bundled data
+demo: $(VENV)/.demo ## show it on bundled data and draw the reliability diagram
 	$(VENV)/bin/noneg demo
 
 test: $(VENV)/.dev ## run the tests and every example in the documentation
