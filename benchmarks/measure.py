@@ -88,7 +88,7 @@ def compare(cases, data, n_rows, *, repeats, patience, limit):
         warnings.simplefilter("ignore")
         for case, row in zip(cases, rows, strict=True):
             if case.slow and n_rows > limit:
-                row.note = f"not run above {limit:,} rows, it takes minutes there; {case.note}"
+                row.note = f"not run above {limit:,} rows (--limit); {case.note}"
                 continue
             run = _Run(case, data, row)
             if run.warm_up():

@@ -37,11 +37,12 @@ def test_warnings_say_what_is_wrong():
     scores = world.draw(2000, 8000, setting="two-sample", seed=0)
     assert evaluate(scores).warnings == ()
     text = " ".join(evaluate(scores.with_prior(0.6)).warnings)
-    assert "hold more positives than rows" in text
+    assert "contradicts the scores" in text
+    assert "more positives are expected than there are rows" in text
     assert "the prior is 0.6" in text
     few = world.draw(5, 20, setting="two-sample", seed=0)
     text = " ".join(evaluate(few).warnings)
-    assert "Only 5 labelled positives" in text
+    assert "5 labelled positives alone" in text
     assert "Only 20 marginal rows" in text
     assert evaluate(few).ece_mass_15 is None
 

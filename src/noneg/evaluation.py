@@ -14,6 +14,7 @@ from noneg.calibration.significance import CalibrationTest, calibration_test
 from noneg.calibration.theory import Bound, bias_bound, labelled_bias_bound
 from noneg.checks import check_level
 from noneg.metrics import estimate
+from noneg.performance.assumptions import Check, check_assumptions
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Evaluation:
         What theory promises about the distance of `ece` from the true calibration error: on average
         ("expected") and with probability `level` ("probable"), for a calibration curve of slope at
         most one.
+    assumptions : tuple of Check
+        Whether the data contradict the prior or the setting.
     warnings : tuple of str
         What needs the reader's attention, in sentences.
     """
@@ -71,6 +74,7 @@ class Evaluation:
     reliability: Reliability
     prior_curve: PriorCurve
     bounds: dict[str, Bound]
+    assumptions: tuple[Check, ...]
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, object]:
@@ -95,6 +99,7 @@ class Evaluation:
                 "ece": self.prior_curve.error.tolist(),
             },
             "bounds": {name: bound.to_dict() for name, bound in self.bounds.items()},
+            "assumptions": [check.to_dict() for check in self.assumptions],
             "warnings": list(self.warnings),
         }
 
@@ -119,6 +124,7 @@ def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
     """
     level = check_level(level)
     binned = bin_scores(scores)
+    assumptions = check_assumptions(scores, level=level)
     enough = scores.n_marginal >= 2 * FIXED_BINS
     return Evaluation(
         n_positive=scores.n_positive,
@@ -136,7 +142,8 @@ def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
         reliability=reliability(scores, bins=FIXED_BINS, binning="width", level=level),
         prior_curve=prior_curve(binned),
         bounds=_bounds(scores, binned, level),
-        warnings=tuple(_warnings(scores, binned)),
+        assumptions=assumptions,
+        warnings=tuple(_warnings(scores, binned, assumptions)),
     )
 
 
@@ -169,15 +176,8 @@ def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
     return out
 
 
-def _warnings(scores: PUScores, binned: Binned) -> list[str]:
-    out = []
-    diagram = reliability(scores, bins=FIXED_BINS, binning="width", band="simultaneous")
-    if diagram.n_above_one:
-        out.append(
-            f"{diagram.n_above_one} of {diagram.score.size} bins hold more positives than rows, by "
-            "more than sampling error: the prior is too large, or the labelled positives are not a "
-            "random sample of all positives."
-        )
+def _warnings(scores: PUScores, binned: Binned, checks: tuple[Check, ...]) -> list[str]:
+    out = [check.sentence for check in checks if check.verdict != "holds"]
     mean = float(binned.score.sum())
     deviation = float(np.sqrt(binned.variance(np.ones(binned.n_bins))))
     if abs(mean - scores.prior) > 3.0 * deviation + 1e-12 and not scores.prior_is_estimated:
@@ -189,11 +189,5 @@ def _warnings(scores: PUScores, binned: Binned) -> list[str]:
         out.append(
             f"Only {scores.n_marginal:,.0f} marginal rows: too few for {FIXED_BINS} bins of equal "
             "mass, so ece_mass_15 is left out."
-        )
-    if not scores.prior_is_estimated and scores.effective_positive < 30:
-        floor = scores.prior / np.sqrt(scores.effective_positive)
-        out.append(
-            f"Only {scores.n_positive:,.0f} labelled positives: however many unlabeled rows there "
-            f"are, errors below about {floor:.2g} cannot be told from noise."
         )
     return out

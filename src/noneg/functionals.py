@@ -95,6 +95,38 @@ def law_means(
     return _normalise(scores, first, second, p)
 
 
+def tail_means(scores: PUScores, thresholds: ArrayLike) -> LawMeans:
+    """Return the shares of both laws with ``s >= threshold``, from the sums kept in order.
+
+    The same as `law_means` of these indicators, but without a pass over the rows once they are in
+    order; laws that are known exactly (populations) work too and have no variance.
+
+    Parameters
+    ----------
+    scores : PUScores
+    thresholds : array-like
+        Falling, so that each share contains the one before.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.7], [0.8, 0.2], prior=0.4, setting="two-sample")
+    >>> print(tail_means(scores, [0.8, 0.5]).positive)
+    [0.5 1. ]
+    """
+    t = np.asarray(thresholds, dtype=np.float64)
+    cuts = np.clip(np.nextafter(t, -np.inf), 0.0, 1.0)
+    below = scores.sums_below(np.append(cuts, 1.0)).copy()
+    total = below[-1].copy()
+    below[np.append(t <= 0.0, True)] = 0.0  # noqa: FBT003
+    above = total - below
+    # Of two nested tails the smaller one holds the rows that count in both.
+    smaller = np.minimum.outer(np.arange(t.size + 1), np.arange(t.size + 1))
+    aa, aw, ww = (above[:, column][smaller] for column in (3, 4, 6))
+    first = np.concatenate([above[:, 0], above[:, 1]])
+    return _normalise(scores, first, np.block([[aa, aw], [aw, ww]]), t.size)
+
+
 def _normalise(
     scores: PUScores, first: NDArray[np.float64], second: NDArray[np.float64], p: int
 ) -> LawMeans:

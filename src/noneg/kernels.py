@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -102,6 +102,91 @@ def cell_triples(
     return np.stack([np.bincount(cell, weights=c, minlength=n_cells) for c in columns], axis=-1)
 
 
+class Axis(NamedTuple):
+    """A line of equal cells with a node in the middle of each, on which rows are gathered.
+
+    Attributes
+    ----------
+    n : int
+        Number of nodes.
+    clip : float
+        0: the axis is the score itself, from 0 to 1. Otherwise it is the logit of the score moved
+        into [clip, 1 - clip].
+    reach : float
+        The logit axis runs from -reach to reach.
+    """
+
+    n: int
+    clip: float = 0.0
+    reach: float = 0.0
+
+    def place(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where scores lie, in cells from the left end."""
+        if self.clip == 0.0:
+            return scores * float(self.n)
+        s = np.minimum(np.maximum(scores, self.clip), 1.0 - self.clip)
+        return (np.log(s / (1.0 - s)) + self.reach) * (self.n / (2.0 * self.reach))
+
+    def score_at(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score that lies at a place, given in cells from the left end."""
+        if self.clip == 0.0:
+            return place / self.n
+        return 1.0 / (1.0 + np.exp(self.reach - place * (2.0 * self.reach / self.n)))
+
+    @property
+    def nodes(self) -> NDArray[np.float64]:
+        """Scores at the nodes."""
+        return self.score_at(np.arange(self.n, dtype=np.float64) + 0.5)
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Scores at the ends of the cells, from 0 to 1."""
+        return np.concatenate([[0.0], self.score_at(np.arange(1.0, self.n)), [1.0]])
+
+
+def node_sums(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
+) -> NDArray[np.float64]:
+    """Return ``(n, sum s)`` gathered at nodes, shape (2, n, 2): unflagged, flagged rows.
+
+    A row is shared by its two nearest nodes in proportion (cloud in cell), so that sums of smooth
+    functions are right to second order in the cell. The axis is folded at its ends.
+    """
+    if (fast := fast_kernels(scores.size)) is not None:
+        return fast.node_sums(scores, flags, axis)
+    return node_sums_numpy(scores, flags, axis)
+
+
+def node_sums_numpy(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
+) -> NDArray[np.float64]:
+    """Compute `node_sums` in plain NumPy, the reference."""
+    total = np.zeros((2, axis.n, 2))
+    for start in range(0, scores.size, CHUNK):
+        s = scores[start : start + CHUNK]
+        flag = np.zeros(s.size, np.bool_) if flags is None else flags[start : start + CHUNK]
+        for group in range(1 if flags is None else 2):
+            part = s[flag == bool(group)]
+            total[group] += spread(axis, part, (np.ones_like(part), part))
+    return total
+
+
+def spread(
+    axis: Axis, scores: NDArray[np.float64], columns: tuple[NDArray[np.float64], ...]
+) -> NDArray[np.float64]:
+    """Return columns of rows gathered at the nodes of an axis, shape (n, columns)."""
+    place = axis.place(scores) + 0.5
+    right = place.astype(np.intp)
+    share = place - right
+    left, right = np.maximum(right - 1, 0), np.minimum(right, axis.n - 1)
+    sums = [
+        np.bincount(left, weights=column * (1.0 - share), minlength=axis.n)
+        + np.bincount(right, weights=column * share, minlength=axis.n)
+        for column in columns
+    ]
+    return np.stack(sums, axis=-1)
+
+
 def bucket_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the bucket of each score: an increasing map of [0, 1] to 0..N_BUCKETS-1.
 
@@ -119,6 +204,30 @@ def _tail_bucket(distance: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.maximum((bits >> (52 - MANTISSA_BITS)) - FIRST_TAIL_KEY + 1, 0)
 
 
+def bucket_triples(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
+) -> NDArray[np.float64]:
+    """Return the triples of all buckets, shape (2, N_BUCKETS, 3): unflagged, flagged rows."""
+    if (fast := fast_kernels(scores.size)) is not None:
+        return fast.bucket_triples(scores, flags)
+    return bucket_triples_numpy(scores, flags)
+
+
+def bucket_triples_numpy(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
+) -> NDArray[np.float64]:
+    """Compute `bucket_triples` in plain NumPy, the reference."""
+    total = np.zeros((2 * N_BUCKETS, 3))
+    # The table is large, so it is filled from larger pieces.
+    for start in range(0, scores.size, 16 * CHUNK):
+        piece = slice(start, start + 16 * CHUNK)
+        cell = bucket_of(scores[piece])
+        if flags is not None:
+            cell += N_BUCKETS * flags[piece]
+        total += cell_triples(cell, scores[piece], 2 * N_BUCKETS)
+    return total.reshape(2, N_BUCKETS, 3)
+
+
 @cache
 def run_ends() -> NDArray[np.float64]:
     """Return the largest double of each run of buckets, by bisection on its bit pattern."""
@@ -133,3 +242,46 @@ def run_ends() -> NDArray[np.float64]:
     ends = low.view(np.float64)
     ends.flags.writeable = False
     return ends
+
+
+def doubled_wins(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
+    """Return twice the number of pairs that two groups in order rank rightly, ties half."""
+    if (fast := fast_kernels(unlabeled.size + positive.size)) is not None:
+        return fast.doubled_wins(unlabeled, positive)
+    return doubled_wins_numpy(unlabeled, positive)
+
+
+def doubled_wins_numpy(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
+    """Compute `doubled_wins` in plain NumPy, the reference."""
+    sides: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+    return sum(int(np.searchsorted(unlabeled, positive, side=side).sum()) for side in sides)
+
+
+def count_above(
+    unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Count the rows of two groups in order that lie at or above each distinct score.
+
+    Returns
+    -------
+    thresholds : ndarray
+        Infinity, then the distinct scores of both groups, falling.
+    n_unlabeled, n_positive : ndarray
+        Rows of each group with ``s >= threshold``.
+    """
+    if (fast := fast_kernels(unlabeled.size + positive.size)) is not None:
+        return fast.count_above(unlabeled, positive)
+    return count_above_numpy(unlabeled, positive)
+
+
+def count_above_numpy(
+    unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Compute `count_above` in plain NumPy, the reference."""
+    distinct = np.unique(np.concatenate([unlabeled, positive]))[::-1]
+    thresholds = np.concatenate([[np.inf], distinct])
+    n_unlabeled, n_positive = (
+        (group.size - np.searchsorted(group, thresholds)).astype(np.float64)
+        for group in (unlabeled, positive)
+    )
+    return thresholds, n_unlabeled, n_positive

@@ -63,6 +63,12 @@ class Rows(Protocol):
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
         """Return the nine sums in right-closed bins of equal width."""
 
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return the first-order sums gathered at the nodes of an axis, shape ``(2, n, 3)``."""
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Return the first-order sums in the buckets of `noneg.kernels`, shape (2, buckets, 3)."""
+
     def between(self, group: int, low: float, high: float) -> Points:
         """Return a group's scores in ``(low, high]`` in order, and their marginal masses."""
 
@@ -190,6 +196,14 @@ class FlaggedRows:
             return bins_from_below(self, kernels.width_edges(n_bins))
         return kernels.width_triples(self.scores, self.flags, n_bins)[:, :, _FROM_TRIPLE]
 
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return the first-order sums gathered at the nodes of an axis; never sorts."""
+        return kernels.node_sums(self.scores, self.flags, axis)[:, :, _FROM_TRIPLE[:3]]
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Return the first-order sums in all buckets; never sorts."""
+        return kernels.bucket_triples(self.scores, self.flags)[:, :, _FROM_TRIPLE[:3]]
+
     def between(self, group: int, low: float, high: float) -> Points:
         """Return a group's scores in ``(low, high]`` in order, and unit masses."""
         part = self._groups[group].between(low, high)
@@ -242,6 +256,22 @@ class WeightedRows:
         """Return the nine sums in right-closed bins of equal width."""
         return bins_from_below(self, kernels.width_edges(n_bins))
 
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return the first-order sums gathered at the nodes of an axis."""
+        f, a, w = self.masses
+        sums = kernels.spread(axis, self.scores, (f * a, f * w, f * w * self.scores))
+        return np.stack([sums, np.zeros_like(sums)])
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Return the first-order sums in all buckets."""
+        f, a, w = self.masses
+        bucket = kernels.bucket_of(self.scores)
+        columns = (f * a, f * w, f * w * self.scores)
+        sums = [np.bincount(bucket, weights=x, minlength=kernels.N_BUCKETS) for x in columns]
+        out = np.zeros((2, kernels.N_BUCKETS, 3))
+        out[0] = np.stack(sums, axis=-1)
+        return out
+
     def between(self, _group: int, low: float, high: float) -> Points:
         """Return the scores in ``(low, high]`` in order, and their marginal masses."""
         first, last = np.searchsorted(self.scores, (low, high), side="right")
@@ -282,6 +312,14 @@ class PopulationRows:
         """Return mass and mean score of bins of equal width."""
         return bins_from_below(self, kernels.width_edges(n_bins))
 
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return mass and mean score of the cells around the nodes."""
+        return bins_from_below(self, axis.edges)[:, :, :3]
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Refuse: a population has no rows."""
+        raise _no_rows()
+
     def between(self, _group: int, low: float, high: float) -> Points:
         """Refuse: a population has no rows."""
         raise NotImplementedError(f"a population has no rows between {low} and {high}")
@@ -314,6 +352,14 @@ class SplitRows:
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
         """Return the nine sums in right-closed bins of equal width."""
         return np.stack([source.by_width(n_bins)[0] for source in self.sources])
+
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return the first-order sums gathered at the nodes of an axis."""
+        return np.stack([source.at_nodes(axis)[0] for source in self.sources])
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Return the first-order sums in all buckets."""
+        return np.stack([source.by_bucket()[0] for source in self.sources])
 
     def between(self, group: int, low: float, high: float) -> Points:
         """Return a group's scores in ``(low, high]`` in order, and their marginal masses."""

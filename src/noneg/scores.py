@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting, WeightKind
+    from noneg.kernels import Axis
     from noneg.rows import Chunk
 
 __all__ = ["PUScores", "Population"]
@@ -277,6 +278,18 @@ class PUScores:
             self._cache[n_bins] = self._merge(self._rows.by_width(n_bins))
         return self._cache[n_bins]
 
+    def sums_at_nodes(self, axis: Axis) -> NDArray[np.float64]:
+        """Return the sums of a, w and w s gathered at the nodes of an axis, without sorting."""
+        if axis not in self._cache:
+            self._cache[axis] = self._merge(self._rows.at_nodes(axis))
+        return self._cache[axis]
+
+    def sums_by_bucket(self) -> NDArray[np.float64]:
+        """Return the sums of a, w and w s in the buckets of `noneg.kernels`, without sorting."""
+        if "buckets" not in self._cache:
+            self._cache["buckets"] = self._merge(self._rows.by_bucket())
+        return self._cache["buckets"]
+
     def marginal_between(
         self, low: float, high: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -316,7 +329,8 @@ class PUScores:
 
     def _merge(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
         positive = _POSITIVE_LAW if self._setting == "two-sample" else _BOTH_LAWS
-        merged: NDArray[np.float64] = groups[0] * _MARGINAL_LAW + groups[1] * positive
+        k = groups.shape[-1]
+        merged: NDArray[np.float64] = groups[0] * _MARGINAL_LAW[:k] + groups[1] * positive[:k]
         merged.flags.writeable = False
         return merged
 

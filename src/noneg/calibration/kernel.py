@@ -1,0 +1,447 @@
+r"""Calibration errors from kernel density estimates of both laws.
+
+With densities blurred by a kernel, on the scores or on their logits,
+
+.. math:: f = K * \mu, \qquad g = \pi\, K * \mu_+,
+
+the ratio g / f estimates the frequency of positives at x, and the error is
+:math:`\int f\, \lvert g / f - x \rvert^p`. This power is a convex function of the two laws and
+homogeneous of degree one, so like any norm it has linear functions of the laws that touch it at
+one point and exceed it nowhere: both ends of `ece_interval` carry over.
+
+The kernel blurs the frequency but not the x it is compared with. By this *smoothing bias*,
+:math:`\int \lvert K * (s \mu) - x\, f \rvert` for p = 1, even a calibrated score has a small error.
+The bias can be estimated, and lower ends are reduced by it: they are positive only if calibration
+itself is in doubt, and bound from below the error of the score as well as that of its estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import logit, ndtri
+
+from noneg.bins import Binned, bin_scores, check_p, square_roots
+from noneg.calibration._cosine import (
+    NODES,
+    bins_for,
+    blurring,
+    check_width,
+    density,
+    gaussian,
+    mean_size,
+    moments,
+    nodes_for,
+    transfer,
+    triweight,
+)
+from noneg.calibration.interval import METHOD, PRIOR_GRID, SPLITS, ZERO, prior_words
+from noneg.checks import check_level, check_number
+from noneg.kernels import Axis
+from noneg.randomness import stream
+from noneg.results import Estimate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from noneg.calibration._cosine import Blur
+    from noneg.scores import PUScores
+
+    Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+# Width of the kernel when all scores are the same.
+NARROW = 1e-4
+# Room beyond the clipped logits, in standard deviations: all of the kernel.
+ROOM = 10.0
+SMALLEST_SIGMA, SMALLEST_CLIP = 1e-3, 1e-12
+# Share of its highest value below which a density is rounding.
+EMPTY = 1e-9
+EMPTY_BINS = 1e-4
+
+
+def kernel_ece(scores: PUScores, *, p: float = 1, bandwidth: float | None = None) -> float:
+    r"""Return the calibration error from kernel density estimates.
+
+    .. math:: \Bigl(\int_0^1 f(x)\, \lvert g(x) / f(x) - x \rvert^p\, dx\Bigr)^{1/p},
+        \qquad f = K_h * \mu, \quad g = \pi\, K_h * \mu_+,
+
+    with the triweight kernel folded at 0 and 1 and one bandwidth for both densities (Zhang et al.
+    2020, Section 4.2, whose estimate is the p-th power of this one).
+
+    Parameters
+    ----------
+    scores : PUScores
+    p : float
+        Order of the norm, at least 1 and finite.
+    bandwidth : float, optional
+        Standard deviation of the kernel (a third of its reach), at least 1e-5. By default
+        ``1.06 sd n^(-1/5)`` with the standard deviation of the marginal scores and
+        ``n = min(n_marginal, n_positive / prior)``, the size of the labelled sample that would hold
+        as many positives, for labelled data simply its size.
+
+    Returns
+    -------
+    float
+        The error. A frequency above 1, by noise or a wrong prior, counts as it is. Even a
+        calibrated score has a small error, of the order of the squared bandwidth.
+
+    References
+    ----------
+    J. Zhang, B. Kailkhura and T. Y.-J. Han (2020). Mix-n-Match: Ensemble and Compositional Methods
+    for Uncertainty Calibration in Deep Learning. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> round(kernel_ece(scores, bandwidth=0.1), 4)
+    0.3547
+    """
+    return _error(scores, _on_scores(scores, p, bandwidth))
+
+
+def kernel_ece_interval(
+    scores: PUScores,
+    *,
+    level: float = 0.95,
+    p: float = 1,
+    bandwidth: float | None = None,
+    seed: int = 0,
+) -> Estimate:
+    """Return the kernel calibration error with an interval for its value in the population.
+
+    The target is the error at the same bandwidth. The lower end is reduced by the smoothing bias,
+    so it also bounds the L_p calibration error of the score from below.
+
+    Parameters
+    ----------
+    scores : PUScores
+        With a ``prior_interval`` the result holds for every prior in it.
+    level : float
+        Nominal coverage.
+    p, bandwidth
+        As in `kernel_ece`.
+    seed : int
+        Seed of the random splits of the lower end.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
+    >>> estimate = kernel_ece_interval(scores)
+    >>> estimate.low < world.tce() < estimate.high
+    True
+    """
+    return _interval(scores, _on_scores(scores, p, bandwidth), level, seed)
+
+
+def logit_smoothed_ece(scores: PUScores, *, sigma: float = 1.0 / 15.0, clip: float = 1e-6) -> float:
+    r"""Return the logit-smoothed calibration error.
+
+    .. math:: E\,\bigl\lvert E[Y \mid T] - \mathrm{sigmoid}(T) \bigr\rvert
+        = \int \bigl\lvert \pi\,(K_\sigma * \mu_+)(t)
+        - \mathrm{sigmoid}(t)\, (K_\sigma * \mu)(t) \bigr\rvert\, dt
+
+    with :math:`T = \mathrm{logit}(s) + \sigma \xi` for standard normal noise, and the laws on the
+    logit scale (Chidambaram et al. 2024, Eq. 4.1). The integral is computed, not sampled.
+
+    Parameters
+    ----------
+    scores : PUScores
+    sigma : float
+        Standard deviation of the noise, at least 0.001. The authors take one over the number of
+        bins of the binned error to compare with.
+    clip : float
+        Scores are moved into [clip, 1 - clip] first, because 0 and 1 have no logit. This changes
+        the error by no more than about the clip: beyond it only the labels matter.
+
+    Returns
+    -------
+    float
+        The error. Even a calibrated score has a small one, of the order of sigma squared.
+
+    References
+    ----------
+    M. Chidambaram, H. Lee, C. McSwiggen and S. Rezchikov (2024). How Flawed Is ECE? An Analysis
+    via Logit Smoothing. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> round(logit_smoothed_ece(scores), 4)
+    0.75
+    """
+    return _error(scores, _on_logits(sigma, clip))
+
+
+def logit_smoothed_ece_interval(
+    scores: PUScores,
+    *,
+    level: float = 0.95,
+    sigma: float = 1.0 / 15.0,
+    clip: float = 1e-6,
+    seed: int = 0,
+) -> Estimate:
+    """Return the logit-smoothed calibration error with an interval for its population value.
+
+    The lower end is reduced by the smoothing bias, so it also bounds the calibration error of the
+    score from below.
+
+    Parameters
+    ----------
+    scores : PUScores
+        With a ``prior_interval`` the result holds for every prior in it.
+    level : float
+        Nominal coverage.
+    sigma, clip
+        As in `logit_smoothed_ece`.
+    seed : int
+        Seed of the random splits of the lower end.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
+    >>> estimate = logit_smoothed_ece_interval(scores)
+    >>> estimate.low < world.tce() < estimate.high
+    True
+    """
+    return _interval(scores, _on_logits(sigma, clip), level, seed)
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A kernel on the scores or on their logits, and the norm of the error.
+
+    Attributes
+    ----------
+    spectrum : callable
+        Fourier transform of the kernel of unit variance.
+    width : float
+        Standard deviation, as a share of the axis.
+    p : float
+    clip, reach : float
+        See `noneg.kernels.Axis`.
+    """
+
+    spectrum: Blur
+    width: float
+    p: float = 1.0
+    clip: float = 0.0
+    reach: float = 0.0
+
+    def axis(self, n: int) -> Axis:
+        return Axis(n, self.clip, self.reach)
+
+
+def _on_scores(scores: PUScores, p: float, bandwidth: float | None) -> _Kernel:
+    p = check_p(p)
+    if np.isinf(p):
+        msg = f"'p' must be finite for densities, got {p!r}."
+        raise ValueError(msg)
+    if bandwidth is None:
+        return _Kernel(triweight, _rule_of_thumb(scores), p)
+    return _Kernel(triweight, check_width(bandwidth, "bandwidth"), p)
+
+
+def _rule_of_thumb(scores: PUScores) -> float:
+    n = min(scores.effective_marginal, scores.effective_positive / (scores.prior or 1.0))
+    if np.isinf(n):
+        msg = "'bandwidth' must be given for a population; its rule is for samples."
+        raise ValueError(msg)
+    axis = Axis(NODES[0])
+    mass = scores.sums_at_nodes(axis)[:, 1]
+    mean = mass @ axis.nodes / mass.sum()
+    variance = mass @ (axis.nodes - mean) ** 2 / mass.sum()
+    return max(NARROW, 1.06 * float(np.sqrt(variance)) * max(n, 1.0) ** -0.2)
+
+
+def _on_logits(sigma: float, clip: float) -> _Kernel:
+    sigma = check_width(sigma, "sigma", SMALLEST_SIGMA)
+    rule = f"a probability in [{SMALLEST_CLIP:g}, 0.5)"
+    end = check_number(clip, "clip", rule)
+    if not SMALLEST_CLIP <= end < 0.5:  # noqa: PLR2004
+        msg = f"'clip' must be {rule}, got {clip!r}."
+        raise ValueError(msg)
+    reach = ROOM * sigma - float(logit(end))
+    return _Kernel(gaussian, sigma / (2.0 * reach), clip=end, reach=reach)
+
+
+def _error(scores: PUScores, kernel: _Kernel) -> float:
+    axis = kernel.axis(nodes_for(kernel.width))
+    sums = scores.sums_at_nodes(axis)
+    positive, marginal, _ = sums.sum(axis=0)
+    factors = transfer(kernel.spectrum, kernel.width, axis.n)
+    g = density(moments(scores.prior * sums[:, 0] / (positive or 1.0)) * factors)
+    f = density(moments(sums[:, 1] / marginal) * factors)
+    if kernel.p == 1:
+        return mean_size(g - axis.nodes * f)
+    full = f > EMPTY * f.max()
+    if (g[~full] > EMPTY * g.max()).any():
+        at = axis.nodes[~full][np.argmax(g[~full])]
+        msg = (
+            f"'p' must be 1 here, got {kernel.p!r}: positives lie near {at:.3g}, where no marginal "
+            "row does, so the frequency there is infinite. Use a larger bandwidth."
+        )
+        raise ValueError(msg)
+    gap = np.abs(g[full] / f[full] - axis.nodes[full])
+    top = gap.max()
+    size = f[full] @ (gap / top) ** kernel.p / axis.n if top > 0.0 else 0.0
+    return float(top * size ** (1.0 / kernel.p))
+
+
+def _interval(scores: PUScores, kernel: _Kernel, level: float, seed: int) -> Estimate:
+    level = check_level(level)
+    value = _error(scores, kernel)
+    binned, power = _in_bins(scores, kernel)
+    if min(scores.effective_positive, scores.effective_marginal) < 2:
+        # A single row has no spread to learn from: all that is known is the range of the target.
+        low, high, bias = 0.0, max(1.0, value), 0.0
+    else:
+        ends = _limits(scores, binned, power, level, seed)
+        low, high = (max(0.0, end) ** (1.0 / kernel.p) for end in ends)
+        bias = power(binned.score, binned.marginal) ** (1.0 / kernel.p)
+    return Estimate(
+        value=value,
+        low=min(value, max(0.0, low - bias)),
+        high=max(value, high),
+        level=level,
+        method=f"{METHOD}, less a smoothing bias of {bias:.2g}{prior_words(scores)}",
+    )
+
+
+def _in_bins(scores: PUScores, kernel: _Kernel) -> tuple[Binned, _Power]:
+    """Return bins over the part of the axis that holds rows, and the error as a function."""
+    axis = kernel.axis(bins_for(kernel.width))
+    if kernel.clip == 0.0:
+        binned = bin_scores(scores, bins=axis.n, binning="width")
+        first, last = 0, axis.n
+    else:
+        binned = bin_scores(scores, edges=axis.edges)
+        room = int(np.ceil(ROOM * kernel.width * axis.n))
+        inside = np.flatnonzero(binned.occupied)
+        first, last = max(0, inside[0] - room), min(axis.n, inside[-1] + 1 + room)
+    width = kernel.width * axis.n / (last - first)
+    blur = blurring(transfer(kernel.spectrum, width, last - first))
+    return _cut(binned, first, last), _Power(blur, axis.nodes[first:last], kernel.p)
+
+
+def _cut(binned: Binned, first: int, last: int) -> Binned:
+    return replace(
+        binned,
+        edges=binned.edges[first : last + 1],
+        positive=binned.positive[first:last],
+        marginal=binned.marginal[first:last],
+        score=binned.score[first:last],
+        second=binned.second[first:last],
+    )
+
+
+@dataclass(frozen=True)
+class _Power:
+    """The p-th power of the error, a function of the masses of both laws in bins.
+
+    Attributes
+    ----------
+    blur : callable
+    x : ndarray
+        Score in the middle of each bin.
+    p : float
+    """
+
+    blur: Blur
+    x: NDArray[np.float64]
+    p: float
+
+    def __call__(self, positive: NDArray[np.float64], marginal: NDArray[np.float64]) -> float:
+        """Return the power for positives times the prior, and everyone."""
+        return float(_apply(self.touching(positive, marginal), (positive, marginal)))
+
+    def touching(self, positive: NDArray[np.float64], marginal: NDArray[np.float64]) -> Pair:
+        """Return the linear function of both laws that equals the power here, and exceeds none."""
+        g, f = self.blur(positive), self.blur(marginal)
+        if self.p == 1:
+            gap = g - self.x * f
+            first = np.sign(np.where(np.abs(gap) > ZERO, gap, 0.0))
+            return self.blur(first), self.blur(-self.x * first)
+        full = f > EMPTY_BINS * f.max(axis=-1, keepdims=True)
+        gap = np.divide(g, f, out=np.zeros_like(f), where=full) - self.x * full
+        first = self.p * np.sign(gap) * np.abs(gap) ** (self.p - 1.0)
+        second = -self.x * first - (self.p - 1.0) * np.abs(gap) ** self.p
+        return self.blur(first), self.blur(second)
+
+
+def _apply(function: Pair, laws: Pair) -> NDArray[np.float64]:
+    total: NDArray[np.float64] = sum(
+        (v * law).sum(axis=-1) for v, law in zip(function, laws, strict=True)
+    )
+    return total
+
+
+def _laws(binned: Binned) -> Pair:
+    return binned.prior * binned.positive, binned.marginal
+
+
+def _variance(binned: Binned, function: Pair) -> NDArray[np.float64]:
+    """Return the variance of a linear function of both laws; see `Binned.variance`."""
+    first, second = function
+    centre_positive = (first @ binned.positive)[..., None]
+    centre_marginal = (second @ binned.marginal)[..., None]
+    if binned.prior_is_estimated:
+        row = binned.prior * first, second - centre_marginal - binned.prior * centre_positive
+    else:
+        row = binned.prior * (first - centre_positive), second - centre_marginal
+    c = np.stack(row, axis=-1)
+    total: NDArray[np.float64] = np.einsum("...bi,bij,...bj->...", c, binned.second[:, :2, :2], c)
+    return np.maximum(total, 0.0)
+
+
+def _noise(binned: Binned, normal: NDArray[np.float64]) -> Pair:
+    """Return noise with the covariance of both laws, shape (splits, bins) each."""
+    root = square_roots(binned.second[:, :2, :2])
+    positive, marginal = np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0)
+    total = marginal.sum(axis=1, keepdims=True)
+    share = total if binned.prior_is_estimated else positive.sum(axis=1, keepdims=True)
+    return (
+        binned.prior * (positive - binned.positive * share),
+        marginal - binned.marginal * total,
+    )
+
+
+def _limits(
+    scores: PUScores, binned: Binned, power: _Power, level: float, seed: int
+) -> tuple[float, float]:
+    """Return limits for the power of the error, as `norm_limits` does for norms."""
+    normal = stream(seed, "split").standard_normal((SPLITS, binned.n_bins, 2))
+    low, high = scores.prior_interval or (scores.prior, scores.prior)
+    priors = np.linspace(low, high, PRIOR_GRID if high > low else 1)
+    grid = [replace(binned, prior=float(prior)) for prior in priors]
+    # What may happen between two priors of the grid, as in `norm_limits`.
+    speed = max(abs(float(power.touching(*_laws(b))[0] @ b.positive)) for b in grid)
+    slack = speed * (priors[1] - priors[0]) / 2.0 if high > low else 0.0
+    lower = min(_lower_end(b, power, level, normal) for b in grid)
+    return lower - slack, max(_upper_end(b, power, level) for b in grid) + slack
+
+
+def _upper_end(binned: Binned, power: _Power, level: float) -> float:
+    function = power.touching(*_laws(binned))
+    z = float(ndtri(0.5 + level / 2.0))
+    return float(_apply(function, _laws(binned)) + z * np.sqrt(_variance(binned, function)))
+
+
+def _lower_end(binned: Binned, power: _Power, level: float, normal: NDArray[np.float64]) -> float:
+    positive, marginal = _laws(binned)
+    shift, turn = _noise(binned, normal)
+    halves = (positive + shift, marginal + turn), (positive - shift, marginal - turn)
+    z = float(ndtri(0.75 + level / 4.0))
+    value, variance = np.zeros(SPLITS), np.zeros(SPLITS)
+    for one, other in (halves, halves[::-1]):
+        function = power.touching(*other)
+        value += _apply(function, one) / 2.0
+        variance += 2.0 * _variance(binned, function) / 4.0
+    return float(np.median(value - z * np.sqrt(variance)))

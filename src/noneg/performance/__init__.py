@@ -1,0 +1,1 @@
+"""Performance: risk, threshold metrics, curves, bounds, selection, assumptions."""

@@ -1,0 +1,59 @@
+"""Contradictions are found, and hardly ever where there are none."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import samples
+
+from noneg import PUScores, ece
+from noneg.performance.assumptions import check_assumptions, largest_prior, noise_floor
+from noneg.simulation import LogisticGaussian
+
+WORLD = LogisticGaussian.calibrated(0.3)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_the_truth_is_rarely_contradicted(setting):
+    wrong = 0
+    for seed in range(200):
+        scores = WORLD.draw(150, 1000, setting=setting, seed=seed)
+        wrong += any(c.verdict == "contradicted" for c in check_assumptions(scores))
+    # Two families of checks at 5 % each; 3.4 standard errors of a share of 10 % among 200.
+    assert wrong / 200 <= 0.10 + 3.4 * np.sqrt(0.1 * 0.9 / 200)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_too_large_a_prior_is_contradicted(setting):
+    scores = WORLD.draw(2000, 10_000, setting=setting, seed=1)
+    assert 0.3 <= largest_prior(scores) < 0.42
+    verdicts = {c.name: c.verdict for c in check_assumptions(scores.with_prior(0.55))}
+    assert verdicts["prior"] == verdicts["negatives"] == "contradicted"
+
+
+def test_biased_positives_are_contradicted():
+    rng = np.random.default_rng(0)
+    unlabeled = WORLD.draw_rows(20_000, seed=0)[0]
+    easy = np.sort(WORLD.draw_rows(20_000, seed=1)[0])[-500:]
+    scores = PUScores(rng.permutation(easy), unlabeled, prior=0.3, setting="two-sample")
+    assert check_assumptions(scores)[0].verdict == "contradicted"
+
+
+def test_the_floor_is_what_calibrated_scores_show():
+    world = LogisticGaussian.calibrated()
+    errors, floors = [], []
+    for seed in range(200):
+        scores = world.draw(60, 60_000, setting="two-sample", seed=seed)
+        errors.append(ece(scores))
+        floors.append(noise_floor(scores))
+    error = np.std(errors, ddof=1) / np.sqrt(200)
+    # The floor uses the normal approximation of counts of about five a bin.
+    assert abs(np.mean(errors) - np.mean(floors)) < 4 * error + 0.03 * np.mean(floors)
+
+
+@given(samples())
+def test_any_data_gets_sentences(sample):
+    checks = check_assumptions(sample.build())
+    assert len(checks) == (0 if sample.setting == "labelled" else 3)
+    for check in checks:
+        assert check.sentence.endswith(".")
+        assert check.to_dict()["verdict"] in ("holds", "doubtful", "contradicted")

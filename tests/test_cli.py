@@ -1,0 +1,537 @@
+"""The command line as people meet it: what it prints, and what it says when something is wrong."""
+
+import gzip
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import noneg
+from noneg.cli import main
+from noneg.cli.group import as_options
+from noneg.cli.printable import plain, printable
+from noneg.evaluation import evaluate
+from noneg.simulation import LogisticGaussian
+
+NONEG = [sys.executable, "-c", "from noneg.cli import main; main(prog_name='noneg')"]
+COLUMNS = ["--score", "score", "--label", "label"]
+LABELLED = [*COLUMNS, "--setting", "labelled"]
+TWO_SAMPLE = [*COLUMNS, "--setting", "two-sample", "--prior", "0.5"]
+ONE_SAMPLE = [*COLUMNS, "--setting", "one-sample", "--prior", "0.5"]
+HEAVY = ("torch", "matplotlib", "altair", "pandas", "duckdb", "sklearn", "scipy", "rich", "numba")
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def world_file():
+    world = LogisticGaussian.less_calibrated()
+    noneg.tables.write(world.draw(500, 5000, setting="two-sample", seed=3), "scores.csv")
+    return "scores.csv"
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
+
+
+def good(*arguments, **options):
+    result = run(*arguments, **options)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return result.stdout
+
+
+def strict_json(text):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_help_and_version():
+    assert good("--help") == good("-h")
+    assert good() == good("--help")
+    assert good("--version").startswith("noneg ")
+    for command in ("evaluate", "plan", "simulate", "demo"):
+        assert command in good("--help")
+        assert f"noneg {command}" in good(command, "--help", prog_name="noneg")
+
+
+def test_the_table_of_an_evaluation(world_file):
+    lines = good("evaluate", world_file, *TWO_SAMPLE).splitlines()
+    assert lines[0] == "scores.csv: score 'score', label 'label'"
+    assert lines[1] == "500 positives and 5,000 unlabeled rows; two-sample; prior 0.5"
+    result = evaluate(
+        noneg.read(world_file, score="score", label="label", setting="two-sample", prior=0.5)
+    )
+    table = "\n".join(lines)
+    for estimate in (result.ece, result.ece_width_15, result.ece_mass_15):
+        assert f"{estimate.value:.4f}  [{estimate.low:.4f}, {estimate.high:.4f}]" in table
+    assert f"{result.bins} bins, the optimal number" in table
+    assert f"{result.test.p_value:.3f}  evidence against calibration" in table
+    for bound in result.bounds.values():
+        assert f"{bound.value:.4f}" in table
+    for warning in result.warnings:
+        assert f"Note: {warning}" in lines
+    rows = [line for line in lines if line.startswith("  ") and "." in line]
+    assert len({line.index(".") for line in rows if line[2:9] != "p-value"}) == 1
+    assert not any(line != line.rstrip() for line in lines)
+    assert "\x1b" not in table
+
+
+def test_the_json_of_an_evaluation(world_file):
+    out = strict_json(good("evaluate", world_file, *TWO_SAMPLE, "--json"))
+    keys = "n_positive n_marginal prior setting ece ece_width_15 ece_mass_15 bins".split()
+    assert {*keys, "calibration_p_value", "bounds", "warnings", "version"} <= out.keys()
+    assert out["schema"] == "noneg.evaluation/1"
+    assert out["source"] == {
+        "files": [world_file],
+        "score": "score",
+        "label": "label",
+        "positive_label": None,
+        "weight": None,
+    }
+    assert (out["n_positive"], out["n_marginal"], out["setting"]) == (500, 5000, "two-sample")
+    scores = noneg.read(world_file, score="score", label="label", setting="two-sample", prior=0.5)
+    expected = plain(evaluate(scores).to_dict())
+    assert {key: out[key] for key in expected} == expected
+
+
+def test_the_json_of_few_rows_has_no_nan():
+    Path("t.csv").write_text("score,label\n0.25,1\n")
+    out = strict_json(good("evaluate", "t.csv", *LABELLED, "--json"))
+    assert out["ece_mass_15"] is None
+    assert out["bounds"] == {}
+    assert "too few rows" in good("evaluate", "t.csv", *LABELLED)
+
+
+def test_the_options_of_an_evaluation_arrive():
+    Path("t.csv").write_text("score,label,w\n0.9,yes,2\n0.4,no,3\n0.2,no,4\n")
+    arguments = ["--positive-label", "yes", "--weight", "w", "--level", "0.9"]
+    out = strict_json(good("evaluate", "t.csv", *ONE_SAMPLE, *arguments, "--json"))
+    assert (out["n_positive"], out["n_marginal"], out["level"]) == (2, 9, 0.9)
+    assert "90 % interval" in good("evaluate", "t.csv", *ONE_SAMPLE, *arguments)
+    arguments = ["--positive-label", "yes", "--weight", "w", "--weight-kind", "importance"]
+    out = strict_json(good("evaluate", "t.csv", *ONE_SAMPLE, *arguments, "--json"))
+    assert out["n_marginal"] == 3
+    arguments = ["--positive-label", "yes", "--prior-interval", "0.4", "0.6"]
+    out = strict_json(good("evaluate", "t.csv", *ONE_SAMPLE, *arguments, "--json"))
+    assert (out["prior"]["low"], out["prior"]["high"]) == (0.4, 0.6)
+    assert "prior 0.5 in [0.4, 0.6]" in good("evaluate", "t.csv", *ONE_SAMPLE, *arguments)
+
+
+def test_several_files_and_standard_input_are_one_table(world_file):
+    whole = strict_json(good("evaluate", world_file, *TWO_SAMPLE, "--json"))
+    header, *rows = Path(world_file).read_text().splitlines(keepends=True)
+    Path("1.csv").write_text(header + "".join(rows[:700]))
+    Path("2.csv").write_text(header + "".join(rows[700:]))
+    zipped = gzip.compress(Path("2.csv").read_bytes())
+    for arguments, given in (
+        (["1.csv", "2.csv"], None),
+        (["[12].csv"], None),
+        (["1.csv", "-"], zipped),
+    ):
+        out = strict_json(good("evaluate", *arguments, *TWO_SAMPLE, "--json", input=given))
+        assert out | {"source": 0} == whole | {"source": 0}
+    assert "standard input: score" in good("evaluate", "-", *TWO_SAMPLE, input=zipped)
+
+
+def test_simulated_rows_are_those_of_the_library():
+    for setting, sizes, prior in (
+        ("two-sample", {"n_positive": 50, "n_unlabeled": 300}, ["--prior", "0.5"]),
+        ("one-sample", {"n_positive": 50, "n_unlabeled": 300}, ["--prior", "0.5"]),
+        ("labelled", {"n": 300}, []),
+    ):
+        size = [x for name, n in sizes.items() for x in (f"--{name.replace('_', '-')}", n)]
+        arguments = ["--world", "better-calibrated", "--seed", 4, "--setting", setting, *size]
+        said = good("simulate", *arguments, "--out", f"{setting}.parquet")
+        assert "True calibration error: 0.023458913" in said
+        assert f"noneg evaluate {setting}.parquet --score score --label label" in said
+        arguments = [*COLUMNS, "--setting", setting, *prior, "--json"]
+        out = strict_json(good("evaluate", f"{setting}.parquet", *arguments))
+        world = LogisticGaussian.better_calibrated()
+        expected = plain(evaluate(world.draw(**sizes, setting=setting, seed=4)).to_dict())
+        assert {key: out[key] for key in expected} == expected
+
+
+def test_simulated_rows_can_be_printed_and_replaced():
+    size = ["--setting", "labelled", "--n", 3]
+    result = run("simulate", *size, "--beta0", 0, "--beta1", 2, "--out", "-")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == "score,label"
+    assert len(result.stdout.splitlines()) == 4
+    assert "True calibration error: 0.000000000" in result.stderr
+    Path("t.csv").write_text("precious")
+    assert run("simulate", *size, "--out", "t.csv").exit_code == 2
+    assert Path("t.csv").read_text() == "precious"
+    good("simulate", *size, "--out", "t.csv", "--force")
+    assert Path("t.csv").read_text().startswith("score,label\n")
+
+
+def test_plan():
+    said = good("plan", "--eps", 0.05, "--prior", 0.3, "--method", "normal")
+    assert "Error 0.05 at prior 0.3 takes" in said
+    assert "positives            292" in said
+    assert "unlabeled rows     2,920" in said
+    assert "It is an approximation: half-width at level 0.95" in said
+    out = strict_json(good("plan", "--eps", 0.2, "--prior", 0.3, "--n-unlabeled", 50_000, "--json"))
+    assert out["schema"] == "noneg.plan/1"
+    assert (out["n_positive"], out["n_unlabeled"], out["method"]) == (843, 50_000, "bound")
+
+
+def test_demo_shows_the_truth_beside_the_estimate():
+    from matplotlib import pyplot as plt
+
+    said = good("demo", "--out", "picture.png")
+    plt.close("all")
+    estimate, low, high, truth = (
+        next(line for line in said.splitlines() if "optimal number" in line)
+        .split("number")[1]
+        .translate(str.maketrans("[],", "   "))
+        .split()
+    )
+    assert float(low) <= float(truth) <= float(high)
+    assert abs(float(estimate) - float(truth)) < 0.02
+    assert said.endswith("Drew the reliability diagram: picture.png\n")
+    assert Path("picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_without_matplotlib_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("noneg.cli.demo.find_spec", lambda _: None)
+    assert "pip install 'noneg[plot]'" in good("demo")
+    assert not list(Path.cwd().iterdir())
+
+
+HEADER = "score,label\n"
+GOOD = HEADER + "0.9,1\n0.4,0\n0.2,0\n"
+LETTERS = HEADER + "0.9,a\n0.2,b\n"
+WEIGHTS = "score,label,w\n0.9,1,{}\n0.2,0,1\n"
+# Name: (content of t.csv, arguments, words that the message must hold).
+WRONG = {
+    "nan": (HEADER + "0.9,1\nnan,0\n", LABELLED, ["'score'", "got nan", "row 1", "t.csv"]),
+    "infinity": (HEADER + "inf,1\n0.5,0\n", LABELLED, ["'score'", "got inf", "row 0"]),
+    "below zero": (HEADER + "0.9,1\n-0.1,0\n", LABELLED, ["'score'", "-0.1", "row 1", "sigmoid"]),
+    "just above one": (HEADER + "1.0000001,1\n", LABELLED, ["'score'", "1.0000001", "clip"]),
+    "text score": (HEADER + "0.9,1\nhigh,0\n", LABELLED, ["'score'", "'high'", "row 1"]),
+    "decimal comma": ("score;label\n0,5;1\n", LABELLED, ["'score'", "'0,5'", "row 0"]),
+    "null score": (HEADER + "0.9,1\n,0\n", LABELLED, ["'score'", "row 1", "has none", "impute"]),
+    "null label": (HEADER + "0.9,1\n0.3,\n", LABELLED, ["'label'", "row 1", "has none"]),
+    "empty file": ("", LABELLED, ["t.csv", "0 bytes"]),
+    "header only": (HEADER, LABELLED, ["t.csv", "only a header"]),
+    "not a parquet file": (GOOD, ["@t.parquet", *LABELLED], ["t.parquet", "despite its name"]),
+    "three labels": (HEADER + "0.9,a\n0.1,b\n0.2,c\n", LABELLED, ["'label'", "'a', 'b', 'c'"]),
+    "ambiguous labels": (LETTERS, LABELLED, ["'label'", "'a' and 'b'", "Pass --positive-label."]),
+    "unknown positive label": (
+        LETTERS,
+        [*LABELLED, "--positive-label", "z"],
+        ["--positive-label", "'z'", "['a', 'b']"],
+    ),
+    "label of one kind": (HEADER + "0.9,1\n0.2,1\n", TWO_SAMPLE, ["'label'", "unlabeled row"]),
+    "no positive": (HEADER + "0.9,0\n0.2,0\n", TWO_SAMPLE, ["'label'", "labelled positive"]),
+    "missing score column": (
+        GOOD,
+        ["--score", "scor", "--label", "label", "--setting", "labelled"],
+        ["--score", "'scor'", "Did you mean 'score'?", "It has 'score', 'label'."],
+    ),
+    "missing label column": (
+        GOOD,
+        ["--score", "score", "--label", "confirmed", "--setting", "labelled"],
+        ["--label", "'confirmed'", "It has 'score', 'label'."],
+    ),
+    "missing weight column": (GOOD, [*LABELLED, "--weight", "w"], ["--weight", "'w'"]),
+    "same column": (
+        GOOD,
+        ["--score", "label", "--label", "label", "--setting", "labelled"],
+        ["--score, --label and --weight", "'label', 'label'"],
+    ),
+    "missing file": (GOOD, ["@u.csv", *LABELLED], ["FILE", "'u.csv'", "Did you mean 't.csv'?"]),
+    "missing folder": (GOOD, ["@x/t.csv", *LABELLED], ["no folder 'x'"]),
+    "pattern": (GOOD, ["@*.parquet", *LABELLED], ["'*.parquet'", "no file matches"]),
+    "folder": (GOOD, ["@.", *LABELLED], ["'.'", "is a folder"]),
+    "file twice": (GOOD, ["@t.csv", "t.csv", *LABELLED], ["t.csv", "comes twice"]),
+    "negative weight": (WEIGHTS.format(-1), [*LABELLED, "--weight", "w"], ["'w'", "-1.0", "row 0"]),
+    "fractional weight": (
+        WEIGHTS.format(1.5),
+        [*LABELLED, "--weight", "w"],
+        ["'w'", "1.5", "--weight-kind importance"],
+    ),
+    "weight without a value": (
+        WEIGHTS.format(""),
+        [*LABELLED, "--weight", "w"],
+        ["a weight in eve"],
+    ),
+    "kind of weight": (GOOD, [*LABELLED, "--weight-kind", "x"], ["--weight-kind", "'x'"]),
+    "prior 0": (GOOD, [*TWO_SAMPLE, "--prior", "0"], ["--prior", "in (0, 1), got 0.0"]),
+    "prior 1": (GOOD, [*TWO_SAMPLE, "--prior", "1"], ["--prior", "in (0, 1), got 1.0"]),
+    "prior a": (GOOD, [*TWO_SAMPLE, "--prior", "a"], ["--prior", "'a' is not a valid float"]),
+    "prior nan": (GOOD, [*TWO_SAMPLE, "--prior", "nan"], ["--prior", "got nan"]),
+    "prior below labelled share": (
+        GOOD,
+        [*ONE_SAMPLE, "--prior", "0.2"],
+        ["--prior", "0.333333", "got 0.2", "--setting two-sample"],
+    ),
+    "prior of labelled rows": (GOOD, [*LABELLED, "--prior", "0.3"], ["--prior", "must not", "0.3"]),
+    "no prior": (
+        GOOD,
+        [*COLUMNS, "--setting", "one-sample"],
+        ["--prior must be given with --setting one-sample"],
+    ),
+    "prior interval": (
+        GOOD,
+        [*TWO_SAMPLE, "--prior-interval", "0.6", "0.7"],
+        ["--prior-interval", "(0.6, 0.7)", "prior 0.5"],
+    ),
+    "half a prior interval": (
+        GOOD,
+        [*TWO_SAMPLE, "--prior-interval", "0.6"],
+        ["--prior-interval", "2 arguments"],
+    ),
+    "level": (GOOD, [*LABELLED, "--level", "1.5"], ["--level", "got 1.5"]),
+    "missing setting": (
+        GOOD,
+        COLUMNS,
+        ["'--setting'", "every row has its true label", "collected separately", "one sample was"],
+    ),
+    "unknown setting": (
+        GOOD,
+        [*COLUMNS, "--setting", "pn"],
+        ["--setting", "'pn'", "every row has its true label"],
+    ),
+    "missing score": (GOOD, ["--label", "label"], ["'--score'"]),
+    "missing file argument": (GOOD, ["@", *LABELLED], ["FILE"]),
+    "unknown option": (GOOD, [*LABELLED, "--bins", "3"], ["--bins"]),
+    "irregular": (HEADER + "0.9,1\n0.2\n", LABELLED, ["t.csv", "line 3 has 1 fields"]),
+    "not UTF-8": (HEADER + "0.9,\udcff\n", LABELLED, ["t.csv", "UTF-8", "line 2"]),
+}
+WRONG_COMMANDS = {
+    "unknown command": (["evaluat"], ["evaluat"]),
+    "eps": (["plan", "--eps", 0, "--prior", 0.3], ["--eps", "got 0.0"]),
+    "plan prior": (["plan", "--eps", 0.1, "--prior", 3], ["--prior", "got 3.0"]),
+    "out of reach": (
+        ["plan", "--eps", 0.1, "--prior", 0.3, "--n-positive", 10],
+        ["--eps", "--n-positive 10"],
+    ),
+    "both sizes": (
+        ["plan", "--eps", 0.1, "--prior", 0.3, "--n-positive", 10, "--n-unlabeled", 11],
+        ["--n-positive and --n-unlabeled", "10 and 11"],
+    ),
+    "no size": (
+        ["simulate", "--setting", "labelled", "--out", "t.csv"],
+        ["--n must be", "got nothing", "Pass for example --n 1000."],
+    ),
+    "size of another setting": (
+        ["simulate", "--setting", "two-sample", "--n", 9, "--out", "t.csv"],
+        ["--n is not used", "9", "Pass --n-positive and --n-unlabeled."],
+    ),
+    "half a world": (
+        ["simulate", "--setting", "labelled", "--n", 9, "--beta0", 1, "--out", "t.csv"],
+        ["--beta1"],
+    ),
+    "two worlds": (
+        [
+            "simulate",
+            "--setting",
+            "labelled",
+            "--world",
+            "calibrated",
+            "--beta0",
+            1,
+            "--out",
+            "t.csv",
+        ],
+        ["--world"],
+    ),
+    "constant score": (
+        ["simulate", "--setting", "labelled", "--beta0", 1, "--beta1", 0, "--out", "t.csv"],
+        ["--beta1", "got 0.0"],
+    ),
+    "seed": (
+        ["simulate", "--setting", "labelled", "--n", 9, "--seed", -1, "--out", "t.csv"],
+        ["--seed", "got -1"],
+    ),
+    "kind of file": (
+        ["simulate", "--setting", "labelled", "--n", 9, "--out", "t.xlsx"],
+        ["--out", "'t.xlsx'"],
+    ),
+    "demo folder": (["demo", "--out", "x/t.png"], ["--out", "'x/t.png'"]),
+}
+
+
+def refused(*arguments, **options):
+    result = run(*arguments, **options)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    message = result.stderr
+    assert message.count("\n") == 1
+    assert message.endswith("\n")
+    for jargon in ("Traceback", "Error:", "DuckDB", "duckdb", "Binder"):
+        assert jargon not in message
+    return message
+
+
+def message_of(case):
+    content, arguments, _ = WRONG[case]
+    Path("t.csv").write_text(content, encoding="utf-8", errors="surrogateescape")
+    Path("t.parquet").write_text(GOOD) if case == "not a parquet file" else None
+    files = ["t.csv"]
+    if arguments and arguments[0].startswith("@"):
+        files = [arguments[0][1:]] if arguments[0] != "@" else []
+        arguments = arguments[1:]
+    return refused("evaluate", *files, *arguments)
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_input_is_explained_in_one_paragraph(case):
+    message = message_of(case)
+    for word in WRONG[case][2]:
+        assert word in message
+
+
+@pytest.mark.parametrize("case", WRONG_COMMANDS)
+def test_a_wrong_command_is_explained_in_one_paragraph(case):
+    arguments, words = WRONG_COMMANDS[case]
+    message = refused(*arguments)
+    for word in words:
+        assert word in message
+
+
+def test_every_wrong_input_has_a_message_of_its_own():
+    messages = [message_of(case) for case in WRONG]
+    assert len(messages) >= 25
+    assert len(set(messages)) == len(messages)
+
+
+def test_hostile_names_are_shown_as_they_are():
+    file, score, label = "[red]'a\"\n\x1b[2J🦔].csv", "[bold]s[/bold]\n", "it's; DROP TABLE x; --"
+    Path(file).write_text(f'"{score}",{label}\n0.9,1\n0.2,0\n')
+    arguments = ["--score", score, "--label", label, "--setting", "labelled"]
+    first = good("evaluate", file, *arguments).splitlines()[0]
+    assert (
+        first
+        == "[red]'a\"\\n\\x1b[2J🦔].csv: score '[bold]s[/bold]\\n', label \"it's; DROP TABLE x; --\""
+    )
+    source = strict_json(good("evaluate", file, *arguments, "--json"))["source"]
+    assert (source["files"], source["score"], source["label"]) == ([file], score, label)
+    message = refused("evaluate", file, *arguments, "--weight", "[blink]\x07")
+    assert "'[blink]\\x07'" in message
+    assert "\x1b" not in message
+
+
+def test_a_name_in_another_encoding_can_be_read_and_shown():
+    name = b"\xff.csv"
+    Path(os.fsdecode(name)).write_text(GOOD)
+    result = subprocess.run([*NONEG, "evaluate", name, *LABELLED], capture_output=True, check=True)
+    assert result.stdout.startswith(b"\\udcff.csv: ")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    Path("🦔.csv").write_text(GOOD)
+    command = [*NONEG, "evaluate", "🦔.csv", *LABELLED]
+    result = subprocess.run(command, capture_output=True, check=True, env=environment)
+    assert result.stdout.startswith(b"\\U0001f994.csv: ")
+
+
+def test_options_replace_arguments_but_not_columns():
+    options = {"prior": "--prior", "weight_kind": "--weight-kind", "setting": "--setting"}
+    assert as_options("column 'prior' must be", options) == "column 'prior' must be"
+    assert as_options("'prior' must be 'prior'", options) == "--prior must be 'prior'"
+    assert as_options("'x' must be", options) == "'x' must be"
+    assert as_options("use setting='labelled'.", options) == "use --setting labelled."
+    assert as_options("no file 'a/prior=3.csv'", options) == "no file 'a/prior=3.csv'"
+    assert as_options("Pass weight_kind.", options) == "Pass --weight-kind."
+
+
+def test_unprintable_signs_are_escaped():
+    assert printable("a\u202eb\u2028\ud800c\t") == "a\\u202eb\\u2028\\ud800c\\t"
+    assert printable("👩‍🔬 é [x] \\n") == "👩‍🔬 é [x] \\n"
+
+
+@pytest.mark.parametrize("command", [["-c", "import noneg; dir(noneg)"], [*NONEG[1:], "--help"]])
+def test_starting_loads_nothing_heavy(command):
+    result = subprocess.run(
+        [sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True
+    )
+    loaded = {line.split("|")[-1].strip().split(".")[0] for line in result.stderr.splitlines()}
+    assert "noneg" in loaded
+    assert not loaded & {*HEAVY, "numpy"}
+
+
+def test_a_closed_pipe_is_quiet(world_file):
+    shell = 'set -o pipefail; "$@" | head -c 20 > /dev/null'
+    for command in (
+        ["simulate", "--setting", "labelled", "--n", "200000", "--out", "-"],
+        ["evaluate", world_file, *TWO_SAMPLE, "--json"],
+    ):
+        result = subprocess.run(
+            ["bash", "-c", shell, "bash", *NONEG, *command],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in result.stderr
+        assert "Broken" not in result.stderr
+
+
+def on_a_terminal(*arguments, while_running=None):
+    """Run noneg in a terminal of its own; return what it shows and its exit code."""
+    process, terminal = pty.fork()
+    if process == 0:  # pragma: no cover
+        os.execv(sys.executable, [*NONEG, *arguments])
+    shown = b""
+    if while_running:
+        while_running(terminal)
+    while True:
+        try:
+            block = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not block:
+            break
+        shown += block
+    _, status = os.waitpid(process, 0)
+    return shown.decode(), os.waitstatus_to_exitcode(status)
+
+
+@pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
+def test_a_terminal_gets_colour_and_errors_get_red(world_file):
+    shown, code = on_a_terminal("evaluate", world_file, *TWO_SAMPLE)
+    assert code == 0
+    assert "\x1b[1mscores.csv: score 'score', label 'label'\x1b[0m" in shown
+    shown, code = on_a_terminal("evaluate", "no.csv", *TWO_SAMPLE)
+    assert code == 2
+    assert "\x1b[31m" in shown
+    assert "there is none called 'no.csv'" in shown
+
+
+@pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning")
+def test_an_interrupt_is_quiet():
+    def type_control_c(terminal):
+        os.write(terminal, b"\x03")
+
+    shown, code = on_a_terminal("evaluate", "-", *TWO_SAMPLE, while_running=type_control_c)
+    assert code in (130, -2)  # -2: it came before Python was up
+    assert "noneg" not in shown
+
+
+def test_long_work_shows_a_sign_of_life(monkeypatch):
+    from noneg.cli import terminal
+
+    class Screen:
+        def isatty(self):
+            return True
+
+    started = []
+    monkeypatch.setattr(terminal.sys, "stderr", Screen())
+    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setattr("rich.status.Status.start", lambda _: started.append(1))
+    monkeypatch.setattr("rich.status.Status.stop", lambda _: None)
+    with terminal.busy("x"):
+        while not started:
+            pass
+    assert started == [1]
