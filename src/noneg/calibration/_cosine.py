@@ -63,10 +63,8 @@ def triweight(frequency: NDArray[np.float64]) -> NDArray[np.float64]:
     :math:`105\, j_3(\omega) / \omega^3` with the spherical Bessel function j_3.
     """
     w = 3.0 * frequency
-    small = w < 0.1
-    out: NDArray[np.float64] = 1.0 - w**2 / 18.0 + w**4 / 792.0
-    out[~small] = 105.0 * spherical_jn(3, w[~small]) / w[~small] ** 3
-    return out
+    out = np.ones_like(w)
+    return np.divide(105.0 * spherical_jn(3, w), w**3, out=out, where=w > 0.0)
 
 
 def transfer(spectrum: Blur, width: float, n: int) -> NDArray[np.float64]:

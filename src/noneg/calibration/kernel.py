@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import logit, ndtri
+from scipy.special import logit
 
-from noneg.bins import Binned, bin_scores, check_p, square_roots
+from noneg.bins import Binned, bin_scores, check_p
 from noneg.calibration._cosine import (
     NODES,
     bins_for,
@@ -37,10 +37,10 @@ from noneg.calibration._cosine import (
     transfer,
     triweight,
 )
-from noneg.calibration.interval import METHOD, PRIOR_GRID, SPLITS, ZERO, prior_words
+from noneg.calibration._density_limits import Power, power_limits
+from noneg.calibration.interval import METHOD, prior_words
 from noneg.checks import check_level, check_number
 from noneg.kernels import Axis
-from noneg.randomness import stream
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from noneg.calibration._cosine import Blur
     from noneg.scores import PUScores
 
-    Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
-
 # Width of the kernel when all scores are the same.
 NARROW = 1e-4
 # Room beyond the clipped logits, in standard deviations: all of the kernel.
@@ -58,7 +56,6 @@ ROOM = 10.0
 SMALLEST_SIGMA, SMALLEST_CLIP = 1e-3, 1e-12
 # Share of its highest value below which a density is rounding.
 EMPTY = 1e-9
-EMPTY_BINS = 1e-4
 
 
 def kernel_ece(scores: PUScores, *, p: float = 1, bandwidth: float | None = None) -> float:
@@ -281,18 +278,24 @@ def _error(scores: PUScores, kernel: _Kernel) -> float:
     f = density(moments(sums[:, 1] / marginal) * factors)
     if kernel.p == 1:
         return mean_size(g - axis.nodes * f)
+    return _norm_of_gap(g, f, axis.nodes, kernel.p)
+
+
+def _norm_of_gap(
+    g: NDArray[np.float64], f: NDArray[np.float64], x: NDArray[np.float64], p: float
+) -> float:
     full = f > EMPTY * f.max()
     if (g[~full] > EMPTY * g.max()).any():
-        at = axis.nodes[~full][np.argmax(g[~full])]
+        at = x[~full][np.argmax(g[~full])]
         msg = (
-            f"'p' must be 1 here, got {kernel.p!r}: positives lie near {at:.3g}, where no marginal "
-            "row does, so the frequency there is infinite. Use a larger bandwidth."
+            f"'p' must be 1 here, got {p!r}: positives lie near {at:.3g}, where no marginal row "
+            "does, so the frequency there is infinite. Use a larger bandwidth."
         )
         raise ValueError(msg)
-    gap = np.abs(g[full] / f[full] - axis.nodes[full])
+    gap = np.abs(g[full] / f[full] - x[full])
+    # The largest gap is taken out, so that no power of a small one underflows.
     top = gap.max()
-    size = f[full] @ (gap / top) ** kernel.p / axis.n if top > 0.0 else 0.0
-    return float(top * size ** (1.0 / kernel.p))
+    return float(top * (f[full] @ (gap / top) ** p / x.size) ** (1.0 / p)) if top > 0.0 else 0.0
 
 
 def _interval(scores: PUScores, kernel: _Kernel, level: float, seed: int) -> Estimate:
@@ -303,7 +306,7 @@ def _interval(scores: PUScores, kernel: _Kernel, level: float, seed: int) -> Est
         # A single row has no spread to learn from: all that is known is the range of the target.
         low, high, bias = 0.0, max(1.0, value), 0.0
     else:
-        ends = _limits(scores, binned, power, level, seed)
+        ends = power_limits(scores, binned, power, level, seed)
         low, high = (max(0.0, end) ** (1.0 / kernel.p) for end in ends)
         bias = power(binned.score, binned.marginal) ** (1.0 / kernel.p)
     return Estimate(
@@ -315,7 +318,7 @@ def _interval(scores: PUScores, kernel: _Kernel, level: float, seed: int) -> Est
     )
 
 
-def _in_bins(scores: PUScores, kernel: _Kernel) -> tuple[Binned, _Power]:
+def _in_bins(scores: PUScores, kernel: _Kernel) -> tuple[Binned, Power]:
     """Return bins over the part of the axis that holds rows, and the error as a function."""
     axis = kernel.axis(bins_for(kernel.width))
     if kernel.clip == 0.0:
@@ -328,7 +331,7 @@ def _in_bins(scores: PUScores, kernel: _Kernel) -> tuple[Binned, _Power]:
         first, last = max(0, inside[0] - room), min(axis.n, inside[-1] + 1 + room)
     width = kernel.width * axis.n / (last - first)
     blur = blurring(transfer(kernel.spectrum, width, last - first))
-    return _cut(binned, first, last), _Power(blur, axis.nodes[first:last], kernel.p)
+    return _cut(binned, first, last), Power(blur, axis.nodes[first:last], kernel.p)
 
 
 def _cut(binned: Binned, first: int, last: int) -> Binned:
@@ -340,108 +343,3 @@ def _cut(binned: Binned, first: int, last: int) -> Binned:
         score=binned.score[first:last],
         second=binned.second[first:last],
     )
-
-
-@dataclass(frozen=True)
-class _Power:
-    """The p-th power of the error, a function of the masses of both laws in bins.
-
-    Attributes
-    ----------
-    blur : callable
-    x : ndarray
-        Score in the middle of each bin.
-    p : float
-    """
-
-    blur: Blur
-    x: NDArray[np.float64]
-    p: float
-
-    def __call__(self, positive: NDArray[np.float64], marginal: NDArray[np.float64]) -> float:
-        """Return the power for positives times the prior, and everyone."""
-        return float(_apply(self.touching(positive, marginal), (positive, marginal)))
-
-    def touching(self, positive: NDArray[np.float64], marginal: NDArray[np.float64]) -> Pair:
-        """Return the linear function of both laws that equals the power here, and exceeds none."""
-        g, f = self.blur(positive), self.blur(marginal)
-        if self.p == 1:
-            gap = g - self.x * f
-            first = np.sign(np.where(np.abs(gap) > ZERO, gap, 0.0))
-            return self.blur(first), self.blur(-self.x * first)
-        full = f > EMPTY_BINS * f.max(axis=-1, keepdims=True)
-        gap = np.divide(g, f, out=np.zeros_like(f), where=full) - self.x * full
-        first = self.p * np.sign(gap) * np.abs(gap) ** (self.p - 1.0)
-        second = -self.x * first - (self.p - 1.0) * np.abs(gap) ** self.p
-        return self.blur(first), self.blur(second)
-
-
-def _apply(function: Pair, laws: Pair) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = sum(
-        (v * law).sum(axis=-1) for v, law in zip(function, laws, strict=True)
-    )
-    return total
-
-
-def _laws(binned: Binned) -> Pair:
-    return binned.prior * binned.positive, binned.marginal
-
-
-def _variance(binned: Binned, function: Pair) -> NDArray[np.float64]:
-    """Return the variance of a linear function of both laws; see `Binned.variance`."""
-    first, second = function
-    centre_positive = (first @ binned.positive)[..., None]
-    centre_marginal = (second @ binned.marginal)[..., None]
-    if binned.prior_is_estimated:
-        row = binned.prior * first, second - centre_marginal - binned.prior * centre_positive
-    else:
-        row = binned.prior * (first - centre_positive), second - centre_marginal
-    c = np.stack(row, axis=-1)
-    total: NDArray[np.float64] = np.einsum("...bi,bij,...bj->...", c, binned.second[:, :2, :2], c)
-    return np.maximum(total, 0.0)
-
-
-def _noise(binned: Binned, normal: NDArray[np.float64]) -> Pair:
-    """Return noise with the covariance of both laws, shape (splits, bins) each."""
-    root = square_roots(binned.second[:, :2, :2])
-    positive, marginal = np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0)
-    total = marginal.sum(axis=1, keepdims=True)
-    share = total if binned.prior_is_estimated else positive.sum(axis=1, keepdims=True)
-    return (
-        binned.prior * (positive - binned.positive * share),
-        marginal - binned.marginal * total,
-    )
-
-
-def _limits(
-    scores: PUScores, binned: Binned, power: _Power, level: float, seed: int
-) -> tuple[float, float]:
-    """Return limits for the power of the error, as `norm_limits` does for norms."""
-    normal = stream(seed, "split").standard_normal((SPLITS, binned.n_bins, 2))
-    low, high = scores.prior_interval or (scores.prior, scores.prior)
-    priors = np.linspace(low, high, PRIOR_GRID if high > low else 1)
-    grid = [replace(binned, prior=float(prior)) for prior in priors]
-    # What may happen between two priors of the grid, as in `norm_limits`.
-    speed = max(abs(float(power.touching(*_laws(b))[0] @ b.positive)) for b in grid)
-    slack = speed * (priors[1] - priors[0]) / 2.0 if high > low else 0.0
-    lower = min(_lower_end(b, power, level, normal) for b in grid)
-    return lower - slack, max(_upper_end(b, power, level) for b in grid) + slack
-
-
-def _upper_end(binned: Binned, power: _Power, level: float) -> float:
-    function = power.touching(*_laws(binned))
-    z = float(ndtri(0.5 + level / 2.0))
-    return float(_apply(function, _laws(binned)) + z * np.sqrt(_variance(binned, function)))
-
-
-def _lower_end(binned: Binned, power: _Power, level: float, normal: NDArray[np.float64]) -> float:
-    positive, marginal = _laws(binned)
-    shift, turn = _noise(binned, normal)
-    halves = (positive + shift, marginal + turn), (positive - shift, marginal - turn)
-    z = float(ndtri(0.75 + level / 4.0))
-    value, variance = np.zeros(SPLITS), np.zeros(SPLITS)
-    for one, other in (halves, halves[::-1]):
-        function = power.touching(*other)
-        value += _apply(function, one) / 2.0
-        variance += 2.0 * _variance(binned, function) / 4.0
-    return float(np.median(value - z * np.sqrt(variance)))

@@ -131,11 +131,9 @@ def _largest(scores: PUScores, prior: float) -> float:
 
 def _rows(scores: PUScores, marked: NDArray[np.bool_] | None = None) -> Columns:
     """Return the rows of marked buckets: scores, and masses in the positive and marginal law."""
-    fast = kernels.fast_kernels(int(scores.n_unlabeled + scores.n_positive))
-    bucket_of = kernels.bucket_of if fast is None else fast.bucket_of
     pieces = []
     for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
-        keep = slice(None) if marked is None else marked[bucket_of(s)]
+        keep = slice(None) if marked is None else marked[kernels.bucket_of(s)]
         columns = s, f * a * in_positive, f * w * in_marginal
         # Unweighted rows share one mass.
         kept = [x[keep] if isinstance(x, np.ndarray) else x for x in columns]

@@ -146,12 +146,9 @@ def _tails(
 
 
 def _prior_fits(scores: PUScores, level: float) -> Check:
-    limit = largest_prior(scores, level=level)
-    tpr, ppr, _ = _tails(scores)
-    plain = float(np.min(ppr / tpr))
-    prior = scores.prior
-    verdict: Verdict = "holds" if prior <= plain else "doubtful"
-    words = f"The prior {prior:.4g} is compatible with the scores; priors up to {limit:.4g} are."
+    limit, prior = largest_prior(scores, level=level), scores.prior
+    words = f"The prior {prior:.4g} is compatible with the scores, as are all up to {limit:.4g}."
+    verdict: Verdict = "holds"
     if prior > limit:
         verdict = "contradicted"
         words = (
