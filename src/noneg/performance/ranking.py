@@ -1,0 +1,176 @@
+"""The ranking of known and unlabeled rows, best first; equal scores share one cut-off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.checks import check_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from noneg.rows import Chunk
+    from noneg.scores import PUScores
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Group:
+    """Rows of one kind, scores rising.
+
+    Attributes
+    ----------
+    scores : ndarray
+    counts : ndarray or None
+        How many identical rows each one stands for; None for one each.
+    masses : ndarray or None
+        Weight of each row in the rank CDF; None for its count.
+    """
+
+    scores: NDArray[np.float64]
+    counts: NDArray[np.float64] | None = None
+    masses: NDArray[np.float64] | None = None
+
+    @property
+    def total(self) -> float:
+        """Number of rows."""
+        return float(self.scores.size if self.counts is None else self.counts.sum())
+
+    def rows_above(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return how many entries lie at or above each threshold."""
+        rows: NDArray[np.int64] = self.scores.size - np.searchsorted(self.scores, thresholds)
+        return rows
+
+    def count_above(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the number of rows that the best entries stand for."""
+        if self.counts is None:
+            return rows.astype(np.float64)
+        counts: NDArray[np.float64] = _from_the_top(self.counts)[rows]
+        return counts
+
+    def share(self) -> tuple[NDArray[np.float64], float]:
+        """Return the rank CDF after 0, 1, 2, ... entries, and the effective number of rows."""
+        if self.masses is None:
+            top = _from_the_top(np.ones(self.scores.size) if self.counts is None else self.counts)
+            return top / top[-1], float(top[-1])
+        counts = np.ones(self.scores.size) if self.counts is None else self.counts
+        top = _from_the_top(counts * self.masses)
+        if top[-1] <= 0.0:
+            msg = (
+                "'propensity' must leave positives unlabeled, got a rate of 1 in every row: "
+                "nothing is hidden, so build the scores with PUScores.from_labels."
+            )
+            raise ValueError(msg)
+        return top / top[-1], float(top[-1] ** 2 / (counts * self.masses**2).sum())
+
+
+def _from_the_top(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.concatenate([[0.0], np.cumsum(x[::-1])])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ranking:
+    """Known positives, known negatives and unlabeled rows at or above each cut-off.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Cut-offs, falling; a row is predicted positive when its score is at or above.
+    groups : (Group, Group, Group)
+        Known positives, known negatives, unlabeled rows.
+    rows : (ndarray, ndarray)
+        Entries of the known positives and negatives at or above each cut-off.
+    unlabeled : ndarray
+        Unlabeled rows at or above each cut-off.
+    """
+
+    threshold: NDArray[np.float64]
+    groups: tuple[Group, Group, Group]
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]]
+    unlabeled: NDArray[np.float64]
+
+    @property
+    def n_unlabeled(self) -> float:
+        """Number of unlabeled rows."""
+        return self.groups[2].total
+
+    def known(self, kind: int) -> NDArray[np.float64]:
+        """Return known positives (0) or negatives (1) at or above each cut-off."""
+        return self.groups[kind].count_above(self.rows[kind])
+
+
+def rank(
+    scores: PUScores, known_negatives: ArrayLike | None, threshold: ArrayLike | None = None
+) -> Ranking:
+    """Return the ranking, with a cut-off at every distinct score or at the given thresholds.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.4], [0.9, 0.5, 0.1], prior=0.4, setting="two-sample")
+    >>> rank(scores, known_negatives=[0.5]).threshold
+    array([0.9, 0.5, 0.4, 0.1])
+    """
+    groups = _groups(scores, known_negatives)
+    if threshold is None:
+        cuts = _distinct([group.scores for group in groups])
+    else:
+        cuts = np.sort(check_scores(np.atleast_1d(threshold), "threshold"))
+    positive, negative, unlabeled = (group.rows_above(cuts)[::-1] for group in groups)
+    return Ranking(
+        cuts[::-1], groups, (positive, negative), groups[2].count_above(unlabeled)
+    )
+
+
+def _distinct(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the distinct values of arrays that are each in order."""
+    joined = np.concatenate(parts)
+    joined.sort(kind="stable")  # merges the parts
+    last = np.ones(joined.size, dtype=np.bool_)
+    np.not_equal(joined[1:], joined[:-1], out=last[:-1])
+    return joined[last]
+
+
+def _groups(scores: PUScores, known_negatives: ArrayLike | None) -> tuple[Group, Group, Group]:
+    rest, positive = scores.in_order()
+    extra = np.sort(check_scores([] if known_negatives is None else known_negatives, _NEGATIVES))
+    positives = _group(positive, "positive", latent_law=scores.setting == "one-sample")
+    unlabeled = _group(rest, "unlabeled")
+    if scores.setting != "labelled":
+        return positives, Group(extra), unlabeled
+    if extra.size:
+        msg = (
+            f"'{_NEGATIVES}' must be left out when every row has its label, got {extra.size} "
+            "scores. Add these rows to the labelled ones."
+        )
+        raise ValueError(msg)
+    return positives, unlabeled, Group(extra)
+
+
+_NEGATIVES = "known_negatives"
+
+
+def _group(chunk: Chunk, name: str, *, latent_law: bool = False) -> Group:
+    """Return the rows of a chunk; only labelling rates may weigh them unequally.
+
+    With labelling rates e, known positives weighted by 1 / e follow the law of all positives, and
+    weighted by 1 / e - 1 the law of those left unlabeled in one sample.
+    """
+    scores, counts, positive_mass, marginal_mass = chunk
+    if np.any(np.asarray(marginal_mass) != 1.0):
+        msg = (
+            f"'scores' must not carry importance weights, got some on the {name} rows: bounds count "
+            "rows. Use frequency weights, labelling rates (propensity) or none."
+        )
+        raise ValueError(msg)
+    f = counts if isinstance(counts, np.ndarray) else None
+    a = positive_mass if isinstance(positive_mass, np.ndarray) else None
+    if a is not None and np.all(a == 1.0):
+        a = None
+    if f is not None and not f.all():
+        scores, a, f = scores[f > 0.0], None if a is None else a[f > 0.0], f[f > 0.0]
+    if f is not None and np.all(f == 1.0):
+        f = None
+    return Group(scores, f, None if a is None else a - latent_law)

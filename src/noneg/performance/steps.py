@@ -1,0 +1,150 @@
+r"""Both laws at every distinct score, and the variance of anything computed from them.
+
+TPR and PPR are step functions of the threshold. A curve's summary is a function of their heights;
+its derivative with respect to the heights says how much each row matters, in any setting and with
+any weights, and the sum of squares over rows is its variance (delta method; for the area under the
+ROC curve it is DeLong's).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg import kernels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from noneg.rows import Mass
+    from noneg.scores import PUScores
+
+    Floats = NDArray[np.float64]
+
+
+class Steps:
+    """Shares of both laws at or above infinity and each distinct score, falling.
+
+    Attributes
+    ----------
+    thresholds : ndarray
+        Infinity, then the distinct scores of both laws, falling.
+    """
+
+    def __init__(self, scores: PUScores) -> None:
+        self.scores = scores
+        self._rows = scores.in_order()
+        unlabeled, positive = self._rows
+        self.thresholds, *self._above = kernels.count_above(unlabeled[0], positive[0])
+
+    @cached_property
+    def tpr(self) -> Floats:
+        """``mu_plus(s >= t)``; nan if no row is positive."""
+        _, f, a, _ = self._rows[1]
+        return _share(self._mass(1, f * a))
+
+    @cached_property
+    def ppr(self) -> Floats:
+        """``mu(s >= t)``."""
+        return _share(self._marginal())
+
+    @cached_property
+    def false_positive(self) -> Floats:
+        """FPR of labelled data, counted; nan if no row is negative."""
+        _, f, _, w = self._rows[0]
+        return _share(self._mass(0, f * w))
+
+    def fpr(self, prior: float) -> Floats:
+        """``(PPR - pi TPR) / (1 - pi)``; noise may take it out of [0, 1] unless all is labelled."""
+        if self.scores.setting == "labelled":
+            return self.false_positive
+        out = self.tpr * -prior
+        out += self.ppr
+        out /= 1.0 - prior
+        return out
+
+    def precision(self, prior: float) -> Floats:
+        """``pi TPR / PPR``; nan where no row of the marginal sample is predicted positive."""
+        out = self.tpr * prior
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out /= self.ppr
+        out[self.ppr == 0.0] = np.nan
+        return out
+
+    @property
+    def labelled_share(self) -> float:
+        """Marginal mass of the labelled rows: 0 in two samples, the prior of labelled data."""
+        if self.scores.setting == "two-sample":
+            return 0.0
+        _, f, _, w = self._rows[1]
+        return float(self._mass(1, f * w)[-1] / self._marginal()[-1])
+
+    def _marginal(self) -> Floats:
+        (_, f, _, w), (_, g, _, v) = self._rows
+        unlabeled = self._mass(0, f * w)
+        if self.scores.setting == "two-sample":
+            return unlabeled
+        return unlabeled + self._mass(1, g * v)
+
+    def _mass(self, group: int, mass: Mass) -> Floats:
+        """Return a group's mass at or above each threshold."""
+        above = self._above[group]
+        if np.ndim(mass) == 0:
+            return above if mass == 1.0 else above * mass
+        from_top = np.concatenate([[0.0], np.cumsum(np.asarray(mass)[::-1])])
+        return from_top[above.astype(np.intp)]
+
+    def variance(self, d_tpr: Floats, d_ppr: Floats, d_prior: float) -> float:
+        """Return the variance of a function of the heights, given its derivatives.
+
+        Each group's sum of squares is raised by ``n / (n - 1)`` for its fitted mean, as DeLong's;
+        a group of one row has no spread to learn from and makes the variance infinite.
+        """
+        marginal, prior = self._marginal()[-1], self.scores.prior
+        share = d_prior / marginal if self.scores.prior_is_estimated else 0.0
+        positive = self._influence(d_tpr, self.tpr, self._positive_total()) + share
+        rows = self._influence(d_ppr, self.ppr, marginal) - prior * share
+        if self.scores.setting == "two-sample":
+            return self._squares(1, positive, None) + self._squares(0, None, rows)
+        return self._squares(1, positive, rows) + self._squares(0, None, rows)
+
+    def _positive_total(self) -> float:
+        _, f, a, _ = self._rows[1]
+        return float(self._mass(1, f * a)[-1])
+
+    @staticmethod
+    def _influence(derivative: Floats, height: Floats, total: float) -> Floats:
+        """Return what a row at each distinct score does to the function, a unit of mass."""
+        # A row counts in the heights of all thresholds at or below its score.
+        gradient = np.cumsum(derivative[::-1])[::-1][1:]
+        gradient -= gradient @ np.diff(height)
+        gradient /= total
+        return gradient
+
+    def _squares(self, group: int, positive: Floats | None, marginal: Floats | None) -> float:
+        """Return the sum over a group's rows of ``(a positive + w marginal)^2``."""
+        _, f, a, w = self._rows[group]
+        mass = a if group else w
+        first, second = (self._mass(group, f * mass**power)[-1] for power in (1, 2))
+        size = first**2 / second if second > 0.0 else 0.0
+        if 0.0 < size <= 1.0:
+            return np.inf
+        total = 0.0
+        if positive is not None:
+            total += self._at(group, f * a * a) @ positive**2
+        if marginal is not None:
+            total += self._at(group, f * w * w) @ marginal**2
+        if positive is not None and marginal is not None:
+            total += 2.0 * (self._at(group, f * a * w) @ (positive * marginal))
+        return float(total * size / (size - 1.0)) if size > 0.0 else 0.0
+
+    def _at(self, group: int, mass: Mass) -> Floats:
+        """Return a group's mass at each distinct score."""
+        return np.diff(self._mass(group, mass))
+
+
+def _share(mass: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return mass / mass[-1]
