@@ -16,6 +16,8 @@ STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
 # The kernel counts resident memory to a few hundred kilobytes; below this the count says nothing.
 ROWS_WORTH_WEIGHING = 1_000_000
+# Seconds a case gets in each round, and at least one call.
+TURN = 0.2
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Row:
     seconds: float | None = None
     ratio: float | None = None
     first: float | None = None
-    runs: int = 0
+    calls: int = 0
     arrays: float | None = None
     value: float | None = None
     note: str = ""
@@ -54,7 +56,6 @@ class _Run:
     def call(self):
         if self.kept is None or self.case.renew:
             self.kept = self.case.make(self.data)
-        gc.collect()
         start = time.perf_counter()
         value = self.kept()
         return time.perf_counter() - start, value
@@ -68,6 +69,13 @@ class _Run:
             self.row.note = f"failed: {type(error).__name__}: {error}"
         return self.row.first is not None
 
+    def take_turn(self):
+        gc.collect()
+        end = time.perf_counter() + TURN
+        self.times.append(self.call()[0])
+        while time.perf_counter() < end:
+            self.times.append(self.call()[0])
+
     def weigh(self, n_rows):
         if n_rows < ROWS_WORTH_WEIGHING:
             return
@@ -77,10 +85,10 @@ class _Run:
 
 
 def compare(cases, data, n_rows, *, repeats, patience, limit):
-    """Return a row a case; seconds are the best of the repeats, ratios are to the first case.
+    """Return a row a case; seconds are those of the best call, ratios are to the first case.
 
-    Every case is warmed up once; then all are called in turns, in a new order each time, so that
-    noise hits them alike. A call longer than `patience` is not repeated: its warm-up counts.
+    Every case is warmed up once; then all take turns of equal length, in a new order each round, so
+    that noise hits them alike. A call longer than `patience` is not repeated: its warm-up counts.
     """
     rows = [Row(case.name, note=case.note) for case in cases]
     runs = []
@@ -95,7 +103,7 @@ def compare(cases, data, n_rows, *, repeats, patience, limit):
                 runs.append(run)
         _take_turns([run for run in runs if run.row.first <= patience], repeats)
         for run in runs:
-            run.row.runs = len(run.times) or 1
+            run.row.calls = len(run.times) or 1
             run.row.seconds = min(run.times, default=run.row.first)
             if run.times:
                 run.weigh(n_rows)
@@ -108,7 +116,7 @@ def _take_turns(runs, repeats):
     for _ in range(repeats):
         shuffle(runs)
         for run in runs:
-            run.times.append(run.call()[0])
+            run.take_turn()
 
 
 def _fill_ratios(rows):

@@ -328,7 +328,7 @@ TARGETS = (
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--sizes", nargs="+", type=_rows, default=[10**6], metavar="N")
-    parser.add_argument("--repeats", type=int, default=7, help="calls of which the best counts")
+    parser.add_argument("--repeats", type=int, default=7, help="rounds, of which the best counts")
     parser.add_argument("--patience", type=float, default=10.0, help="longer calls are made once")
     parser.add_argument("--limit", type=_rows, default=10**6, help="most rows for slow peers")
     parser.add_argument("--only", nargs="+", choices=list(blocks()), metavar="BLOCK")

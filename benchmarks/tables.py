@@ -15,7 +15,7 @@ from benchmarks.measure import Row
 PACKAGES = ["noneg", "numpy", "numba", "scipy", "pandas", "torch"]
 PACKAGES += ["relplot", "probcal", "torchmetrics", "scikit-learn", "netcal", "mcgrad"]
 PACKAGES += ["calzone-tool", "mapie", "uncertainty-calibration", "pulearn"]
-HEADER = ("", "seconds", "ratio", "warm-up", "runs", "arrays", "value", "note")
+HEADER = ("", "seconds", "ratio", "warm-up", "calls", "arrays", "value", "note")
 
 
 def number(x, digits=3):
@@ -28,7 +28,7 @@ def cells(row):
         number(row.seconds),
         number(row.ratio),
         number(row.first),
-        str(row.runs) if row.runs else "-",
+        str(row.calls) if row.calls else "-",
         number(row.arrays),
         number(row.value, 6),
         row.note,

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import socket
 import sys
 from decimal import Decimal
 
@@ -354,6 +355,13 @@ def test_a_wrong_table_is_refused(case):
         noneg.read(source, **(LABELLED | options))
 
 
+@pytest.mark.parametrize("bins", [0, -1, 2, 1.5, "many"])
+def test_wrong_bins_for_the_rows_that_were_read_are_refused(bins):
+    scores = noneg.read({"score": [0.5, 0.4, 0.3], "label": [1, 0, 0]}, **LABELLED)
+    with pytest.raises(ValueError, match=rf"'bins' .*{bins}"):
+        noneg.ece(scores, bins=bins)
+
+
 def test_a_wrong_relation_is_refused():
     with duckdb.connect() as connection:
         for query, message in {
@@ -420,6 +428,20 @@ def test_missing_files_say_what_is_there(tmp_path):
         noneg.read(tmp_path / "*.parquet", **LABELLED)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         noneg.read(tmp_path / "no" / "scores.csv", **LABELLED)
+
+
+def test_what_cannot_be_opened_or_parsed_is_refused(tmp_path, monkeypatch):
+    with socket.socket(socket.AF_UNIX) as listener:
+        monkeypatch.chdir(tmp_path)
+        listener.bind("socket")
+        with pytest.raises(ValueError, match="cannot be read: 'socket': No such device"):
+            noneg.read("socket", **LABELLED)
+    path = text(tmp_path / "t.csv", "x" * 200_000)
+    with pytest.raises(ValueError, match="no regular header"):
+        noneg.read(path, **LABELLED)
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ValueError, match="standard input, but there is none"):
+        noneg.read("-", **LABELLED)
 
 
 def test_the_reason_of_duckdb_stays_attached(tmp_path):

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 RIDGE = 1e-9
 DIAGONAL = np.array([1.0, 1.0, 0.0])
-MOST_STEPS = 200
+# Relative lengths of steps: one that ends the search, and one too short for values to judge it.
+LAST_STEP, SHORT_STEP, MOST_STEPS, MOST_DAMPING = 1e-11, 1e-7, 200, 1e12
+# Values of F closer than these are the same minimum, and the same up to rounding.
+SAME_MINIMUM, SAME_VALUE = 1e-10, 1e-14
 # Slopes and places of the curves that the search starts from, and how many of them are improved.
 SLOPES = np.array([0.0, 0.1, 0.4, 1.0, 3.0, 12.0, 60.0])
 PLACES = np.array([0.02, 0.15, 0.4, 0.6, 0.85, 0.98])
@@ -111,7 +114,7 @@ def fit(points: Points, coarse: Points, limits: tuple[float, float]) -> Fit:
     theta, _ = minimise(rough, _starts(rough))
     value = rough.value(theta)
     order = np.argsort(value, kind="stable")
-    distinct = np.concatenate([[True], np.diff(value[order]) > 1e-10])
+    distinct = np.concatenate([[True], np.diff(value[order]) > SAME_MINIMUM])
     full = objective(points, limits)
     theta, last_step = minimise(full, theta[order[distinct][:FINALISTS]])
     best = int(np.argmin(full.value(theta)))
@@ -149,18 +152,19 @@ def _starts(rough: Objective) -> Floats:
 def minimise(f: Objective, start: Floats) -> tuple[Floats, Floats]:
     """Return a local minimum for each row of `start`, and the length of each last step."""
     theta, value = start.copy(), f.value(start)
-    damping, last_step = np.full(len(start), 1e-3), np.full(len(start), np.inf)
+    damping, last_step = np.full(len(start), 1e-3), np.zeros(len(start))
     running = np.arange(len(start))
     for _ in range(MOST_STEPS):
         trial = _step(f, theta[running], damping[running], running)
         length = np.abs(trial - theta[running]).max(axis=1) / (1.0 + np.abs(trial).max(axis=1))
+        last_step[running] = length
         new = f.value(trial, running)
         # Steps so short that rounding decides about the value are taken on trust.
-        good = (new < value[running]) | ((length < 1e-7) & (new <= value[running] + 1e-14))
-        moved = running[good]
-        theta[moved], value[moved], last_step[moved] = trial[good], new[good], length[good]
+        trusted = (length < SHORT_STEP) & (new <= value[running] + SAME_VALUE)
+        good = (new < value[running]) | trusted
+        theta[running[good]], value[running[good]] = trial[good], new[good]
         damping[running] = np.where(good, damping[running] / 10.0, damping[running] * 5.0 + 1e-6)
-        running = running[(length > 1e-11) & (damping[running] < 1e12)]
+        running = running[(length > LAST_STEP) & (damping[running] < MOST_DAMPING)]
         if not running.size:
             break
     return theta, last_step

@@ -45,16 +45,15 @@ class Power:
     x: NDArray[np.float64]
     p: float
 
-    def __call__(self, positive: NDArray[np.float64], marginal: NDArray[np.float64]) -> float:
-        """Return the power for positives times the prior, and everyone."""
-        return float(_apply(self.touching(positive, marginal), (positive, marginal)))
+    def error(self, laws: Pair) -> float:
+        """Return the error itself, given positives times the prior, and everyone."""
+        return max(0.0, float(_apply(self.touching(laws), laws))) ** (1.0 / self.p)
 
-    def touching(self, positive: NDArray[np.float64], marginal: NDArray[np.float64]) -> Pair:
+    def touching(self, laws: Pair) -> Pair:
         """Return the linear function of both laws that equals the power here, and exceeds none."""
-        g, f = self.blur(positive), self.blur(marginal)
+        g, f = self.blur(laws[0]), self.blur(laws[1])
         if self.p == 1:
-            gap = g - self.x * f
-            first = np.sign(np.where(np.abs(gap) > ZERO, gap, 0.0))
+            first = np.where(g - self.x * f < -ZERO, -1.0, 1.0)
             return self.blur(first), self.blur(-self.x * first)
         full = f > EMPTY * f.max(axis=-1, keepdims=True)
         gap = np.divide(g, f, out=np.zeros_like(f), where=full) - self.x * full
@@ -63,15 +62,52 @@ class Power:
         return self.blur(first), self.blur(second)
 
 
-def _apply(function: Pair, laws: Pair) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = sum(
-        (v * law).sum(axis=-1) for v, law in zip(function, laws, strict=True)
-    )
-    return total
+def density_limits(
+    scores: PUScores, binned: Binned, power: Power, *, level: float, seed: int
+) -> tuple[float, float]:
+    """Return limits for the error, as `norm_limits` does for norms of the residuals."""
+    # Signs, not Gaussian noise: a kernel may hold so few rows that their sum is far from normal. A
+    # bin with a single row then goes to one of the halves, as in a split of the rows.
+    signs = stream(seed, "split").choice([-1.0, 1.0], size=(SPLITS, binned.n_bins, 2))
+    low, high = scores.prior_interval or (scores.prior, scores.prior)
+    priors = np.linspace(low, high, PRIOR_GRID if high > low else 1)
+    grid = [replace(binned, prior=float(prior)) for prior in priors]
+    upper, speed = zip(*(_upper_end(b, power, level) for b in grid), strict=True)
+    # What may happen between two priors of the grid, as in `norm_limits`.
+    slack = max(speed) * (high - low) / (2.0 * max(1, priors.size - 1))
+    lower = min(_lower_end(b, power, level, signs) for b in grid)
+    return max(0.0, lower - slack), max(upper) + slack
+
+
+def _upper_end(binned: Binned, power: Power, level: float) -> tuple[float, float]:
+    """Return the upper end, and how fast the error moves with the prior."""
+    function = power.touching(_laws(binned))
+    error = power.error(_laws(binned))
+    # From the power to the error itself: it has less skew, and the line lies above the root.
+    slope = 1.0 / (power.p * error ** (power.p - 1.0)) if error > 0.0 else float(power.p == 1)
+    reach = float(ndtri(0.5 + level / 2.0) * np.sqrt(_variance(binned, function)))
+    return error + slope * reach, slope * abs(float(function[0] @ binned.positive))
+
+
+def _lower_end(binned: Binned, power: Power, level: float, signs: NDArray[np.float64]) -> float:
+    (positive, marginal), (shift, turn) = _laws(binned), _noise(binned, signs)
+    halves = (positive + shift, marginal + turn), (positive - shift, marginal - turn)
+    z = float(ndtri(0.75 + level / 4.0))
+    value, variance = np.zeros(SPLITS), np.zeros(SPLITS)
+    for one, other in (halves, halves[::-1]):
+        function = power.touching(other)
+        value += _apply(function, one) / 2.0
+        variance += 2.0 * _variance(binned, function) / 4.0
+    return max(0.0, float(np.median(value - z * np.sqrt(variance)))) ** (1.0 / power.p)
 
 
 def _laws(binned: Binned) -> Pair:
     return binned.prior * binned.positive, binned.marginal
+
+
+def _apply(function: Pair, laws: Pair) -> NDArray[np.float64]:
+    total: NDArray[np.float64] = (function[0] * laws[0] + function[1] * laws[1]).sum(axis=-1)
+    return total
 
 
 def _variance(binned: Binned, function: Pair) -> NDArray[np.float64]:
@@ -88,47 +124,13 @@ def _variance(binned: Binned, function: Pair) -> NDArray[np.float64]:
     return np.maximum(total, 0.0)
 
 
-def _noise(binned: Binned, normal: NDArray[np.float64]) -> Pair:
+def _noise(binned: Binned, signs: NDArray[np.float64]) -> Pair:
     """Return noise with the covariance of both laws, shape (splits, bins) each."""
     root = square_roots(binned.second[:, :2, :2])
-    positive, marginal = np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0)
+    positive, marginal = np.moveaxis(np.einsum("bij,rbj->rbi", root, signs), -1, 0)
     total = marginal.sum(axis=1, keepdims=True)
     share = total if binned.prior_is_estimated else positive.sum(axis=1, keepdims=True)
     return (
         binned.prior * (positive - binned.positive * share),
         marginal - binned.marginal * total,
     )
-
-
-def power_limits(
-    scores: PUScores, binned: Binned, power: Power, level: float, seed: int
-) -> tuple[float, float]:
-    """Return limits for the power of the error, as `norm_limits` does for norms."""
-    normal = stream(seed, "split").standard_normal((SPLITS, binned.n_bins, 2))
-    low, high = scores.prior_interval or (scores.prior, scores.prior)
-    priors = np.linspace(low, high, PRIOR_GRID if high > low else 1)
-    grid = [replace(binned, prior=float(prior)) for prior in priors]
-    # What may happen between two priors of the grid, as in `norm_limits`.
-    speed = max(abs(float(power.touching(*_laws(b))[0] @ b.positive)) for b in grid)
-    slack = speed * (priors[1] - priors[0]) / 2.0 if high > low else 0.0
-    lower = min(_lower_end(b, power, level, normal) for b in grid)
-    return lower - slack, max(_upper_end(b, power, level) for b in grid) + slack
-
-
-def _upper_end(binned: Binned, power: Power, level: float) -> float:
-    function = power.touching(*_laws(binned))
-    z = float(ndtri(0.5 + level / 2.0))
-    return float(_apply(function, _laws(binned)) + z * np.sqrt(_variance(binned, function)))
-
-
-def _lower_end(binned: Binned, power: Power, level: float, normal: NDArray[np.float64]) -> float:
-    positive, marginal = _laws(binned)
-    shift, turn = _noise(binned, normal)
-    halves = (positive + shift, marginal + turn), (positive - shift, marginal - turn)
-    z = float(ndtri(0.75 + level / 4.0))
-    value, variance = np.zeros(SPLITS), np.zeros(SPLITS)
-    for one, other in (halves, halves[::-1]):
-        function = power.touching(*other)
-        value += _apply(function, one) / 2.0
-        variance += 2.0 * _variance(binned, function) / 4.0
-    return float(np.median(value - z * np.sqrt(variance)))

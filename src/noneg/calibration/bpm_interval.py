@@ -1,8 +1,8 @@
 r"""A confidence interval for the calibration error of the fitted curve.
 
 As in `noneg.calibration.interval` both ends come from signed integrals, which have no upward bias.
-For signs :math:`\sigma(s)` write :math:`V(\sigma) = \int \sigma(s)\,(\hat g(s) - s)\,\hat\xi(s)\,ds`;
-with the signs of :math:`\hat g - s` it is the estimate.
+For signs :math:`\sigma(s)` write :math:`V(\sigma) = \int \sigma\,(\hat g - s)\,\hat\xi\,ds`; with the
+signs of :math:`\hat g - s` it is the estimate.
 
 Upper end
     The estimate is at least :math:`V(\sigma)` with the true signs, whose mean is the target; hence
@@ -15,8 +15,9 @@ Halves are made by adding and subtracting Gaussian noise with the covariance of 
 cells that all binnings have in common. Each half's curve is fitted anew and all of them together
 give the standard deviations, so that constraints and curvature are taken into account.
 
-What the interval does not cover: that the true curve is of the family of Eq. 12 and, with
-``density="beta"``, that the score has a beta law. It is an interval for what `tce_bpm` tends to.
+What the interval does not cover: that the true curve is of the family of Eq. 12, that the score has
+a beta law (with ``density="beta"``), and that bins are narrow, which they are not with fewer than
+about 500 rows (PU data: positives over prior). It is an interval for what `tce_bpm` estimates.
 """
 
 from __future__ import annotations
@@ -107,14 +108,15 @@ def _ends(rows: Ordered, density: Density, level: float, seed: int) -> tuple[flo
     halves = _Halves.draw(rows, curve, seed)
     gap, mass = halves.beta() if density == "beta" else halves.empirical()
     low = min(value, _lower_end(gap[1:], mass[1:], level))
-    spread = np.std((gap[1:] * mass[1:]) @ np.sign(gap[0]), ddof=1) / np.sqrt(2.0)
+    spread = np.std((gap[1:] * mass[1:]) @ np.sign(gap[0]), ddof=1)
     return value, low, value + float(ndtri(0.5 + level / 2.0) * spread)
 
 
 def _lower_end(gap: Floats, mass: Floats, level: float) -> float:
     """Return the median of the split lower ends; halves r and r + SPLITS belong together."""
     signed = np.sign(gap) @ (gap * mass).T  # signs of the row, curve and density of the column
-    variance = np.var(signed, axis=1, ddof=1).reshape(2, -1).sum(axis=0) / 4.0
+    # The added noise is as large as that of all data, so a half has twice its variance.
+    variance = 2.0 * np.var(signed, axis=1, ddof=1).reshape(2, -1).sum(axis=0) / 4.0
     r = np.arange(SPLITS)
     e = (signed[r, r + SPLITS] + signed[r + SPLITS, r]) / 2.0
     z = float(ndtri(0.75 + level / 4.0))

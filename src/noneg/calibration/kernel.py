@@ -37,7 +37,7 @@ from noneg.calibration._cosine import (
     transfer,
     triweight,
 )
-from noneg.calibration._density_limits import Power, power_limits
+from noneg.calibration._density_limits import Power, density_limits
 from noneg.calibration.interval import METHOD, prior_words
 from noneg.checks import check_level, check_number
 from noneg.kernels import Axis
@@ -306,9 +306,8 @@ def _interval(scores: PUScores, kernel: _Kernel, level: float, seed: int) -> Est
         # A single row has no spread to learn from: all that is known is the range of the target.
         low, high, bias = 0.0, max(1.0, value), 0.0
     else:
-        ends = power_limits(scores, binned, power, level, seed)
-        low, high = (max(0.0, end) ** (1.0 / kernel.p) for end in ends)
-        bias = power(binned.score, binned.marginal) ** (1.0 / kernel.p)
+        low, high = density_limits(scores, binned, power, level=level, seed=seed)
+        bias = power.error((binned.score, binned.marginal))
     return Estimate(
         value=value,
         low=min(value, max(0.0, low - bias)),

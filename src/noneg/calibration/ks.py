@@ -85,6 +85,7 @@ def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -
     >>> from noneg.simulation import LogisticGaussian
     >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
     >>> print(ks_error_interval(world.draw(1000, 10_000, setting="two-sample", seed=1)))
+    0.0732 [0.0571, 0.0797]
     """
     level = check_level(level)
     value = ks_error(scores)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import entr, ndtri, rel_entr
+from scipy.special import entr, logit, ndtri, rel_entr
 
 from noneg.bins import Binned, bin_scores
 from noneg.calibration.interval import ece_interval, prior_words
@@ -23,15 +23,12 @@ from noneg.functionals import LawMeans, law_means
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.bins import Binning
     from noneg.scores import PUScores
 
-    Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-    Pair = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+    Columns = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 Score = Literal["brier", "log"]
 Part = Literal["reliability", "resolution", "uncertainty", "remainder"]
@@ -40,6 +37,7 @@ Part = Literal["reliability", "resolution", "uncertainty", "remainder"]
 CLIP = float(np.finfo(np.float64).eps)
 # Frequencies this far from 0 and 1 have a slope; they may exceed 1 by a rounding.
 EDGE = 1e-9
+DELTA = "delta method"
 
 
 def brier(scores: PUScores) -> float:
@@ -68,7 +66,7 @@ def brier(scores: PUScores) -> float:
     >>> round(brier(PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])), 4)
     0.085
     """
-    return _risk(_risk_means(scores, _BRIER), scores.prior)
+    return _risk(_risk_means(scores, _Brier()), scores.prior)
 
 
 def brier_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -89,7 +87,7 @@ def brier_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     >>> print(brier_interval(scores))
     0.0850 [0.0746, 0.0954]
     """
-    return _risk_interval(scores, _BRIER, level)
+    return _risk_interval(scores, _Brier(), level)
 
 
 def log_loss(scores: PUScores, *, clip: float = CLIP) -> float:
@@ -121,12 +119,10 @@ def log_loss(scores: PUScores, *, clip: float = CLIP) -> float:
     >>> round(log_loss(PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])), 4)
     0.3081
     """
-    return _risk(_risk_means(scores, _log_rule(clip)), scores.prior)
+    return _risk(_risk_means(scores, _rule("log", clip)), scores.prior)
 
 
-def log_loss_interval(
-    scores: PUScores, *, level: float = 0.95, clip: float = CLIP
-) -> Estimate:
+def log_loss_interval(scores: PUScores, *, level: float = 0.95, clip: float = CLIP) -> Estimate:
     """Return the log loss with its confidence interval.
 
     Parameters
@@ -145,17 +141,17 @@ def log_loss_interval(
     >>> print(log_loss_interval(scores))
     0.3081 [0.2800, 0.3362]
     """
-    return _risk_interval(scores, _log_rule(clip), level)
+    return _risk_interval(scores, _rule("log", clip), level)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decomposition:
-    """What a proper score is made of; ``value = reliability - resolution + uncertainty + remainder``.
+    """The parts of a proper score: ``reliability - resolution + uncertainty + remainder``.
 
     Attributes
     ----------
     value : float
-        The Brier score or the log loss.
+        The Brier score or the log loss, the sum of the parts.
     reliability : float
         Loss by bad calibration over the bins; 0 at best.
     resolution : float
@@ -266,6 +262,7 @@ def decomposition_interval(  # noqa: PLR0913
     >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
     >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
     >>> print(decomposition_interval(scores, part="resolution"))
+    0.1484 [0.1294, 0.1673]
     """
     level, rule = check_level(level), _rule(score, clip)
     if part not in ("reliability", "resolution", "uncertainty", "remainder"):
@@ -275,4 +272,233 @@ def decomposition_interval(  # noqa: PLR0913
         )
         raise ValueError(msg)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
-    ...
+    risk = _risk_means(scores, rule)
+    value = getattr(_parts(binned, rule, _risk(risk, scores.prior)), part)
+    low, high, method = *_part_limits(scores, binned, rule, risk, part, level), DELTA
+    if part == "reliability":
+        plain = ece_interval(scores, level=level, p=2, edges=binned.edges, seed=seed)
+        low, method = rule.squares * plain.low**2, plain.method
+        high = plain.high**2 if score == "brier" else high
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        method=method + prior_words(scores) * (method == DELTA),
+    )
+
+
+class _Brier:
+    """The squared distance of a score from the label."""
+
+    name: Score = "brier"
+    largest = 1.0
+    # Frequencies above this have no divergence.
+    highest = float(np.finfo(np.float64).max)
+    # The divergence is at least this many squared distances.
+    squares = 1.0
+
+    def gain(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Loss if the label is 1, less the loss if it is 0."""
+        return 1.0 - 2.0 * s
+
+    def base(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Loss if the label is 0."""
+        return s * s
+
+    def entropy(self, prior: float) -> tuple[float, float]:
+        """Mean loss of predicting the prior, and its slope."""
+        return prior * (1.0 - prior), 1.0 - 2.0 * prior
+
+    def inside(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Frequencies at which the divergence has slopes."""
+        return y
+
+    def divergence(self, y: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean loss of predicting q, beyond that of predicting the frequency y."""
+        return (y - q) ** 2
+
+    def slopes(
+        self, y: NDArray[np.float64], q: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Slopes of the divergence in y and in q."""
+        return 2.0 * (y - q), 2.0 * (q - y)
+
+
+@dataclass(frozen=True)
+class _Log:
+    """The negative logarithm of the probability given to the label; methods as in `_Brier`."""
+
+    clip: float
+    name: Score = "log"
+    highest: float = 1.0 + EDGE
+    squares: float = 2.0
+
+    @property
+    def largest(self) -> float:
+        return -float(np.log(self.clip))
+
+    def _clip(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.clip(s, self.clip, 1.0 - self.clip)
+
+    def gain(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        s = self._clip(s)
+        return np.log(1.0 - s) - np.log(s)
+
+    def base(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -np.log(1.0 - self._clip(s))
+
+    def entropy(self, prior: float) -> tuple[float, float]:
+        slope = -float(logit(prior)) if 0.0 < prior < 1.0 else 0.0
+        return float(entr(prior) + entr(1.0 - prior)), slope
+
+    def inside(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.clip(y, EDGE, 1.0 - EDGE)
+
+    def divergence(self, y: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+        y, q = np.clip(y, 0.0, 1.0), self._clip(q)
+        total: NDArray[np.float64] = rel_entr(y, q) + rel_entr(1.0 - y, 1.0 - q)
+        return total
+
+    def slopes(
+        self, y: NDArray[np.float64], q: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        q = self._clip(q)
+        return logit(y) - logit(q), (q - y) / (q * (1.0 - q))
+
+
+if TYPE_CHECKING:
+    Rule = _Brier | _Log
+
+
+def _rule(score: object, clip: float) -> Rule:
+    if score == "brier":
+        return _Brier()
+    if score != "log":
+        msg = f"'score' must be 'brier' or 'log', got {score!r}."
+        raise ValueError(msg)
+    words = "a small number in (0, 0.5) that keeps logarithms finite"
+    number = check_number(clip, "clip", words)
+    if not 0.0 < number < 0.5:  # noqa: PLR2004
+        msg = f"'clip' must be {words}, got {clip!r}."
+        raise ValueError(msg)
+    return _Log(number)
+
+
+def _risk_means(scores: PUScores, rule: Rule) -> LawMeans:
+    return law_means(scores, [rule.gain], [rule.base])
+
+
+def _risk(means: LawMeans, prior: float) -> float:
+    return float(prior * means.positive[0] + means.marginal[0])
+
+
+def _risk_interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
+    level, means = check_level(level), _risk_means(scores, rule)
+    value = _risk(means, scores.prior)
+    low, high = value, value
+    for prior in scores.prior_interval or (scores.prior,):
+        one = means.estimate(_risk(means, prior), [prior, 1.0, means.positive[0]], level)
+        low, high = min(low, one.low), max(high, one.high)
+    if _no_spread(scores):
+        low, high = min(0.0, value), max(rule.largest, value)
+    return Estimate(
+        value=value, low=low, high=high, level=level, method=DELTA + prior_words(scores)
+    )
+
+
+def _no_spread(scores: PUScores) -> bool:
+    """Whether a sample is a single row: then only the range of the score is known."""
+    return min(scores.effective_positive, scores.effective_marginal) < 2
+
+
+def _parts(binned: Binned, rule: Rule, value: float) -> Decomposition:
+    m, y, q = _frequencies(binned, rule)
+    reliability = float(m @ rule.divergence(y, q))
+    resolution = float(m @ rule.divergence(y, np.full_like(y, binned.prior)))
+    uncertainty, _ = rule.entropy(binned.prior)
+    return Decomposition(
+        value=value,
+        reliability=reliability,
+        resolution=resolution,
+        uncertainty=uncertainty,
+        remainder=value - (reliability - resolution + uncertainty),
+        score=rule.name,
+        n_bins=binned.n_bins,
+    )
+
+
+def _frequencies(binned: Binned, rule: Rule) -> Columns:
+    """Return mass, frequency and mean score of the bins; empty ones have frequency 0."""
+    m = binned.marginal
+    never = np.where(binned.prior * binned.positive > 0.0, np.inf, 0.0)
+    y = np.divide(binned.prior * binned.positive, m, out=never, where=m > 0.0)
+    b = int(np.argmax(y))
+    if y[b] > rule.highest:
+        msg = (
+            f"'score' {rule.name!r} has no parts over these bins: the frequency of bin "
+            f"({binned.edges[b]:g}, {binned.edges[b + 1]:g}] is {y[b]:.3g}. Use fewer bins, bins "
+            "of equal mass, or a smaller prior."
+        )
+        raise ValueError(msg)
+    return m, y, np.divide(binned.score, m, out=np.zeros_like(m), where=m > 0.0)
+
+
+# How each part is put together: reliability, resolution, uncertainty, the score itself.
+_SIGNS: dict[str, tuple[float, float, float, float]] = {
+    "reliability": (1.0, 0.0, 0.0, 0.0),
+    "resolution": (0.0, 1.0, 0.0, 0.0),
+    "uncertainty": (0.0, 0.0, 1.0, 0.0),
+    "remainder": (-1.0, 1.0, -1.0, 1.0),
+}
+
+
+def _part_limits(
+    scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, part: Part, level: float
+) -> tuple[float, float]:
+    """Return normal limits of a part, over all priors that are possible."""
+    if _no_spread(scores):
+        return 0.0, rule.largest
+    z = float(ndtri(0.5 + level / 2.0))
+    ends = []
+    for prior in _priors(scores):
+        there = replace(binned, prior=prior)
+        value = getattr(_parts(there, rule, _risk(risk, prior)), part)
+        reach = z * _deviation(scores, there, rule, risk, part)
+        ends += [value - reach, value + reach]
+    low = min(ends)
+    return low if part == "remainder" else max(0.0, low), max(ends)
+
+
+def _priors(scores: PUScores) -> tuple[float, ...]:
+    """Return the priors among which each part has its extremes."""
+    if scores.prior_interval is None:
+        return (scores.prior,)
+    low, high = scores.prior_interval
+    # The uncertainty is largest at one half; all else is monotone.
+    return low, min(max(0.5, low), high), high
+
+
+def _deviation(scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, part: Part) -> float:
+    """Return the standard deviation of a part, by its slopes in the sums of the bins."""
+    reliability, resolution, uncertainty, whole = _SIGNS[part]
+    m, y, q = _frequencies(binned, rule)
+    y, prior = rule.inside(y), np.full_like(y, binned.prior)
+    (by_y, by_q), (to_y, to_q) = rule.slopes(y, q), rule.slopes(y, prior)
+    slope = reliability * by_y + resolution * to_y
+    level = reliability * (rule.divergence(y, q) - y * by_y - q * by_q)
+    level += resolution * (rule.divergence(y, prior) - y * to_y)
+    inner = binned.edges[1:-1]
+
+    def positive(s: NDArray[np.float64]) -> NDArray[np.float64]:
+        b = np.searchsorted(inner, s)
+        return binned.prior * (slope[b] + whole * rule.gain(s))
+
+    def marginal(s: NDArray[np.float64]) -> NDArray[np.float64]:
+        b = np.searchsorted(inner, s)
+        return level[b] + reliability * by_q[b] * s + whole * rule.base(s)
+
+    by_prior = slope @ binned.positive + resolution * (to_q @ m)
+    by_prior += uncertainty * rule.entropy(binned.prior)[1] + whole * risk.positive[0]
+    means = law_means(scores, [positive], [marginal])
+    return float(np.sqrt(means.variance(np.array([1.0, 1.0, by_prior]))))

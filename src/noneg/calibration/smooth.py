@@ -126,8 +126,7 @@ def smooth_ece_interval(
     blur = blurring(transfer(gaussian, width, n))
 
     def dual(d: NDArray[np.float64]) -> NDArray[np.float64]:
-        blurred = blur(d)
-        return blur(np.sign(np.where(np.abs(blurred) > ZERO, blurred, 0.0)))
+        return blur(np.where(blur(d) < -ZERO, -1.0, 1.0))
 
     binned = bin_scores(scores, bins=n, binning="width")
     low, high = norm_limits(scores, binned, dual, level=level, seed=seed)

@@ -67,6 +67,7 @@ def sweep_ece(scores: PUScores) -> float:
     >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
     >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
     >>> print(sweep_edges(scores).size - 1, round(sweep_ece(scores), 3), round(world.tce(), 3))
+    7 0.082 0.074
     """
     return ece(scores, edges=sweep_edges(scores))
 
@@ -82,7 +83,9 @@ def sweep_edges(scores: PUScores) -> NDArray[np.float64]:
     """
     rows = _Rows.of(scores)
     n_bins = _sweep(rows)
-    return np.unique(np.concatenate([[0.0], rows.cuts(n_bins), [1.0]]))
+    inner = np.unique(rows.cuts(n_bins))
+    # An inner edge at 0 stays: scores of 0 are then a bin of their own.
+    return np.concatenate([[0.0], inner[inner < 1.0], [1.0]])
 
 
 def sweep_ece_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Estimate:
@@ -102,6 +105,7 @@ def sweep_ece_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) 
     >>> from noneg.simulation import LogisticGaussian
     >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
     >>> print(sweep_ece_interval(world.draw(1000, 10_000, setting="two-sample", seed=1)))
+    0.0819 [0.0659, 0.0938]
     """
     edges = sweep_edges(scores)
     value = ece(scores, edges=edges)
@@ -170,14 +174,17 @@ class _Rows:
     def of(cls, scores: PUScores) -> _Rows:
         unlabeled, positive = scores.in_order()
         everyone = [unlabeled] if scores.setting == "two-sample" else [unlabeled, positive]
-        return cls(_Law.of([positive], 2), _Law.of(everyone, 3), scores.effective_marginal)
+        n = scores.effective_marginal
+        whole = float(np.rint(n))
+        n = whole if abs(n - whole) < ROUNDING * n else n
+        return cls(_Law.of([positive], 2), _Law.of(everyone, 3), n)
 
     @property
     def slack(self) -> float:
         """Relative size of a decrease that is none."""
         return 0.0 if self.positive.is_whole and self.marginal.is_whole else ROUNDING
 
-    def targets(self, b: NDArray[np.int64], n_bins: NDArray[np.int64]) -> NDArray[np.float64]:
+    def targets(self, b: NDArray[np.int64], n_bins: NDArray[np.int64] | int) -> NDArray[np.float64]:
         """Return the marginal mass that bins 1..b of n_bins must reach: that of ceil(n b / B)."""
         if float(self.n).is_integer():
             rank = -(-int(self.n) * b // n_bins)
@@ -188,7 +195,7 @@ class _Rows:
 
     def cuts(self, n_bins: int) -> NDArray[np.float64]:
         """Return the inner edges: the scores at which bins of equal mass end."""
-        target = self.targets(np.arange(1, n_bins), np.int64(n_bins))
+        target = self.targets(np.arange(1, n_bins), n_bins)
         row = np.searchsorted(self.marginal.mass, target)
         return self.marginal.scores[np.minimum(row, self.marginal.scores.size) - 1]
 
@@ -234,7 +241,8 @@ class _Ties:
         before, _ = self._bin(np.maximum(left, 1), n_bins)
         _, after = self._bin(np.minimum(right + 1, self.marginal.size - 1), n_bins)
         falls = self._falls(before, left, right) | self._falls(left, right, after)
-        return ~falls.any(axis=1)
+        rises: NDArray[np.bool_] = ~np.any(falls, axis=1)
+        return rises
 
     def _falls(
         self, first: NDArray[np.int64], middle: NDArray[np.int64], last: NDArray[np.int64]

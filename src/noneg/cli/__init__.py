@@ -5,16 +5,14 @@ Only click is imported at the top of these files, so that ``noneg --help`` answe
 
 import click
 
-from noneg.cli.demo import demo
-from noneg.cli.evaluate import evaluate
+from noneg.cli import demo, evaluate, plan, simulate
 from noneg.cli.group import Commands
-from noneg.cli.plan import plan
-from noneg.cli.simulate import simulate
 
 __all__ = ["main"]
 
 
 @click.group(
+    "noneg",
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -27,5 +25,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (evaluate, plan, simulate, demo):
-    main.add_command(command)
+for module in (evaluate, plan, simulate, demo):
+    main.add_command(module.command)

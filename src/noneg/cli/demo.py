@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from noneg.demo import Demo
 
 
-@click.command(short_help="Show it on bundled data.")
+@click.command("demo", short_help="Show it on bundled data.")
 @click.option(
     "--out",
     default="noneg-demo.png",
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Where to draw the reliability diagram: .png, .svg or .pdf.",
 )
-def demo(out: str) -> None:
+def command(out: str) -> None:
     """Evaluate a classifier from positives and unlabeled data, then reveal the hidden labels."""
     from noneg.calibration.errors import ece
     from noneg.cli.show_evaluation import show_evaluation

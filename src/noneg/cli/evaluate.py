@@ -15,6 +15,7 @@ NAMES = ("score", "label", "positive_label", "weight")
 
 
 @click.command(
+    "evaluate",
     short_help="Measure how calibrated scores are.",
     epilog="\b\nnoneg evaluate scores.csv --score p --label confirmed --setting one-sample "
     "--prior 0.12",
@@ -38,7 +39,7 @@ NAMES = ("score", "label", "positive_label", "weight")
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
 @options.as_json
-def evaluate(files: tuple[str, ...], level: float, *, as_json: bool, **columns: object) -> None:
+def command(files: tuple[str, ...], level: float, *, as_json: bool, **columns: object) -> None:
     """Measure how calibrated the scores in FILE are.
 
     FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
@@ -64,7 +65,7 @@ def evaluate(files: tuple[str, ...], level: float, *, as_json: bool, **columns: 
 
 
 def _evaluate(files: tuple[str, ...], level: float, columns: dict[str, object]) -> Evaluation:
-    from noneg.evaluation import evaluate as measure
+    from noneg.evaluation import evaluate
     from noneg.tables import read
 
-    return measure(read(list(files), **columns), level=level)  # type: ignore[arg-type]
+    return evaluate(read(list(files), **columns), level=level)  # type: ignore[arg-type]

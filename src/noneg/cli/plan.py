@@ -8,6 +8,7 @@ from noneg.cli import options
 
 
 @click.command(
+    "plan",
     short_help="Tell how many rows a precision takes.",
     epilog="\b\nnoneg plan --eps 0.05 --prior 0.12 --method normal",
 )
@@ -52,13 +53,13 @@ from noneg.cli import options
     help="Largest mean score to expect, for the normal method.",
 )
 @options.as_json
-def plan(*, as_json: bool, **question: object) -> None:
+def command(*, as_json: bool, **question: object) -> None:
     """Tell how many positives and unlabeled rows a wanted precision takes."""
-    from noneg.calibration.theory import plan as solve
+    from noneg.calibration.theory import plan
     from noneg.cli.printable import to_json
     from noneg.cli.terminal import console, say, show_table
 
-    answer = solve(**question)  # type: ignore[arg-type]
+    answer = plan(**question)  # type: ignore[arg-type]
     if as_json:
         asked = {"eps": question["eps"], "prior": question["prior"]}
         click.echo(to_json("noneg.plan/1", {**asked, **answer.to_dict()}))

@@ -81,7 +81,7 @@ def _test(evaluation: Evaluation) -> Iterator[Row]:
     p_value = evaluation.test.p_value
     evidence = "evidence" if p_value <= 1.0 - evaluation.level else "no evidence"
     yield ["Test of calibration"]
-    yield ["  p-value", f"{p_value:.3f}", f"{evidence} against calibration"]
+    yield ["  p-value", f"{p_value:.3f}", f"{evidence} against it"]
 
 
 def _bounds(evaluation: Evaluation) -> Iterator[Row]:
@@ -92,5 +92,5 @@ def _bounds(evaluation: Evaluation) -> Iterator[Row]:
         "probable": f"  with probability {100 * evaluation.level:.6g} % at most",
     }
     for name, bound in evaluation.bounds.items():
-        remark = "promises nothing" if bound.vacuous else "if slopes are at most 1"
+        remark = "promises nothing" if bound.vacuous else "for slopes up to 1"
         yield [words.get(name, f"  {name}"), f"{bound.value:.4f}", remark]

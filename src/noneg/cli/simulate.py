@@ -20,6 +20,7 @@ WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
 
 
 @click.command(
+    "simulate",
     short_help="Draw scores whose true error is known.",
     epilog="\b\nnoneg simulate --world calibrated --setting labelled --n 1000 --out scores.csv",
 )
@@ -39,7 +40,7 @@ WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
     help="Where to write: .csv, .csv.gz, .csv.zst, .tsv or .parquet; a dash prints CSV.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
-def simulate(
+def command(
     world: str | None,
     beta0: float | None,
     beta1: float | None,

@@ -101,13 +101,14 @@ def _pointwise(
     band: Band, n: float, alpha: float, latent: float
 ) -> Callable[[NDArray[np.float64]], Limits]:
     if band == "pointwise":
-        return lambda p: (
-            binom.ppf(alpha / 2, n, p).clip(0.0, n) / n,
-            binom.ppf(1.0 - alpha / 2, n, p).clip(0.0, n) / n,
-        )
+        return lambda p: (_quantile(alpha / 2, n, p), _quantile(1.0 - alpha / 2, n, p))
     if band == "prediction":
         return lambda p: _prediction(p, n, alpha, latent)
     return lambda p: clopper_pearson(p, n, alpha)
+
+
+def _quantile(q: float, n: float, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.clip(binom.ppf(q, n, share), 0.0, n) / n
 
 
 def _prediction(share: NDArray[np.float64], n: float, alpha: float, latent: float) -> Limits:
@@ -119,9 +120,10 @@ def _prediction(share: NDArray[np.float64], n: float, alpha: float, latent: floa
     size = max(latent, 1.0 + 1e-6)
     shrunk = 1.0 if np.isinf(size) else (size - 1.0) / (size + n + 1.0)
     hits, misses = share * n, (1.0 - share) * n
-    low = betaincinv(np.maximum(hits, 1e-9) * shrunk, (misses + 1.0) * shrunk, alpha / 2)
-    high = betaincinv((hits + 1.0) * shrunk, np.maximum(misses, 1e-9) * shrunk, 1.0 - alpha / 2)
-    return np.where(hits > 0.0, low, 0.0), np.where(misses > 1e-9, high, 1.0)
+    few = 1e-9  # in place of none, where the limit is known
+    low = betaincinv(np.maximum(hits, few) * shrunk, (misses + 1.0) * shrunk, alpha / 2)
+    high = betaincinv((hits + 1.0) * shrunk, np.maximum(misses, few) * shrunk, 1.0 - alpha / 2)
+    return np.where(hits > few, low, 0.0), np.where(misses > few, high, 1.0)
 
 
 def _at_nodes(
@@ -144,9 +146,7 @@ def _at_nodes(
 def _spread(
     angle: NDArray[np.float64], share: NDArray[np.float64], nodes: NDArray[Any], at: Limits
 ) -> Limits:
-    low, high = (
-        np.interp(angle, angle[nodes], end - share[nodes]) + share for end in at
-    )
+    low, high = (np.interp(angle, angle[nodes], end - share[nodes]) + share for end in at)
     return low.clip(0.0, 1.0), high.clip(0.0, 1.0)
 
 

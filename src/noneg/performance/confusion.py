@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg.calibration.interval import prior_words
 from noneg.checks import check_level, check_number
 from noneg.functionals import tail_means
 from noneg.performance.intervals import Shares, over_priors
@@ -230,13 +231,6 @@ class Rule:
 def is_bounded(scores: PUScores) -> bool:
     """Whether estimates cannot leave the range of what they estimate."""
     return scores.setting == "labelled"
-
-
-def prior_words(scores: PUScores) -> str:
-    """Return what to add to the description of an interval that holds for many priors."""
-    if scores.prior_interval is None:
-        return ""
-    return ", for every prior in [{:g}, {:g}]".format(*scores.prior_interval)
 
 
 def pu_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:

@@ -145,6 +145,11 @@ class Problem:
     def _kind(self) -> int:
         return int(self.assumes.basis == "negatives")
 
+    @property
+    def moved(self) -> Rate:
+        """The rate that beta moves; a band on one class leaves the rate of that class alone."""
+        return "tpr" if self._kind else "fpr"
+
     def latent_above(self, side: Side, positives: Counts) -> NDArray[np.float64]:
         r"""Return the latent positives at or above each cut-off in the table of one side.
 

@@ -119,9 +119,7 @@ def rank(
     else:
         cuts = np.sort(check_scores(np.atleast_1d(threshold), "threshold"))
     positive, negative, unlabeled = (group.rows_above(cuts)[::-1] for group in groups)
-    return Ranking(
-        cuts[::-1], groups, (positive, negative), groups[2].count_above(unlabeled)
-    )
+    return Ranking(cuts[::-1], groups, (positive, negative), groups[2].count_above(unlabeled))
 
 
 def _distinct(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -161,7 +159,7 @@ def _group(chunk: Chunk, name: str, *, latent_law: bool = False) -> Group:
     scores, counts, positive_mass, marginal_mass = chunk
     if np.any(np.asarray(marginal_mass) != 1.0):
         msg = (
-            f"'scores' must not carry importance weights, got some on the {name} rows: bounds count "
+            f"'scores' must not carry importance weights, got some on {name} rows: bounds count "
             "rows. Use frequency weights, labelling rates (propensity) or none."
         )
         raise ValueError(msg)

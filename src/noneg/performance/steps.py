@@ -73,6 +73,12 @@ class Steps:
         out[self.ppr == 0.0] = np.nan
         return out
 
+    def corners(self) -> NDArray[np.bool_]:
+        """Return which steps do not lie on the straight line between their neighbours."""
+        corner = np.ones(self.thresholds.size, dtype=np.bool_)
+        corner[1:-1] = (np.diff(self._above[0], 2) != 0.0) | (np.diff(self._above[1], 2) != 0.0)
+        return corner
+
     @property
     def labelled_share(self) -> float:
         """Marginal mass of the labelled rows: 0 in two samples, the prior of labelled data."""

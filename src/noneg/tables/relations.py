@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|REAL|DOUBLE|DECI
 
 
 def connect() -> DuckDBPyConnection:
-    """Return a private connection that keeps to this machine."""
+    """Return a private connection that never reaches for the network."""
     import duckdb
 
     return duckdb.connect(

@@ -1,0 +1,308 @@
+r"""Areas under the curves, with their intervals.
+
+AUROC
+    With PAUC, the probability that a labelled positive beats an unlabeled row (ties half),
+
+    .. math:: \mathrm{AUC} - \tfrac12 = \frac{1 - \lambda}{1 - \pi}\,(\mathrm{PAUC} - \tfrac12),
+
+    where :math:`\lambda` is the labelled share of the marginal sample: 0 in two samples, which is
+    :math:`(\mathrm{PAUC} - \pi/2)/(1-\pi)`; :math:`n_P/n` in one sample, which is the same formula
+    with the prior :math:`\bar\pi` of the unlabeled rows, and the one that compares the positives
+    with all rows; and :math:`\pi` for labelled data, which is the ordinary AUC. The value is not
+    clipped.
+Variance
+    By the influence of each row on the area (DeLong et al. 1988); rows that tell of both laws are
+    counted once, and the prior of labelled data varies with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg import kernels
+from noneg.calibration.interval import prior_words
+from noneg.checks import check_level, check_number
+from noneg.performance.intervals import share_limits, z_score
+from noneg.performance.steps import Steps
+from noneg.results import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from noneg.performance.intervals import Limits
+    from noneg.scores import PUScores
+
+    Floats = NDArray[np.float64]
+
+# Priors at which curves are integrated when the prior is only known to lie in an interval.
+PRIOR_GRID = 9
+# A precision above 1 by no more than this is a rounding.
+ROUNDING = 1e-9
+
+
+def auroc(scores: PUScores) -> float:
+    r"""Return the area under the ROC curve.
+
+    The probability that a positive has a higher score than a negative, ties counted half; from
+    positives and unlabeled rows by
+    :math:`\mathrm{AUC} = (\mathrm{PAUC} - \pi/2)/(1 - \pi)` (two samples) and as in
+    `noneg.performance.areas` otherwise. Not clipped; nan when a class is empty.
+
+    References
+    ----------
+    Proxy AUC: the PU benchmark paper, Def. 2. Bamber (1975) for ties.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.2, setting="two-sample")
+    >>> round(auroc(scores), 4)
+    0.9688
+    """
+    (u, *masses), (p, *others) = scores.in_order()
+    if any(np.ndim(mass) for mass in (*masses, *others)):
+        return _area(Steps(scores), scores.prior).value
+    if not (u.size and p.size):
+        return float("nan")
+    win = kernels.doubled_wins(u, p) / (2.0 * u.size * p.size)
+    share = 0.0 if scores.setting == "two-sample" else p.size / (u.size + p.size)
+    return 0.5 + (win - 0.5) * _stretch(scores.prior, share, scores)
+
+
+def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
+    """Return the area under the ROC curve with its interval.
+
+    DeLong's variance; Wilson's interval by effective size on the scale of PAUC, which is a share.
+    With a ``prior_interval`` the ends are exact: they are monotone in the prior.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20)
+    >>> print(auroc_interval(scores))
+    0.7500 [0.6260, 0.8432]
+    """
+    level, value, steps = check_level(level), auroc(scores), Steps(scores)
+    if np.isnan(value):
+        return _unknown(scores, level, "no pair of a positive and another row")
+    variance = _area(steps, scores.prior).variance(steps)
+    share = steps.labelled_share
+    stretch = _stretch(scores.prior, share, scores)
+    rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
+    pair = share_limits(0.5 + (value - 0.5) / stretch, variance / stretch**2, rows, level)
+    ends = [
+        0.5 + (end - 0.5) * _stretch(prior, share, scores)
+        for prior in scores.prior_interval or (scores.prior,)
+        for end in pair
+    ]
+    words = "DeLong variance, Wilson interval" + prior_words(scores)
+    return Estimate(value=value, low=min(ends), high=max(ends), level=level, method=words)
+
+
+def _stretch(prior: float, share: float, scores: PUScores) -> float:
+    """Return the factor between AUC - 1/2 and PAUC - 1/2."""
+    return 1.0 if scores.setting == "labelled" else (1.0 - share) / (1.0 - prior)
+
+
+def partial_auc(
+    scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = False
+) -> float:
+    r"""Return the area under the ROC curve up to a false-positive rate.
+
+    Parameters
+    ----------
+    scores : PUScores
+    max_fpr : float
+        In (0, 1]. The curve is cut, by linear interpolation, where it first reaches this rate.
+    standardised : bool
+        Return McClish's :math:`\tfrac12\bigl(1 + \frac{A - m^2/2}{m - m^2/2}\bigr)` for the rate m
+        instead of the area A: 1/2 for random and 1 for perfect scores, as scikit-learn does.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> partial_auc(scores, max_fpr=0.5), round(partial_auc(scores, max_fpr=0.5, standardised=True), 4)
+    (0.25, 0.6667)
+    """
+    m = check_max_fpr(max_fpr)
+    value = _area(Steps(scores), scores.prior, m).value
+    return float(_mcclish(value, m)) if standardised else value
+
+
+def partial_auc_interval(
+    scores: PUScores, *, level: float = 0.95, max_fpr: float = 0.1, standardised: bool = False
+) -> Estimate:
+    """Return the partial area with its interval; see `partial_auc` and `auroc_interval`.
+
+    Wilson's interval by effective size for labelled data, where the mean height of the curve is a
+    share; the normal one otherwise.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20)
+    >>> print(partial_auc_interval(scores, max_fpr=0.5))
+    0.2500 [0.1751, 0.3249]
+    """
+    level, m, steps = check_level(level), check_max_fpr(max_fpr), Steps(scores)
+    value = partial_auc(scores, max_fpr=m, standardised=standardised)
+    if np.isnan(value):
+        return _unknown(scores, level, "an empty class")
+
+    def limits(prior: float) -> Limits:
+        area = _area(steps, prior, m)
+        ends = _mean_limits(scores, area.value / m, area.variance(steps) / m**2, level)
+        low, high = (end * m for end in ends)
+        return (_mcclish(low, m), _mcclish(high, m)) if standardised else (low, high)
+
+    low, high = _over_grid(limits, scores)
+    words = "delta method" + prior_words(scores)
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
+def _mean_limits(scores: PUScores, value: float, variance: float, level: float) -> Limits:
+    if scores.setting == "labelled":
+        return share_limits(min(value, 1.0), variance, scores.effective_positive, level)
+    reach = z_score(level) * float(np.sqrt(variance))
+    return value - reach, value + reach
+
+
+def average_precision(scores: PUScores) -> float:
+    r"""Return the average precision, the mean precision at the positives' own scores.
+
+    .. math:: \int \frac{\pi\,\mathrm{TPR}(t)}{\mathrm{PPR}(t)}\,d\mu_+(t),
+
+    a sum over the distinct scores as in scikit-learn, without interpolation. Noise can take the
+    estimated precision above 1 where few unlabeled rows lie, or make it undefined above all of
+    them; it counts as 1 there. nan without positives.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> round(average_precision(scores), 4)
+    0.8333
+    """
+    return _mean_precision(Steps(scores), scores.prior).value
+
+
+def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
+    """Return the average precision with its interval: delta method, Wilson's by effective size.
+
+    With a ``prior_interval`` the ends are the extremes over a grid of priors; the estimate rises
+    with the prior.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20)
+    >>> print(average_precision_interval(scores))
+    0.8333 [0.7392, 0.8982]
+    """
+    level, steps = check_level(level), Steps(scores)
+    value = _mean_precision(steps, scores.prior).value
+    if np.isnan(value):
+        return _unknown(scores, level, "no positive")
+
+    def limits(prior: float) -> Limits:
+        area = _mean_precision(steps, prior)
+        rows = scores.effective_positive
+        return share_limits(min(area.value, 1.0), area.variance(steps), rows, level)
+
+    low, high = _over_grid(limits, scores)
+    words = "delta method, Wilson interval" + prior_words(scores)
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
+def _unknown(scores: PUScores, level: float, why: str) -> Estimate:
+    words = f"undefined, {why}{prior_words(scores)}"
+    return Estimate(value=float("nan"), low=0.0, high=1.0, level=level, method=words)
+
+
+def _over_grid(limits: Callable[[float], Limits], scores: PUScores) -> Limits:
+    """Return the extremes of limits over what is known of the prior."""
+    if scores.prior_interval is None:
+        return limits(scores.prior)
+    ends = [limits(float(prior)) for prior in np.linspace(*scores.prior_interval, PRIOR_GRID)]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def check_max_fpr(max_fpr: object) -> float:
+    """Return the largest false-positive rate of a partial area."""
+    rule = "the largest false-positive rate, in (0, 1]"
+    number = check_number(max_fpr, "max_fpr", rule)
+    if not 0.0 < number <= 1.0:
+        msg = f"'max_fpr' must be {rule}, got {max_fpr!r}."
+        raise ValueError(msg)
+    return number
+
+
+def _mcclish(area: float, m: float) -> float:
+    return 0.5 * (1.0 + (area - m * m / 2.0) / (m - m * m / 2.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Summary:
+    """A number computed from the heights of the curves, and its derivatives."""
+
+    value: float
+    slopes: Callable[[], tuple[Floats, Floats, float]]
+
+    def variance(self, steps: Steps) -> float:
+        return steps.variance(*self.slopes())
+
+
+def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
+    """Return the area under the ROC curve up to the FPR m, which is first reached in step k."""
+    tpr, fpr = steps.tpr, steps.fpr(prior)
+    k = max(int(np.argmax(fpr >= m)), 1)
+    t, f = tpr[: k + 1], fpr[: k + 1]
+    whole = float(np.diff(f[:-1]) @ (t[:-2] + t[1:-1])) / 2.0
+    # The last step, from f0 to f1, counts up to m, at the height interpolated there.
+    width, step = m - f[-2], f[-1] - f[-2]
+    place = float(width / step) if step > 0.0 else 0.0
+    rise = float(t[-1] - t[-2])
+    value = whole + float(width * (t[-2] + place * rise / 2.0))
+
+    def slopes() -> tuple[Floats, Floats, float]:
+        by_t, by_f = np.zeros_like(tpr), np.zeros_like(tpr)
+        by_t[: k - 1] += np.diff(f[:-1]) / 2.0
+        by_t[1:k] += np.diff(f[:-1]) / 2.0
+        by_f[: k - 1] -= (t[:-2] + t[1:-1]) / 2.0
+        by_f[1:k] += (t[:-2] + t[1:-1]) / 2.0
+        by_t[k - 1] += width * (1.0 - place / 2.0)
+        by_t[k] += width * place / 2.0
+        by_f[k - 1] -= t[-2] + place * rise - place**2 * rise / 2.0
+        by_f[k] -= place**2 * rise / 2.0
+        by_prior = float(by_f @ (fpr - tpr)) / (1.0 - prior)
+        by_t -= by_f * (prior / (1.0 - prior))
+        by_f /= 1.0 - prior
+        return by_t, by_f, by_prior
+
+    return _Summary(value, slopes)
+
+
+def _mean_precision(steps: Steps, prior: float) -> _Summary:
+    """Return the average precision; a precision above 1, or undefined, counts as 1."""
+    found = np.flatnonzero(np.diff(steps.tpr)) + 1
+    mass, t, q = np.diff(steps.tpr)[found - 1], steps.tpr[found], steps.ppr[found]
+    above = prior * t >= q * (1.0 + ROUNDING)
+    precision = np.where(above, 1.0, prior * t / np.where(above, 1.0, q))
+    value = float(mass @ precision) if mass.size else float("nan")
+
+    def slopes() -> tuple[Floats, Floats, float]:
+        by_t, by_q = np.zeros_like(steps.tpr), np.zeros_like(steps.tpr)
+        weight = np.where(above, 0.0, mass / np.where(above, 1.0, q))
+        # The mass at a score is the difference of two heights.
+        by_t[found] += precision + prior * weight
+        by_t[found - 1] -= precision
+        by_q[found] -= weight * precision
+        return by_t, by_q, float(weight @ t)
+
+    return _Summary(value, slopes)

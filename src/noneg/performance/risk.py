@@ -1,0 +1,142 @@
+r"""The expected loss of a classifier without negatives.
+
+.. math:: R = \pi\,E_+[\ell(s,1) - \ell(s,0)] + E[\ell(s,0)]
+
+(PU-ECE paper, Eq. 2; benchmark paper, Eq. 7; du Plessis et al. 2015). The estimate is unbiased but
+may be negative, since the negatives' part :math:`E[\ell(s,0)] - \pi E_+[\ell(s,0)]` is a
+difference. The non-negative form replaces that part by 0 when it falls below (Kiryo et al. 2017).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from noneg.calibration.interval import prior_words
+from noneg.checks import check_level
+from noneg.functionals import LawMeans, law_means
+from noneg.performance.losses import CLIP, find_loss
+from noneg.results import Estimate
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from noneg.performance.losses import Loss, Name
+    from noneg.scores import PUScores
+
+Form = Literal["unbiased", "non-negative"]
+
+
+def risk(
+    scores: PUScores,
+    loss: Name | Loss = "zero-one",
+    *,
+    form: Form = "unbiased",
+    threshold: float | None = None,
+    cost: ArrayLike = (1.0, 1.0),
+    clip: float = CLIP,
+) -> float:
+    r"""Return the expected loss.
+
+    Parameters
+    ----------
+    scores : PUScores
+    loss : str or callable
+        "zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic" (see
+        `noneg.performance.losses`; margin losses act on the logit of the score), or a function
+        ``loss(score, label)`` of an array of scores and the label 0 or 1.
+    form : {"unbiased", "non-negative"}
+        :math:`\pi E_+[\ell(s,1)] + N` with
+        :math:`N = E[\ell(s,0)] - \pi E_+[\ell(s,0)]`, or with :math:`\max(0, N)`. The latter is
+        for losses that are never negative. They are equal for labelled data.
+    threshold : float, optional
+        Of the losses "zero-one" and "cost-sensitive". By default the best one for calibrated
+        scores: 0.5, or with costs ``(fp - tn) / (fp - tn + fn - tp)``.
+    cost : array-like
+        Of the loss "cost-sensitive": (false positive, false negative), or
+        ``[[tn, fp], [fn, tp]]``.
+    clip : float
+        Scores are moved into [clip, 1 - clip] before a logarithm (log, logistic, hinge).
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> round(risk(scores), 4), round(risk(scores, "brier"), 4)
+    (-0.15, -0.005)
+    >>> risk(scores, form="non-negative")
+    0.0
+    """
+    means = _means(scores, find_loss(loss, threshold=threshold, cost=cost, clip=clip))
+    return _value(means, scores.prior, check_form(form))
+
+
+def risk_interval(
+    scores: PUScores,
+    loss: Name | Loss = "zero-one",
+    *,
+    level: float = 0.95,
+    form: Form = "unbiased",
+    threshold: float | None = None,
+    cost: ArrayLike = (1.0, 1.0),
+    clip: float = CLIP,
+) -> Estimate:
+    """Return the expected loss with its normal interval.
+
+    The standard error is that of the unbiased form, row by row; with the non-negative form the
+    ends, too, are not below 0. Both ends hold for every prior in ``scores.prior_interval``: the
+    risk is linear in the prior and its standard error convex, so the ends of that interval decide.
+
+    Parameters
+    ----------
+    scores, loss, form, threshold, cost, clip
+        As in `risk`.
+    level : float
+        Nominal coverage.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.calibrated().draw(1000, 5000, setting="two-sample", seed=0)
+    >>> print(risk_interval(scores, "brier"))
+    0.1227 [0.1036, 0.1419]
+    """
+    level, form = check_level(level), check_form(form)
+    means = _means(scores, find_loss(loss, threshold=threshold, cost=cost, clip=clip))
+    value = _value(means, scores.prior, form)
+    ends = [
+        means.estimate(_value(means, prior, "unbiased"), _gradient(means, prior), level)
+        for prior in scores.prior_interval or (scores.prior,)
+    ]
+    low, high = min(end.low for end in ends), max(end.high for end in ends)
+    if form == "non-negative":
+        low, high = max(low, 0.0), max(high, value)
+    words = ends[0].method + prior_words(scores)
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
+def check_form(form: object) -> Form:
+    """Return the form of a PU risk."""
+    if form not in ("unbiased", "non-negative"):
+        msg = f"'form' must be 'unbiased' or 'non-negative', got {form!r}."
+        raise ValueError(msg)
+    return form  # type: ignore[return-value]
+
+
+def _means(scores: PUScores, loss: Loss) -> LawMeans:
+    """Return the means of the loss: positives as positives, as negatives; all as negatives."""
+    return law_means(
+        scores, [lambda s: loss(s, 1), lambda s: loss(s, 0)], [lambda s: loss(s, 0)]
+    )
+
+
+def _value(means: LawMeans, prior: float, form: Form) -> float:
+    right, wrong = means.positive
+    negative = float(means.marginal[0] - prior * wrong)
+    if form == "non-negative":
+        negative = max(0.0, negative)
+    return float(prior * right) + negative
+
+
+def _gradient(means: LawMeans, prior: float) -> list[float]:
+    right, wrong = means.positive
+    return [prior, -prior, 1.0, float(right - wrong)]
