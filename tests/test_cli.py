@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -516,8 +517,10 @@ def test_an_interrupt_is_quiet():
 
     def interrupt_while_reading(process):
         with Path("pipe").open("wb"):  # opens when the command does
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)  # nothing to read, and no end of it
+            while process.poll() is None:  # one that comes just before a read waits for the next
+                process.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=15)
 
     shown, code = on_a_terminal(
         "evaluate", "pipe", *TWO_SAMPLE, when_started=interrupt_while_reading

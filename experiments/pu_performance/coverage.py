@@ -14,7 +14,7 @@ import csv
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,7 +118,7 @@ def mean(function: Callable[[float], float], y: int, low: float = -11.0) -> floa
         return function(x) * float(np.exp(-((x - centre) ** 2) / 2)) / np.sqrt(2 * np.pi)
 
     ends = np.linspace(low, 11, 23)
-    return sum(quad(integrand, a, b)[0] for a, b in zip(ends[:-1], ends[1:], strict=True))
+    return sum(quad(integrand, a, b)[0] for a, b in pairwise(ends))
 
 
 def expected_loss(world: LogisticGaussian, loss: Callable[[float, int], float]) -> float:

@@ -118,7 +118,7 @@ def tail_means(scores: PUScores, thresholds: ArrayLike) -> LawMeans:
     cuts = np.clip(np.nextafter(t, -np.inf), 0.0, 1.0)
     below = scores.sums_below(np.append(cuts, 1.0)).copy()
     total = below[-1].copy()
-    below[np.append(t <= 0.0, True)] = 0.0  # noqa: FBT003
+    below[np.append(t <= 0.0, True)] = 0.0
     above = total - below
     # Of two nested tails the smaller one holds the rows that count in both.
     smaller = np.minimum.outer(np.arange(t.size + 1), np.arange(t.size + 1))

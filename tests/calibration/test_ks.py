@@ -114,6 +114,7 @@ def test_many_rows_take_the_path_of_buckets(setting):
             assert ks_error(scores) == pytest.approx(quick, abs=1e-13), name
 
 
+@settings(max_examples=30)
 @given(score_lists(), st.booleans())
 def test_bucket_sums_of_numpy_and_numba_agree(s, flagged):
     from noneg import kernels_numba

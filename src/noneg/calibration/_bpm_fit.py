@@ -11,7 +11,7 @@ where the data says nothing: fewer than three bins, or a curve that would like t
 
 F is not convex. It is searched on a grid of curves, the best of which are improved by Newton steps
 (saddle-free, damped, projected on :math:`\alpha, \beta \ge 0`), all of them side by side: first
-with the coarsest binning, then with all bins.
+with the coarsest binnings, then with all bins.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SAME_MINIMUM, SAME_VALUE = 1e-10, 1e-14
 # Slopes and places of the curves that the search starts from, and how many of them are improved.
 SLOPES = np.array([0.0, 0.1, 0.4, 1.0, 3.0, 12.0, 60.0])
 PLACES = np.array([0.02, 0.15, 0.4, 0.6, 0.85, 0.98])
-SCREEN_POINTS, STARTS, FINALISTS = 200, 8, 3
+SEARCH_POINTS, SCREEN_POINTS, STARTS, FINALISTS = 500, 200, 16, 3
 
 
 def design(score: Floats, complement: Floats, limits: tuple[float, float]) -> Floats:

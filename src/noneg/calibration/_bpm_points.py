@@ -145,8 +145,13 @@ class Ordered:
         low, high = max(1, self.n_rows // 100), max(1, self.n_rows // 20)
         return list(range(low, high + 1, max(1, (high - low) // 10)))
 
+    def coarse_points(self, most: int) -> Points:
+        """Return the bins of the coarsest binnings, as many as have `most` bins together."""
+        within = int(np.searchsorted(np.cumsum(self.numbers), most, side="right"))
+        return self.points(self.numbers[: max(1, within)])
+
     def points(self, numbers: Sequence[int] | None = None) -> Points:
-        """Return the bins of binnings with these numbers of bins."""
+        """Return the bins of binnings with these numbers of bins, by default those of the paper."""
         numbers = tuple(self.numbers if numbers is None else numbers)
         ends = np.concatenate([self._edges(n_bins) for n_bins in numbers])
         cuts, last = np.unique(ends, return_inverse=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from scipy.special import expit, log_expit
 
-from noneg.calibration._bpm_fit import design, fit
+from noneg.calibration._bpm_fit import SEARCH_POINTS, design, fit
 from noneg.calibration._bpm_points import Ordered
 from noneg.simulation.binomial import BetaLaw
 from noneg.simulation.quadrature import converged_breaks, panel_integrals, sign_changes
@@ -159,8 +159,8 @@ def bpm_curve(scores: PUScores) -> BPMCurve:
 
 def fit_curve(rows: Ordered) -> BPMCurve:
     """Fit the curve; see `bpm_curve`."""
-    points, coarse = rows.points(), rows.points(rows.numbers[:1])
-    best = fit(points, coarse, rows.limits)
+    points = rows.points()
+    best = fit(points, rows.coarse_points(SEARCH_POINTS), rows.limits)
     alpha, beta, c = best.theta.tolist()
     return BPMCurve(
         alpha=alpha,

@@ -1,8 +1,8 @@
 r"""A confidence interval for the calibration error of the fitted curve.
 
 As in `noneg.calibration.interval` both ends come from signed integrals, which have no upward bias.
-For signs :math:`\sigma(s)` write :math:`V(\sigma) = \int \sigma\,(\hat g - s)\,\hat\xi\,ds`; with the
-signs of :math:`\hat g - s` it is the estimate.
+For signs :math:`\sigma(s)` write :math:`V(\sigma) = \int \sigma\,(\hat g - s)\,\hat\xi\,ds`; with
+the signs of :math:`\hat g - s` it is the estimate.
 
 Upper end
     The estimate is at least :math:`V(\sigma)` with the true signs, whose mean is the target; hence
@@ -146,7 +146,7 @@ class _Halves:
 
     @classmethod
     def draw(cls, rows: Ordered, curve: BPMCurve, seed: int) -> _Halves:
-        points = rows.points(_fewer(rows.numbers))
+        points = rows.coarse_points(MOST_POINTS)
         cells = bin_scores(rows.scores, edges=np.concatenate([[0.0], points.cuts]))
         root = square_roots(cells.second)
         normal = stream(seed, "split").standard_normal((SPLITS, *root.shape[:1], 3))
@@ -180,12 +180,6 @@ class _Halves:
         x = design(s, 1.0 - s, self.limits)
         gap = np.asarray(expit(self.theta @ x.T)) - s
         return gap, self.cells.marginal[full] + self.marginal[:, full]
-
-
-def _fewer(numbers: list[int]) -> list[int]:
-    """Return the coarsest binnings, as many as have `MOST_POINTS` bins together."""
-    within = int(np.searchsorted(np.cumsum(numbers), MOST_POINTS, side="right"))
-    return numbers[: max(1, within)]
 
 
 def _frequency_noise(points: Points, cells: Binned, positive: Floats, marginal: Floats) -> Floats:

@@ -35,8 +35,6 @@ Part = Literal["reliability", "resolution", "uncertainty", "remainder"]
 
 # The distance from 0 and 1 that scikit-learn keeps for double precision.
 CLIP = float(np.finfo(np.float64).eps)
-# Frequencies this far from 0 and 1 have a slope; they may exceed 1 by a rounding.
-EDGE = 1e-9
 DELTA = "delta method"
 
 
@@ -194,8 +192,8 @@ def decomposition(
 
     with bin frequencies :math:`y_b = \pi\,\mu_+(I_b)/\mu(I_b)`; d is the squared distance and
     :math:`e(\pi) = \pi(1 - \pi)` for the Brier score, the Kullback-Leibler divergence and the
-    entropy for the log loss. The remainder makes the sum exact; it is zero when all scores of a bin
-    are equal.
+    entropy for the log loss, for which frequencies above 1 are taken for 1. The remainder makes the
+    sum exact; it is zero when all scores of a bin are equal (and no frequency exceeds 1).
 
     Parameters
     ----------
@@ -293,8 +291,8 @@ class _Brier:
 
     name: Score = "brier"
     largest = 1.0
-    # Frequencies above this have no divergence.
-    highest = float(np.finfo(np.float64).max)
+    # Frequencies are taken for this at most.
+    highest = np.inf
     # The divergence is at least this many squared distances.
     squares = 1.0
 
@@ -309,10 +307,6 @@ class _Brier:
     def entropy(self, prior: float) -> tuple[float, float]:
         """Mean loss of predicting the prior, and its slope."""
         return prior * (1.0 - prior), 1.0 - 2.0 * prior
-
-    def inside(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Frequencies at which the divergence has slopes."""
-        return y
 
     def divergence(self, y: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Mean loss of predicting q, beyond that of predicting the frequency y."""
@@ -331,7 +325,7 @@ class _Log:
 
     clip: float
     name: Score = "log"
-    highest: float = 1.0 + EDGE
+    highest: float = 1.0
     squares: float = 2.0
 
     @property
@@ -352,11 +346,8 @@ class _Log:
         slope = -float(logit(prior)) if 0.0 < prior < 1.0 else 0.0
         return float(entr(prior) + entr(1.0 - prior)), slope
 
-    def inside(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.clip(y, EDGE, 1.0 - EDGE)
-
     def divergence(self, y: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-        y, q = np.clip(y, 0.0, 1.0), self._clip(q)
+        q = self._clip(q)
         total: NDArray[np.float64] = rel_entr(y, q) + rel_entr(1.0 - y, 1.0 - q)
         return total
 
@@ -430,15 +421,15 @@ def _parts(binned: Binned, rule: Rule, value: float) -> Decomposition:
 
 def _frequencies(binned: Binned, rule: Rule) -> Columns:
     """Return mass, frequency and mean score of the bins; empty ones have frequency 0."""
-    m = binned.marginal
-    never = np.where(binned.prior * binned.positive > 0.0, np.inf, 0.0)
-    y = np.divide(binned.prior * binned.positive, m, out=never, where=m > 0.0)
+    m, positive = binned.marginal, binned.prior * binned.positive
+    y = np.divide(positive, m, out=np.where(positive > 0.0, np.inf, 0.0), where=m > 0.0)
+    y = np.minimum(y, rule.highest)
     b = int(np.argmax(y))
-    if y[b] > rule.highest:
+    if np.isinf(y[b]):
         msg = (
-            f"'score' {rule.name!r} has no parts over these bins: the frequency of bin "
-            f"({binned.edges[b]:g}, {binned.edges[b + 1]:g}] is {y[b]:.3g}. Use fewer bins, bins "
-            "of equal mass, or a smaller prior."
+            f"'score' must be 'log' here, got {rule.name!r}: bin ({binned.edges[b]:g}, "
+            f"{binned.edges[b + 1]:g}] holds positives but no marginal row, so its frequency is "
+            "infinite. Use fewer bins or binning='mass'."
         )
         raise ValueError(msg)
     return m, y, np.divide(binned.score, m, out=np.zeros_like(m), where=m > 0.0)
@@ -483,7 +474,11 @@ def _deviation(scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, par
     """Return the standard deviation of a part, by its slopes in the sums of the bins."""
     reliability, resolution, uncertainty, whole = _SIGNS[part]
     m, y, q = _frequencies(binned, rule)
-    y, prior = rule.inside(y), np.full_like(y, binned.prior)
+    if rule.highest == 1.0:
+        # Half a row is left on either side, because the slopes end at 0 and 1.
+        half = 0.5 * np.divide(binned.second[:, 1, 1], m**2, out=np.ones_like(m), where=m > 0.0)
+        y = np.clip(y, half, 1.0 - half)
+    prior = np.full_like(y, binned.prior)
     (by_y, by_q), (to_y, to_q) = rule.slopes(y, q), rule.slopes(y, prior)
     slope = reliability * by_y + resolution * to_y
     level = reliability * (rule.divergence(y, q) - y * by_y - q * by_q)

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 # Priors at which curves are integrated when the prior is only known to lie in an interval.
 PRIOR_GRID = 9
-# A precision above 1 by no more than this is a rounding.
-ROUNDING = 1e-9
 
 
 def auroc(scores: PUScores) -> float:
@@ -109,9 +107,7 @@ def _stretch(prior: float, share: float, scores: PUScores) -> float:
     return 1.0 if scores.setting == "labelled" else (1.0 - share) / (1.0 - prior)
 
 
-def partial_auc(
-    scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = False
-) -> float:
+def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = False) -> float:
     r"""Return the area under the ROC curve up to a false-positive rate.
 
     Parameters
@@ -127,7 +123,10 @@ def partial_auc(
     --------
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    >>> partial_auc(scores, max_fpr=0.5), round(partial_auc(scores, max_fpr=0.5, standardised=True), 4)
+    >>> (
+    ...     partial_auc(scores, max_fpr=0.5),
+    ...     round(partial_auc(scores, max_fpr=0.5, standardised=True), 4),
+    ... )
     (0.25, 0.6667)
     """
     m = check_max_fpr(max_fpr)
@@ -178,9 +177,16 @@ def average_precision(scores: PUScores) -> float:
 
     .. math:: \int \frac{\pi\,\mathrm{TPR}(t)}{\mathrm{PPR}(t)}\,d\mu_+(t),
 
-    a sum over the distinct scores as in scikit-learn, without interpolation. Noise can take the
-    estimated precision above 1 where few unlabeled rows lie, or make it undefined above all of
-    them; it counts as 1 there. nan without positives.
+    a sum over the positives without interpolation. At the score of positive i, let r of the
+    :math:`n_P` positives and m of the n marginal rows lie at or above it. Its precision is
+
+    .. math:: \frac{(\pi n - d)\,(r - 1)/(n_P - 1) + e}{m + 1 - d},
+
+    the positives expected among the rows there. d = 1 if i is one of the marginal rows (one sample,
+    labelled data, or two samples that share its score), else 0; e = 1 if d = 1 or m = 0, else 0.
+    For labelled data it is r / m, and the result scikit-learn's. Without negatives, leaving i out
+    of its own precision avoids the bias, and the division by zero, that the plain ratio has at the
+    top. Like other PU estimates it is not clipped. nan without positives.
 
     Examples
     --------
@@ -193,10 +199,11 @@ def average_precision(scores: PUScores) -> float:
 
 
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
-    """Return the average precision with its interval: delta method, Wilson's by effective size.
+    """Return the average precision with its interval.
 
-    With a ``prior_interval`` the ends are the extremes over a grid of priors; the estimate rises
-    with the prior.
+    Delta method; Wilson's interval by effective size for labelled data and a normal interval of the
+    logarithm otherwise, where the noise is that of a ratio. With a ``prior_interval`` the ends are
+    the extremes over a grid of nine priors; the estimate rises with the prior.
 
     Examples
     --------
@@ -212,11 +219,13 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
 
     def limits(prior: float) -> Limits:
         area = _mean_precision(steps, prior)
-        rows = scores.effective_positive
-        return share_limits(min(area.value, 1.0), area.variance(steps), rows, level)
+        if scores.setting == "labelled" or not area.value > 0.0:
+            return _mean_limits(scores, area.value, area.variance(steps), level)
+        factor = float(np.exp(z_score(level) * np.sqrt(area.variance(steps)) / area.value))
+        return area.value / factor, area.value * factor
 
     low, high = _over_grid(limits, scores)
-    words = "delta method, Wilson interval" + prior_words(scores)
+    words = "delta method" + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 
@@ -289,20 +298,25 @@ def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
 
 
 def _mean_precision(steps: Steps, prior: float) -> _Summary:
-    """Return the average precision; a precision above 1, or undefined, counts as 1."""
+    """Return the average precision (see there), in shares of the two laws."""
     found = np.flatnonzero(np.diff(steps.tpr)) + 1
     mass, t, q = np.diff(steps.tpr)[found - 1], steps.tpr[found], steps.ppr[found]
-    above = prior * t >= q * (1.0 + ROUNDING)
-    precision = np.where(above, 1.0, prior * t / np.where(above, 1.0, q))
+    own_t, own_q = steps.own_mass(found)
+    inside = steps.shares_row(found)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = np.where(own_t < 1.0, (t - own_t) / (1.0 - own_t), 0.0)
+    room = q + np.where(inside, 0.0, own_q)
+    itself = np.where(inside | (q == 0.0), own_q, 0.0)
+    precision = ((prior - np.where(inside, own_q, 0.0)) * others + itself) / room
     value = float(mass @ precision) if mass.size else float("nan")
 
     def slopes() -> tuple[Floats, Floats, float]:
         by_t, by_q = np.zeros_like(steps.tpr), np.zeros_like(steps.tpr)
-        weight = np.where(above, 0.0, mass / np.where(above, 1.0, q))
         # The mass at a score is the difference of two heights.
-        by_t[found] += precision + prior * weight
+        by_t[found] += precision + prior * mass / room
         by_t[found - 1] -= precision
-        by_q[found] -= weight * precision
-        return by_t, by_q, float(weight @ t)
+        # What the loss of one marginal row does, rather than a derivative: few may be left.
+        by_q[found] -= np.divide(mass * precision, q, out=np.zeros_like(q), where=q > 0.0)
+        return by_t, by_q, float((mass / room) @ others)
 
     return _Summary(value, slopes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.checks import check_number
-from noneg.performance.confusion import Confusion, confusion
+from noneg.performance.confusion import Confusion
 from noneg.performance.losses import check_cost
 from noneg.performance.steps import Steps
 from noneg.performance.thresholds import PRECISION, RECALL, f_beta_rule
@@ -111,13 +111,15 @@ def best_threshold(
         return _chosen(scores, steps, int(k), values, f"precision at least {precision:g}")
     values = RECALL(steps.tpr, steps.ppr, prior)
     return _chosen(
-        scores, steps, int(_reach(values, recall, "recall")[0]), values, f"recall at least {recall:g}"
+        scores,
+        steps,
+        int(_reach(values, recall, "recall")[0]),
+        values,
+        f"recall at least {recall:g}",
     )
 
 
-def _expected_cost(
-    steps: Steps, prior: float, cost: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _expected_cost(steps: Steps, prior: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
     (tn, fp), (fn, tp) = cost
     tpr, fpr = np.nan_to_num(steps.tpr), np.nan_to_num(steps.fpr(prior))
     positive = prior * (fn + (tp - fn) * tpr)
@@ -139,10 +141,13 @@ def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np
     if not 0.0 < rate <= 1.0:
         msg = f"'{name}' must be {rule}, got {wanted!r}."
         raise ValueError(msg)
-    best = values[1 + _largest(values) - 1]
+    best = values[_largest(values)]
     places = 1 + np.flatnonzero(values[1:] >= rate - ROUNDING)
     if not places.size:
-        msg = f"'{name}' must be reachable: the largest {name} of any threshold is {best:.6g}, got {rate:g}."
+        msg = (
+            f"'{name}' must be reachable: the largest {name} of any threshold is {best:.6g}, "
+            f"got {rate:g}."
+        )
         raise ValueError(msg)
     return places
 
@@ -150,14 +155,16 @@ def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np
 def _chosen(
     scores: PUScores, steps: Steps, k: int, values: NDArray[np.float64], criterion: str
 ) -> BestThreshold:
-    t = float(steps.thresholds[k])
     matrix = Confusion(
-        threshold=np.float64(t),
+        threshold=steps.thresholds[k],
         tpr=steps.tpr[k],
         fpr=steps.fpr(scores.prior)[k],
         ppr=steps.ppr[k],
         prior=scores.prior,
     )
     return BestThreshold(
-        threshold=t, value=float(values[k]), criterion=criterion, confusion=matrix
+        threshold=float(steps.thresholds[k]),
+        value=float(values[k]),
+        criterion=criterion,
+        confusion=matrix,
     )

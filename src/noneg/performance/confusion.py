@@ -13,7 +13,7 @@ once (`Rule`) and evaluated, with its interval, in every setting.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -94,7 +94,9 @@ class Confusion:
     def to_dict(self) -> dict[str, object]:
         """Return the shares as plain numbers or lists."""
         names = ("threshold", "tpr", "fpr", "ppr", "tp", "fp", "fn", "tn")
-        table: dict[str, object] = {name: np.asarray(getattr(self, name)).tolist() for name in names}
+        table: dict[str, object] = {
+            name: np.asarray(getattr(self, name)).tolist() for name in names
+        }
         return table | {"prior": self.prior}
 
     def frame(self, backend: str | None = None) -> object:
@@ -120,10 +122,11 @@ def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
     """
     t = check_threshold(threshold)
     tpr, ppr = rates(tail_means(scores, [t]))
-    fpr = false_positive_share(tpr, ppr, np.float64(scores.prior))
+    fpr = false_positive_share(tpr, ppr, scores.prior)
     if is_bounded(scores):
-        tpr, fpr = tpr if scores.prior > 0.0 else np.float64(np.nan), np.clip(fpr, 0.0, 1.0)
-    return Confusion(threshold=np.float64(t), tpr=tpr, fpr=fpr, ppr=ppr, prior=scores.prior)
+        tpr, fpr = (tpr if scores.prior > 0.0 else np.nan), np.clip(fpr, 0.0, 1.0)
+    shares = (cast("Floats", np.float64(x)) for x in (t, tpr, fpr, ppr))
+    return Confusion(*shares, prior=scores.prior)
 
 
 def confusion_at_all(scores: PUScores) -> Confusion:
@@ -151,11 +154,11 @@ def check_threshold(threshold: object) -> float:
     return check_number(threshold, "threshold", "a number; scores from it on count as positive")
 
 
-def false_positive_share(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
+def false_positive_share(tpr: Floats, ppr: Floats, prior: Floats | float) -> Floats:
     """Return ``(PPR - pi TPR) / (1 - pi)``, nan when there are no negatives."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        out: Floats = np.where(prior < 1.0, (ppr - prior * tpr) / (1.0 - prior), np.nan)[()]
-    return out
+        share = (ppr - prior * tpr) / np.subtract(1.0, prior)
+    return np.where(np.isfinite(share), share, np.nan)[()]
 
 
 def rates(means: LawMeans) -> tuple[Floats, Floats]:
@@ -243,9 +246,9 @@ def pu_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
 def labelled_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
     """Return TPR, FPR and prior with their limits and correlation (zero but for weights)."""
     (tpr, ppr), prior, n = rates(means), means.prior, scores.effective_marginal
-    fpr, change = np.float64(0.0), np.eye(3)
+    fpr, change = 0.0, np.eye(3)
     if prior < 1.0:
-        fpr = np.clip(false_positive_share(tpr, ppr, np.float64(prior)), 0.0, 1.0)
+        fpr = float(np.clip(false_positive_share(tpr, ppr, prior), 0.0, 1.0))
         change[1] = np.array([-prior, 1.0, fpr - tpr]) / (1.0 - prior)
     rows = np.array([scores.effective_positive, n * (1.0 - prior), n])
     covariance = change @ means.covariance @ change.T

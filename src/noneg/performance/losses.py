@@ -41,6 +41,7 @@ __all__ = ["CLIP", "Name", "check_cost", "cost_threshold", "find_loss"]
 
 Name = Literal["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]
 
+
 def check_cost(cost: ArrayLike) -> Floats:
     """Return the matrix ``[[tn, fp], [fn, tp]]``; a pair stands for (fp, fn).
 
@@ -73,9 +74,7 @@ def cost_threshold(cost: Floats) -> float:
     return float((fp - tn) / (fp - tn + fn - tp))
 
 
-def find_loss(
-    loss: Name | Loss, *, threshold: float | None, cost: ArrayLike, clip: float
-) -> Loss:
+def find_loss(loss: Name | Loss, *, threshold: float | None, cost: ArrayLike, clip: float) -> Loss:
     """Return a loss given by name, or the given function itself."""
     if callable(loss):
         return loss
@@ -99,7 +98,7 @@ def find_loss(
 def _check_clip(clip: object) -> float:
     rule = "a number in (0, 0.5) that keeps scores from 0 and 1"
     number = check_number(clip, "clip", rule)
-    if not 0.0 < number < 0.5:
+    if not 0.0 < 2.0 * number < 1.0:
         msg = f"'clip' must be {rule}, got {clip!r}."
         raise ValueError(msg)
     return number

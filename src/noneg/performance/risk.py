@@ -119,14 +119,12 @@ def check_form(form: object) -> Form:
     if form not in ("unbiased", "non-negative"):
         msg = f"'form' must be 'unbiased' or 'non-negative', got {form!r}."
         raise ValueError(msg)
-    return form  # type: ignore[return-value]
+    return form
 
 
 def _means(scores: PUScores, loss: Loss) -> LawMeans:
     """Return the means of the loss: positives as positives, as negatives; all as negatives."""
-    return law_means(
-        scores, [lambda s: loss(s, 1), lambda s: loss(s, 0)], [lambda s: loss(s, 0)]
-    )
+    return law_means(scores, [lambda s: loss(s, 1), lambda s: loss(s, 0)], [lambda s: loss(s, 0)])
 
 
 def _value(means: LawMeans, prior: float, form: Form) -> float:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from noneg.performance.steps import Steps
 from noneg.results import to_frame
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from noneg.scores import PUScores

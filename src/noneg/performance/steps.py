@@ -73,6 +73,24 @@ class Steps:
         out[self.ppr == 0.0] = np.nan
         return out
 
+    def own_mass(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return the mean share of one positive, at these steps, in the positive and marginal law.
+
+        A positive of a separate sample has no marginal mass; the mean row's stands for it.
+        """
+        _, f, a, w = self._rows[1]
+        _, g, _, v = self._rows[0]
+        mass = self._at(1, f * a)[at - 1]
+        own = self._at(1, f * a * a)[at - 1] / (mass * self._positive_total())
+        total = self._marginal()[-1]
+        if self.scores.setting == "two-sample":
+            return own, np.full_like(own, self._mass(0, g * v * v)[-1] / total**2)
+        return own, self._at(1, f * a * w)[at - 1] / (mass * total)
+
+    def shares_row(self, at: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return whether a marginal row has the score of these steps."""
+        return np.diff(self.ppr)[at - 1] > 0.0
+
     def corners(self) -> NDArray[np.bool_]:
         """Return which steps do not lie on the straight line between their neighbours."""
         corner = np.ones(self.thresholds.size, dtype=np.bool_)
@@ -137,14 +155,14 @@ class Steps:
         size = first**2 / second if second > 0.0 else 0.0
         if 0.0 < size <= 1.0:
             return np.inf
-        total = 0.0
+        parts = []
         if positive is not None:
-            total += self._at(group, f * a * a) @ positive**2
+            parts.append(self._at(group, f * a * a) @ positive**2)
         if marginal is not None:
-            total += self._at(group, f * w * w) @ marginal**2
+            parts.append(self._at(group, f * w * w) @ marginal**2)
         if positive is not None and marginal is not None:
-            total += 2.0 * (self._at(group, f * a * w) @ (positive * marginal))
-        return float(total * size / (size - 1.0)) if size > 0.0 else 0.0
+            parts.append(2.0 * (self._at(group, f * a * w) @ (positive * marginal)))
+        return float(sum(parts) * size / (size - 1.0)) if size > 0.0 else 0.0
 
     def _at(self, group: int, mass: Mass) -> Floats:
         """Return a group's mass at each distinct score."""

@@ -95,9 +95,7 @@ def accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
     return ACCURACY.value(scores, threshold)
 
 
-def accuracy_interval(
-    scores: PUScores, *, level: float = 0.95, threshold: float = 0.5
-) -> Estimate:
+def accuracy_interval(scores: PUScores, *, level: float = 0.95, threshold: float = 0.5) -> Estimate:
     """Return the accuracy with its interval.
 
     Examples

@@ -150,9 +150,7 @@ def _found(scores: PUScores, share: float) -> float:
     return _Top.between(_tails(scores, share, share), share).found
 
 
-def _found_limits(
-    scores: PUScores, top: _Top, share: float, level: float
-) -> tuple[float, float]:
+def _found_limits(scores: PUScores, top: _Top, share: float, level: float) -> tuple[float, float]:
     value = min(_found(scores, share), 1.0)
     return share_limits(value, top.variance(1.0, 0.0), scores.effective_positive, level)
 
