@@ -43,7 +43,7 @@ def test_warnings_say_what_is_wrong():
     few = world.draw(5, 20, setting="two-sample", seed=0)
     text = " ".join(evaluate(few).warnings)
     assert "5 labelled positives alone" in text
-    assert "Only 20 marginal rows" in text
+    assert "20 marginal rows are too few" in text
     assert evaluate(few).ece_mass_15 is None
 
 

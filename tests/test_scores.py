@@ -229,6 +229,10 @@ BAD = [
         ),
         "row 1 is masked",
     ),
+    (
+        lambda: PUScores.from_labels(np.ma.masked_array([1, 0], mask=[0, 1]), [0.1, 0.2]),
+        "'y_true'.*row 1 is masked",
+    ),
 ]
 
 

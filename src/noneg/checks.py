@@ -112,13 +112,16 @@ def _remedy(value: float) -> str:
     return "Turn margins or logits into probabilities first, for example by a sigmoid."
 
 
-def _vector(values: object, name: str) -> NDArray[np.float64]:
+def _check_unmasked(values: object, name: str) -> None:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         row = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
-        msg = (
+        raise ValueError(
             f"'{name}' must hold a value in every row, but row {row} is masked. Fill or remove it."
         )
-        raise ValueError(msg)
+
+
+def _vector(values: object, name: str) -> NDArray[np.float64]:
+    _check_unmasked(values, name)
     array = np.asarray(values)
     if array.ndim != 1:
         msg = (
@@ -204,6 +207,7 @@ def check_propensity(propensity: object, n: int) -> NDArray[np.float64]:
 
 def check_flags(labels: object, name: str, positive_label: object = None) -> NDArray[np.bool_]:
     """Return True where the label is the positive one."""
+    _check_unmasked(labels, name)
     array = np.asarray(labels)
     if array.ndim != 1:
         msg = f"'{name}' must be one-dimensional, got shape {array.shape}."

@@ -187,7 +187,7 @@ def _warnings(scores: PUScores, binned: Binned, checks: tuple[Check, ...]) -> li
         )
     if scores.n_marginal < 2 * FIXED_BINS:
         out.append(
-            f"Only {scores.n_marginal:,.0f} marginal rows: too few for {FIXED_BINS} bins of equal "
-            "mass, so ece_mass_15 is left out."
+            f"{scores.n_marginal:,.0f} marginal rows are too few for {FIXED_BINS} bins of equal mass: "
+            "the error over those is left out."
         )
     return out

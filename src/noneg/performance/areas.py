@@ -317,6 +317,6 @@ def _mean_precision(steps: Steps, prior: float) -> _Summary:
         by_t[found - 1] -= precision
         # What the loss of one marginal row does, rather than a derivative: few may be left.
         by_q[found] -= np.divide(mass * precision, q, out=np.zeros_like(q), where=q > 0.0)
-        return by_t, by_q, float((mass / room) @ others)
+        return by_t, by_q, float((mass / room) @ t)
 
     return _Summary(value, slopes)

@@ -124,9 +124,9 @@ def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
     tpr, ppr = rates(tail_means(scores, [t]))
     fpr = false_positive_share(tpr, ppr, scores.prior)
     if is_bounded(scores):
-        tpr, fpr = (tpr if scores.prior > 0.0 else np.nan), np.clip(fpr, 0.0, 1.0)
-    shares = (cast("Floats", np.float64(x)) for x in (t, tpr, fpr, ppr))
-    return Confusion(*shares, prior=scores.prior)
+        tpr, fpr = np.where(scores.prior > 0.0, tpr, np.nan)[()], np.clip(fpr, 0.0, 1.0)
+    one = cast("Floats", np.float64(t))
+    return Confusion(threshold=one, tpr=tpr, fpr=fpr, ppr=ppr, prior=scores.prior)
 
 
 def confusion_at_all(scores: PUScores) -> Confusion:
