@@ -23,7 +23,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri
 
-from noneg.performance import areas, risk, thresholds, top
+from noneg import performance
 from noneg.simulation import LogisticGaussian
 
 if TYPE_CHECKING:
@@ -46,24 +46,24 @@ LOSSES: dict[str, Callable[[float, int], float]] = {
 }
 
 INTERVALS = {
-    "accuracy": thresholds.accuracy_interval,
-    "balanced_accuracy": thresholds.balanced_accuracy_interval,
-    "precision": thresholds.precision_interval,
-    "recall": thresholds.recall_interval,
-    "specificity": thresholds.specificity_interval,
-    "false_positive_rate": thresholds.false_positive_rate_interval,
-    "npv": thresholds.npv_interval,
-    "f1": thresholds.f_beta_interval,
-    "f2": partial(thresholds.f_beta_interval, beta=BETA),
-    "mcc": thresholds.mcc_interval,
-    "cohen_kappa": thresholds.cohen_kappa_interval,
-    "precision_at": partial(top.precision_at_interval, k=K),
-    "lift_at": partial(top.lift_at_interval, k=K),
-    "auroc": areas.auroc_interval,
-    "average_precision": areas.average_precision_interval,
-    "partial_auc": partial(areas.partial_auc_interval, max_fpr=MAX_FPR),
-    "risk zero-one": partial(risk.risk_interval, loss="zero-one"),
-    **{f"risk {name}": partial(risk.risk_interval, loss=name) for name in LOSSES},
+    "accuracy": performance.accuracy_interval,
+    "balanced_accuracy": performance.balanced_accuracy_interval,
+    "precision": performance.precision_interval,
+    "recall": performance.recall_interval,
+    "specificity": performance.specificity_interval,
+    "false_positive_rate": performance.false_positive_rate_interval,
+    "npv": performance.npv_interval,
+    "f1": performance.f_beta_interval,
+    "f2": partial(performance.f_beta_interval, beta=BETA),
+    "mcc": performance.mcc_interval,
+    "cohen_kappa": performance.cohen_kappa_interval,
+    "precision_at": partial(performance.precision_at_interval, k=K),
+    "lift_at": partial(performance.lift_at_interval, k=K),
+    "auroc": performance.auroc_interval,
+    "average_precision": performance.average_precision_interval,
+    "partial_auc": partial(performance.partial_auc_interval, max_fpr=MAX_FPR),
+    "risk zero-one": partial(performance.risk_interval, loss="zero-one"),
+    **{f"risk {name}": partial(performance.risk_interval, loss=name) for name in LOSSES},
 }
 
 

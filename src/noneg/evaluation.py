@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from noneg.calibration.reliability import Reliability, reliability
 from noneg.calibration.significance import CalibrationTest, calibration_test
 from noneg.calibration.theory import Bound, bias_bound, labelled_bias_bound
 from noneg.checks import check_level
-from noneg.metrics import estimate
+from noneg.metrics import METRICS, estimate
 from noneg.performance.assumptions import Check, check_assumptions
 from noneg.results import Estimate
 
@@ -41,6 +42,10 @@ class Evaluation:
         Confidence level of all intervals.
     ece, ece_width_15 : Estimate
         Calibration error with the optimal number of bins of equal mass, and with 15 equal widths.
+    metrics : dict of str to Estimate
+        Every metric of `noneg.metrics.METRICS` by name, with its default options.
+    left_out : dict of str to str
+        Metrics that these data do not allow, and why.
     ece_mass_15 : Estimate or None
         With 15 bins of equal mass; None when there are fewer than 30 marginal rows.
     bins, occupied_bins : int
@@ -68,6 +73,8 @@ class Evaluation:
     ece: Estimate
     ece_width_15: Estimate
     ece_mass_15: Estimate | None
+    metrics: dict[str, Estimate]
+    left_out: dict[str, str]
     bins: int
     occupied_bins: int
     test: CalibrationTest
@@ -86,9 +93,12 @@ class Evaluation:
             "prior": self.prior.to_dict(),
             "setting": self.setting,
             "level": self.level,
-            "ece": self.ece.to_dict(),
-            "ece_width_15": self.ece_width_15.to_dict(),
-            "ece_mass_15": None if self.ece_mass_15 is None else self.ece_mass_15.to_dict(),
+            "ece": _plain(self.ece),
+            "ece_width_15": _plain(self.ece_width_15),
+            "ece_mass_15": None if self.ece_mass_15 is None else _plain(self.ece_mass_15),
+            "metrics": {name: _plain(found) for name, found in self.metrics.items()}
+            | dict.fromkeys(self.left_out),
+            "left_out": self.left_out,
             "bins": self.bins,
             "occupied_bins": self.occupied_bins,
             "calibration_p_value": self.test.p_value,
@@ -104,8 +114,16 @@ class Evaluation:
         }
 
 
+def _plain(found: Estimate) -> dict[str, object]:
+    """Return an estimate with None for what is no number."""
+    return {
+        name: None if isinstance(x, float) and not math.isfinite(x) else x
+        for name, x in found.to_dict().items()
+    }
+
+
 def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
-    """Measure calibration from positives and unlabeled data, or from labelled data.
+    """Measure calibration and performance from positives and unlabeled data, or from labelled data.
 
     Parameters
     ----------
@@ -125,6 +143,7 @@ def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
     level = check_level(level)
     binned = bin_scores(scores)
     assumptions = check_assumptions(scores, level=level)
+    metrics, left_out = _metrics(scores, level)
     enough = scores.n_marginal >= 2 * FIXED_BINS
     return Evaluation(
         n_positive=scores.n_positive,
@@ -133,9 +152,11 @@ def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
         prior=_prior(scores, level),
         setting=scores.setting,
         level=level,
-        ece=estimate("ece", scores, level=level),
+        ece=metrics["ece"],
         ece_width_15=estimate("ece", scores, level=level, bins=FIXED_BINS, binning="width"),
         ece_mass_15=estimate("ece", scores, level=level, bins=FIXED_BINS) if enough else None,
+        metrics=metrics,
+        left_out=left_out,
         bins=binned.n_bins,
         occupied_bins=int(binned.occupied.sum()),
         test=calibration_test(scores),
@@ -145,6 +166,18 @@ def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
         assumptions=assumptions,
         warnings=tuple(_warnings(scores, binned, assumptions)),
     )
+
+
+def _metrics(scores: PUScores, level: float) -> tuple[dict[str, Estimate], dict[str, str]]:
+    """Return every metric of the registry, and why some cannot be had from these data."""
+    found: dict[str, Estimate] = {}
+    left_out: dict[str, str] = {}
+    for name, metric in METRICS.items():
+        try:
+            found[name] = metric.interval(scores, level=level)
+        except ValueError as error:
+            left_out[name] = str(error)
+    return found, left_out
 
 
 def _prior(scores: PUScores, level: float) -> Estimate:
@@ -187,7 +220,7 @@ def _warnings(scores: PUScores, binned: Binned, checks: tuple[Check, ...]) -> li
         )
     if scores.n_marginal < 2 * FIXED_BINS:
         out.append(
-            f"{scores.n_marginal:,.0f} marginal rows are too few for {FIXED_BINS} bins of equal mass: "
-            "the error over those is left out."
+            f"{scores.n_marginal:,.0f} marginal rows are too few for {FIXED_BINS} bins of equal "
+            "mass: the error over those is left out."
         )
     return out

@@ -6,17 +6,24 @@ one place.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from noneg.calibration.errors import ece
-from noneg.calibration.interval import ece_interval
+from noneg import calibration as c
+from noneg import performance as p
+from noneg.performance.selection import proxy_auc, proxy_auc_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from noneg.results import Estimate
     from noneg.scores import PUScores
+
+    Number = Callable[..., float]
+    Interval = Callable[..., Estimate]
+
+Family = Literal["calibration error", "proper score", "performance"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,34 +39,172 @@ class Metric:
     interval : callable
         ``interval(scores, level=..., **options) -> Estimate``.
     citation : str
+    family : {"calibration error", "proper score", "performance"}
+    range : (float, float)
+        Smallest and largest value in a population; estimates from few PU rows may leave it.
+    better : {"lower", "higher"}
     needs_prior : bool
         Whether PU data without a prior leaves it undefined.
-    range : (float, float)
-        Smallest and largest possible value.
-    better : {"lower", "higher"}
     """
 
     name: str
     title: str
-    function: Callable[..., float]
-    interval: Callable[..., Estimate]
+    function: Number
+    interval: Interval
     citation: str
+    family: Family
+    range: tuple[float, float]
+    better: Literal["lower", "higher"]
     needs_prior: bool = True
-    range: tuple[float, float] = (0.0, 1.0)
-    better: Literal["lower", "higher"] = "lower"
 
+
+PU_ECE = "Estimating Expected Calibration Error for Positive-Unlabeled Learning"
+CLAESEN = "Claesen et al. (2015), Assessing binary classifiers using only PU data"
+
+
+def _error(name: str, title: str, function: Number, interval: Interval, citation: str) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        function=function,
+        interval=interval,
+        citation=citation,
+        family="calibration error",
+        range=(0.0, 1.0),
+        better="lower",
+    )
+
+
+def _rate(
+    name: str,
+    title: str,
+    function: Number,
+    interval: Interval,
+    *,
+    limits: tuple[float, float] = (0.0, 1.0),
+    needs_prior: bool = True,
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        function=function,
+        interval=interval,
+        citation=CLAESEN,
+        family="performance",
+        range=limits,
+        better="higher",
+        needs_prior=needs_prior,
+    )
+
+
+_CALIBRATION = (
+    _error("ece", "Expected calibration error", c.ece, c.ece_interval, PU_ECE),
+    _error(
+        "debiased_ece",
+        "Debiased calibration error",
+        c.debiased_ece,
+        c.debiased_ece_interval,
+        "Bröcker (2012); Kumar et al. (2019), Verified uncertainty calibration",
+    ),
+    _error(
+        "sweep_ece",
+        "Monotonic-sweep calibration error",
+        c.sweep_ece,
+        c.sweep_ece_interval,
+        "Roelofs et al. (2022), Mitigating bias in calibration error estimation",
+    ),
+    _error(
+        "ks_error",
+        "Kolmogorov-Smirnov calibration error",
+        c.ks_error,
+        c.ks_error_interval,
+        "Gupta et al. (2021), Calibration of neural networks using splines",
+    ),
+    _error(
+        "smooth_ece",
+        "Smooth calibration error",
+        c.smooth_ece,
+        c.smooth_ece_interval,
+        "Blasiok & Nakkiran (2024), Smooth ECE",
+    ),
+    _error(
+        "logit_smoothed_ece",
+        "Logit-smoothed calibration error",
+        c.logit_smoothed_ece,
+        c.logit_smoothed_ece_interval,
+        "Chidambaram et al. (2024), How flawed is ECE?",
+    ),
+    _error(
+        "kernel_ece",
+        "Kernel calibration error",
+        c.kernel_ece,
+        c.kernel_ece_interval,
+        "Zhang et al. (2020), Mix-n-Match; Popordanoska et al. (2022)",
+    ),
+    _error(
+        "tce_bpm",
+        "Calibration error of the binomial-process curve",
+        c.tce_bpm,
+        c.tce_bpm_interval,
+        "Combining priors with experience: confidence calibration based on binomial process "
+        "modeling",
+    ),
+)
+
+_PROPER = (
+    Metric(
+        name="brier",
+        title="Brier score",
+        function=c.brier,
+        interval=c.brier_interval,
+        citation="Brier (1950); PU form by du Plessis et al. (2014)",
+        family="proper score",
+        range=(0.0, 1.0),
+        better="lower",
+    ),
+    Metric(
+        name="log_loss",
+        title="Log loss",
+        function=c.log_loss,
+        interval=c.log_loss_interval,
+        citation="Good (1952); PU form by du Plessis et al. (2014)",
+        family="proper score",
+        range=(0.0, math.inf),
+        better="lower",
+    ),
+)
+
+_PERFORMANCE = (
+    _rate("auroc", "Area under the ROC curve", p.auroc, p.auroc_interval),
+    _rate(
+        "average_precision",
+        "Average precision",
+        p.average_precision,
+        p.average_precision_interval,
+    ),
+    _rate("accuracy", "Accuracy at 0.5", p.accuracy, p.accuracy_interval),
+    _rate(
+        "balanced_accuracy",
+        "Balanced accuracy at 0.5",
+        p.balanced_accuracy,
+        p.balanced_accuracy_interval,
+    ),
+    _rate("precision", "Precision at 0.5", p.precision, p.precision_interval),
+    _rate("recall", "Recall at 0.5", p.recall, p.recall_interval, needs_prior=False),
+    _rate("specificity", "Specificity at 0.5", p.specificity, p.specificity_interval),
+    _rate("f_beta", "F1 at 0.5", p.f_beta, p.f_beta_interval),
+    _rate("mcc", "Matthews correlation at 0.5", p.mcc, p.mcc_interval, limits=(-1.0, 1.0)),
+    _rate(
+        "proxy_auc",
+        "Proxy AUC, positives against unlabeled",
+        proxy_auc,
+        proxy_auc_interval,
+        needs_prior=False,
+    ),
+)
 
 METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            name="ece",
-            title="Expected calibration error",
-            function=ece,
-            interval=ece_interval,
-            citation="Estimating Expected Calibration Error for Positive-Unlabeled Learning",
-        ),
-    )
+    metric.name: metric for metric in (*_CALIBRATION, *_PROPER, *_PERFORMANCE)
 }
 
 

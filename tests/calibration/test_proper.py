@@ -374,6 +374,16 @@ def test_bad_options(call, words):
         call(scores)
 
 
+def test_frequencies_above_one_count_as_one_for_the_log_loss():
+    scores = PUScores([0.9] * 3, [0.1, 0.2, 0.8], prior=0.5, setting="two-sample")
+    parts = decomposition(scores, score="log", edges=[0, 0.5, 1])
+    assert parts.reliability == pytest.approx(-math.log(0.8) / 3 - 2 * math.log(0.85) / 3)
+    assert parts.resolution == pytest.approx(math.log(2))
+    nowhere = PUScores([0.9] * 3, [0.1, 0.2, 0.3], prior=0.5, setting="two-sample")
+    interval = decomposition_interval(nowhere, score="log", edges=[0, 0.5, 1])
+    assert interval.value == pytest.approx(-math.log(0.8))
+
+
 def test_a_population_is_refused_in_words():
     scores = WORLD.draw(100, math.inf, setting="two-sample", seed=0)
     with pytest.raises(ValueError, match="must hold rows for this metric"):

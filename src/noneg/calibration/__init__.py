@@ -1,25 +1,71 @@
-"""Calibration: errors, reliability diagram, intervals and test, theory."""
+"""Calibration: errors, reliability diagram, intervals and test, proper scores, theory."""
 
 from __future__ import annotations
 
 from noneg.calibration import theory
+from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm
+from noneg.calibration.bpm_interval import tce_bpm_interval
+from noneg.calibration.debiased import debiased_ece, debiased_ece_interval, debiased_total
 from noneg.calibration.errors import PriorCurve, ece, ece_by_prior
 from noneg.calibration.interval import ece_interval
+from noneg.calibration.kernel import (
+    kernel_ece,
+    kernel_ece_interval,
+    logit_smoothed_ece,
+    logit_smoothed_ece_interval,
+)
+from noneg.calibration.ks import ks_error, ks_error_interval
 from noneg.calibration.multiclass import classwise_ece, one_vs_rest, top_label
+from noneg.calibration.proper import (
+    Decomposition,
+    brier,
+    brier_interval,
+    decomposition,
+    decomposition_interval,
+    log_loss,
+    log_loss_interval,
+)
 from noneg.calibration.reliability import Reliability, reliability
 from noneg.calibration.significance import CalibrationTest, calibration_test
+from noneg.calibration.smooth import smooth_ece, smooth_ece_interval
+from noneg.calibration.sweep import sweep_ece, sweep_ece_interval, sweep_edges
 
 __all__ = [
+    "BPMCurve",
     "CalibrationTest",
+    "Decomposition",
     "PriorCurve",
     "Reliability",
+    "bpm_curve",
+    "brier",
+    "brier_interval",
     "calibration_test",
     "classwise_ece",
+    "debiased_ece",
+    "debiased_ece_interval",
+    "debiased_total",
+    "decomposition",
+    "decomposition_interval",
     "ece",
     "ece_by_prior",
     "ece_interval",
+    "kernel_ece",
+    "kernel_ece_interval",
+    "ks_error",
+    "ks_error_interval",
+    "log_loss",
+    "log_loss_interval",
+    "logit_smoothed_ece",
+    "logit_smoothed_ece_interval",
     "one_vs_rest",
     "reliability",
+    "smooth_ece",
+    "smooth_ece_interval",
+    "sweep_ece",
+    "sweep_ece_interval",
+    "sweep_edges",
+    "tce_bpm",
+    "tce_bpm_interval",
     "theory",
     "top_label",
 ]

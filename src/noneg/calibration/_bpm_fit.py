@@ -17,6 +17,7 @@ with the coarsest binnings, then with all bins.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,10 +84,13 @@ class Objective:
         first = (2.0 * p * d * slope) @ self.design
         definite = p * (2.0 + 4.0 * d * d) * slope**2
         second = definite + 2.0 * p * d * slope * (1.0 - 2.0 * g)
-        pairs = (self.design[:, :, None] * self.design[:, None, :]).reshape(-1, 9)
-        hessian = (second @ pairs).reshape(-1, 3, 3) - first[:, :, None] * first[:, None, :]
-        scales = definite @ pairs[:, ::4] + 2.0 * RIDGE
+        hessian = (second @ self._pairs).reshape(-1, 3, 3) - first[:, :, None] * first[:, None, :]
+        scales = definite @ self._pairs[:, ::4] + 2.0 * RIDGE
         return first + 2.0 * RIDGE * (theta - DIAGONAL), hessian + 2.0 * RIDGE * np.eye(3), scales
+
+    @cached_property
+    def _pairs(self) -> Floats:
+        return (self.design[:, :, None] * self.design[:, None, :]).reshape(-1, 9)
 
     def _frequency(self, members: NDArray[np.intp] | None) -> Floats:
         shared = members is None or len(self.frequency) == 1

@@ -116,6 +116,8 @@ class Ordered:
             mean = float(points.weight @ points.score)
             return mean, float(points.weight @ (points.score - mean) ** 2)
         s, mass = self.marginal
+        if s[0] == s[-1]:
+            return float(s[0]), 0.0
         share, n = mass / mass.sum(), self.scores.effective_marginal
         mean = float(share @ s)
         spread = float(share @ (s - mean) ** 2)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 # Each split is two fits. Binnings are left out, the finest first, beyond so many points.
-SPLITS, MOST_POINTS = 50, 2000
+SPLITS, MOST_POINTS = 50, 800
 PRIOR_GRID = 9
 METHOD = f"normal upper end, median of {SPLITS} split lower ends; the curve is of the family"
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import entr, logit, ndtri, rel_entr
 
 from noneg.bins import Binned, bin_scores
-from noneg.calibration.interval import ece_interval, prior_words
+from noneg.calibration.interval import METHOD, norm_limits, power_dual, prior_words
 from noneg.checks import check_level, check_number
 from noneg.functionals import LawMeans, law_means
 from noneg.results import Estimate
@@ -35,6 +35,8 @@ Part = Literal["reliability", "resolution", "uncertainty", "remainder"]
 
 # The distance from 0 and 1 that scikit-learn keeps for double precision.
 CLIP = float(np.finfo(np.float64).eps)
+# Means this close to 1 are 1.
+ROUNDING = 1e-12
 DELTA = "delta method"
 
 
@@ -239,8 +241,9 @@ def decomposition_interval(  # noqa: PLR0913
 
     The reliability of the Brier score is the squared L2 calibration error, with the interval of
     `noneg.calibration.ece_interval`. That of the log loss is convex in the sums of the bins, so
-    its normal upper end holds at good calibration too, and at least twice the other (Pinsker),
-    which gives the lower end. The rest are normal intervals by the delta method.
+    its normal upper end holds at good calibration too; it is at least twice that of the Brier
+    score (Pinsker), which gives its lower end. The other parts have normal intervals by the delta
+    method.
 
     Parameters
     ----------
@@ -272,17 +275,16 @@ def decomposition_interval(  # noqa: PLR0913
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
     risk = _risk_means(scores, rule)
     value = getattr(_parts(binned, rule, _risk(risk, scores.prior)), part)
-    low, high, method = *_part_limits(scores, binned, rule, risk, part, level), DELTA
     if part == "reliability":
-        plain = ece_interval(scores, level=level, p=2, edges=binned.edges, seed=seed)
-        low, method = rule.squares * plain.low**2, plain.method
-        high = plain.high**2 if score == "brier" else high
+        low, high = _reliability_limits(scores, binned, rule, risk, level, seed)
+    else:
+        low, high = _part_limits(scores, binned, rule, risk, part, level)
     return Estimate(
         value=value,
         low=min(low, value),
         high=max(high, value),
         level=level,
-        method=method + prior_words(scores) * (method == DELTA),
+        method=(METHOD if part == "reliability" else DELTA) + prior_words(scores),
     )
 
 
@@ -293,8 +295,6 @@ class _Brier:
     largest = 1.0
     # Frequencies are taken for this at most.
     highest = np.inf
-    # The divergence is at least this many squared distances.
-    squares = 1.0
 
     def gain(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Loss if the label is 1, less the loss if it is 0."""
@@ -326,7 +326,6 @@ class _Log:
     clip: float
     name: Score = "log"
     highest: float = 1.0
-    squares: float = 2.0
 
     @property
     def largest(self) -> float:
@@ -432,7 +431,9 @@ def _frequencies(binned: Binned, rule: Rule) -> Columns:
             "infinite. Use fewer bins or binning='mass'."
         )
         raise ValueError(msg)
-    return m, y, np.divide(binned.score, m, out=np.zeros_like(m), where=m > 0.0)
+    q = np.divide(binned.score, m, out=np.zeros_like(m), where=m > 0.0)
+    # A logarithm would tell apart means that differ from 1 by the rounding of their sums.
+    return m, y, np.where(q > 1.0 - ROUNDING, 1.0, q)
 
 
 # How each part is put together: reliability, resolution, uncertainty, the score itself.
@@ -442,6 +443,18 @@ _SIGNS: dict[str, tuple[float, float, float, float]] = {
     "uncertainty": (0.0, 0.0, 1.0, 0.0),
     "remainder": (-1.0, 1.0, -1.0, 1.0),
 }
+
+
+def _reliability_limits(
+    scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, level: float, seed: int
+) -> tuple[float, float]:
+    """Return limits of the reliability that hold at good calibration too."""
+    dual = power_dual(binned.marginal, 2.0)
+    low, high = norm_limits(scores, binned, dual, level=level, seed=seed)
+    if rule.name == "brier":
+        return low**2, high**2
+    # Pinsker: the divergence is at least twice the squared distance.
+    return 2.0 * low**2, _part_limits(scores, binned, rule, risk, "reliability", level)[1]
 
 
 def _part_limits(

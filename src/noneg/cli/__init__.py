@@ -1,11 +1,11 @@
-"""The command line: ``noneg evaluate``, ``plan``, ``simulate`` and ``demo``; no arithmetic here.
+"""The command line: ``noneg evaluate``, ``compare``, ``plan`` and others; no arithmetic here.
 
 Only click is imported at the top of these files, so that ``noneg --help`` answers at once.
 """
 
 import click
 
-from noneg.cli import demo, evaluate, plan, simulate
+from noneg.cli import compare, demo, evaluate, plan, simulate
 from noneg.cli.group import Commands
 
 __all__ = ["main"]
@@ -25,5 +25,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for module in (evaluate, plan, simulate, demo):
+for module in (evaluate, compare, plan, simulate, demo):
     main.add_command(module.command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from noneg.performance.contingency import Assumptions, Side
 
     Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+_BLOCK: Final = 65_536  # points summed at a time, so that no more memory is needed
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,7 +97,7 @@ class PrSide:
     def envelope_auc(self) -> float:
         """Area of the steps of `envelope`: the average interpolated precision."""
         x, y = self.envelope()
-        return float(np.diff(x, prepend=0.0) @ y)
+        return float((np.diff(x, prepend=0.0) * y).sum())
 
     def envelope(self) -> Points:
         """Return interpolated precision: the largest one at this recall or a higher one.
@@ -192,4 +194,8 @@ def _in_order(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
 
 
 def _trapezoids(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    return float(np.diff(x) @ (y[1:] + y[:-1])) / 2.0
+    area = 0.0
+    for start in range(0, x.size - 1, _BLOCK):
+        part = slice(start, start + _BLOCK + 1)
+        area += float((np.diff(x[part]) * (y[part][1:] + y[part][:-1])).sum())
+    return area / 2.0

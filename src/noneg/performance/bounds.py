@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.performance.bounding_curves import PrBounds, PrSide, RocBounds, RocSide
-from noneg.performance.posing import Options, pose
+from noneg.performance.contingency import chosen, extreme
+from noneg.performance.posing import Options, pose, tightest
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from noneg.performance.bands import Band
-    from noneg.performance.contingency import Basis, Problem, Side, Table, Tables
+    from noneg.performance.contingency import Basis, Problem, Rate, Side, Table
     from noneg.performance.posing import Beta
     from noneg.scores import PUScores
+
+_SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
 def roc_bounds(  # noqa: PLR0913
@@ -97,30 +100,20 @@ def roc_bounds(  # noqa: PLR0913
         prevalence=False,
     )
     answers = [_roc(problem) for problem in pose(scores, options)]
-    return min(answers, key=lambda bounds: bounds.upper.auc - bounds.lower.auc)
+    return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
 def _roc(problem: Problem) -> RocBounds:
-    sides = [_roc_side(problem, side) for side in ("lower", "upper")]
-    return RocBounds(lower=sides[0], upper=sides[1], assumes=problem.assumes)
-
-
-def _roc_side(problem: Problem, side: Side) -> RocSide:
-    tables = problem.chosen(side, problem.moved)
-    _check_classes(problem, tables)
-    fpr, tpr = _from_origin(tables.fpr), _from_origin(tables.tpr)
-    extremes = (fpr, tpr)
-    if problem.latent[0] < problem.latent[1]:
-        extremes = (
-            _from_origin(problem.extreme(side, "fpr")),
-            _from_origin(problem.extreme(side, "tpr")),
-        )
-    threshold = _from_origin(problem.ranking.threshold, np.inf)
-    return RocSide(threshold=threshold, fpr=fpr, tpr=tpr, extremes=extremes, side=side)
-
-
-def _from_origin(x: NDArray[np.float64], first: float = 0.0) -> NDArray[np.float64]:
-    return np.concatenate([[first], x])
+    problem.check_classes(negatives=True)
+    threshold = np.concatenate([[np.inf], problem.ranking.threshold])
+    traces = [_Trace(problem, side, ("fpr", "tpr"), by=problem.moved, origin=1) for side in _SIDES]
+    _follow(problem, traces)
+    lower, upper = (
+        RocSide(threshold=threshold, fpr=x, tpr=y, extremes=trace.extremes, side=trace.side)
+        for trace in traces
+        for x, y in [trace.points]
+    )
+    return RocBounds(lower=lower, upper=upper, assumes=problem.assumes)
 
 
 def pr_bounds(  # noqa: PLR0913
@@ -175,46 +168,58 @@ def pr_bounds(  # noqa: PLR0913
         seed=seed,
     )
     answers = [_pr(problem) for problem in pose(scores, options)]
-    return min(answers, key=lambda bounds: bounds.upper.auc - bounds.lower.auc)
+    return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
 def _pr(problem: Problem) -> PrBounds:
-    sides = [_pr_side(problem, side) for side in ("lower", "upper")]
-    return PrBounds(lower=sides[0], upper=sides[1], assumes=problem.assumes)
-
-
-def _pr_side(problem: Problem, side: Side) -> PrSide:
-    tables = problem.chosen(side, "precision")
-    if not np.min(tables.positives) > 0.0:
-        raise _no_row(problem, "positive")
-    some = slice(int(np.searchsorted(tables.predicted, 1.0)), None)  # cut-offs with a row above
-    recall, precision = tables.tpr[some], tables.precision[some]
-    extremes = (recall, precision)
-    if problem.latent[0] < problem.latent[1]:
-        extremes = (problem.extreme(side, "tpr")[some], problem.extreme(side, "precision")[some])
-    threshold = problem.ranking.threshold[some]
-    return PrSide(
-        threshold=threshold, recall=recall, precision=precision, extremes=extremes, side=side
-    )
-
-
-def _check_classes(problem: Problem, tables: Tables) -> None:
-    if not np.min(tables.positives) > 0.0:
-        raise _no_row(problem, "positive")
-    if not np.min(tables.total - tables.positives) > 0.0:
-        raise _no_row(problem, "negative")
-
-
-def _no_row(problem: Problem, kind: str) -> ValueError:
-    if problem.ranking.n_unlabeled == 0:
-        return ValueError(
-            f"'scores' must hold at least one {kind} row for a curve, got none. Add labelled rows."
+    problem.check_classes(negatives=False)
+    counted = problem.counted()
+    traces = [_Trace(counted, side, ("tpr", "precision"), by="precision") for side in _SIDES]
+    _follow(counted, traces)
+    lower, upper = (
+        PrSide(
+            threshold=counted.ranking.threshold,
+            recall=x,
+            precision=y,
+            extremes=trace.extremes,
+            side=trace.side,
         )
-    low, high = problem.assumes.beta
-    shown = f"{low:g}" if low == high else f"({low:g}, {high:g})"
-    end = "larger" if kind == "positive" else "smaller"
-    return ValueError(
-        f"'beta' must leave at least one {kind} row for a curve, got {shown} of "
-        f"{problem.ranking.n_unlabeled:,.0f} unlabeled rows. Pass a {end} beta, or table='all' "
-        f"with known {kind} rows."
+        for trace in traces
+        for x, y in [trace.points]
     )
+    return PrBounds(lower=lower, upper=upper, assumes=problem.assumes)
+
+
+class _Trace:
+    """Two rates along the ranking, and each at its own extreme over all beta.
+
+    Tables are chosen by one of the rates, so this one is at its extreme anyway. The first `origin`
+    points are left at (0, 0).
+    """
+
+    def __init__(
+        self, problem: Problem, side: Side, rates: tuple[Rate, Rate], *, by: Rate, origin: int = 0
+    ) -> None:
+        size = problem.ranking.threshold.size + origin
+        wide = problem.latent[0] < problem.latent[1]
+        self.side, self.rates, self.by, self.origin = side, rates, by, origin
+        self.points = x, y = np.zeros(size), np.zeros(size)
+        self.extremes = (
+            np.zeros(size) if wide and rates[0] != by else x,
+            np.zeros(size) if wide and rates[1] != by else y,
+        )
+
+    def write(self, place: slice, part: Problem) -> None:
+        """Fill in the points of a block of cut-offs."""
+        candidates = list(part.candidates(self.side))
+        tables = chosen(candidates, self.side, self.by)
+        for rate, point, end in zip(self.rates, self.points, self.extremes, strict=True):
+            point[self.origin :][place] = getattr(tables, rate)
+            if end is not point:
+                end[self.origin :][place] = extreme(candidates, self.side, rate)
+
+
+def _follow(problem: Problem, traces: list[_Trace]) -> None:
+    for place, part in problem.blocks():
+        for trace in traces:
+            trace.write(place, part)

@@ -190,9 +190,10 @@ class Rule:
 
     def value(self, scores: PUScores, threshold: float) -> float:
         """Return the metric at a threshold."""
-        tpr, ppr = rates(tail_means(scores, [check_threshold(threshold)]))
-        value = self(tpr, ppr, np.float64(scores.prior))
-        return self._within(float(value), scores)
+        return self._value(scores, tail_means(scores, [check_threshold(threshold)]))
+
+    def _value(self, scores: PUScores, means: LawMeans) -> float:
+        return self._within(float(self(*rates(means), scores.prior)), scores)
 
     def interval(self, scores: PUScores, threshold: float, level: float) -> Estimate:
         """Return the metric at a threshold with its interval (see `noneg.performance.intervals`).
@@ -202,10 +203,9 @@ class Rule:
         clipped. It holds for every prior in ``scores.prior_interval``.
         """
         level = check_level(level)
-        value = self.value(scores, threshold)
-        low, high = self.low, self.high
+        means = tail_means(scores, [check_threshold(threshold)])
+        value, low, high = self._value(scores, means), self.low, self.high
         if not np.isnan(value):
-            means = tail_means(scores, [check_threshold(threshold)])
             low, high = self._limits(scores, means, level)
             low, high = self._within(low, scores), self._within(high, scores)
         words = METHOD + prior_words(scores)

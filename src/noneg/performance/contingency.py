@@ -9,12 +9,13 @@ positive rate (Theorem 1, Lemma 3). Their curves are the upper and the lower bou
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -136,6 +137,11 @@ class Problem:
     latent: tuple[float, float]
     assumes: Assumptions
 
+    def blocks(self) -> Iterator[tuple[slice, Problem]]:
+        """Yield the problem a block of cut-offs at a time, with its place."""
+        for place, ranking in self.ranking.parts():
+            yield place, replace(self, ranking=ranking)
+
     def band_at(self, end: int) -> NDArray[np.float64]:
         """Return T_lb (0) or T_ub (1) at every cut-off."""
         at: NDArray[np.float64] = self.limits[end][self.ranking.rows[self._kind]]
@@ -203,11 +209,12 @@ class Problem:
         4, Eq. 15), but for the two numbers at which clipping (Eq. 11) sets in.
         """
         low, high = self.latent
-        ends = (high, low) if side == "upper" else (low, high)
-        yield self.tables(side, ends[0])
         if low == high:
+            yield self.tables(side, low)
             return
-        yield self.tables(side, ends[1])
+        # First the end that Lemma 4 names for a ranking better than random.
+        for latent in (high, low) if (side == "upper") != bool(self._kind) else (low, high):
+            yield self.tables(side, latent)
         for turn in self._turns(side):
             yield self.tables(side, np.clip(np.floor(turn), low, high))
             yield self.tables(side, np.clip(np.ceil(turn), low, high))
@@ -220,32 +227,59 @@ class Problem:
                 finite = np.where(np.isnan(turn), 0.0, np.minimum(turn, total))
                 yield total - finite if self._kind else finite
 
-    def chosen(self, side: Side, rate: Rate) -> Tables:
-        """Return at each cut-off the table with the best (upper) or worst (lower) rate.
+    def counted(self) -> Problem:
+        """Return the problem at the cut-offs with a row of the table at or above them."""
+        if self.assumes.table == "all":
+            return self
+        best = self.ranking.groups[2].scores[-1]
+        threshold = self.ranking.threshold[self.ranking.threshold <= best]
+        return replace(self, ranking=replace(self.ranking, threshold=threshold))
 
-        Where two are equal, the larger beta stands for the upper and the smaller for the lower.
-        """
-        best: Tables | None = None
-        for tables in self.candidates(side):
-            best = tables if best is None else _pick(best, tables, side, rate)
-        assert best is not None  # noqa: S101
-        return best
+    def check_classes(self, *, negatives: bool) -> None:
+        """Raise unless every beta leaves a positive row and, if needed, a negative one."""
+        known = [group.total for group in self.ranking.groups[:2]]
+        if self.assumes.table == "unlabeled":
+            known = [0.0, 0.0]
+        if known[0] + self.latent[0] <= 0.0:
+            raise self._no_row("positive", "larger")
+        if negatives and known[1] + self.ranking.n_unlabeled - self.latent[1] <= 0.0:
+            raise self._no_row("negative", "smaller")
 
-    def extreme(self, side: Side, rate: Rate) -> NDArray[np.float64]:
-        """Return a rate at its best (upper) or worst (lower) over all beta, at each cut-off."""
-        largest = (side == "upper") != (rate == "fpr")
-        better = np.maximum if largest else np.minimum
-        values = (getattr(tables, rate) for tables in self.candidates(side))
-        best: NDArray[np.float64] = next(values)
-        for value in values:
-            better(best, value, out=best)
-        return best
+    def _no_row(self, kind: str, way: str) -> ValueError:
+        if self.ranking.n_unlabeled == 0:
+            return ValueError(
+                f"'scores' must hold at least one {kind} row for a curve, got none. Add such rows."
+            )
+        low, high = self.assumes.beta
+        shown = f"{low:g}" if low == high else f"({low:g}, {high:g})"
+        return ValueError(
+            f"'beta' must leave at least one {kind} row for a curve, got {shown} of "
+            f"{self.ranking.n_unlabeled:,.0f} unlabeled rows. Pass a {way} beta, or count known "
+            f"{kind} rows too (table='all')."
+        )
+
+
+def chosen(candidates: Sequence[Tables], side: Side, rate: Rate) -> Tables:
+    """Return at each cut-off the table with the best (upper) or worst (lower) rate.
+
+    Where two are equal, the first one stands.
+    """
+    return reduce(lambda one, other: _pick(one, other, side, rate), candidates)
+
+
+def extreme(candidates: Sequence[Tables], side: Side, rate: Rate) -> NDArray[np.float64]:
+    """Return a rate at its best (upper) or worst (lower), at each cut-off."""
+    better = np.maximum if _largest(side, rate) else np.minimum
+    return reduce(better, (getattr(tables, rate) for tables in candidates))
+
+
+def _largest(side: Side, rate: Rate) -> bool:
+    return (side == "upper") != (rate == "fpr")
 
 
 def _pick(one: Tables, other: Tables, side: Side, rate: Rate) -> Tables:
     before, after = getattr(one, rate), getattr(other, rate)
-    largest = (side == "upper") != (rate == "fpr")
-    swap = after > before if largest else after < before
+    swap = after > before if _largest(side, rate) else after < before
     return replace(
         one,
         tp=np.where(swap, other.tp, one.tp),

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     # Maps shares of shape (..., k) to values of shape (...).
     Function = Callable[[Floats], Floats]
 
+# Shares this close to 0 and 1 are taken for them: no row, or every row.
+ROUNDING = 1e-12
 # Priors tried in an interval of them, and how often the best one's neighbourhood is searched again.
 PRIOR_GRID = 101
 ZOOMS = 3
@@ -66,9 +68,10 @@ def wilson(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
 def effective_size(share: Floats, variance: Floats, fallback: Floats) -> Floats:
     """Return the rows a share varies like; `fallback` where it is 0 or 1 and shows no variance."""
     spread = share * (1.0 - share)
+    between = spread > ROUNDING
     with np.errstate(divide="ignore", invalid="ignore"):
         size = spread / variance
-    return np.where(spread > 0.0, size, fallback)
+    return np.where(between, size, fallback)
 
 
 def share_limits(value: float, variance: float, fallback: float, level: float) -> Limits:
@@ -100,9 +103,11 @@ class Shares:
     @classmethod
     def build(cls, value: Floats, covariance: Floats, fallback: Floats, level: float) -> Shares:
         """Return shares with Wilson's limits; `fallback` counts the rows behind each."""
+        value = np.where(np.abs(value - np.round(value)) < ROUNDING, np.round(value), value)
         variance = np.maximum(np.diag(covariance), 0.0)
         low, high = wilson(value, effective_size(value, variance, fallback), level)
-        scale = np.sqrt(np.where(variance > 0.0, variance, np.inf))
+        varies = (variance > 0.0) & (value * (1.0 - value) > 0.0)
+        scale = np.sqrt(np.where(varies, variance, np.inf))
         correlation = covariance / np.outer(scale, scale)
         np.fill_diagonal(correlation, 1.0)
         return cls(value, low, high, correlation)

@@ -14,9 +14,10 @@ same monotone way:
 - balanced accuracy and Matthews' correlation.
 
 Others can: accuracy, risks and proper scores, specificity, F-measures, kappa, average precision
-(where precisions above 1 count as 1) and the calibration error, which is convex and piecewise
-linear in the prior. Claesen et al. (2015, Section 6.2) show why a model that is best at one prior
-need not be at another; the areas whose order changes there are those of curves bounded by [0, 1].
+and the calibration error, which is convex and piecewise linear in the prior. Claesen et al. (2015,
+Section 6.2) show why a model that is best at one prior need not be at another. Their Figure 4 has
+AUROCs that change order, which the estimate above, a rising linear function of PAUC at every
+prior, cannot do.
 """
 
 from __future__ import annotations
@@ -30,11 +31,10 @@ import numpy as np
 from noneg.calibration.errors import ece_by_prior
 from noneg.checks import check_prior
 from noneg.functionals import law_means, tail_means
-from noneg.performance.areas import auroc
+from noneg.performance.areas import auroc, average_precision
 from noneg.performance.confusion import check_threshold
 from noneg.performance.losses import CLIP, find_loss
 from noneg.performance.selection import proxy_auc
-from noneg.performance.steps import Steps
 from noneg.performance.thresholds import f_beta_rule
 from noneg.results import to_frame
 
@@ -119,7 +119,7 @@ def _difference(x: Floats, y: Floats) -> Floats:
 
 def _quadratic_roots(constant: Floats, linear: Floats, square: Floats) -> Floats:
     """Return the real roots, shape (2, ...), nan for those that do not exist; no cancellation."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         root = np.sqrt(linear**2 - 4.0 * square * constant)
         pivot = -(linear + np.where(linear < 0.0, -root, root)) / 2.0
         return np.stack([pivot / square, constant / pivot])
@@ -385,19 +385,11 @@ def _auroc(scores: PUScores) -> Curve:
 
 
 def _average_precision(scores: PUScores) -> Curve:
-    """Mean of ``min(1, prior TPR / PPR)``: each positive's term bends at the prior PPR / TPR."""
-    steps = Steps(scores)
-    mass = np.diff(steps.tpr)
-    found = np.flatnonzero(mass)
-    mass, bend = mass[found], steps.ppr[found + 1] / steps.tpr[found + 1]
-    order = np.argsort(bend, kind="stable")
-    mass, bend = mass[order], bend[order]
-    full = np.concatenate([[0.0], np.cumsum(mass)])
-    with np.errstate(divide="ignore"):
-        rate = np.concatenate([np.cumsum((mass / bend)[::-1])[::-1], [0.0]])
-    pieces = np.stack([full, rate, np.ones_like(full), np.zeros_like(full)], axis=-1)
-    start = int((bend == 0.0).sum())
-    return Curve(bend[start:], pieces[start:])
+    # For given rows it is a straight line, which two points determine.
+    one, other = scores.prior, (1.0 + scores.prior) / 2.0
+    low, high = (average_precision(scores.with_prior(prior)) for prior in (one, other))
+    slope = (high - low) / (other - one)
+    return Curve.of(low - slope * one, slope)
 
 
 def _ece(scores: PUScores, **options: Any) -> Curve:  # noqa: ANN401

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 from scipy.stats import binom
@@ -14,12 +14,16 @@ from noneg.performance.contingency import Assumptions, Basis, Problem, Table
 from noneg.performance.ranking import Ranking, rank
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
     from noneg.performance.bands import Limits
     from noneg.scores import PUScores
 
     Beta = float | tuple[float, float] | None
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -96,6 +100,11 @@ def pose(scores: PUScores, options: Options) -> list[Problem]:
         )
         for basis in bases
     ]
+
+
+def tightest(answers: list[T], width: Callable[[T], float]) -> T:
+    """Return the answer with the smallest width; the width of a single one is never computed."""
+    return answers[0] if len(answers) == 1 else min(answers, key=width)
 
 
 def _limits(

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from noneg.checks import check_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.rows import Chunk
     from noneg.scores import PUScores
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+_NEGATIVES: Final = "known_negatives"
+_BLOCK: Final = 65_536  # cut-offs worked on at a time, so that what is made of them stays in cache
+
+
+@dataclass(frozen=True, eq=False)
 class Group:
     """Rows of one kind, scores rising.
 
@@ -39,30 +46,28 @@ class Group:
         return float(self.scores.size if self.counts is None else self.counts.sum())
 
     def rows_above(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return how many entries lie at or above each threshold."""
-        rows: NDArray[np.int64] = self.scores.size - np.searchsorted(self.scores, thresholds)
-        return rows
+        """Return how many entries lie at or above each of the thresholds, which fall."""
+        below: NDArray[np.int64] = np.searchsorted(self.scores, thresholds[::-1])[::-1]
+        return self.scores.size - below
 
     def count_above(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the number of rows that the best entries stand for."""
         if self.counts is None:
             return rows.astype(np.float64)
-        counts: NDArray[np.float64] = _from_the_top(self.counts)[rows]
+        counts: NDArray[np.float64] = self._counts_from_the_top[rows]
         return counts
+
+    @cached_property
+    def _counts_from_the_top(self) -> NDArray[np.float64]:
+        return _from_the_top(np.ones(self.scores.size) if self.counts is None else self.counts)
 
     def share(self) -> tuple[NDArray[np.float64], float]:
         """Return the rank CDF after 0, 1, 2, ... entries, and the effective number of rows."""
         if self.masses is None:
-            top = _from_the_top(np.ones(self.scores.size) if self.counts is None else self.counts)
+            top = self._counts_from_the_top
             return top / top[-1], float(top[-1])
         counts = np.ones(self.scores.size) if self.counts is None else self.counts
         top = _from_the_top(counts * self.masses)
-        if top[-1] <= 0.0:
-            msg = (
-                "'propensity' must leave positives unlabeled, got a rate of 1 in every row: "
-                "nothing is hidden, so build the scores with PUScores.from_labels."
-            )
-            raise ValueError(msg)
         return top / top[-1], float(top[-1] ** 2 / (counts * self.masses**2).sum())
 
 
@@ -70,9 +75,9 @@ def _from_the_top(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([[0.0], np.cumsum(x[::-1])])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Ranking:
-    """Known positives, known negatives and unlabeled rows at or above each cut-off.
+    """Cut-offs, and the rows of each kind at or above them, counted when asked for.
 
     Attributes
     ----------
@@ -80,21 +85,32 @@ class Ranking:
         Cut-offs, falling; a row is predicted positive when its score is at or above.
     groups : (Group, Group, Group)
         Known positives, known negatives, unlabeled rows.
-    rows : (ndarray, ndarray)
-        Entries of the known positives and negatives at or above each cut-off.
-    unlabeled : ndarray
-        Unlabeled rows at or above each cut-off.
     """
 
     threshold: NDArray[np.float64]
     groups: tuple[Group, Group, Group]
-    rows: tuple[NDArray[np.int64], NDArray[np.int64]]
-    unlabeled: NDArray[np.float64]
 
     @property
     def n_unlabeled(self) -> float:
         """Number of unlabeled rows."""
         return self.groups[2].total
+
+    def parts(self) -> Iterator[tuple[slice, Ranking]]:
+        """Yield the ranking a block of cut-offs at a time, with its place."""
+        for start in range(0, self.threshold.size, _BLOCK):
+            place = slice(start, start + _BLOCK)
+            yield place, Ranking(self.threshold[place], self.groups)
+
+    @cached_property
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Entries of the known positives and negatives at or above each cut-off."""
+        positive, negative, _ = self.groups
+        return positive.rows_above(self.threshold), negative.rows_above(self.threshold)
+
+    @cached_property
+    def unlabeled(self) -> NDArray[np.float64]:
+        """Unlabeled rows at or above each cut-off."""
+        return self.groups[2].count_above(self.groups[2].rows_above(self.threshold))
 
     def known(self, kind: int) -> NDArray[np.float64]:
         """Return known positives (0) or negatives (1) at or above each cut-off."""
@@ -118,8 +134,7 @@ def rank(
         cuts = _distinct([group.scores for group in groups])
     else:
         cuts = np.sort(check_scores(np.atleast_1d(threshold), "threshold"))
-    positive, negative, unlabeled = (group.rows_above(cuts)[::-1] for group in groups)
-    return Ranking(cuts[::-1], groups, (positive, negative), groups[2].count_above(unlabeled))
+    return Ranking(cuts[::-1], groups)
 
 
 def _distinct(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -145,9 +160,6 @@ def _groups(scores: PUScores, known_negatives: ArrayLike | None) -> tuple[Group,
         )
         raise ValueError(msg)
     return positives, unlabeled, Group(extra)
-
-
-_NEGATIVES = "known_negatives"
 
 
 def _group(chunk: Chunk, name: str, *, latent_law: bool = False) -> Group:

@@ -9,6 +9,7 @@ difference. The non-negative form replaces that part by 0 when it falls below (K
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from noneg.calibration.interval import prior_words
@@ -83,7 +84,8 @@ def risk_interval(
     """Return the expected loss with its normal interval.
 
     The standard error is that of the unbiased form, row by row; with the non-negative form the
-    ends, too, are not below 0. Both ends hold for every prior in ``scores.prior_interval``: the
+    ends, too, are not below 0. A single row of a kind has no spread to learn from, and the ends are
+    infinite. Both ends hold for every prior in ``scores.prior_interval``: the
     risk is linear in the prior and its standard error convex, so the ends of that interval decide.
 
     Parameters
@@ -108,6 +110,8 @@ def risk_interval(
         for prior in scores.prior_interval or (scores.prior,)
     ]
     low, high = min(end.low for end in ends), max(end.high for end in ends)
+    if min(scores.effective_positive, scores.effective_marginal) < 2:
+        low, high = -inf, inf  # a single row has no spread to learn from
     if form == "non-negative":
         low, high = max(low, 0.0), max(high, value)
     words = ends[0].method + prior_words(scores)

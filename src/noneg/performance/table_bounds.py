@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noneg.performance.posing import Options, pose
+from noneg.performance.contingency import Tables, chosen
+from noneg.performance.posing import Options, pose, tightest
 from noneg.results import to_frame
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.performance.bands import Band
-    from noneg.performance.contingency import Assumptions, Basis, Problem, Side, Table, Tables
+    from noneg.performance.contingency import Assumptions, Basis, Problem, Side, Table
     from noneg.performance.posing import Beta
     from noneg.scores import PUScores
 
@@ -144,13 +145,28 @@ def contingency_bounds(  # noqa: PLR0913
     answers = [
         ContingencyBounds(
             threshold=problem.ranking.threshold,
-            lower=problem.chosen("lower", problem.moved),
-            upper=problem.chosen("upper", problem.moved),
+            lower=_chosen_tables(problem, "lower"),
+            upper=_chosen_tables(problem, "upper"),
             assumes=problem.assumes,
         )
         for problem in pose(scores, options)
     ]
-    return min(answers, key=lambda b: _mean(b.lower.fpr - b.upper.fpr + b.upper.tpr - b.lower.tpr))
+    return tightest(answers, lambda b: _mean(b.lower.fpr - b.upper.fpr + b.upper.tpr - b.lower.tpr))
+
+
+def _chosen_tables(problem: Problem, side: Side) -> Tables:
+    parts = [
+        chosen(list(part.candidates(side)), side, problem.moved) for _, part in problem.blocks()
+    ]
+    positives = parts[0].positives
+    if isinstance(positives, np.ndarray):
+        positives = np.concatenate([np.asarray(part.positives) for part in parts])
+    return Tables(
+        tp=np.concatenate([part.tp for part in parts]),
+        predicted=np.concatenate([part.predicted for part in parts]),
+        positives=positives,
+        total=parts[0].total,
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -262,7 +278,7 @@ def metric_bounds(  # noqa: PLR0913
         threshold=threshold,
     )
     answers = [_bound(problem, function, name) for problem in pose(scores, options)]
-    return min(answers, key=lambda bounds: _mean(bounds.high - bounds.low))
+    return tightest(answers, lambda bounds: _mean(bounds.high - bounds.low))
 
 
 def _find(metric: str | TableMetric) -> tuple[str, TableMetric]:
@@ -280,11 +296,12 @@ def _find(metric: str | TableMetric) -> tuple[str, TableMetric]:
 def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
     low = np.full(problem.ranking.threshold.size, np.nan)
     high = low.copy()
-    for tables in _tables(problem):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = function(tables.tp, tables.fp, tables.fn, tables.tn)
-        np.fmin(low, value, out=low)
-        np.fmax(high, value, out=high)
+    for place, part in problem.blocks():
+        for tables in _tables(part):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                value = function(tables.tp, tables.fp, tables.fn, tables.tn)
+            np.fmin(low[place], value, out=low[place])
+            np.fmax(high[place], value, out=high[place])
     return MetricBounds(
         threshold=problem.ranking.threshold,
         low=low,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from noneg.scores import PUScores
 
+# Ranks are compared with this much room.
+ROUNDING = 1e-9
 METHOD = "Wilson interval by effective size"
 
 
@@ -140,9 +142,11 @@ def _tails(scores: PUScores, first: float, last: float) -> LawMeans:
     q = np.array([1.0 - first, max(1.0 - last, 0.0)])
     cuts = scores.marginal_quantiles(q)
     if cuts is None:
-        smallest = 1e-6 / scores.effective_marginal
-        cuts = order_statistics(scores, np.maximum(q, smallest) * scores.effective_marginal)
-    return tail_means(scores, [np.nextafter(cuts[0], 2.0), cuts[1]])
+        # The first score that exceeds the rank below it: the last row of the top itself.
+        ranks = q * scores.effective_marginal * (1.0 + ROUNDING) + ROUNDING
+        cuts = order_statistics(scores, ranks)
+    # All rows are all positives too, even those below every marginal row.
+    return tail_means(scores, [np.nextafter(cuts[0], 2.0), cuts[1] if last < 1.0 else 0.0])
 
 
 def _found(scores: PUScores, share: float) -> float:

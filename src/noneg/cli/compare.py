@@ -1,0 +1,243 @@
+"""``noneg compare``: which of several models is best, on the same rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from noneg.compare import Compared, Comparison
+    from noneg.tables.columns import Columns
+
+NAMES = ("label", "positive_label", "weight")
+READ = (*NAMES, "weight_kind")
+
+
+@click.command(
+    "compare",
+    short_help="Tell which model is best, on the same rows.",
+    epilog="\b\nnoneg compare old.parquet new.parquet --score p --label confirmed "
+    "--setting one-sample --prior 0.12",
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--score",
+    required=True,
+    multiple=True,
+    metavar="COLUMN",
+    help="Scores in [0, 1]; several columns are several models.",
+)
+@click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
+@options.setting
+@click.option("--prior", type=float, help="Share of positives in the population, in (0, 1).")
+@click.option(
+    "--prior-interval", type=float, nargs=2, metavar="LOW HIGH", help="What is known of the prior."
+)
+@click.option("--names", metavar="A,B,...", help="Names of the models, with commas between them.")
+@click.option(
+    "--reference",
+    default="best",
+    show_default=True,
+    metavar="NAME",
+    help="The model that differences are taken from.",
+)
+@click.option(
+    "--threshold",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Scores from it on count as positive, for the proxy accuracy.",
+)
+@click.option(
+    "--priors",
+    type=float,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="Where to look for changes of the order. "
+    "[default: --prior-interval, else half to twice the odds]",
+)
+@click.option("--positive-label", metavar="VALUE", help="The label that means positive.")
+@click.option("--weight", metavar="COLUMN", help="One weight a row.")
+@click.option(
+    "--weight-kind",
+    type=click.Choice(["frequency", "importance"]),
+    default="frequency",
+    show_default=True,
+    help="Whether a weight counts identical rows or corrects unequal sampling.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
+@options.as_json
+def command(
+    files: tuple[str, ...],
+    score: tuple[str, ...],
+    names: str | None,
+    *,
+    as_json: bool,
+    **question: Any,  # noqa: ANN401
+) -> None:
+    """Tell which model is best, where each FILE or each --score column holds one.
+
+    All models must have scored the same rows in the same order. Each FILE is CSV or Parquet, may be
+    compressed, may be a pattern in quotes, and is standard input if it is a dash.
+    """
+    from noneg.cli.printable import to_json
+    from noneg.cli.terminal import busy, console, say
+
+    models = _name(files, score, names)
+    columns = {name: question.pop(name) for name in READ}
+    with busy(f"Reading {' '.join(files)}"):
+        comparison = _compare(models, columns, question)
+    source = {"files": list(files), "score": list(score), **{name: columns[name] for name in NAMES}}
+    if as_json:
+        click.echo(to_json("noneg.comparison/1", {"source": source, **comparison.to_dict()}))
+        return
+    out = console()
+    shown = ["standard input" if file == "-" else file for file in files]
+    say(out, f"{', '.join(shown)}: label {columns['label']!r}", style="bold")
+    _show(out, comparison)
+
+
+def _name(
+    files: Sequence[str], scores: Sequence[str], names: str | None
+) -> dict[str, tuple[str, str]]:
+    """Return the file and the column of each model, by name."""
+    where = [(file, score) for file in files for score in scores]
+    if len(where) < 2:
+        msg = "'source' must name at least two models. Give several files, or several --score."
+        raise ValueError(msg)
+    if "-" in files and len(scores) > 1:
+        msg = "'source' cannot be standard input with several --score: it can be read only once."
+        raise ValueError(f"{msg} Write it to a file first.")
+    given = _own_names(files, scores) if names is None else names.split(",")
+    if len(given) != len(where):
+        msg = f"'names' must hold one name a model, got {len(given)} for {len(where)} models."
+        raise ValueError(msg)
+    name, times = Counter(given).most_common(1)[0]
+    if times > 1 or not all(given):
+        what = f"{name!r} {times} times" if times > 1 else "an empty one"
+        raise ValueError(f"'names' must give each model a name of its own, got {what}.")
+    return dict(zip(given, where, strict=True))
+
+
+def _own_names(files: Sequence[str], scores: Sequence[str]) -> list[str]:
+    """Name models by file, by column, or by both, as briefly as tells them apart."""
+    stems = ["standard input" if file == "-" else Path(file).stem for file in files]
+    if len(set(stems)) < len(stems):
+        stems = list(files)
+    if len(scores) == 1:
+        return stems
+    return list(scores) if len(files) == 1 else [f"{a}:{b}" for a in stems for b in scores]
+
+
+def _compare(
+    models: dict[str, tuple[str, str]], columns: dict[str, Any], question: dict[str, Any]
+) -> Comparison:
+    from noneg.compare import compare
+    from noneg.tables.columns import Wanted
+    from noneg.tables.files import columns_of_files
+
+    tables = {
+        name: columns_of_files([file], Wanted(score=score, **columns))
+        for name, (file, score) in models.items()
+    }
+    (first, one), *others = tables.items()
+    for name, other in others:
+        _check_rows(one, other, (models[first][0], models[name][0]), columns)
+    return compare(
+        {name: table.score for name, table in tables.items()},
+        one.flags,
+        sample_weight=one.weight,
+        weight_kind=columns["weight_kind"],
+        **question,
+    )
+
+
+def _check_rows(
+    one: Columns, other: Columns, files: tuple[str, str], columns: dict[str, Any]
+) -> None:
+    """Refuse tables whose rows are not the same, as far as labels and weights can tell."""
+    rule = "'source' must hold the same rows in the same order for all models, but"
+    if one.flags.size != other.flags.size:
+        sizes = f"{files[0]!r} has {one.flags.size:,} and {files[1]!r} {other.flags.size:,}"
+        raise ValueError(f"{rule} {sizes}.")
+    for name, x, y in (("label", one.flags, other.flags), ("weight", one.weight, other.weight)):
+        if x is not None and y is not None and (x != y).any():
+            row = int((x != y).argmax())
+            what = f"column {columns[name]!r} of {files[0]!r} and {files[1]!r} differs in row {row}"
+            raise ValueError(f"{rule} {what} (the first is row 0). Sort all by the same key.")
+
+
+def _show(out: Console, comparison: Comparison) -> None:
+    from noneg.cli.terminal import say, show_table
+
+    say(out, _sample(comparison))
+    out.print()
+    chosen = {found.reference for found in comparison.criteria.values()}
+    interval = f"{100 * comparison.level:.6g} % interval"
+    from_best = all(found.reference == found.leaders[0] for found in comparison.criteria.values())
+    base = "the best" if from_best or len(chosen) > 1 else repr(chosen.pop())
+    header = ["", "value", interval, f"difference from {base}, {interval}", ""]
+    rows = [row for found in comparison.criteria.values() for row in _rows(found)]
+    show_table(out, header, rows)
+    for sentence in _orders(comparison):
+        out.print()
+        say(out, sentence)
+
+
+def _sample(comparison: Comparison) -> str:
+    prior = f"prior {comparison.prior.value:.6g}"
+    if comparison.prior.low < comparison.prior.high:
+        prior += f" in [{comparison.prior.low:.6g}, {comparison.prior.high:.6g}]"
+    if comparison.setting == "labelled":
+        rows = f"{comparison.n_marginal:,.0f} labelled rows, {comparison.n_positive:,.0f} positive"
+        return f"{rows}; {prior}"
+    rows = (
+        f"{comparison.n_positive:,.0f} positives and {comparison.n_unlabeled:,.0f} unlabeled rows"
+    )
+    return f"{rows}; {comparison.setting}; {prior}"
+
+
+def _rows(found: Compared) -> Iterator[list[str]]:
+    yield [f"{found.title} ({found.better} is better)"]
+    for name, estimate in found.estimates.items():
+        gap = found.differences.get(name)
+        verdict = "wins" if name == found.winner else "tie" if name in found.leaders else ""
+        yield [
+            f"  {name}",
+            f"{estimate.value:.4f}",
+            f"[{estimate.low:.4f}, {estimate.high:.4f}]",
+            "" if gap is None else str(gap),
+            verdict,
+        ]
+
+
+def _orders(comparison: Comparison) -> Iterator[str]:
+    """Say at which priors the order changes, criterion by criterion."""
+    steady = []
+    span = None
+    for found in comparison.criteria.values():
+        if found.ordering is None:
+            continue
+        span, title = found.ordering.priors, found.title
+        if not found.ordering.crossings:
+            steady.append(title if title.split()[0].isupper() else title[0].lower() + title[1:])
+            continue
+        parts = [
+            f"{', '.join(order)} for priors from {low:.4g} to {high:.4g}"
+            for (low, high), order in zip(
+                found.ordering.intervals, found.ordering.orders, strict=True
+            )
+        ]
+        yield f"{title}, best first: {'; '.join(parts)}."
+    if steady and span is not None:
+        which = ", ".join(steady)
+        yield f"The same order for all priors from {span[0]:.4g} to {span[1]:.4g}: by {which}."
