@@ -143,8 +143,10 @@ class Ordered:
 
     @property
     def numbers(self) -> list[int]:
-        """Numbers of bins of the paper."""
+        """The paper's numbers of bins."""
         low, high = max(1, self.n_rows // 100), max(1, self.n_rows // 20)
+        if np.isinf(self.scores.n_marginal) and np.isinf(self.scores.n_positive):
+            return [high]  # without noise there is nothing to average
         return list(range(low, high + 1, max(1, (high - low) // 10)))
 
     def coarse_points(self, most: int) -> Points:

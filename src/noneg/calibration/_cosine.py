@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.fft import dct, idct
+from scipy.fft import dct, idct, next_fast_len
 from scipy.special import spherical_jn
 
 from noneg.checks import check_number
@@ -48,7 +48,8 @@ def nodes_for(width: float) -> int:
 
 def bins_for(width: float) -> int:
     """Return a number of bins that is enough for the limits of an error."""
-    return int(np.clip(np.ceil(BINS_IN_WIDTH / width), FEWEST_BINS, MOST_BINS))
+    wanted = np.clip(np.ceil(BINS_IN_WIDTH / width), FEWEST_BINS, MOST_BINS)
+    return int(next_fast_len(int(wanted), real=True))
 
 
 def gaussian(frequency: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -68,7 +68,7 @@ def density_limits(
     """Return limits for the error, as `norm_limits` does for norms of the residuals."""
     # Signs, not Gaussian noise: a kernel may hold so few rows that their sum is far from normal. A
     # bin with a single row then goes to one of the halves, as in a split of the rows.
-    signs = stream(seed, "split").choice([-1.0, 1.0], size=(SPLITS, binned.n_bins, 2))
+    signs = stream(seed, "split").choice([-1.0, 1.0], size=(2, SPLITS, binned.n_bins))
     low, high = scores.prior_interval or (scores.prior, scores.prior)
     priors = np.linspace(low, high, PRIOR_GRID if high > low else 1)
     grid = [replace(binned, prior=float(prior)) for prior in priors]
@@ -119,15 +119,20 @@ def _variance(binned: Binned, function: Pair) -> NDArray[np.float64]:
         row = binned.prior * first, second - centre_marginal - binned.prior * centre_positive
     else:
         row = binned.prior * (first - centre_positive), second - centre_marginal
-    c = np.stack(row, axis=-1)
-    total: NDArray[np.float64] = np.einsum("...bi,bij,...bj->...", c, binned.second[:, :2, :2], c)
+    square_positive, product, square_marginal = binned.second[:, [0, 0, 1], [0, 1, 1]].T
+    total: NDArray[np.float64] = (
+        row[0] ** 2 @ square_positive
+        + 2.0 * (row[0] * row[1]) @ product
+        + row[1] ** 2 @ square_marginal
+    )
     return np.maximum(total, 0.0)
 
 
 def _noise(binned: Binned, signs: NDArray[np.float64]) -> Pair:
     """Return noise with the covariance of both laws, shape (splits, bins) each."""
     root = square_roots(binned.second[:, :2, :2])
-    positive, marginal = np.moveaxis(np.einsum("bij,rbj->rbi", root, signs), -1, 0)
+    positive = signs[0] * root[:, 0, 0]
+    marginal = signs[0] * root[:, 1, 0] + signs[1] * root[:, 1, 1]
     total = marginal.sum(axis=1, keepdims=True)
     share = total if binned.prior_is_estimated else positive.sum(axis=1, keepdims=True)
     return (

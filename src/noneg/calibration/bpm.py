@@ -7,11 +7,12 @@ the calibration error is then an integral of the curve, not a sum over bins.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, ndtr
 
 from noneg.calibration._bpm_fit import SEARCH_POINTS, design, fit
 from noneg.calibration._bpm_points import Ordered
@@ -27,8 +28,10 @@ Density = Literal["beta", "empirical"]
 
 # Points a panel at which a change of sign is looked for, and rows evaluated at a time.
 GRID_PER_PANEL, CHUNK = 16, 1 << 16
-# Share of m (1 - m) below which a variance is that of a single point.
-POINT_MASS = 1e-12
+# Share of m (1 - m) below which a variance is so small that the gap is a straight line.
+NARROW = 1e-6
+# Largest exponent of a double.
+MOST_EXPONENT = 709.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +87,7 @@ class BPMCurve:
     @property
     def objective(self) -> float:
         """The smallest value of Eq. 9, at least 1; infinite where it overflows."""
-        return float(np.exp(np.minimum(self.log_objective, 710.0)))
+        return math.exp(self.log_objective) if self.log_objective < MOST_EXPONENT else math.inf
 
     def __call__(self, s: ArrayLike) -> NDArray[np.float64]:
         """Return the curve at scores in [0, 1]."""
@@ -257,8 +260,8 @@ def beta_shape(mean: float, variance: float) -> tuple[float, float]:
 def _beta_error(curve: BPMCurve, mean: float, variance: float) -> float:
     """Integrate over the logit, where a beta density has no poles, between the signs of g - s."""
     law = BetaLaw(*beta_shape(mean, variance))
-    if variance < POINT_MASS * mean * (1.0 - mean):
-        return float(np.abs(curve(mean) - mean))
+    if variance < NARROW * mean * (1.0 - mean):
+        return _narrow_error(curve, mean, math.sqrt(variance))
 
     def gap(v: NDArray[np.float64]) -> NDArray[np.float64]:
         return curve.at_logit(v) - np.asarray(expit(v))
@@ -272,5 +275,15 @@ def _beta_error(curve: BPMCurve, mean: float, variance: float) -> float:
     position = np.arange(GRID_PER_PANEL * (breaks.size - 1) + 1) / GRID_PER_PANEL
     grid = np.interp(position, np.arange(breaks.size), breaks)
     panels = np.union1d(breaks, sign_changes(gap, grid))
-    panels = converged_breaks(integrand, panels, absolute=1e-13, relative=1e-11)
+    panels = converged_breaks(integrand, panels, absolute=1e-10, relative=1e-9)
     return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
+
+
+def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
+    """Return the mean of ``|g(s) - s|`` when s is normal and the curve straight: folded normal."""
+    g = float(curve(mean))
+    slope = g * (1.0 - g) * (curve.alpha / mean + curve.beta / (1.0 - mean)) - 1.0
+    middle, spread = g - mean, max(abs(slope) * sd, np.finfo(np.float64).tiny)
+    z = middle / spread
+    density = math.exp(-0.5 * min(z * z, MOST_EXPONENT)) * math.sqrt(2.0 / math.pi)
+    return float(spread * density + middle * (1.0 - 2.0 * ndtr(-z)))

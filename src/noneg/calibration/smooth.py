@@ -77,7 +77,7 @@ def smooth_ece(scores: PUScores, *, sigma: float | None = None) -> float:
     >>> from noneg import PUScores
     >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
     >>> round(smooth_ece(scores, sigma=0.1), 4)
-    0.3
+    0.3547
     """
     if sigma is not None:
         width = check_width(sigma, "sigma")

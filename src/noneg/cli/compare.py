@@ -167,7 +167,7 @@ def _check_rows(
     """Refuse tables whose rows are not the same, as far as labels and weights can tell."""
     rule = "'source' must hold the same rows in the same order for all models, but"
     if one.flags.size != other.flags.size:
-        sizes = f"{files[0]!r} has {one.flags.size:,} and {files[1]!r} {other.flags.size:,}"
+        sizes = f"{files[0]!r} has {one.flags.size:,} rows, {files[1]!r} {other.flags.size:,}"
         raise ValueError(f"{rule} {sizes}.")
     for name, x, y in (("label", one.flags, other.flags), ("weight", one.weight, other.weight)):
         if x is not None and y is not None and (x != y).any():
@@ -185,7 +185,7 @@ def _show(out: Console, comparison: Comparison) -> None:
     interval = f"{100 * comparison.level:.6g} % interval"
     from_best = all(found.reference == found.leaders[0] for found in comparison.criteria.values())
     base = "the best" if from_best or len(chosen) > 1 else repr(chosen.pop())
-    header = ["", "value", interval, f"difference from {base}, {interval}", ""]
+    header = ["", "value", interval, "", f"difference from {base}, {interval}"]
     rows = [row for found in comparison.criteria.values() for row in _rows(found)]
     show_table(out, header, rows)
     for sentence in _orders(comparison):
@@ -215,29 +215,22 @@ def _rows(found: Compared) -> Iterator[list[str]]:
             f"  {name}",
             f"{estimate.value:.4f}",
             f"[{estimate.low:.4f}, {estimate.high:.4f}]",
-            "" if gap is None else str(gap),
             verdict,
+            "" if gap is None else str(gap),
         ]
 
 
 def _orders(comparison: Comparison) -> Iterator[str]:
     """Say at which priors the order changes, criterion by criterion."""
-    steady = []
-    span = None
-    for found in comparison.criteria.values():
-        if found.ordering is None:
-            continue
-        span, title = found.ordering.priors, found.title
-        if not found.ordering.crossings:
-            steady.append(title if title.split()[0].isupper() else title[0].lower() + title[1:])
-            continue
+    orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
+    for title, found in orders:
         parts = [
             f"{', '.join(order)} for priors from {low:.4g} to {high:.4g}"
-            for (low, high), order in zip(
-                found.ordering.intervals, found.ordering.orders, strict=True
-            )
+            for (low, high), order in zip(found.intervals, found.orders, strict=True)
         ]
-        yield f"{title}, best first: {'; '.join(parts)}."
-    if steady and span is not None:
-        which = ", ".join(steady)
-        yield f"The same order for all priors from {span[0]:.4g} to {span[1]:.4g}: by {which}."
+        if found.crossings:
+            yield f"{title}, best first: {'; '.join(parts)}."
+    steady = [title for title, found in orders if not found.crossings]
+    if steady:
+        low, high = orders[0][1].priors
+        yield f"The same order for all priors from {low:.4g} to {high:.4g}: {', '.join(steady)}."

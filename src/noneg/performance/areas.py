@@ -270,12 +270,12 @@ class _Summary:
 def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
     """Return the area under the ROC curve up to the FPR m, which is first reached in step k."""
     tpr, fpr = steps.tpr, steps.fpr(prior)
-    k = max(int(np.argmax(fpr >= m)), 1)
+    k = max(int(np.argmax(fpr >= m)), 1) if m < 1.0 else tpr.size - 1
     t, f = tpr[: k + 1], fpr[: k + 1]
     whole = float(np.diff(f[:-1]) @ (t[:-2] + t[1:-1])) / 2.0
     # The last step, from f0 to f1, counts up to m, at the height interpolated there.
     width, step = m - f[-2], f[-1] - f[-2]
-    place = float(width / step) if step > 0.0 else 0.0
+    place = float(width / step) if m < 1.0 else 1.0
     rise = float(t[-1] - t[-2])
     value = whole + float(width * (t[-2] + place * rise / 2.0))
 
@@ -299,7 +299,7 @@ def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
 
 def _mean_precision(steps: Steps, prior: float) -> _Summary:
     """Return the average precision (see there), in shares of the two laws."""
-    found = np.flatnonzero(np.diff(steps.tpr)) + 1
+    found = np.flatnonzero(np.diff(steps.tpr) > 0.0) + 1
     mass, t, q = np.diff(steps.tpr)[found - 1], steps.tpr[found], steps.ppr[found]
     own_t, own_q = steps.own_mass(found)
     inside = steps.shares_row(found)

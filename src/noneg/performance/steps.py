@@ -92,9 +92,13 @@ class Steps:
         return np.diff(self.ppr)[at - 1] > 0.0
 
     def corners(self) -> NDArray[np.bool_]:
-        """Return which steps do not lie on the straight line between their neighbours."""
+        """Return which steps do not lie on the straight line between their neighbours.
+
+        The largest score is kept in any case, as scikit-learn does.
+        """
         corner = np.ones(self.thresholds.size, dtype=np.bool_)
-        corner[1:-1] = (np.diff(self._above[0], 2) != 0.0) | (np.diff(self._above[1], 2) != 0.0)
+        bends = [np.diff(above[1:], 2) != 0.0 for above in self._above]
+        corner[2:-1] = bends[0] | bends[1]
         return corner
 
     @property

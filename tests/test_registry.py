@@ -1,0 +1,136 @@
+"""Laws that every registered metric obeys."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Sample, samples
+
+from noneg import PUScores, estimate
+from noneg.metrics import METRICS
+from noneg.simulation import LogisticGaussian
+
+NAMES = list(METRICS)
+FEW = settings(max_examples=12)
+
+
+def value(name, scores, **options):
+    """The metric, or the sentence that says why there is none."""
+    try:
+        return METRICS[name].function(scores, **options)
+    except ValueError as error:
+        return str(error)
+
+
+def same(a, b, tolerance=1e-9):
+    """Equal numbers, both undefined, or both refused."""
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str)
+    if math.isnan(a) or math.isnan(b):
+        return math.isnan(a) and math.isnan(b)
+    return a == pytest.approx(b, abs=tolerance)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(max_size=40), random=st.randoms(use_true_random=False))
+@FEW
+def test_row_order_is_irrelevant(name, sample, random):
+    order = list(range(sample.score.size))
+    random.shuffle(order)
+    assert same(value(name, sample.build()), value(name, sample.take(order).build()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(max_size=30))
+@FEW
+def test_a_row_twice_is_a_row_of_weight_two(name, sample):
+    twice = sample.take(np.repeat(np.arange(sample.score.size), 2)).build()
+    weighted = sample.build(sample_weight=np.full(sample.score.size, 2))
+    assert same(value(name, twice), value(name, weighted), 1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(settings=("labelled",), max_size=40))
+@FEW
+def test_with_everything_labelled_pu_is_the_labelled_value(name, sample):
+    if sample.flags.all() or name in VARIANCE_BASED:
+        return
+    prior = sample.flags.mean()
+    one = PUScores.from_pu_labels(sample.flags, sample.score, prior=prior, setting="one-sample")
+    # The optimal number of bins differs between PU and labelled data.
+    options = {"bins": 5, "binning": "width"} if name == "ece" else {}
+    assert same(value(name, one, **options), value(name, sample.build(), **options), 1e-7)
+
+
+# The correction of a debiased error is a variance, and a known prior has less of it.
+VARIANCE_BASED = {"debiased_ece"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(max_size=30))
+@FEW
+def test_unit_weights_change_nothing(name, sample):
+    for kind in ("frequency", "importance"):
+        ones = sample.build(sample_weight=np.ones(sample.score.size), weight_kind=kind)
+        assert same(value(name, sample.build()), value(name, ones), 1e-7)
+
+
+DEGENERATE = {
+    "all scores equal": ([1, 0, 0, 1], [0.4, 0.4, 0.4, 0.4]),
+    "all zero or one": ([1, 0, 0, 1], [1.0, 0.0, 0.0, 1.0]),
+    "all zero": ([1, 0, 0, 0], [0.0, 0.0, 0.0, 0.0]),
+    "all one": ([1, 0, 1, 0], [1.0, 1.0, 1.0, 1.0]),
+    "one positive": ([1, 0, 0, 0, 0], [0.7, 0.1, 0.2, 0.9, 0.5]),
+    "one unlabeled": ([1, 1, 0], [0.7, 0.8, 0.2]),
+    "ties everywhere": ([1, 0] * 20, [0.2, 0.2, 0.7, 0.7] * 10),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_data_gives_a_number_or_a_sentence(name, setting, case):
+    flags, score = (np.array(x) for x in DEGENERATE[case])
+    scores = Sample(setting, flags.astype(bool), score, 0.8).build()
+    found = value(name, scores)
+    if isinstance(found, str):
+        assert found.startswith("'")
+        assert found.endswith((".", ")"))
+    else:
+        assert np.isfinite(found) or METRICS[name].family == "performance"
+        interval = estimate(name, scores)
+        assert interval.value == pytest.approx(found, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+def test_the_interval_surrounds_the_value(name, setting):
+    sizes = {"n": 600} if setting == "labelled" else {"n_positive": 150, "n_unlabeled": 900}
+    scores = LogisticGaussian.less_calibrated().draw(setting=setting, seed=0, **sizes)
+    metric = METRICS[name]
+    found = estimate(name, scores, level=0.9)
+    assert found.value == pytest.approx(metric.function(scores))
+    assert found.low <= found.value <= found.high
+    assert found.level == 0.9
+    wider = estimate(metric.function, scores, level=0.99)
+    assert wider.low <= found.low + 1e-9
+    assert found.high <= wider.high + 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_unknown_prior_widens_the_interval(name):
+    scores = LogisticGaussian.less_calibrated().draw(300, 2000, setting="two-sample", seed=0)
+    sure = estimate(name, scores)
+    unsure = estimate(name, scores.with_prior(0.5, interval=(0.45, 0.55)))
+    assert unsure.low <= sure.low + 1e-9
+    assert sure.high <= unsure.high + 1e-9
+
+
+def test_entries_are_complete():
+    for name, metric in METRICS.items():
+        assert metric.name == name
+        assert metric.title[0].isupper()
+        assert len(metric.citation) > 10
+        assert metric.range[0] < metric.range[1]

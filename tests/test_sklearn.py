@@ -1,0 +1,271 @@
+"""scikit-learn's own model selection, on labels that are mostly hidden."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.svm import LinearSVC
+
+from noneg import PUScores, metrics
+from noneg.performance.areas import auroc
+from noneg.performance.selection import proxy_accuracy, proxy_auc
+from noneg.performance.thresholds import f_beta
+from noneg.sklearn import (
+    SCORERS,
+    PUStratifiedKFold,
+    PUStratifiedShuffleSplit,
+    scorer,
+)
+
+PRIOR = 0.3
+FOLDS = PUStratifiedKFold(4, setting="one-sample")
+
+
+def draw(seed, n=600, features=40, c=0.4):
+    """Two features tell, the others are noise; a share c of the positives is labelled."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < PRIOR
+    X = rng.normal(size=(n, features))
+    X[:, :2] += 1.2 * y[:, None]
+    return X, y, y & (rng.random(n) < c)
+
+
+class Corrected(LogisticRegression):
+    """Labelled against unlabeled; divided by the labelling rate (Elkan & Noto 2008)."""
+
+    def predict_proba(self, X):
+        p = np.minimum(super().predict_proba(X)[:, 1] / 0.4, 1.0)
+        return np.column_stack([1.0 - p, p])
+
+
+def test_every_name_makes_a_scorer_that_is_higher_for_the_better_model():
+    X, _, labelled = draw(0)
+    rng = np.random.default_rng(1)
+    good = Corrected(C=0.01).fit(X, labelled)
+    bad = Corrected(C=0.01).fit(rng.normal(size=X.shape) * 5.0, labelled)
+    Z, _, test = draw(2, n=2000)
+    for name in SCORERS:
+        # What few rows above the threshold say about precision is mostly noise.
+        score = scorer(name, setting="one-sample", prior=PRIOR)
+        value = score(good, Z, test)
+        assert np.isfinite(value), name
+        if name not in ("precision", "specificity"):
+            assert value > score(bad, Z, test), name
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_scorers_are_the_metrics(setting):
+    X, _, labelled = draw(3)
+    model = Corrected(C=0.1).fit(X, labelled)
+    p = model.predict_proba(X)[:, 1]
+    scores = PUScores.from_pu_labels(labelled, p, prior=PRIOR, setting=setting)
+    for name, (function, better) in SCORERS.items():
+        sign = 1.0 if better == "higher" else -1.0
+        if name in ("auroc", "average_precision", "proxy_auc"):
+            continue
+        found = scorer(name, setting=setting, prior=PRIOR)(model, X, labelled)
+        assert found == pytest.approx(sign * function(scores)), name
+    found = scorer("proxy_accuracy", setting=setting, prior=PRIOR, threshold=0.2)
+    assert found(model, X, labelled) == proxy_accuracy(scores, threshold=0.2)
+    found = scorer("f_beta", setting=setting, prior=PRIOR, beta=2.0, threshold=0.2)
+    assert found(model, X, labelled) == f_beta(scores, beta=2.0, threshold=0.2)
+
+
+def test_areas_take_margins_and_the_rest_does_not():
+    X, _, labelled = draw(4)
+    model = LinearSVC(C=0.01).fit(X, labelled)
+    margin = model.decision_function(X)
+    scores = PUScores.from_pu_labels(
+        labelled, 1.0 / (1.0 + np.exp(-margin)), prior=PRIOR, setting="one-sample"
+    )
+    found = scorer("auroc", setting="one-sample", prior=PRIOR)(model, X, labelled)
+    assert found == pytest.approx(auroc(scores))
+    found = scorer("proxy_auc", setting="one-sample")(model, X, labelled)
+    assert found == pytest.approx(proxy_auc(scores))
+    assert found == pytest.approx(roc_auc_score(labelled, margin))
+    with pytest.raises(AttributeError, match="predict_proba"):
+        scorer("brier", setting="one-sample", prior=PRIOR)(model, X, labelled)
+
+
+def test_ties_stay_ties_and_nan_is_refused():
+    class Margins:
+        classes_ = np.array([0, 1])
+        _estimator_type = "classifier"
+
+        def decision_function(self, X):
+            return X[:, 0]
+
+    y = np.array([1, 1, 0, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn prefers estimators made its own way
+        score = scorer("proxy_auc", setting="two-sample")
+        X = np.array([[7.0], [-2.0], [-2.0], [-9.0]])
+        assert score._score_func(y, X[:, 0], **score._kwargs) == 0.875
+        with pytest.raises(ValueError, match="'y_score' must hold a number.*row 1"):
+            score._score_func(y, np.array([1.0, np.nan, 0.0, 0.0]), **score._kwargs)
+
+
+def test_labelled_rows_give_what_scikit_learn_gives():
+    X, y, _ = draw(5)
+    model = LogisticRegression().fit(X, y)
+    found = scorer("accuracy", setting="labelled")(model, X, y)
+    assert found == pytest.approx(accuracy_score(y, model.predict_proba(X)[:, 1] >= 0.5))
+    found = scorer("auroc", setting="labelled")(model, X, y)
+    assert found == pytest.approx(roc_auc_score(y, model.predict_proba(X)[:, 1]))
+    found = scorer("log_loss", setting="labelled")(model, X, y)
+    assert found < 0
+
+
+@pytest.mark.parametrize("name", ["proxy_auc", "log_loss", "proxy_accuracy"])
+def test_a_search_without_negatives_finds_the_truly_better_model(name):
+    X, _, labelled = draw(6)
+    options = {} if name == "proxy_auc" else {"prior": PRIOR}
+    score = scorer(name, setting="one-sample", **options)
+    grid = {"C": [0.003, 100.0]}
+    search = GridSearchCV(Corrected(), grid, scoring=score, cv=FOLDS).fit(X, labelled)
+    Z, truth, _ = draw(7, n=5000)
+    quality = {
+        C: roc_auc_score(truth, Corrected(C=C).fit(X, labelled).predict_proba(Z)[:, 1])
+        for C in grid["C"]
+    }
+    assert quality[0.003] > quality[100.0] + 0.05
+    assert search.best_params_ == {"C": 0.003}
+
+
+def test_several_scorers_at_once():
+    X, _, labelled = draw(8)
+    scoring = {
+        name: scorer(name, setting="one-sample", prior=PRIOR)
+        for name in ("proxy_accuracy", "auroc", "brier", "ece", "f1")
+    }
+    found = cross_validate(Corrected(C=0.01), X, labelled, scoring=scoring, cv=FOLDS)
+    for name in scoring:
+        assert np.isfinite(found[f"test_{name}"]).all()
+    assert (found["test_brier"] < 0).all()
+    assert found["test_auroc"].mean() > 0.7
+
+
+def test_registered_metrics_are_found(monkeypatch):
+    extra = metrics.Metric(
+        name="extra",
+        title="",
+        function=proxy_auc,
+        interval=proxy_auc,
+        citation="",
+        better="higher",
+    )
+    monkeypatch.setitem(metrics.METRICS, "extra", extra)
+    X, _, labelled = draw(9)
+    model = Corrected(C=0.1).fit(X, labelled)
+    found = scorer("extra", setting="one-sample", prior=PRIOR)(model, X, labelled)
+    assert 0.5 < found <= 1.0
+
+
+def test_scorers_can_be_pickled():
+    X, _, labelled = draw(10)
+    model = Corrected(C=0.1).fit(X, labelled)
+    score = scorer("f1", setting="one-sample", prior=PRIOR, threshold=0.3)
+    again = pickle.loads(pickle.dumps(score))  # noqa: S301
+    assert again(model, X, labelled) == score(model, X, labelled)
+
+
+def test_weights_reach_the_scorer():
+    X, _, labelled = draw(11)
+    weight = 1.0 + np.arange(labelled.size) % 3
+    model = Corrected(C=0.1).fit(X, labelled)
+    p = model.predict_proba(X)[:, 1]
+    expected = proxy_accuracy(
+        PUScores.from_pu_labels(
+            labelled, p, prior=PRIOR, setting="one-sample", sample_weight=weight
+        )
+    )
+    score = scorer("proxy_accuracy", setting="one-sample", prior=PRIOR)
+    assert score(model, X, labelled, sample_weight=weight) == pytest.approx(expected)
+    with sklearn.config_context(enable_metadata_routing=True):
+        score = score.set_score_request(sample_weight=True)
+        model = Corrected(C=0.1).set_fit_request(sample_weight=True)
+        weighted, plain = (
+            cross_val_score(
+                model, X, labelled, scoring=score, cv=FOLDS, params={"sample_weight": w}
+            )
+            for w in (weight, np.ones(labelled.size))
+        )
+    assert np.abs(weighted - plain).max() > 1e-4
+
+
+def test_a_fold_may_hold_one_labelled_row_too_many():
+    y = np.array([1] * 4 + [0] * 9)
+    s = np.linspace(0.9, 0.1, 13)
+    score = scorer("brier", setting="one-sample", prior=0.3)
+    value = score._score_func(y, s, **score._kwargs)
+    share = PUScores.from_pu_labels(y, s, prior=4 / 13, setting="one-sample")
+    from noneg.calibration.proper import brier
+
+    assert value == brier(share)
+    with pytest.raises(ValueError, match="at least the labelled share"):
+        score._score_func(np.array([1] * 6 + [0] * 7), s, **score._kwargs)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+def test_folds_share_out_both_groups(setting):
+    y = np.random.default_rng(0).permutation(np.r_[np.ones(23), np.zeros(100)]).astype(int)
+    splitter = PUStratifiedKFold(5, setting=setting, random_state=3)
+    folds = list(splitter.split(np.zeros((123, 1)), y))
+    assert splitter.get_n_splits() == len(folds) == 5
+    tests = [test for _, test in folds]
+    assert sorted(np.concatenate(tests)) == list(range(123))
+    for train, test in folds:
+        assert sorted([*train, *test]) == list(range(123))
+    assert {y[test].sum() for test in tests} == {4, 5}
+    assert {test.size for test in tests} == {24, 25}
+    again = list(PUStratifiedKFold(5, setting=setting, random_state=3).split(y, y))
+    other = list(PUStratifiedKFold(5, setting=setting, random_state=4).split(y, y))
+    assert all((a[1] == b[1]).all() for a, b in zip(folds, again, strict=True))
+    assert any(a[1].tolist() != b[1].tolist() for a, b in zip(folds, other, strict=True))
+
+
+def test_random_splits_share_out_both_groups():
+    y = np.r_[np.ones(20), np.zeros(80)].astype(int)
+    splitter = PUStratifiedShuffleSplit(3, setting="one-sample", test_size=0.25)
+    splits = list(splitter.split(y, y))
+    assert splitter.get_n_splits() == len(splits) == 3
+    for train, test in splits:
+        assert (y[test].sum(), test.size) == (5, 25)
+        assert sorted([*train, *test]) == list(range(100))
+    assert splits[0][1].tolist() != splits[1][1].tolist()
+    tiny = PUStratifiedShuffleSplit(1, setting="two-sample", test_size=0.01)
+    assert next(tiny.split(y, y))[1].size == 2
+    X, _, labelled = draw(12)
+    score = scorer("proxy_auc", setting="one-sample")
+    assert len(cross_val_score(Corrected(), X, labelled, scoring=score, cv=splitter)) == 3
+
+
+def test_wrong_arguments_are_explained():
+    one = {"setting": "one-sample"}
+    for make, words in (
+        (lambda: scorer("x", **one), "'name' must be a metric .proxy_accuracy.*got 'x'"),
+        (lambda: scorer("brier", **one), "'prior' must be given with setting='one-sample'"),
+        (lambda: scorer("brier", prior=0.3, setting="labelled"), "'prior' must not be given"),
+        (lambda: scorer("brier", prior=2.0, **one), "'prior' must be the share"),
+        (lambda: scorer("brier", prior=0.3, setting="pu"), "'setting' must say"),
+        (lambda: scorer("brier", prior=0.3, threshold=0.5, **one), "'threshold' is no option"),
+        (lambda: scorer("f_beta", prior=0.3, bta=2, **one), "'bta' is no option of 'f_beta'"),
+        (lambda: PUStratifiedKFold(1, **one), "'n_splits' must be a whole number from 2 on"),
+        (lambda: PUStratifiedKFold(2, setting="x"), "'setting' must say"),
+        (lambda: PUStratifiedShuffleSplit(2, test_size=1.0, **one), "'test_size' must be"),
+        (lambda: next(PUStratifiedKFold(2, **one).split([1, 0, 0], [1, 0, 0])), "at least 2 lab"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()
+
+
+def test_scikit_learn_is_loaded_only_when_a_scorer_is_made():
+    code = "import sys, noneg, noneg.sklearn; assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
