@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import pty
 import signal
 import subprocess
@@ -84,8 +85,10 @@ def test_the_table_of_an_evaluation(world_file):
         assert f"{bound.value:.4f}" in table
     for warning in result.warnings:
         assert f"Note: {warning}" in lines
-    rows = [line for line in lines if line.startswith("  ") and "." in line]
-    assert len({line.index(".") for line in rows if line[2:9] != "p-value"}) == 1
+    ends = {m.end(1) for line in lines if (m := re.search(r" (-?\d+\.\d{4})  \[", line))}
+    assert len(ends) == 1
+    for name, found in result.metrics.items():
+        assert f"{found.value:.4f}  [{found.low:.4f}, {found.high:.4f}]" in table, name
     assert not any(line != line.rstrip() for line in lines)
     assert "\x1b" not in table
 

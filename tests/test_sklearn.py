@@ -3,7 +3,7 @@
 import pickle
 import subprocess
 import sys
-import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,15 +49,15 @@ def test_every_name_makes_a_scorer_that_is_higher_for_the_better_model():
     X, _, labelled = draw(0)
     rng = np.random.default_rng(1)
     good = Corrected(C=0.01).fit(X, labelled)
-    bad = Corrected(C=0.01).fit(rng.normal(size=X.shape) * 5.0, labelled)
-    Z, _, test = draw(2, n=2000)
+    bad = Corrected(C=10.0).fit(X, rng.permutation(labelled))
+    others, _, test = draw(2, n=2000)
     for name in SCORERS:
-        # What few rows above the threshold say about precision is mostly noise.
         score = scorer(name, setting="one-sample", prior=PRIOR)
-        value = score(good, Z, test)
+        value = score(good, others, test)
         assert np.isfinite(value), name
-        if name not in ("precision", "specificity"):
-            assert value > score(bad, Z, test), name
+        # A model without skill may be cautious, and calibrated.
+        if name not in ("precision", "specificity", "ece"):
+            assert value > score(bad, others, test), name
 
 
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
@@ -95,21 +95,11 @@ def test_areas_take_margins_and_the_rest_does_not():
 
 
 def test_ties_stay_ties_and_nan_is_refused():
-    class Margins:
-        classes_ = np.array([0, 1])
-        _estimator_type = "classifier"
-
-        def decision_function(self, X):
-            return X[:, 0]
-
     y = np.array([1, 1, 0, 0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn prefers estimators made its own way
-        score = scorer("proxy_auc", setting="two-sample")
-        X = np.array([[7.0], [-2.0], [-2.0], [-9.0]])
-        assert score._score_func(y, X[:, 0], **score._kwargs) == 0.875
-        with pytest.raises(ValueError, match="'y_score' must hold a number.*row 1"):
-            score._score_func(y, np.array([1.0, np.nan, 0.0, 0.0]), **score._kwargs)
+    score = scorer("proxy_auc", setting="two-sample")
+    assert score._score_func(y, np.array([7.0, -2.0, -2.0, -9.0]), **score._kwargs) == 0.875
+    with pytest.raises(ValueError, match=r"'y_score' must hold a number.*row 1"):
+        score._score_func(y, np.array([1.0, np.nan, 0.0, 0.0]), **score._kwargs)
 
 
 def test_labelled_rows_give_what_scikit_learn_gives():
@@ -123,20 +113,27 @@ def test_labelled_rows_give_what_scikit_learn_gives():
     assert found < 0
 
 
-@pytest.mark.parametrize("name", ["proxy_auc", "log_loss", "proxy_accuracy"])
-def test_a_search_without_negatives_finds_the_truly_better_model(name):
+ORACLES = {
+    "proxy_auc": roc_auc_score,
+    "proxy_accuracy": lambda y, p: accuracy_score(y, p >= 0.5),
+}
+
+
+@pytest.mark.parametrize(("name", "best"), [("proxy_auc", 0.003), ("proxy_accuracy", 100.0)])
+def test_a_search_without_negatives_finds_the_truly_better_model(name, best):
     X, _, labelled = draw(6)
     options = {} if name == "proxy_auc" else {"prior": PRIOR}
     score = scorer(name, setting="one-sample", **options)
     grid = {"C": [0.003, 100.0]}
     search = GridSearchCV(Corrected(), grid, scoring=score, cv=FOLDS).fit(X, labelled)
-    Z, truth, _ = draw(7, n=5000)
+    hidden, truth, _ = draw(7, n=5000)
     quality = {
-        C: roc_auc_score(truth, Corrected(C=C).fit(X, labelled).predict_proba(Z)[:, 1])
+        C: ORACLES[name](truth, Corrected(C=C).fit(X, labelled).predict_proba(hidden)[:, 1])
         for C in grid["C"]
     }
-    assert quality[0.003] > quality[100.0] + 0.05
-    assert search.best_params_ == {"C": 0.003}
+    # Strong shrinkage ranks best here, but then hardly any row reaches the threshold.
+    assert max(quality, key=quality.get) == best
+    assert search.best_params_ == {"C": best}
 
 
 def test_several_scorers_at_once():
@@ -153,14 +150,8 @@ def test_several_scorers_at_once():
 
 
 def test_registered_metrics_are_found(monkeypatch):
-    extra = metrics.Metric(
-        name="extra",
-        title="",
-        function=proxy_auc,
-        interval=proxy_auc,
-        citation="",
-        better="higher",
-    )
+    known = metrics.METRICS["ece"]
+    extra = replace(known, name="extra", function=proxy_auc, better="higher")
     monkeypatch.setitem(metrics.METRICS, "extra", extra)
     X, _, labelled = draw(9)
     model = Corrected(C=0.1).fit(X, labelled)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from noneg.cli.terminal import say, show_table
+from noneg.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +34,12 @@ def show_evaluation(
     say(out, _sample(evaluation))
     out.print()
     header = ["", "value", f"{100 * evaluation.level:.6g} % interval"]
-    rows = [*_errors(evaluation, truth or {}), *_test(evaluation), *_bounds(evaluation)]
+    rows = [
+        *_errors(evaluation, truth or {}),
+        *_others(evaluation),
+        *_test(evaluation),
+        *_bounds(evaluation),
+    ]
     show_table(out, [*header, "all labels"] if truth else header, rows)
     for warning in evaluation.warnings:
         out.print()
@@ -68,6 +75,25 @@ def _errors(evaluation: Evaluation, truth: Mapping[str, float]) -> Iterator[Row]
         if estimate is not None:
             row[1:] = [f"{estimate.value:.4f}", f"[{estimate.low:.4f}, {estimate.high:.4f}]"]
         yield [*row, f"{truth[key]:.4f}"] if key in truth else row
+
+
+def _others(evaluation: Evaluation) -> Iterator[Row]:
+    headings = {
+        "calibration error": "Other calibration errors",
+        "proper score": "Proper scores",
+        "performance": "Performance",
+    }
+    for family, heading in headings.items():
+        yield [heading]
+        for name, metric in METRICS.items():
+            if metric.family == family and name != "ece":
+                yield _metric(f"  {metric.title}", evaluation.metrics.get(name))
+
+
+def _metric(title: str, found: Estimate | None) -> Row:
+    if found is None or math.isnan(found.value):
+        return [title, "-", "not from these rows"]
+    return [title, f"{found.value:.4f}", f"[{found.low:.4f}, {found.high:.4f}]"]
 
 
 def _bins(evaluation: Evaluation) -> str:

@@ -1,0 +1,481 @@
+"""Models on the same rows: what pairing gains, what it covers, and what people see of it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.special import expit, logit
+
+from noneg import PUScores, ece
+from noneg.bins import bin_scores
+from noneg.cli import main
+from noneg.cli.printable import plain
+from noneg.compare import compare
+from noneg.performance.ordering import ordering
+from noneg.performance.selection import CRITERIA, proxy_accuracy
+
+SETTINGS = ("two-sample", "one-sample", "labelled")
+PRIOR = 0.3
+BASE = float(logit(PRIOR))
+
+
+def features(rng, n, y):
+    z = rng.normal(size=(n, 3))
+    z[:, 0] += 1.2 * y
+    z[:, 1] += 0.8 * y
+    return z
+
+
+def models_of(z):
+    """A calibrated model, one that lacks half a feature and adds noise, and one too confident."""
+    a = BASE + 1.2 * (z[:, 0] - 0.6) + 0.8 * (z[:, 1] - 0.4)
+    b = BASE + 1.2 * (z[:, 0] - 0.6) + 0.5 * (z[:, 1] - 0.4) + 0.3 * z[:, 2]
+    return {"full": expit(a), "half": expit(b), "bold": expit(2.0 * b + 0.5)}
+
+
+def draw(setting, rng, n_positive=120, n=700):
+    """Rows scored by three models: the models, labels and what `compare` must be told."""
+    if setting == "two-sample":
+        y = np.r_[np.ones(n_positive), rng.random(n) < PRIOR].astype(bool)
+        label = np.arange(y.size) < n_positive
+    else:
+        y = rng.random(n_positive + n) < PRIOR
+        label = y.copy()
+    if setting == "one-sample":
+        hidden = rng.choice(np.flatnonzero(y), y.sum() - n_positive, replace=False)
+        label[hidden] = False
+    options = {"setting": setting} | ({} if setting == "labelled" else {"prior": PRIOR})
+    return models_of(features(rng, y.size, y)), label, options
+
+
+def ends(estimate):
+    return [estimate.value, estimate.low, estimate.high]
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def drawn(request):
+    return draw(request.param, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def found(drawn):
+    models, label, options = drawn
+    return compare(models, label, reference="full", **options)
+
+
+def test_values_and_differences_are_those_of_the_models(drawn, found):
+    models, label, options = drawn
+    for name, one in found.criteria.items():
+        for model, s in models.items():
+            if options["setting"] == "labelled":
+                scores = PUScores.from_labels(label, s)
+            else:
+                scores = PUScores.from_pu_labels(label, s, **options)
+            assert one.estimates[model] == CRITERIA[name].interval(scores, level=0.95)
+        for model, gap in one.differences.items():
+            expected = one.estimates[model].value - one.estimates["full"].value
+            assert gap.value == pytest.approx(expected)
+            assert gap.low <= gap.value <= gap.high
+        assert one.differences.keys() == {"half", "bold"}
+
+
+def test_a_difference_the_other_way_round_is_its_negative(drawn, found):
+    models, label, options = drawn
+    other = compare(models, label, reference="half", **options)
+    for name, one in found.criteria.items():
+        there, back = one.differences["half"], other.criteria[name].differences["full"]
+        # Random splits of the calibration error are drawn anew.
+        close = 5e-3 if name == "ece" else 1e-9
+        assert ends(there) == pytest.approx([-back.value, -back.high, -back.low], abs=close)
+
+
+def test_pairing_narrows_the_interval(found):
+    for name in ("proxy_accuracy", "proxy_auc", "log_loss", "brier"):
+        one = found.criteria[name]
+        gap = one.differences["half"]
+        a, b = one.estimates["full"], one.estimates["half"]
+        assert gap.high - gap.low < 0.6 * np.hypot(a.high - a.low, b.high - b.low)
+
+
+def test_the_order_of_rows_does_not_matter(drawn, found):
+    models, label, options = drawn
+    order = np.random.default_rng(1).permutation(label.size)
+    shuffled = {name: s[order] for name, s in models.items()}
+    again = compare(shuffled, label[order], reference="full", **options)
+    for name, one in found.criteria.items():
+        for model, gap in one.differences.items():
+            assert ends(again.criteria[name].differences[model]) == pytest.approx(ends(gap))
+
+
+def test_a_weight_counts_rows(drawn):
+    models, label, options = drawn
+    weight = np.arange(label.size) % 3
+    repeat = np.repeat(np.arange(label.size), weight)
+    counted = compare(models, label, sample_weight=weight, **options)
+    written = compare({m: s[repeat] for m, s in models.items()}, label[repeat], **options)
+    for name, one in counted.criteria.items():
+        assert one.leaders == written.criteria[name].leaders
+        for model, gap in one.differences.items():
+            assert ends(gap) == pytest.approx(ends(written.criteria[name].differences[model]))
+
+
+def test_the_scale_of_importance_does_not_matter(drawn):
+    models, label, options = drawn
+    weight = np.random.default_rng(3).uniform(0.5, 1.5, label.size)
+    options = {**options, "weight_kind": "importance", "reference": "full"}
+    one = compare(models, label, sample_weight=weight, **options)
+    two = compare(models, label, sample_weight=8.0 * weight, **options)
+    unit = compare(models, label, sample_weight=np.ones(label.size), **options)
+    plainly = compare(models, label, **options)
+    for name in CRITERIA:
+        for model in ("half", "bold"):
+            a, b, c, d = (
+                ends(x.criteria[name].differences[model]) for x in (one, two, unit, plainly)
+            )
+            assert a == pytest.approx(b)
+            assert c == pytest.approx(d)
+
+
+def test_labelled_rows_give_the_matched_pairs_of_mcnemar():
+    models, y, options = draw("labelled", np.random.default_rng(4))
+    gap = compare(models, y, reference="full", **options)
+    gap = gap.criteria["proxy_accuracy"].differences["half"]
+    right = {name: (s >= 0.5) == y for name, s in models.items()}
+    won, lost = (right["half"] & ~right["full"]).sum(), (right["full"] & ~right["half"]).sum()
+    n = y.size
+    assert gap.value == pytest.approx((won - lost) / n)
+    deviation = np.sqrt(won + lost - (won - lost) ** 2 / n) / n
+    assert (gap.high - gap.low) / 2.0 == pytest.approx(1.959964 * deviation, rel=1e-6)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_area_has_delongs_covariance(setting):
+    models, label, options = draw(setting, np.random.default_rng(5), 40, 150)
+    gap = compare(models, label, reference="full", **options)
+    gap = gap.criteria["proxy_auc"].differences["half"]
+    wins = []
+    for name in ("half", "full"):
+        p, u = models[name][label][:, None], models[name][~label][None, :]
+        wins.append((p > u) + (p == u) / 2.0)
+    difference = wins[0] - wins[1]
+    by_positive, by_other = difference.mean(axis=1), difference.mean(axis=0)
+    variance = np.var(by_positive, ddof=1) / by_positive.size
+    variance += np.var(by_other, ddof=1) / by_other.size
+    assert gap.value == pytest.approx(difference.mean())
+    assert (gap.high - gap.low) / 2.0 == pytest.approx(1.959964 * np.sqrt(variance), rel=1e-6)
+
+
+def true_differences(setting, n=400_000):
+    """Differences from "full" in the population, by criterion and model."""
+    rng = np.random.default_rng(9)
+    y = rng.random(n) < PRIOR
+    models = models_of(features(rng, n, y))
+    found = compare(
+        models, y, setting="labelled", reference="full", criteria=list(CRITERIA)[:4]
+    ).criteria
+    out = {(c, m): g.value for c, one in found.items() for m, g in one.differences.items()}
+    hidden = {"two-sample": PRIOR, "one-sample": (PRIOR * 820 - 120) / 700, "labelled": 0.0}
+    for model in ("half", "bold"):
+        # Positives among the unlabeled rows shrink the proxy AUC towards one half.
+        out["proxy_auc", model] *= 1.0 - hidden[setting]
+    return out, {name: PUScores.from_labels(y, s) for name, s in models.items()}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_paired_intervals_cover(setting):
+    truth, population = true_differences(setting)
+    rng = np.random.default_rng(6)
+    runs = 60
+    misses = dict.fromkeys([*truth, ("ece", "half"), ("ece", "bold")], 0)
+    for _ in range(runs):
+        models, label, options = draw(setting, rng)
+        found = compare(models, label, reference="full", **options)
+        binned = {
+            name: ece(population[name], edges=bin_scores(scores).edges)
+            for name, scores in (
+                (m, PUScores.from_labels(label, s))
+                if setting == "labelled"
+                else (m, PUScores.from_pu_labels(label, s, **options))
+                for m, s in models.items()
+            )
+        }
+        for criterion, model in misses:
+            gap = found.criteria[criterion].differences[model]
+            target = truth.get((criterion, model), binned[model] - binned["full"])
+            misses[criterion, model] += not gap.low <= target <= gap.high
+    # 5 % of 60 is 3 with a standard error of 1.7.
+    assert max(misses.values()) <= 9
+    smooth = sum(k for (criterion, _), k in misses.items() if criterion != "ece")
+    assert smooth / (8 * runs) < 0.08
+
+
+def test_errors_of_alike_models_are_told_apart_only_by_pairing():
+    rng = np.random.default_rng(7)
+    y = rng.random(20_000) < PRIOR
+    bold = models_of(features(rng, y.size, y))["bold"]
+    bolder = expit(1.05 * logit(bold) + 0.05)
+    one = compare({"bold": bold, "bolder": bolder}, y, setting="labelled", criteria=["ece"])
+    one = one.criteria["ece"]
+    assert one.estimates["bolder"].low < one.estimates["bold"].high
+    assert one.winner == "bold"
+    assert one.differences["bolder"].low > 0.0
+
+
+def test_winners_and_ties():
+    rng = np.random.default_rng(8)
+    models, label, options = draw("two-sample", rng, 1000, 8000)
+    models["copy"] = models["full"]
+    models["monotone"] = models["full"] ** 1.0001
+    models["noise"] = rng.random(label.size)
+    found = compare(models, label, **options)
+    assert found.criteria["brier"].winner is None
+    assert set(found.criteria["brier"].leaders) >= {"full", "copy"}
+    assert "noise" not in found.criteria["brier"].leaders
+    assert found.criteria["proxy_auc"].differences.keys() == set(models) - {"full"}
+    for name in ("copy", "monotone"):
+        assert ends(found.criteria["proxy_auc"].differences[name]) == [0.0, 0.0, 0.0]
+    del models["copy"], models["monotone"]
+    found = compare(models, label, **options)
+    assert found.criteria["proxy_auc"].winner == "full"
+    assert found.criteria["proxy_auc"].reference == "full"
+    assert found.criteria["log_loss"].differences["noise"].low > 0.0
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_a_prior_interval_holds_for_every_prior(setting):
+    models, label, options = draw(setting, np.random.default_rng(10))
+    wide = compare(models, label, prior_interval=(0.25, 0.4), reference="full", **options)
+    for prior in (0.25, 0.3, 0.36, 0.4):
+        narrow = compare(models, label, reference="full", **{**options, "prior": prior})
+        for name in CRITERIA:
+            for model in ("half", "bold"):
+                a = wide.criteria[name].differences[model]
+                b = narrow.criteria[name].differences[model]
+                room = 5e-3 if name == "ece" else 1e-12
+                assert a.low <= b.low + room
+                assert b.high - room <= a.high
+    assert "for every prior" in wide.criteria["ece"].differences["bold"].method
+    assert "for every prior" not in wide.criteria["proxy_auc"].differences["bold"].method
+
+
+def test_orders_by_prior_are_those_of_ordering():
+    models, label, options = draw("two-sample", np.random.default_rng(11))
+    found = compare(models, label, threshold=0.4, priors=(0.05, 0.9), **options)
+    scores = {m: PUScores.from_pu_labels(label, s, **options) for m, s in models.items()}
+    for name, one in found.criteria.items():
+        extra = {"threshold": 0.4} if name == "proxy_accuracy" else {}
+        expected = ordering(scores, metric=name, priors=(0.05, 0.9), **extra)
+        assert one.ordering.to_dict() == expected.to_dict()
+    assert any(one.ordering.crossings for one in found.criteria.values())
+    value = found.criteria["proxy_accuracy"].estimates["full"].value
+    assert value == proxy_accuracy(scores["full"], threshold=0.4)
+
+
+def test_few_rows_leave_a_difference_unknown():
+    models = {"a": [0.9, 0.2, 0.4, 0.3], "b": [0.8, 0.3, 0.1, 0.6]}
+    found = compare(models, [1, 0, 0, 0], setting="two-sample", prior=0.4)
+    for one in found.criteria.values():
+        assert one.winner is None
+        (gap,) = one.differences.values()
+        assert (gap.low, gap.high) == (-np.inf, np.inf)
+    found = compare(models, [0, 0, 0, 0], setting="labelled")
+    assert found.criteria["proxy_auc"].winner is None
+    assert np.isnan(found.criteria["proxy_auc"].estimates["a"].value)
+
+
+def test_the_table_and_the_dictionary(found):
+    table = found.columns()
+    assert len(table["model"]) == 3 * len(CRITERIA)
+    assert np.isnan(table["difference"][table["model"] == "full"]).all()
+    for backend in ("pandas", "polars", "pyarrow"):
+        assert len(found.frame(backend)) == 15
+    out = json.loads(json.dumps(plain(found.to_dict()), allow_nan=False))
+    assert out["models"] == ["full", "half", "bold"]
+    assert out["criteria"].keys() == CRITERIA.keys()
+    one = out["criteria"]["brier"]
+    assert one["better"] == "lower"
+    assert one["leaders"][0] in out["models"]
+    assert (one["ordering"] is None) == (out["setting"] == "labelled")
+
+
+def test_wrong_arguments_are_explained():
+    label, two = [1, 0, 0, 1], {"setting": "two-sample", "prior": 0.4}
+    models = {"a": [0.9, 0.2, 0.4, 0.3], "b": [0.8, 0.3, 0.1, 0.6]}
+    labelled = {"setting": "labelled"}
+    for given, of, options, words in (
+        ({"a": [0.1]}, [1], two, "'models' must hold at least two models to compare, got 1"),
+        (models | {"c": [0.1]}, label, two, "'c' must score the same rows.*got 1 scores for 4"),
+        (models | {"c": [0.1, 2, 0, 0]}, label, two, "'c' must hold scores in .*got 2.0"),
+        (models, [0, 0, 0, 0], two, "'label' must hold at least one labelled positive"),
+        (models, [1, 1, 1, 1], two, "'label' must hold at least one unlabeled row"),
+        (models, label, {"setting": "one-sample"}, "'prior' must be given with setting='one-sam"),
+        (models, label, labelled | {"prior": 0.4}, "'prior' must not be given"),
+        (models, label, labelled | {"priors": (0.1, 0.2)}, "'priors' must not be given"),
+        (models, label, two | {"criteria": ["auc"]}, "'criteria' must be among"),
+        (models, label, two | {"reference": "c"}, "'reference' must be 'best' or a model"),
+        (models, label, two | {"priors": (0.9, 0.2)}, "'priors' must be a pair"),
+        (models, label, two | {"sample_weight": [1, 1, 1, -1]}, "'sample_weight' must be finite"),
+        (models, label, two | {"level": 2}, "'level' must be"),
+        (models, label, two | {"threshold": None}, "'threshold' must be"),
+        (models, label, {"setting": "x"}, "'setting' must say"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            compare(given, of, **options)
+
+
+# The command line.
+
+ARGUMENTS = ["--label", "y", "--setting", "two-sample", "--prior", "0.3"]
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
+
+
+def good(*arguments, **options):
+    result = run(*arguments, **options)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return result.stdout
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    models, label, options = draw("two-sample", np.random.default_rng(12))
+    weight = 1 + np.arange(label.size) % 2
+    for name, s in models.items():
+        table = np.column_stack([s, label, weight])
+        np.savetxt(f"{name}.csv", table, "%.17g", ",", header="p,y,w", comments="")
+    table = np.column_stack([*models.values(), label])
+    np.savetxt("all.csv", table, "%.17g", ",", header="full,half,bold,y", comments="")
+    return models, label, options
+
+
+def test_the_json_of_a_comparison_is_that_of_the_library(files):
+    models, label, options = files
+    expected = plain(compare(models, label, **options).to_dict())
+    out = json.loads(
+        good("compare", "full.csv", "half.csv", "bold.csv", "--score", "p", *ARGUMENTS, "--json")
+    )
+    assert out["schema"] == "noneg.comparison/1"
+    assert out["source"] == {
+        "files": ["full.csv", "half.csv", "bold.csv"],
+        "score": ["p"],
+        "label": "y",
+        "positive_label": None,
+        "weight": None,
+    }
+    assert {key: out[key] for key in expected} == expected
+    columns = [x for name in models for x in ("--score", name)]
+    out = json.loads(good("compare", "all.csv", *columns, *ARGUMENTS, "--json"))
+    assert {key: out[key] for key in expected} == expected
+
+
+def test_the_table_of_a_comparison(files):
+    models, label, options = files
+    found = compare(models, label, **options)
+    lines = good(
+        "compare", "all.csv", *"--score full --score half --score bold".split(), *ARGUMENTS
+    )
+    assert "120 positives and 700 unlabeled rows; two-sample; prior 0.3" in lines
+    assert "difference from the best, 95 % interval" in lines
+    for one in found.criteria.values():
+        assert f"{one.title} ({one.better} is better)" in lines
+        for estimate in (*one.estimates.values(), *one.differences.values()):
+            assert f"[{estimate.low:.4f}, {estimate.high:.4f}]" in lines
+    assert lines.count("wins") == sum(one.winner is not None for one in found.criteria.values())
+    assert "for all priors from 0.1765 to 0.4615: Proxy AUC" in lines or "best first" in lines
+
+
+def test_options_of_a_comparison_arrive(files):
+    models, label, options = files
+    weight = 1 + np.arange(label.size) % 2
+    expected = compare(
+        {"old": models["full"], "new": models["bold"]},
+        label,
+        sample_weight=weight,
+        prior_interval=(0.2, 0.35),
+        threshold=0.3,
+        reference="new",
+        priors=(0.1, 0.5),
+        level=0.9,
+        **options,
+    )
+    out = good(
+        *["compare", "full.csv", "bold.csv", "--score", "p", "--weight", "w", "--names", "old,new"],
+        *["--prior-interval", "0.2", "0.35", "--threshold", "0.3", "--reference", "new"],
+        *["--priors", "0.1", "0.5", "--level", "0.9", *ARGUMENTS, "--json"],
+    )
+    expected = plain(expected.to_dict())
+    out = json.loads(out)
+    assert {key: out[key] for key in expected} == expected
+    text = good(
+        "compare", "full.csv", "bold.csv", "--score", "p", "--reference", "bold", *ARGUMENTS
+    )
+    assert "difference from 'bold'" in text or "difference from the best" in text
+    text = good(
+        *["compare", "full.csv", "bold.csv", "--score", "p", "--label", "y"],
+        *["--setting", "labelled"],
+    )
+    assert "820 labelled rows, 120 positive; prior 0.146341" in text
+    assert "prior 0.3 in [0.2, 0.35]" in good(
+        *["compare", "full.csv", "bold.csv", "--score", "p", *ARGUMENTS],
+        *["--prior-interval", "0.2", "0.35"],
+    )
+
+
+def test_models_are_named_as_briefly_as_tells_them_apart(files):
+    Path("x").mkdir()
+    Path("x/full.csv").write_bytes(Path("half.csv").read_bytes())
+    out = json.loads(
+        good("compare", "full.csv", "x/full.csv", "--score", "p", *ARGUMENTS, "--json")
+    )
+    assert out["models"] == ["full.csv", "x/full.csv"]
+    given = Path("full.csv").read_bytes()
+    out = json.loads(
+        good("compare", "-", "half.csv", *ARGUMENTS, "--score", "p", "--json", input=given)
+    )
+    assert out["models"] == ["standard input", "half"]
+    Path("all2.csv").write_bytes(Path("all.csv").read_bytes())
+    scores = ["--score", "full", "--score", "half"]
+    out = json.loads(good("compare", "all.csv", "all2.csv", *scores, *ARGUMENTS, "--json"))
+    assert out["models"] == ["all:full", "all:half", "all2:full", "all2:half"]
+
+
+def test_a_wrong_comparison_is_explained_in_one_paragraph(files):
+    header, *rows = Path("full.csv").read_text().splitlines(keepends=True)
+    Path("short.csv").write_text(header + "".join(rows[:-1]))
+    Path("mixed.csv").write_text(header + "".join(rows[::-1]))
+    Path("heavy.csv").write_text(header + "".join(rows).replace(",2\n", ",3\n"))
+    score = ["--score", "p"]
+    for arguments, words in (
+        (["full.csv", *score], ["FILE must name at least two models", "several --score"]),
+        (["full.csv", "short.csv", *score], ["same rows in the same order", "820", "819"]),
+        (["full.csv", "mixed.csv", *score], ["same rows", "'y'", "'mixed.csv'", "row 0"]),
+        (["full.csv", "heavy.csv", *score, "--weight", "w"], ["same rows", "'w'", "row 1"]),
+        (
+            ["full.csv", "half.csv", *score, "--names", "a"],
+            ["--names must hold one name", "1 for 2"],
+        ),
+        (["full.csv", "half.csv", *score, "--names", "a,a"], ["--names", "'a' 2 times"]),
+        (["full.csv", "half.csv", *score, "--names", "a,"], ["--names", "an empty one"]),
+        (["full.csv", "full.csv", *score], ["--names", "'full.csv' 2 times"]),
+        (["full.csv", "half.csv", *score, "--reference", "q"], ["--reference", "'full', 'half'"]),
+        (["full.csv", "half.csv", "--score", "q"], ["--score must name a column", "'q'"]),
+        (["full.csv", "no.csv", *score], ["FILE", "'no.csv'"]),
+        (["full.csv", "half.csv", *score, "--priors", "0.5", "0.2"], ["--priors must be a pair"]),
+        (["-", *score, "--score", "w"], ["standard input", "only once"]),
+    ):
+        result = run("compare", *arguments, *ARGUMENTS)
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+        for word in words:
+            assert word in result.stderr, result.stderr
+    result = run(
+        "compare", "full.csv", "half.csv", *score, "--label", "y", "--setting", "one-sample"
+    )
+    assert "--prior must be given with --setting one-sample" in result.stderr
