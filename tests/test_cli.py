@@ -3,8 +3,8 @@
 import gzip
 import json
 import os
-import re
 import pty
+import re
 import signal
 import subprocess
 import sys

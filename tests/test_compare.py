@@ -86,9 +86,7 @@ def test_a_difference_the_other_way_round_is_its_negative(drawn, found):
     other = compare(models, label, reference="half", **options)
     for name, one in found.criteria.items():
         there, back = one.differences["half"], other.criteria[name].differences["full"]
-        # Random splits of the calibration error are drawn anew.
-        close = 5e-3 if name == "ece" else 1e-9
-        assert ends(there) == pytest.approx([-back.value, -back.high, -back.low], abs=close)
+        assert ends(there) == pytest.approx([-back.value, -back.high, -back.low], abs=1e-12)
 
 
 def test_pairing_narrows_the_interval(found):
@@ -167,7 +165,7 @@ def test_the_area_has_delongs_covariance(setting):
     assert (gap.high - gap.low) / 2.0 == pytest.approx(1.959964 * np.sqrt(variance), rel=1e-6)
 
 
-def true_differences(setting, n=400_000):
+def true_differences(setting, n=150_000):
     """Differences from "full" in the population, by criterion and model."""
     rng = np.random.default_rng(9)
     y = rng.random(n) < PRIOR
@@ -187,7 +185,7 @@ def true_differences(setting, n=400_000):
 def test_paired_intervals_cover(setting):
     truth, population = true_differences(setting)
     rng = np.random.default_rng(6)
-    runs = 60
+    runs = 40
     misses = dict.fromkeys([*truth, ("ece", "half"), ("ece", "bold")], 0)
     for _ in range(runs):
         models, label, options = draw(setting, rng)
@@ -205,10 +203,10 @@ def test_paired_intervals_cover(setting):
             gap = found.criteria[criterion].differences[model]
             target = truth.get((criterion, model), binned[model] - binned["full"])
             misses[criterion, model] += not gap.low <= target <= gap.high
-    # 5 % of 60 is 3 with a standard error of 1.7.
-    assert max(misses.values()) <= 9
+    # 5 % of 40 is 2 with a standard error of 1.4.
+    assert max(misses.values()) <= 7
     smooth = sum(k for (criterion, _), k in misses.items() if criterion != "ece")
-    assert smooth / (8 * runs) < 0.08
+    assert smooth / (8 * runs) < 0.09
 
 
 def test_errors_of_alike_models_are_told_apart_only_by_pairing():
@@ -249,13 +247,13 @@ def test_a_prior_interval_holds_for_every_prior(setting):
     wide = compare(models, label, prior_interval=(0.25, 0.4), reference="full", **options)
     for prior in (0.25, 0.3, 0.36, 0.4):
         narrow = compare(models, label, reference="full", **{**options, "prior": prior})
-        for name in CRITERIA:
+        # The bins of the calibration error depend on the prior.
+        for name in set(CRITERIA) - ({"ece"} if prior != PRIOR else set()):
             for model in ("half", "bold"):
                 a = wide.criteria[name].differences[model]
                 b = narrow.criteria[name].differences[model]
-                room = 5e-3 if name == "ece" else 1e-12
-                assert a.low <= b.low + room
-                assert b.high - room <= a.high
+                assert a.low <= b.low + 1e-12
+                assert b.high - 1e-12 <= a.high
     assert "for every prior" in wide.criteria["ece"].differences["bold"].method
     assert "for every prior" not in wide.criteria["proxy_auc"].differences["bold"].method
 
@@ -377,9 +375,8 @@ def test_the_json_of_a_comparison_is_that_of_the_library(files):
 def test_the_table_of_a_comparison(files):
     models, label, options = files
     found = compare(models, label, **options)
-    lines = good(
-        "compare", "all.csv", *"--score full --score half --score bold".split(), *ARGUMENTS
-    )
+    columns = [x for name in models for x in ("--score", name)]
+    lines = good("compare", "all.csv", *columns, *ARGUMENTS)
     assert "120 positives and 700 unlabeled rows; two-sample; prior 0.3" in lines
     assert "difference from the best, 95 % interval" in lines
     for one in found.criteria.values():
@@ -427,7 +424,8 @@ def test_options_of_a_comparison_arrive(files):
     )
 
 
-def test_models_are_named_as_briefly_as_tells_them_apart(files):
+@pytest.mark.usefixtures("files")
+def test_models_are_named_as_briefly_as_tells_them_apart():
     Path("x").mkdir()
     Path("x/full.csv").write_bytes(Path("half.csv").read_bytes())
     out = json.loads(
@@ -445,7 +443,8 @@ def test_models_are_named_as_briefly_as_tells_them_apart(files):
     assert out["models"] == ["all:full", "all:half", "all2:full", "all2:half"]
 
 
-def test_a_wrong_comparison_is_explained_in_one_paragraph(files):
+@pytest.mark.usefixtures("files")
+def test_a_wrong_comparison_is_explained_in_one_paragraph():
     header, *rows = Path("full.csv").read_text().splitlines(keepends=True)
     Path("short.csv").write_text(header + "".join(rows[:-1]))
     Path("mixed.csv").write_text(header + "".join(rows[::-1]))

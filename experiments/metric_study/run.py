@@ -2,8 +2,8 @@
 
     python experiments/metric_study/run.py [--trials 20] [--quick]
 
-For worlds from well to badly calibrated, class priors from .05 to .5 and 30 to 10,000 positives: the
-mean absolute distance of every calibration error of the registry from the true calibration error.
+For worlds from well to badly calibrated, priors from .05 to .5 and 30 to 10,000 positives: the
+mean absolute distance of every calibration error of the registry from the true one.
 Writes ``study.csv`` (one line a cell and metric), ``summary.md`` and ``study.png`` beside this file.
 """
 

@@ -173,7 +173,9 @@ def _measure(ranks: list[np.ndarray], truth: float, p: float, n: float, sums) ->
     negative, hidden = ranks[1][: cut[1]], ranks[1][cut[1] :]
     scores = PUScores(known, np.concatenate([latent, hidden]), prior=0.5, setting="two-sample")
     beta = latent.size / (latent.size + hidden.size)
-    for guess, basis, band in product(GUESSES, ("positives", "tighter"), ("pointwise", "prediction")):
+    for guess, basis, band in product(
+        GUESSES, ("positives", "tighter"), ("pointwise", "prediction")
+    ):
         if band == "prediction" and guess != 1.0:
             continue
         options = {"beta": guess * beta, "band": band, "basis": basis}

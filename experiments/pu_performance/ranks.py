@@ -61,7 +61,9 @@ def figure2(trials: int, sizes: tuple[int, ...], workers: int) -> list[Row]:
         for n in sizes:
             jobs = [Trial(n, k) for k in range(trials)]
             values = np.array(list(pool.map(Trial.run, jobs, chunksize=5)))
-            rows += [_figure2_row(n, b, v) for b, v in zip(BANDS, values.swapaxes(0, 1), strict=True)]
+            rows += [
+                _figure2_row(n, b, v) for b, v in zip(BANDS, values.swapaxes(0, 1), strict=True)
+            ]
     return rows
 
 

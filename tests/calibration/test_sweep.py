@@ -120,6 +120,12 @@ def test_looking_where_rows_are_out_of_order_is_enough(sample, at_once):
         assert sweep._sweep(rows) == n_bins
 
 
+def test_rows_out_of_order_may_never_show():
+    rows = sweep._Rows.of(PUScores.from_labels([1, 0, 1], [0.1, 0.2, 0.3]))
+    assert rows.ties.descents.tolist() == [1]
+    assert sweep._sweep_descents(rows.ties, 1, 2) == sweep._sweep(rows) == 2
+
+
 @given(samples(), st.randoms(use_true_random=False))
 def test_row_order_is_irrelevant(sample, random):
     order = list(range(sample.score.size))

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     Blur = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-# Numbers of nodes to choose from.
-NODES = (2**14, 2**17, 2**20)
-# Nodes in a kernel's standard deviation, and what is left of it on the finest line of nodes.
+FEWEST_NODES, MOST_NODES = 2**14, 2**20
+# Nodes in a kernel's standard deviation: gathering rows errs by less than 2e-6 of their total.
 NODES_IN_WIDTH = 256
+# A width that the finest line of nodes still resolves.
 SMALLEST_WIDTH = 1e-5
 # Bins in a kernel's standard deviation from which limits are computed, and their number.
 BINS_IN_WIDTH = 8
@@ -43,7 +43,10 @@ def check_width(value: object, name: str, smallest: float = SMALLEST_WIDTH) -> f
 
 def nodes_for(width: float) -> int:
     """Return the number of nodes that resolves a kernel."""
-    return next((n for n in NODES if n * width >= NODES_IN_WIDTH), NODES[-1])
+    n = FEWEST_NODES
+    while n * width < NODES_IN_WIDTH and n < MOST_NODES:
+        n *= 2
+    return n
 
 
 def bins_for(width: float) -> int:

@@ -26,7 +26,7 @@ from scipy.special import logit
 
 from noneg.bins import Binned, bin_scores, check_p
 from noneg.calibration._cosine import (
-    NODES,
+    FEWEST_NODES,
     bins_for,
     blurring,
     check_width,
@@ -252,7 +252,7 @@ def _rule_of_thumb(scores: PUScores) -> float:
     if np.isinf(n):
         msg = "'bandwidth' must be given for a population; its rule is for samples."
         raise ValueError(msg)
-    axis = Axis(NODES[0])
+    axis = Axis(FEWEST_NODES)
     mass = scores.sums_at_nodes(axis)[:, 1]
     mean = np.average(axis.nodes, weights=mass)
     variance = np.average((axis.nodes - mean) ** 2, weights=mass)

@@ -78,15 +78,13 @@ class PairedErrors:
     ) -> None:
         self.scores = scores[0]
         self.binned = tuple(bin_scores(one) for one in scores)
-        place = [
-            np.searchsorted(b.edges[1:-1], s) for b, s in zip(self.binned, columns, strict=True)
-        ]
+        there = masses.count * (masses.positive + masses.marginal) > 0.0
+        f, a, w, *s = (x[there] for x in (masses.count, masses.positive, masses.marginal, *columns))
+        place = [np.searchsorted(b.edges[1:-1], x) for b, x in zip(self.binned, s, strict=True)]
         n_bins = self.binned[1].n_bins
         code, cell = np.unique(place[0] * n_bins + place[1], return_inverse=True)
         self.bins = (code // n_bins, code % n_bins)
-        w = masses.marginal
-        sums = np.stack([masses.positive, w, w * columns[0], w * columns[1]])
-        self.second = _second_moments(sums, masses.count, cell)
+        self.second = _second_moments(np.stack([a, w, w * s[0], w * s[1]]), f, cell)
         self.noise = self._draw()
 
     def limits(self, level: float) -> tuple[float, float]:

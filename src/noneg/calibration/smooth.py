@@ -18,7 +18,8 @@ from scipy.optimize import brentq
 
 from noneg.bins import bin_scores
 from noneg.calibration._cosine import (
-    NODES,
+    FEWEST_NODES,
+    MOST_NODES,
     SMALLEST_WIDTH,
     bins_for,
     blurring,
@@ -82,10 +83,11 @@ def smooth_ece(scores: PUScores, *, sigma: float | None = None) -> float:
     if sigma is not None:
         width = check_width(sigma, "sigma")
         return _error(_coefficients(scores, nodes_for(width)), width)
-    for n in NODES:
-        value = _fixed_point(_coefficients(scores, n))
-        if value * n >= NODES_IN_FIXED_POINT:
+    n = FEWEST_NODES
+    while (value := _fixed_point(_coefficients(scores, n))) * n < NODES_IN_FIXED_POINT:
+        if n == MOST_NODES:
             break
+        n *= 8
     return value
 
 

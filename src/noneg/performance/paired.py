@@ -211,9 +211,7 @@ class Differences:
     def _limits(self, name: str, one: str, other: str) -> Limits:
         scores, columns = self.scores, self.rows.columns
         if name == "ece":
-            pair = scores[one], scores[other]
-            errors = PairedErrors(pair, (columns[one], columns[other]), self.rows.masses)
-            return *errors.limits(self.level), METHOD
+            return *self._error_limits(one, other), METHOD
         if name == "proxy_auc":
             value = proxy_auc(scores[one]) - proxy_auc(scores[other])
             parts = [(value, self.rows.area(one) - self.rows.area(other))]
@@ -224,6 +222,16 @@ class Differences:
             priors = scores[one].prior_interval or (scores[one].prior,)
             parts = [self.rows.risk(gain - gain_, base - base_, prior) for prior in priors]
         return *self._normal(parts), PAIRED
+
+    def _error_limits(self, one: str, other: str) -> tuple[float, float]:
+        # The same splits both ways, so that the difference the other way round is the negative.
+        names = list(self.rows.columns)
+        if names.index(one) > names.index(other):
+            low, high = self._error_limits(other, one)
+            return -high, -low
+        pair = self.rows.columns[one], self.rows.columns[other]
+        errors = PairedErrors((self.scores[one], self.scores[other]), pair, self.rows.masses)
+        return errors.limits(self.level)
 
     def _risk(self, name: str, s: Floats) -> tuple[Floats, Floats]:
         """Return g and b of the criterion ``prior E_plus[g] + E[b]`` in each row."""

@@ -1,0 +1,6 @@
+def draw_all(out):
+    pass
+
+
+def fill_readme(out, v):
+    pass
