@@ -4,7 +4,7 @@
 
 For worlds from well to badly calibrated, priors from .05 to .5 and 30 to 10,000 positives: the
 mean absolute distance of every calibration error of the registry from the true one.
-Writes ``study.csv`` (one line a cell and metric), ``summary.md`` and ``study.png`` beside this file.
+Writes ``study.csv`` (a line a cell and metric), ``summary.md`` and ``study.png`` beside this file.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from common import GRID, at, auc, on_grid, seeded, write_csv
+from common import GRID, auc, on_grid, seeded, write_csv
 from scipy.special import expit
 
 from noneg import PUScores
@@ -156,7 +156,7 @@ def _cdf_rows(scores: PUScores, rest: np.ndarray, hidden: np.ndarray, options) -
 
 
 def table_rows(score: np.ndarray, y: np.ndarray, trials: int) -> list[Row]:
-    """Range of the area by the known shares of both classes, from positives and from the tighter."""
+    """Range of the area by the known shares of both classes, from positives or the tighter."""
     sums: dict[tuple[object, ...], list[tuple[float, ...]]] = {}
     for trial in range(trials):
         rng = seeded("tables", trial)

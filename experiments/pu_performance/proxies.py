@@ -118,7 +118,7 @@ def beta_of(prior: float, setting: str) -> float:
 
 
 def proposition_rows(case: str, scores, y: np.ndarray, trials: int) -> tuple[list[Row], list[Row]]:
-    """Each classifier's mean proxies beside their expectations, and how often pairs are in order."""
+    """Mean proxies of classifiers beside their expectations; how often pairs are in order."""
     prior = float(y.mean())
     accuracy = np.array([((s >= 0.5) == y).mean() for s in scores.values()])
     area = np.array([auc(y, s) for s in scores.values()])
@@ -201,7 +201,7 @@ def fit_upu(known: np.ndarray, rest: np.ndarray, prior: float, ridge: float = 1e
 
 
 def shift_rows(folder: Path, case: str, trials: int, components: int) -> list[Row]:
-    """Test accuracy as more positives are labelled: two samples, one sample, one sample corrected."""
+    """Test accuracy as more positives are labelled, in both settings and with the correction."""
     from sklearn.kernel_approximation import Nystroem
 
     (x, y), (x2, y2), test = load(folder, case)

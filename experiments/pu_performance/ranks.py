@@ -47,7 +47,7 @@ class Trial:
     number: int
 
     def run(self) -> list[tuple[float, ...]]:
-        """Range of the area with each band, the true area, and whether the whole curve is inside."""
+        """Range of the area with each band, and the true area of all rows."""
         rng = seeded("figure 2", self.n_known, self.number)
         known, rest, hidden = draw(self.n_known, 20_000, 80_000, rng)
         scores = PUScores(known, rest, prior=0.2, setting="two-sample")
@@ -233,11 +233,11 @@ def latent_rows(trials: int) -> list[Row]:
             known, rest, hidden = draw(n_known, n_latent, 2 * n_latent, rng)
             scores = PUScores(known, rest, prior=1 / 3, setting="two-sample")
             truth = (rest[hidden == 1][:, None] >= cuts).sum(axis=0)
-            for band, count in kept.items():
+            for band in kept:
                 options = {"band": band, "beta": n_latent / rest.size, "table": "unlabeled"}
                 tables = contingency_bounds(scores, threshold=cuts, **options)
                 here = truth[np.argsort(-cuts)]
-                count += (tables.lower.tp <= here) & (here <= tables.upper.tp)
+                kept[band] += (tables.lower.tp <= here) & (here <= tables.upper.tp)
         rows += [
             {
                 "band": band,
