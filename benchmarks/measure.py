@@ -67,6 +67,8 @@ class _Run:
             self.row.note = f"not run: {error.name} is not installed"
         except Exception as error:  # noqa: BLE001
             self.row.note = f"failed: {type(error).__name__}: {error}"
+        if self.case.slow and self.row.first is not None:
+            self.times.append(self.row.first)
         return self.row.first is not None
 
     def take_turn(self):
@@ -88,7 +90,8 @@ def compare(cases, data, n_rows, *, repeats, patience, limit):
     """Return a row a case; seconds are those of the best call, ratios are to the first case.
 
     Every case is warmed up once; then all take turns of equal length, in a new order each round, so
-    that noise hits them alike. A call longer than `patience` is not repeated: its warm-up counts.
+    that noise hits them alike. A call longer than `patience` is not repeated; of a slow case the
+    warm-up already counts as a call.
     """
     rows = [Row(case.name, note=case.note) for case in cases]
     runs = []
@@ -101,22 +104,23 @@ def compare(cases, data, n_rows, *, repeats, patience, limit):
             run = _Run(case, data, row)
             if run.warm_up():
                 runs.append(run)
-        _take_turns([run for run in runs if run.row.first <= patience], repeats)
+        _take_turns(runs, repeats, patience)
         for run in runs:
-            run.row.calls = len(run.times) or 1
-            run.row.seconds = min(run.times, default=run.row.first)
-            if run.times:
+            run.row.calls, run.row.seconds = len(run.times), min(run.times)
+            if run.row.seconds <= patience:
                 run.weigh(n_rows)
     _fill_ratios(rows)
     return rows
 
 
-def _take_turns(runs, repeats):
+def _take_turns(runs, repeats, patience):
     shuffle = random.Random(0).shuffle  # noqa: S311
+    order = list(runs)
     for _ in range(repeats):
-        shuffle(runs)
-        for run in runs:
-            run.take_turn()
+        shuffle(order)
+        for run in order:
+            if min(run.times, default=0.0) <= patience:
+                run.take_turn()
 
 
 def _fill_ratios(rows):

@@ -21,7 +21,7 @@ LOGIT_SIGMA, DRAWS = 1 / 15, 200_000
 
 
 def sample():
-    """Scores too low below 0.5 and too high above, written out so that no random generator can change them."""
+    """Scores too near to 0.5, written out so that no random generator can change them."""
     i = np.arange(1, N + 1)
     score = (i * 0.6180339887498949) % 1.0
     truth = score + 0.15 * np.sin(2 * np.pi * score)

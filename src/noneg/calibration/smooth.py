@@ -41,8 +41,12 @@ if TYPE_CHECKING:
 
     from noneg.scores import PUScores
 
+# Numbers of nodes to try for the fixed point, whose width is not known beforehand.
+LINES = (FEWEST_NODES, 2**17, MOST_NODES)
 # Nodes in the fixed point: the blurred residuals are as small as it, and errors a share of them.
 NODES_IN_FIXED_POINT = 16
+# An error that finer nodes need not look at.
+NOTHING = 1e-9
 
 
 def smooth_ece(scores: PUScores, *, sigma: float | None = None) -> float:
@@ -83,11 +87,10 @@ def smooth_ece(scores: PUScores, *, sigma: float | None = None) -> float:
     if sigma is not None:
         width = check_width(sigma, "sigma")
         return _error(_coefficients(scores, nodes_for(width)), width)
-    n = FEWEST_NODES
-    while (value := _fixed_point(_coefficients(scores, n))) * n < NODES_IN_FIXED_POINT:
-        if n == MOST_NODES:
+    for n in LINES:
+        value = _fixed_point(_coefficients(scores, n))
+        if value * n >= NODES_IN_FIXED_POINT or value <= NOTHING:
             break
-        n *= 8
     return value
 
 

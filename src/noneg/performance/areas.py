@@ -299,8 +299,9 @@ def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
 
 def _mean_precision(steps: Steps, prior: float) -> _Summary:
     """Return the average precision (see there), in shares of the two laws."""
-    found = np.flatnonzero(np.diff(steps.tpr) > 0.0) + 1
-    mass, t, q = np.diff(steps.tpr)[found - 1], steps.tpr[found], steps.ppr[found]
+    found = np.flatnonzero(steps.tpr[1:] > steps.tpr[:-1]) + 1
+    t, q = steps.tpr[found], steps.ppr[found]
+    mass = t - steps.tpr[found - 1]
     own_t, own_q = steps.own_mass(found)
     inside = steps.shares_row(found)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -139,14 +139,17 @@ def over_priors(
     A grid of priors is tried, then finer ones around its best points. The result is exact, up to
     rounding, for functions of the prior that turn at most once between neighbours of the grid.
     """
+    if priors[0] == priors[1]:
+        low, high = limits(np.array(priors[:1]))
+        return float(low[0]), float(high[0])
     ends = []
     for end, sign in ((0, 1.0), (1, -1.0)):
-        low, high, best = *priors, np.inf
+        left, right, best = *priors, np.inf
         for _ in range(ZOOMS):
-            grid = np.linspace(low, high, PRIOR_GRID)
+            grid = np.linspace(left, right, PRIOR_GRID)
             values = sign * limits(grid)[end]
             k = int(np.argmin(values))
             best = min(best, float(values[k]))
-            low, high = grid[max(k - 1, 0)], grid[min(k + 1, grid.size - 1)]
+            left, right = grid[max(k - 1, 0)], grid[min(k + 1, grid.size - 1)]
         ends.append(sign * best)
     return ends[0], ends[1]

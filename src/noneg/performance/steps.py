@@ -80,16 +80,17 @@ class Steps:
         """
         _, f, a, w = self._rows[1]
         _, g, _, v = self._rows[0]
-        mass = self._at(1, f * a)[at - 1]
-        own = self._at(1, f * a * a)[at - 1] / (mass * self._positive_total())
-        total = self._marginal()[-1]
+        mass, total = self._at(1, f * a, at), self._marginal_total()
+        own = self._at(1, f * a * a, at) / (mass * self._positive_total())
         if self.scores.setting == "two-sample":
             return own, np.full_like(own, self._mass(0, g * v * v)[-1] / total**2)
-        return own, self._at(1, f * a * w)[at - 1] / (mass * total)
+        return own, self._at(1, f * a * w, at) / (mass * total)
 
     def shares_row(self, at: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return whether a marginal row has the score of these steps."""
-        return np.diff(self.ppr)[at - 1] > 0.0
+        if self.scores.setting == "two-sample":
+            return self.ppr[at] > self.ppr[at - 1]
+        return np.ones(at.size, dtype=np.bool_)
 
     def corners(self) -> NDArray[np.bool_]:
         """Return which steps do not lie on the straight line between their neighbours.
@@ -107,7 +108,7 @@ class Steps:
         if self.scores.setting == "two-sample":
             return 0.0
         _, f, _, w = self._rows[1]
-        return float(self._mass(1, f * w)[-1] / self._marginal()[-1])
+        return float(self._mass(1, f * w)[-1]) / self._marginal_total()
 
     def _marginal(self) -> Floats:
         (_, f, _, w), (_, g, _, v) = self._rows
@@ -130,7 +131,7 @@ class Steps:
         Each group's sum of squares is raised by ``n / (n - 1)`` for its fitted mean, as DeLong's;
         a group of one row has no spread to learn from and makes the variance infinite.
         """
-        marginal, prior = self._marginal()[-1], self.scores.prior
+        marginal, prior = self._marginal_total(), self.scores.prior
         share = d_prior / marginal if self.scores.prior_is_estimated else 0.0
         positive = self._influence(d_tpr, self.tpr, self._positive_total()) + share
         rows = self._influence(d_ppr, self.ppr, marginal) - prior * share
@@ -141,6 +142,11 @@ class Steps:
     def _positive_total(self) -> float:
         _, f, a, _ = self._rows[1]
         return float(self._mass(1, f * a)[-1])
+
+    def _marginal_total(self) -> float:
+        (_, f, _, w), (_, g, _, v) = self._rows
+        both = self.scores.setting != "two-sample"
+        return float(self._mass(0, f * w)[-1] + (self._mass(1, g * v)[-1] if both else 0.0))
 
     @staticmethod
     def _influence(derivative: Floats, height: Floats, total: float) -> Floats:
@@ -168,9 +174,10 @@ class Steps:
             parts.append(2.0 * (self._at(group, f * a * w) @ (positive * marginal)))
         return float(sum(parts) * size / (size - 1.0)) if size > 0.0 else 0.0
 
-    def _at(self, group: int, mass: Mass) -> Floats:
-        """Return a group's mass at each distinct score."""
-        return np.diff(self._mass(group, mass))
+    def _at(self, group: int, mass: Mass, at: NDArray[np.intp] | None = None) -> Floats:
+        """Return a group's mass at each distinct score, or at those of some steps."""
+        above = self._mass(group, mass)
+        return np.diff(above) if at is None else above[at] - above[at - 1]
 
 
 def _share(mass: Floats) -> Floats:
