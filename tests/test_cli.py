@@ -64,7 +64,7 @@ def test_help_and_version():
     assert good("--help") == good("-h")
     assert good() == good("--help")
     assert good("--version").startswith("noneg ")
-    for command in ("evaluate", "plan", "simulate", "demo"):
+    for command in ("evaluate", "compare", "plan", "simulate", "demo"):
         assert command in good("--help")
         assert f"noneg {command}" in good(command, "--help")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -20,19 +21,34 @@ from pathlib import Path
 import numpy as np
 
 from noneg.metrics import METRICS
-from noneg.simulation import LogisticGaussian
+from noneg.simulation import LogisticGaussian, LogitMixture, World
 
 HERE = Path(__file__).parent
 PRIORS = (0.05, 0.2, 0.5)
 SIZES = (30, 100, 300, 1000, 3000, 10_000)
 RATIO = 10
-# Shift of the intercept and slope of the logit, against (0, 2) of a calibrated classifier.
+
+
+def logistic(shift: float, slope: float) -> Callable[[float], World]:
+    """A true curve that is a straight line in the logit; (0, 2) is calibrated."""
+    return lambda prior: LogisticGaussian(math.log(prior / (1 - prior)) + shift, slope, prior)
+
+
+def mixture(positive: tuple, negative: tuple) -> Callable[[float], World]:
+    """A true curve of no simple form: weights, means and deviations of the classes' logits."""
+    return lambda prior: LogitMixture(positive=positive, negative=negative, prior=prior)
+
+
 WORLDS = {
-    "calibrated": (0.0, 2.0),
-    "nearly": (-0.2, 1.9),
-    "under-confident": (-0.5, 1.5),
-    "over-confident": (0.0, 3.5),
-    "badly off": (1.0, 4.0),
+    "calibrated": logistic(0.0, 2.0),
+    "nearly": logistic(-0.2, 1.9),
+    "under-confident": logistic(-0.5, 1.5),
+    "over-confident": logistic(0.0, 3.5),
+    "badly off": logistic(1.0, 4.0),
+    "two kinds of positives": mixture(((0.6, 0.4), (2.5, -0.5), (0.8, 0.6)), ((1,), (-2,), (1.5,))),
+    "falling in places": mixture(
+        ((0.5, 0.5), (3.0, 0.0), (0.6, 0.4)), ((0.6, 0.4), (-2.5, 1.5), (0.8, 0.4))
+    ),
 }
 NAMES = [name for name, metric in METRICS.items() if metric.family == "calibration error"]
 
@@ -44,9 +60,8 @@ class Cell:
     n_positive: int
     trials: int
 
-    def law(self) -> LogisticGaussian:
-        shift, slope = WORLDS[self.world]
-        return LogisticGaussian(math.log(self.prior / (1 - self.prior)) + shift, slope, self.prior)
+    def law(self) -> World:
+        return WORLDS[self.world](self.prior)
 
 
 def run(cell: Cell) -> list[dict[str, object]]:
@@ -109,7 +124,7 @@ def draw(rows: list[dict[str, object]]) -> None:
         "#999999",
     )
     markers = "osDv^PX*"
-    figure, axes = plt.subplots(1, len(WORLDS), figsize=(16, 4.2), sharey=True)
+    figure, axes = plt.subplots(1, len(WORLDS), figsize=(20, 4.4), sharey=True)
     for ax, world in zip(axes, WORLDS, strict=True):
         for k, name in enumerate(NAMES):
             mine = [r for r in rows if r["world"] == world and r["metric"] == name]

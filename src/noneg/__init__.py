@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from noneg import calibration, plots, simulation
+    from noneg import calibration, performance, plots, simulation, sklearn
     from noneg.calibration import theory
     from noneg.calibration.errors import ece
+    from noneg.comparison import compare
     from noneg.evaluation import evaluate
     from noneg.metrics import estimate
     from noneg.results import Estimate
@@ -20,12 +21,15 @@ __all__ = [
     "PUScores",
     "__version__",
     "calibration",
+    "compare",
     "ece",
     "estimate",
     "evaluate",
+    "performance",
     "plots",
     "read",
     "simulation",
+    "sklearn",
     "theory",
 ]
 
@@ -33,6 +37,7 @@ __all__ = [
 _HOME = {
     "Estimate": "noneg.results",
     "PUScores": "noneg.scores",
+    "compare": "noneg.comparison",
     "ece": "noneg.calibration.errors",
     "estimate": "noneg.metrics",
     "evaluate": "noneg.evaluation",
@@ -40,8 +45,10 @@ _HOME = {
 }
 _MODULES = {
     "calibration": "noneg.calibration",
+    "performance": "noneg.performance",
     "plots": "noneg.plots",
     "simulation": "noneg.simulation",
+    "sklearn": "noneg.sklearn",
     "theory": "noneg.calibration.theory",
 }
 

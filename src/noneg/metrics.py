@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 from noneg import calibration as c
 from noneg import performance as p
-from noneg.performance.selection import proxy_auc, proxy_auc_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,10 +194,17 @@ _PERFORMANCE = (
     _rate("f_beta", "F1 at 0.5", p.f_beta, p.f_beta_interval),
     _rate("mcc", "Matthews correlation at 0.5", p.mcc, p.mcc_interval, limits=(-1.0, 1.0)),
     _rate(
+        "proxy_accuracy",
+        "Proxy accuracy at 0.5",
+        p.proxy_accuracy,
+        p.proxy_accuracy_interval,
+        limits=(0.0, 2.0),
+    ),
+    _rate(
         "proxy_auc",
         "Proxy AUC, positives against unlabeled",
-        proxy_auc,
-        proxy_auc_interval,
+        p.proxy_auc,
+        p.proxy_auc_interval,
         needs_prior=False,
     ),
 )

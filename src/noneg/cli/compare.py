@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from noneg.compare import Compared, Comparison
+    from noneg.comparison import Compared, Comparison
     from noneg.tables.columns import Columns
 
 NAMES = ("label", "positive_label", "weight")
@@ -141,7 +141,7 @@ def _own_names(files: Sequence[str], scores: Sequence[str]) -> list[str]:
 def _compare(
     models: dict[str, tuple[str, str]], columns: dict[str, Any], question: dict[str, Any]
 ) -> Comparison:
-    from noneg.compare import compare
+    from noneg.comparison import compare
     from noneg.tables.columns import Wanted
     from noneg.tables.files import columns_of_files
 

@@ -10,10 +10,23 @@ from noneg.performance.areas import (
     partial_auc,
     partial_auc_interval,
 )
+from noneg.performance.assumptions import Check, check_assumptions, largest_prior, noise_floor
 from noneg.performance.best import BestThreshold, best_threshold
 from noneg.performance.confusion import Confusion, confusion, confusion_at_all
+from noneg.performance.ordering import Ordering, ordering
 from noneg.performance.risk import risk, risk_interval
 from noneg.performance.roc_pr import PrCurve, RocCurve, pr, roc
+from noneg.performance.selection import (
+    CRITERIA,
+    Criterion,
+    oracle_accuracy,
+    oracle_accuracy_interval,
+    proxy_accuracy,
+    proxy_accuracy_interval,
+    proxy_auc,
+    proxy_auc_interval,
+    select,
+)
 from noneg.performance.thresholds import (
     accuracy,
     accuracy_interval,
@@ -39,8 +52,12 @@ from noneg.performance.thresholds import (
 from noneg.performance.top import lift_at, lift_at_interval, precision_at, precision_at_interval
 
 __all__ = [
+    "CRITERIA",
     "BestThreshold",
+    "Check",
     "Confusion",
+    "Criterion",
+    "Ordering",
     "PrCurve",
     "RocCurve",
     "accuracy",
@@ -52,6 +69,7 @@ __all__ = [
     "balanced_accuracy",
     "balanced_accuracy_interval",
     "best_threshold",
+    "check_assumptions",
     "cohen_kappa",
     "cohen_kappa_interval",
     "confusion",
@@ -60,12 +78,17 @@ __all__ = [
     "f_beta_interval",
     "false_positive_rate",
     "false_positive_rate_interval",
+    "largest_prior",
     "lift_at",
     "lift_at_interval",
     "mcc",
     "mcc_interval",
+    "noise_floor",
     "npv",
     "npv_interval",
+    "oracle_accuracy",
+    "oracle_accuracy_interval",
+    "ordering",
     "partial_auc",
     "partial_auc_interval",
     "pr",
@@ -73,11 +96,16 @@ __all__ = [
     "precision_at",
     "precision_at_interval",
     "precision_interval",
+    "proxy_accuracy",
+    "proxy_accuracy_interval",
+    "proxy_auc",
+    "proxy_auc_interval",
     "recall",
     "recall_interval",
     "risk",
     "risk_interval",
     "roc",
+    "select",
     "specificity",
     "specificity_interval",
 ]

@@ -79,7 +79,7 @@ class PairedRows:
         sample_weight: ArrayLike | None = None,
         weight_kind: WeightKind = "frequency",
     ) -> PairedRows:
-        """Check the columns of several models and their labels; see `noneg.compare.compare`."""
+        """Check the columns of several models and their labels; see `noneg.compare`."""
         if len(models) < 2:
             msg = f"'models' must hold at least two models to compare, got {len(models)}."
             raise ValueError(msg)

@@ -12,7 +12,7 @@ from noneg import PUScores, ece
 from noneg.bins import bin_scores
 from noneg.cli import main
 from noneg.cli.printable import plain
-from noneg.compare import compare
+from noneg.comparison import compare
 from noneg.performance.ordering import ordering
 from noneg.performance.selection import CRITERIA, proxy_accuracy
 
