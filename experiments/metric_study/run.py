@@ -12,16 +12,19 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from noneg.metrics import METRICS
 from noneg.simulation import LogisticGaussian, LogitMixture, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HERE = Path(__file__).parent
 PRIORS = (0.05, 0.2, 0.5)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,7 @@ def laws(sample):
 
 def slow_kernel(positive, marginal, prior, bandwidth, p=1):
     """The definition, row by row."""
-    x = (np.arange(10_000) + 0.5) / 10_000
+    x = (np.arange(4000) + 0.5) / 4000
 
     def density(s):
         images = np.concatenate([2 * k + sign * s for k in (-1, 0, 1) for sign in (-1, 1)])
@@ -62,7 +63,7 @@ def slow_kernel(positive, marginal, prior, bandwidth, p=1):
 
 def slow_logit(positive, marginal, prior, sigma, clip):
     """The definition, row by row."""
-    t = np.linspace(logit(clip) - 9 * sigma, -logit(clip) + 9 * sigma, 100_001)
+    t = np.linspace(logit(clip) - 9 * sigma, -logit(clip) + 9 * sigma, 40_001)
 
     def density(s):
         away = (t - logit(np.clip(s, clip, 1 - clip))[:, None]) / sigma
@@ -85,22 +86,22 @@ def test_the_authors_sample_what_is_integrated_here():
     assert found == pytest.approx(expected["value"], abs=4 * expected["standard error"])
 
 
-@given(samples(max_size=12), st.sampled_from([0.01, 0.05, 0.2]))
-@settings(max_examples=40)
+@given(samples(max_size=12), st.sampled_from([0.02, 0.05, 0.2]))
+@settings(max_examples=25)
 def test_the_definition_on_scores(sample, bandwidth):
     expected = slow_kernel(*laws(sample), bandwidth)
     assert kernel_ece(sample.build(), bandwidth=bandwidth) == pytest.approx(expected, abs=3e-5)
 
 
 @given(samples(settings=("labelled",), max_size=12), st.sampled_from([1.5, 2, 5]))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_the_definition_of_other_norms(sample, p):
     expected = slow_kernel(*laws(sample), 0.1, p)
     assert kernel_ece(sample.build(), bandwidth=0.1, p=p) == pytest.approx(expected, abs=3e-5)
 
 
-@given(samples(max_size=12), st.sampled_from([0.05, 1 / 15, 0.5]), st.sampled_from([1e-6, 1e-3]))
-@settings(max_examples=40)
+@given(samples(max_size=12), st.sampled_from([1 / 15, 0.5]), st.sampled_from([1e-6, 1e-3]))
+@settings(max_examples=25)
 def test_the_definition_on_logits(sample, sigma, clip):
     expected = slow_logit(*laws(sample), sigma, clip)
     found = logit_smoothed_ece(sample.build(), sigma=sigma, clip=clip)
@@ -117,7 +118,7 @@ def test_the_rule_of_thumb():
 
 @pytest.mark.parametrize("name", ERRORS)
 @given(sample=samples(settings=("labelled",)))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_pu_error_is_the_labelled_error_when_nothing_is_hidden(name, sample):
     if sample.flags.all():
         return
@@ -132,7 +133,7 @@ def test_pu_error_is_the_labelled_error_when_nothing_is_hidden(name, sample):
 
 @pytest.mark.parametrize("name", ERRORS)
 @given(sample=samples(), random=st.randoms(use_true_random=False))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_row_order_and_copies_are_irrelevant(name, sample, random):
     order = list(range(sample.score.size))
     random.shuffle(order)
@@ -146,15 +147,15 @@ def test_row_order_and_copies_are_irrelevant(name, sample, random):
 
 
 @given(samples(settings=("one-sample", "labelled")))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_norms_are_ordered(sample):
     scores = sample.build()
     errors = [kernel_ece(scores, bandwidth=0.05, p=p) for p in (1, 1.5, 2, 10)]
-    assert all(a <= b + 1e-6 for a, b in zip(errors, errors[1:], strict=False))
+    assert all(a <= b + 1e-6 for a, b in pairwise(errors))
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=2, max_size=30))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_a_narrow_kernel_leaves_separate_points_alone(rows):
     place, labels = (np.array(x) for x in zip(*rows, strict=True))
     labels[0] = True
@@ -166,7 +167,7 @@ def test_a_narrow_kernel_leaves_separate_points_alone(rows):
 
 
 @given(samples(), st.sampled_from([1e-4, 1e-6, 1e-8]))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_the_clip_moves_the_error_by_no_more_than_itself(sample, clip):
     scores = sample.build()
     gap = logit_smoothed_ece(scores, clip=clip) - logit_smoothed_ece(scores, clip=1e-12)
@@ -248,14 +249,18 @@ WORLDS = {
     "less": LogisticGaussian(beta0=-0.5, beta1=1.5),
     "calibrated": LogisticGaussian(beta0=0.0, beta1=2.0),
 }
-OPTIONS = {"kernel": {"bandwidth": 0.05}, "kernel, p = 2": {"bandwidth": 0.05, "p": 2}, "logit": {}}
+OPTIONS = {
+    "kernel": {"bandwidth": 0.05},
+    "kernel, p = 2": {"bandwidth": 0.05, "p": 2},
+    "logit": {"sigma": 0.3},
+}
 
 
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_nominal_95_percent_covers(name, world, setting):
-    world, trials, options = WORLDS[world], 40, OPTIONS[name]
+    world, trials, options = WORLDS[world], 30, OPTIONS[name]
     law = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
     error, interval = ERRORS[name.split(",")[0]], INTERVALS[name.split(",")[0]]
     target, covered, below = error(law, **options), 0, 0

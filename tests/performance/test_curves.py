@@ -182,6 +182,26 @@ def test_an_interval_of_priors_is_covered(setting, name):
     assert wide.value == getattr(pf, name)(data, **AREAS[name])
 
 
+def test_unequal_known_labelling_rates_are_undone():
+    world, trials = LogisticGaussian.less_calibrated(0.3), 100
+    expected = [*truth(0.3), 0.3 * ndtr(2 / 3) / (0.3 * ndtr(2 / 3) + 0.7 * ndtr(-4 / 3))]
+    found = []
+    for seed in range(trials):
+        score, y = world.draw_rows(2500, seed)
+        rate = 0.1 + 0.6 * score
+        labelled = (np.random.default_rng(seed).random(y.size) < rate) & (y == 1)
+        data = PUScores.from_pu_labels(
+            labelled, score, prior=0.3, setting="one-sample", propensity=rate
+        )
+        estimates = [*intervals(data), pf.precision_interval(data)]
+        found.append([triple(estimate) for estimate in estimates])
+    value, low, high = np.moveaxis(np.array(found), -1, 0)
+    error = value.mean(axis=0) - expected
+    assert (np.abs(error) < 4 * value.std(axis=0) / math.sqrt(trials)).all()
+    covered = ((low <= expected) & (expected <= high)).mean(axis=0)
+    assert covered.min() > 0.86
+
+
 def test_separated_scores_still_have_an_interval():
     data = PUScores.from_labels([0] * 20 + [1] * 20, [0.1] * 20 + [0.9] * 20)
     for estimate in intervals(data):

@@ -73,7 +73,10 @@ class Points:
 
 
 class Ordered:
-    """The rows of both laws in order, with running sums; of an infinite sample its quantiles."""
+    """The rows of both laws in order, with running sums.
+
+    When a sample is infinite its law is known only in bins, and moments are those of the bins.
+    """
 
     def __init__(self, scores: PUScores) -> None:
         self.scores = scores
@@ -186,8 +189,9 @@ class Ordered:
         last: NDArray[np.intp],
         numbers: tuple[int, ...],
     ) -> Points:
-        positive, *sums = (_between(x, first, last) for x in self._sums(cuts))
-        mass, score, complement = sums
+        sums = np.array([x[last] - x[first] for x in self._sums(cuts)])
+        full = sums[1] > 0.0
+        positive, mass, score, complement = sums[:, full]
         scale = self.scores.prior * mass.sum() / max(positive.sum(), np.finfo(np.float64).tiny)
         return Points(
             score=score / mass,
@@ -195,8 +199,8 @@ class Ordered:
             frequency=scale * positive / mass,
             weight=mass / mass.sum(),
             cuts=cuts,
-            first=first,
-            last=last,
+            first=first[full],
+            last=last[full],
             n_bins=numbers,
         )
 
@@ -216,11 +220,6 @@ class Ordered:
         mass = np.concatenate([[0.0], np.cumsum(np.broadcast_to(f * a, s.shape))])
         below: Floats = mass[np.concatenate([[0], np.searchsorted(s, cuts, side="right")])]
         return below
-
-
-def _between(running: Floats, first: NDArray[np.intp], last: NDArray[np.intp]) -> Floats:
-    sums: Floats = running[last] - running[first]
-    return sums
 
 
 def _ranks(scores: PUScores, n_bins: int) -> Floats:

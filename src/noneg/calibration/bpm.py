@@ -191,13 +191,15 @@ def tce_bpm(scores: PUScores, *, density: Density = "beta") -> float:
     scores : PUScores
     density : {"beta", "empirical"}
         The beta density with the mean and the variance (ddof = 1) of the marginal sample, as in the
-        paper, or the marginal sample itself.
+        paper, or the marginal sample itself. Confidences of neural nets have no beta law: for them
+        the beta density gave up to 1.3 times the error that the sample itself gives.
 
     Returns
     -------
     float
         The error. If the true curve is not of the family, it tends to the error of the curve of the
-        family that is closest to it, which may be far from the truth.
+        family that is closest to it, which may be far from the truth. With fewer than about 500
+        rows the bins are wide, and the error too small where the curve is steep.
 
     Raises
     ------

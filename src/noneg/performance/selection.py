@@ -77,7 +77,7 @@ def proxy_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
 
     See Also
     --------
-    noneg.performance.thresholds.accuracy : the same less the prior.
+    noneg.performance.accuracy : the same less the prior.
 
     Examples
     --------
