@@ -24,6 +24,7 @@ import covtype
 import figures
 import proxies
 import ranks
+import readme
 
 HERE = Path(__file__).parent
 QUICK = HERE.parents[1] / "build" / "pu_performance"
@@ -62,7 +63,7 @@ def main() -> None:
     if "proxies" in options.parts and (folder := data_folder("usps.npz")):
         proxies.run(out, folder, quick=options.quick)
     figures.draw_all(out)
-    figures.fill_readme(out, versions())
+    readme.fill(out, versions())
 
 
 if __name__ == "__main__":

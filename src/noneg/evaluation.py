@@ -14,7 +14,7 @@ from noneg.calibration.reliability import Reliability, reliability
 from noneg.calibration.significance import CalibrationTest, calibration_test
 from noneg.calibration.theory import Bound, bias_bound, labelled_bias_bound
 from noneg.checks import check_level
-from noneg.metrics import METRICS, estimate
+from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.performance.assumptions import Check, check_assumptions
 from noneg.results import Estimate
 
@@ -84,9 +84,16 @@ class Evaluation:
     assumptions: tuple[Check, ...]
     warnings: tuple[str, ...]
 
+    @property
+    def headline(self) -> Estimate | None:
+        """The calibration error to quote: the one that is closest to the truth on PU data."""
+        return self.metrics.get(RECOMMENDED)
+
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
+        headline = {} if self.headline is None else _plain(self.headline)
         return {
+            "headline": {"metric": RECOMMENDED} | headline,
             "n_positive": self.n_positive,
             "n_unlabeled": self.n_unlabeled,
             "n_marginal": self.n_marginal,

@@ -214,6 +214,10 @@ METRICS: dict[str, Metric] = {
 }
 
 
+# The calibration error that lies closest to the truth over many worlds: experiments/metric_study.
+RECOMMENDED = "debiased_ece"
+
+
 def find_metric(metric: str | Callable[..., float]) -> Metric:
     """Return the entry of a metric given by name or function."""
     for entry in METRICS.values():

@@ -189,7 +189,7 @@ def test_unequal_known_labelling_rates_are_undone():
     for seed in range(trials):
         score, y = world.draw_rows(2500, seed)
         rate = 0.1 + 0.6 * score
-        labelled = (np.random.default_rng(seed).random(y.size) < rate) & (y == 1)
+        labelled = (np.random.default_rng(10_000 + seed).random(y.size) < rate) & (y == 1)
         data = PUScores.from_pu_labels(
             labelled, score, prior=0.3, setting="one-sample", propensity=rate
         )

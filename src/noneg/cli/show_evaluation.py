@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from noneg.cli.terminal import say, show_table
-from noneg.metrics import METRICS
+from noneg.metrics import METRICS, RECOMMENDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,6 +64,7 @@ def _count(number: float, what: str) -> str:
 
 def _errors(evaluation: Evaluation, truth: Mapping[str, float]) -> Iterator[Row]:
     yield ["Calibration error"]
+    yield _metric("  best guess: debiased", evaluation.headline)
     names = {
         "ece": f"  {_bins(evaluation)}, the optimal number",
         "ece_width_15": "  15 bins of equal width",
@@ -86,7 +87,7 @@ def _others(evaluation: Evaluation) -> Iterator[Row]:
     for family, heading in headings.items():
         yield [heading]
         for name, metric in METRICS.items():
-            if metric.family == family and name != "ece":
+            if metric.family == family and name not in ("ece", RECOMMENDED):
                 yield _metric(f"  {metric.title}", evaluation.metrics.get(name))
 
 

@@ -12,8 +12,13 @@ from noneg.performance.areas import (
 )
 from noneg.performance.assumptions import Check, check_assumptions, largest_prior, noise_floor
 from noneg.performance.best import BestThreshold, best_threshold
+from noneg.performance.bounding_curves import PrBounds, PrSide, RocBounds, RocSide
+from noneg.performance.bounds import pr_bounds, roc_bounds
+from noneg.performance.cdf import RankCdf, rank_cdf
 from noneg.performance.confusion import Confusion, confusion, confusion_at_all
+from noneg.performance.contingency import Assumptions, Tables
 from noneg.performance.ordering import Ordering, ordering
+from noneg.performance.posing import latent_fraction
 from noneg.performance.risk import risk, risk_interval
 from noneg.performance.roc_pr import PrCurve, RocCurve, pr, roc
 from noneg.performance.selection import (
@@ -26,6 +31,12 @@ from noneg.performance.selection import (
     proxy_auc,
     proxy_auc_interval,
     select,
+)
+from noneg.performance.table_bounds import (
+    ContingencyBounds,
+    MetricBounds,
+    contingency_bounds,
+    metric_bounds,
 )
 from noneg.performance.thresholds import (
     accuracy,
@@ -53,13 +64,22 @@ from noneg.performance.top import lift_at, lift_at_interval, precision_at, preci
 
 __all__ = [
     "CRITERIA",
+    "Assumptions",
     "BestThreshold",
     "Check",
     "Confusion",
+    "ContingencyBounds",
     "Criterion",
+    "MetricBounds",
     "Ordering",
+    "PrBounds",
     "PrCurve",
+    "PrSide",
+    "RankCdf",
+    "RocBounds",
     "RocCurve",
+    "RocSide",
+    "Tables",
     "accuracy",
     "accuracy_interval",
     "auroc",
@@ -74,15 +94,18 @@ __all__ = [
     "cohen_kappa_interval",
     "confusion",
     "confusion_at_all",
+    "contingency_bounds",
     "f_beta",
     "f_beta_interval",
     "false_positive_rate",
     "false_positive_rate_interval",
     "largest_prior",
+    "latent_fraction",
     "lift_at",
     "lift_at_interval",
     "mcc",
     "mcc_interval",
+    "metric_bounds",
     "noise_floor",
     "npv",
     "npv_interval",
@@ -92,6 +115,7 @@ __all__ = [
     "partial_auc",
     "partial_auc_interval",
     "pr",
+    "pr_bounds",
     "precision",
     "precision_at",
     "precision_at_interval",
@@ -100,11 +124,13 @@ __all__ = [
     "proxy_accuracy_interval",
     "proxy_auc",
     "proxy_auc_interval",
+    "rank_cdf",
     "recall",
     "recall_interval",
     "risk",
     "risk_interval",
     "roc",
+    "roc_bounds",
     "select",
     "specificity",
     "specificity_interval",
