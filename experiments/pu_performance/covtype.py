@@ -203,4 +203,4 @@ def run(out: Path, folder: Path, *, quick: bool) -> None:
     score, y = test_scores(folder, members=5 if quick else 30)
     for name, rows in figure5(score, y, resamples=200 if quick else 2000).items():
         write_csv(out / f"{name}.csv", rows)
-    write_csv(out / "tables.csv", table_rows(score, y, trials=1 if quick else 20))
+    write_csv(out / "tables.csv", table_rows(score, y, trials=1 if quick else 60))
