@@ -247,6 +247,6 @@ def estimate(
     >>> from noneg import PUScores, ece, estimate
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.4, 0.6, 0.9] * 50)
     >>> print(estimate(ece, scores, bins=2))
-    0.2500 [0.1950, 0.2702]
+    0.2500 [0.2262, 0.2708]
     """
     return find_metric(metric).interval(scores, level=level, **options)

@@ -115,6 +115,14 @@ def test_one_positive_gives_an_honest_answer():
     assert interval.high >= interval.value
 
 
+@pytest.mark.parametrize("p", [1, 2, math.inf])
+def test_a_residual_of_zero_can_still_vary(p):
+    scores = PUScores.from_labels([0, 1] * 20, [0.5] * 40)
+    interval = ece_interval(scores, bins=1, p=p)
+    assert interval.value == interval.low == 0
+    assert interval.high == pytest.approx(1.96 * math.sqrt(0.25 / 40), rel=1e-3)
+
+
 def test_estimate_takes_a_name_or_a_function():
     scores = draw(WORLDS["less"], "two-sample", 100, 0)
     assert estimate("ece", scores, bins=5) == estimate(ece, scores, bins=5)

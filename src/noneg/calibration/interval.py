@@ -194,25 +194,32 @@ def _lower_end(binned: Binned, noise: _Noise, level: float, dual: Dual) -> float
 
 
 def power_dual(mass: NDArray[np.float64], p: float) -> Dual:
-    """Return the dual of the L_p error over bins of the given marginal mass."""
+    """Return the dual of the L_p error over bins of the given marginal mass.
+
+    Where residuals are zero up to rounding any sign will do, and plus is taken: none at all would
+    claim that the residual cannot vary.
+    """
 
     def dual(d: NDArray[np.float64]) -> NDArray[np.float64]:
-        # A residual that is zero up to rounding has no sign.
-        d = np.where(np.abs(d) > ZERO, d, 0.0)
         if p == 1:
-            return np.sign(d)
-        gap = np.divide(d, mass, out=np.zeros_like(d), where=mass > 0.0)
+            return np.where(np.abs(d) > ZERO, np.sign(d), 1.0)
+        gap = np.divide(d, mass, out=np.zeros_like(d), where=(mass > 0.0) & (np.abs(d) > ZERO))
         top = np.abs(gap).max(axis=1, keepdims=True)
         gap = np.divide(gap, top, out=np.zeros_like(gap), where=top > 0.0)
-        if p == np.inf:
-            at_top = np.abs(gap) == 1.0
-            first = at_top & (np.cumsum(at_top, axis=1) == 1)
-            return np.sign(d) * np.divide(first, mass, out=np.zeros_like(d), where=mass > 0.0)
-        v = np.sign(d) * np.abs(gap) ** (p - 1.0)
-        size = (mass * np.abs(gap) ** p).sum(axis=1, keepdims=True) ** ((p - 1.0) / p)
-        return np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)
+        return np.where(top > 0.0, _steepest(gap, mass, p), 1.0)
 
     return dual
+
+
+def _steepest(gap: NDArray[np.float64], mass: NDArray[np.float64], p: float) -> NDArray[np.float64]:
+    """Return the gradient of the L_p norm at gaps whose largest is one."""
+    if p == np.inf:
+        at_top = np.abs(gap) == 1.0
+        first = at_top & (np.cumsum(at_top, axis=1) == 1)
+        return np.sign(gap) * np.divide(first, mass, out=np.zeros_like(gap), where=mass > 0.0)
+    v = np.sign(gap) * np.abs(gap) ** (p - 1.0)
+    size = (mass * np.abs(gap) ** p).sum(axis=1, keepdims=True) ** ((p - 1.0) / p)
+    return np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)
 
 
 def _hoeffding(scores: PUScores, binned: Binned, level: float, p: float) -> tuple[float, float]:

@@ -85,10 +85,18 @@ def kernel_ece(scores: PUScores, *, p: float = 1, bandwidth: float | None = None
         The error. A frequency above 1, by noise or a wrong prior, counts as it is. Even a
         calibrated score has a small error, of the order of the squared bandwidth.
 
+    Notes
+    -----
+    Popordanoska et al. (2022) take a beta kernel, average over the rows instead of integrating,
+    and leave each row out of its own estimate; the limit is the same.
+
     References
     ----------
     J. Zhang, B. Kailkhura and T. Y.-J. Han (2020). Mix-n-Match: Ensemble and Compositional Methods
     for Uncertainty Calibration in Deep Learning. International Conference on Machine Learning.
+
+    T. Popordanoska, R. Sayer and M. B. Blaschko (2022). A Consistent and Differentiable Lp
+    Canonical Calibration Error Estimator. Neural Information Processing Systems.
 
     Examples
     --------

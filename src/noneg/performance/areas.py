@@ -25,7 +25,7 @@ import numpy as np
 from noneg import kernels
 from noneg.calibration.interval import prior_words
 from noneg.checks import check_level, check_number
-from noneg.performance.intervals import share_limits, z_score
+from noneg.performance.intervals import area_limits, z_score
 from noneg.performance.steps import Steps
 from noneg.results import Estimate
 
@@ -75,8 +75,7 @@ def auroc(scores: PUScores) -> float:
 def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the area under the ROC curve with its interval.
 
-    DeLong's variance; Wilson's interval by effective size on the scale of PAUC, which is a share.
-    With a ``prior_interval`` the ends are exact: they are monotone in the prior.
+    DeLong's variance; Student's interval of the logit of PAUC, which stays in (0, 1). With a ``prior_interval`` the ends are exact: they are monotone in the prior.
 
     Examples
     --------
@@ -92,13 +91,13 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     share = steps.labelled_share
     stretch = _stretch(scores.prior, share, scores)
     rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
-    pair = share_limits(0.5 + (value - 0.5) / stretch, variance / stretch**2, rows, level)
+    pair = area_limits(0.5 + (value - 0.5) / stretch, variance / stretch**2, rows, level)
     ends = [
         0.5 + (end - 0.5) * _stretch(prior, share, scores)
         for prior in scores.prior_interval or (scores.prior,)
         for end in pair
     ]
-    words = "DeLong variance, Wilson interval" + prior_words(scores)
+    words = "DeLong variance, logit interval" + prior_words(scores)
     return Estimate(value=value, low=min(ends), high=max(ends), level=level, method=words)
 
 
@@ -139,8 +138,8 @@ def partial_auc_interval(
 ) -> Estimate:
     """Return the partial area with its interval; see `partial_auc` and `auroc_interval`.
 
-    Wilson's interval by effective size for labelled data, where the mean height of the curve is a
-    share; the normal one otherwise.
+    Student's interval of the logit of the mean height for labelled data, which stays in its range;
+    the normal one otherwise.
 
     Examples
     --------
@@ -167,7 +166,7 @@ def partial_auc_interval(
 
 def _mean_limits(scores: PUScores, value: float, variance: float, level: float) -> Limits:
     if scores.setting == "labelled":
-        return share_limits(min(value, 1.0), variance, scores.effective_positive, level)
+        return area_limits(min(value, 1.0), variance, scores.effective_positive, level)
     reach = z_score(level) * float(np.sqrt(variance))
     return value - reach, value + reach
 
@@ -201,7 +200,7 @@ def average_precision(scores: PUScores) -> float:
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the average precision with its interval.
 
-    Delta method; Wilson's interval by effective size for labelled data and a normal interval of the
+    Delta method; Student's interval of the logit for labelled data and a normal interval of the
     logarithm otherwise, where the noise is that of a ratio. With a ``prior_interval`` the ends are
     the extremes over a grid of nine priors; the estimate rises with the prior.
 

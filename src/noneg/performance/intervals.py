@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri, stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,6 +83,26 @@ def share_limits(value: float, variance: float, fallback: float, level: float) -
     size = effective_size(one, np.array(variance), np.array(fallback))
     low, high = wilson(one, size, level)
     return float(low), float(high)
+
+
+def area_limits(value: float, variance: float, rows: float, level: float) -> Limits:
+    """Return an interval for an area in [0, 1] that rests on this many rows.
+
+    The spread of an area shrinks like ``v (1 - v)``, so that of its logit stays the same: Student's
+    interval of the logit (Pepe 2003). Where there is no spread, or the value lies outside of
+    (0, 1), as `share_limits`.
+
+    Examples
+    --------
+    >>> low, high = area_limits(0.9, 0.0004, 50, 0.95)
+    >>> print(round(low, 3), round(high, 3))
+    0.852 0.934
+    """
+    if not (0.0 < value < 1.0 and variance > 0.0):
+        return share_limits(value, variance, rows, level)
+    t = float(stdtrit(max(rows - 1.0, 1.0), 0.5 + level / 2.0))
+    reach = t * float(np.sqrt(variance)) / (value * (1.0 - value))
+    return float(expit(logit(value) - reach)), float(expit(logit(value) + reach))
 
 
 @dataclass(frozen=True, eq=False)
