@@ -138,7 +138,7 @@ _CALIBRATION = (
         "Kernel calibration error",
         c.kernel_ece,
         c.kernel_ece_interval,
-        "Zhang et al. (2020), Mix-n-Match; Popordanoska et al. (2022)",
+        "Zhang et al. (2020), Mix-n-Match",
     ),
     _error(
         "tce_bpm",

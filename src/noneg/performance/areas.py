@@ -75,14 +75,15 @@ def auroc(scores: PUScores) -> float:
 def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the area under the ROC curve with its interval.
 
-    DeLong's variance; Student's interval of the logit of PAUC, which stays in (0, 1). With a ``prior_interval`` the ends are exact: they are monotone in the prior.
+    DeLong's variance; Student's interval of the logit of PAUC, which stays in (0, 1). With a
+    ``prior_interval`` the ends are exact: they are monotone in the prior.
 
     Examples
     --------
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20)
     >>> print(auroc_interval(scores))
-    0.7500 [0.6260, 0.8432]
+    0.7500 [0.6196, 0.8468]
     """
     level, value, steps = check_level(level), auroc(scores), Steps(scores)
     if np.isnan(value):
@@ -146,7 +147,7 @@ def partial_auc_interval(
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20)
     >>> print(partial_auc_interval(scores, max_fpr=0.5))
-    0.2500 [0.1751, 0.3249]
+    0.2500 [0.1717, 0.3283]
     """
     level, m, steps = check_level(level), check_max_fpr(max_fpr), Steps(scores)
     value = partial_auc(scores, max_fpr=m, standardised=standardised)
@@ -209,7 +210,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20)
     >>> print(average_precision_interval(scores))
-    0.8333 [0.7392, 0.8982]
+    0.8333 [0.7341, 0.9005]
     """
     level, steps = check_level(level), Steps(scores)
     value = _mean_precision(steps, scores.prior).value

@@ -98,7 +98,7 @@ def area_limits(value: float, variance: float, rows: float, level: float) -> Lim
     >>> print(round(low, 3), round(high, 3))
     0.852 0.934
     """
-    if not (0.0 < value < 1.0 and variance > 0.0):
+    if not (value * (1.0 - value) > ROUNDING and variance > 0.0):
         return share_limits(value, variance, rows, level)
     t = float(stdtrit(max(rows - 1.0, 1.0), 0.5 + level / 2.0))
     reach = t * float(np.sqrt(variance)) / (value * (1.0 - value))
