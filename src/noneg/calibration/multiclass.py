@@ -56,8 +56,8 @@ def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> PUScores:
 
     Examples
     --------
-    >>> ece(top_label([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1)
-    0.30000000000000004
+    >>> round(ece(top_label([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1), 12)
+    0.3
     """
     table = _probabilities(y_prob)
     top = table.argmax(axis=1)
@@ -82,8 +82,8 @@ def classwise_ece(
 
     Examples
     --------
-    >>> classwise_ece(one_vs_rest([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1)
-    0.09999999999999998
+    >>> round(classwise_ece(one_vs_rest([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1), 12)
+    0.1
     """
     if isinstance(classes, PUScores) or not len(classes):
         msg = f"'classes' must be a sequence of PUScores, one a class, got {classes!r}."
