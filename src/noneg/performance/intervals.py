@@ -76,6 +76,8 @@ def effective_size(share: Floats, variance: Floats, fallback: Floats) -> Floats:
 
 def share_limits(value: float, variance: float, fallback: float, level: float) -> Limits:
     """Return Wilson's interval by effective size; the plain normal one outside of [0, 1]."""
+    if abs(value - round(value)) < ROUNDING:
+        value = float(round(value))
     if not 0.0 <= value <= 1.0:
         reach = z_score(level) * float(np.sqrt(variance))
         return value - reach, value + reach

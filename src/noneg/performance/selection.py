@@ -30,7 +30,7 @@ from noneg.calibration.interval import ece_interval
 from noneg.calibration.proper import brier, brier_interval, log_loss, log_loss_interval
 from noneg.checks import check_flags, check_level, check_same_length, check_setting
 from noneg.performance.confusion import Rule
-from noneg.performance.intervals import share_limits
+from noneg.performance.intervals import area_limits
 from noneg.performance.thresholds import accuracy, accuracy_interval
 from noneg.results import Estimate
 from noneg.scores import PUScores
@@ -139,15 +139,15 @@ def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the proxy AUC with its interval.
 
     DeLong's variance: labelled positives and unlabeled rows are different rows in both PU
-    settings, so the variances of the two groups' placements add. Wilson's interval by effective
-    size. It does not depend on the prior.
+    settings, so the variances of the two groups' placements add. Student's interval of the
+    logit. It does not depend on the prior.
 
     Examples
     --------
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20)
     >>> print(proxy_auc_interval(scores))
-    0.7500 [0.6260, 0.8432]
+    0.7500 [0.6196, 0.8468]
     """
     level, value = check_level(level), proxy_auc(scores)
     if np.isnan(value):
@@ -156,8 +156,8 @@ def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     _, variance, rows = _placed(scores)
     low, high = (0.0, 1.0)
     if np.isfinite(variance):
-        low, high = share_limits(value, variance, rows, level)
-    words = "DeLong variance, Wilson interval"
+        low, high = area_limits(value, variance, rows, level)
+    words = "DeLong variance, logit interval"
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 

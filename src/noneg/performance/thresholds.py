@@ -103,7 +103,7 @@ def accuracy_interval(scores: PUScores, *, level: float = 0.95, threshold: float
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.7, 0.9] * 50)
     >>> print(accuracy_interval(scores))
-    0.7500 [0.6903, 0.8091]
+    0.7500 [0.6881, 0.8091]
     """
     return ACCURACY.interval(scores, threshold, level)
 
