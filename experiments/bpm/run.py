@@ -5,6 +5,7 @@
 Table 4, Figures 3 to 5 and the uncalibrated rows of Tables 1 and 5 of Combining Priors with
 Experience (Dong et al., AAAI 2025), the coverage of the interval, a check that minima are global,
 and a stopwatch. Tables go to csv files, figures are drawn from them, and the README is filled in.
+Tables that are there already are kept: remove them to start anew.
 Figure 3 needs the folder named by the environment variable NONEG_DATA.
 """
 
@@ -356,16 +357,24 @@ def _short(value: object) -> object:
 
 
 def write_tables(out: Path, runs: int, sizes: list[int]) -> None:
-    write_csv(out / "speed.csv", speed_rows())
+    """Write every table that is not there yet: a run that was stopped goes on where it was."""
     worlds = world_rows()
-    write_csv(out / "worlds.csv", worlds)
     with ProcessPoolExecutor(max_workers=2) as pool:
-        write_csv(out / "table4.csv", table4_rows(pool, runs))
-        write_csv(out / "figure5.csv", figure5_rows(pool, sizes, runs))
-        write_csv(out / "coverage.csv", coverage_rows(pool, worlds, runs))
-        write_csv(out / "global.csv", list(pool.map(global_row, GLOBAL_CASES)))
-    rows = curves.simulated_rows({name: WORLDS[name] for name in (*NAMES, RELEASED)}, seeded)
-    write_csv(out / "figure4.csv", rows)
+        tables = {
+            "speed": speed_rows,
+            "worlds": lambda: worlds,
+            "table4": lambda: table4_rows(pool, runs),
+            "figure5": lambda: figure5_rows(pool, sizes, runs),
+            "coverage": lambda: coverage_rows(pool, worlds, runs),
+            "global": lambda: list(pool.map(global_row, GLOBAL_CASES)),
+            "figure4": lambda: curves.simulated_rows(
+                {name: WORLDS[name] for name in (*NAMES, RELEASED)}, seeded
+            ),
+        }
+        for name, rows in tables.items():
+            if not (out / f"{name}.csv").exists():
+                write_csv(out / f"{name}.csv", rows())
+                print(f"wrote {name}.csv", flush=True)
     folder = os.environ.get("NONEG_DATA")
     if not folder:
         print("NONEG_DATA is not set: the real nets (Figure 3) are left out.")

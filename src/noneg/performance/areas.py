@@ -299,9 +299,9 @@ def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
 
 def _mean_precision(steps: Steps, prior: float) -> _Summary:
     """Return the average precision (see there), in shares of the two laws."""
-    found = np.flatnonzero(steps.tpr[1:] > steps.tpr[:-1]) + 1
-    t, q = steps.tpr[found], steps.ppr[found]
-    mass = t - steps.tpr[found - 1]
+    found = steps.positive_steps()
+    t, q = steps.heights(found)
+    mass = t - steps.heights(found - 1)[0]
     own_t, own_q = steps.own_mass(found)
     inside = steps.shares_row(found)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -312,7 +312,7 @@ def _mean_precision(steps: Steps, prior: float) -> _Summary:
     value = float(mass @ precision) if mass.size else float("nan")
 
     def slopes() -> tuple[Floats, Floats, float]:
-        by_t, by_q = np.zeros_like(steps.tpr), np.zeros_like(steps.tpr)
+        by_t, by_q = np.zeros((2, steps.thresholds.size))
         # The mass at a score is the difference of two heights.
         by_t[found] += precision + prior * mass / room
         by_t[found - 1] -= precision

@@ -73,6 +73,20 @@ class Steps:
         out[self.ppr == 0.0] = np.nan
         return out
 
+    def positive_steps(self) -> NDArray[np.intp]:
+        """Return the steps at whose score a positive lies."""
+        _, f, a, _ = self._rows[1]
+        mass = self._mass(1, f * a)
+        return np.flatnonzero(mass[1:] > mass[:-1]) + 1
+
+    def heights(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return TPR and PPR at some steps only."""
+        (_, f, _, w), (_, g, a, v) = self._rows
+        ppr = self._mass(0, f * w)[at]
+        if self.scores.setting != "two-sample":
+            ppr = ppr + self._mass(1, g * v)[at]
+        return self._mass(1, g * a)[at] / self._positive_total(), ppr / self._marginal_total()
+
     def own_mass(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return the mean share of one positive, at these steps, in the positive and marginal law.
 
@@ -83,14 +97,14 @@ class Steps:
         mass, total = self._at(1, f * a, at), self._marginal_total()
         own = self._at(1, f * a * a, at) / (mass * self._positive_total())
         if self.scores.setting == "two-sample":
-            return own, np.full_like(own, self._mass(0, g * v * v)[-1] / total**2)
+            return own, np.asarray(self._mass(0, g * v * v)[-1] / total**2)
         return own, self._at(1, f * a * w, at) / (mass * total)
 
     def shares_row(self, at: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return whether a marginal row has the score of these steps."""
         if self.scores.setting == "two-sample":
             return self.ppr[at] > self.ppr[at - 1]
-        return np.ones(at.size, dtype=np.bool_)
+        return np.asarray(True)  # noqa: FBT003
 
     def corners(self) -> NDArray[np.bool_]:
         """Return which steps do not lie on the straight line between their neighbours.
