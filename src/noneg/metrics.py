@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Number = Callable[..., float]
     Interval = Callable[..., Estimate]
 
+Better = Literal["lower", "higher"]
 Family = Literal["calibration error", "proper score", "performance"]
 
 
@@ -53,7 +54,7 @@ class Metric:
     citation: str
     family: Family
     range: tuple[float, float]
-    better: Literal["lower", "higher"]
+    better: Better
     needs_prior: bool = True
 
 
@@ -81,17 +82,19 @@ def _rate(
     interval: Interval,
     *,
     limits: tuple[float, float] = (0.0, 1.0),
+    better: Better = "higher",
     needs_prior: bool = True,
+    citation: str = CLAESEN,
 ) -> Metric:
     return Metric(
         name=name,
         title=title,
         function=function,
         interval=interval,
-        citation=CLAESEN,
+        citation=citation,
         family="performance",
         range=limits,
-        better="higher",
+        better=better,
         needs_prior=needs_prior,
     )
 
@@ -174,7 +177,20 @@ _PROPER = (
 )
 
 _PERFORMANCE = (
-    _rate("auroc", "Area under the ROC curve", p.auroc, p.auroc_interval),
+    _rate(
+        "auroc",
+        "Area under the ROC curve",
+        p.auroc,
+        p.auroc_interval,
+        citation="DeLong et al. (1988); PU form by Charoenphakdee et al. (2019)",
+    ),
+    _rate(
+        "partial_auc",
+        "Partial area, FPR up to 0.1",
+        p.partial_auc,
+        p.partial_auc_interval,
+        citation="McClish (1989), Analyzing a portion of the ROC curve",
+    ),
     _rate(
         "average_precision",
         "Average precision",
@@ -191,8 +207,53 @@ _PERFORMANCE = (
     _rate("precision", "Precision at 0.5", p.precision, p.precision_interval),
     _rate("recall", "Recall at 0.5", p.recall, p.recall_interval, needs_prior=False),
     _rate("specificity", "Specificity at 0.5", p.specificity, p.specificity_interval),
+    _rate(
+        "false_positive_rate",
+        "False positive rate at 0.5",
+        p.false_positive_rate,
+        p.false_positive_rate_interval,
+        better="lower",
+    ),
+    _rate("npv", "Negative predictive value at 0.5", p.npv, p.npv_interval),
     _rate("f_beta", "F1 at 0.5", p.f_beta, p.f_beta_interval),
-    _rate("mcc", "Matthews correlation at 0.5", p.mcc, p.mcc_interval, limits=(-1.0, 1.0)),
+    _rate(
+        "mcc",
+        "Matthews correlation at 0.5",
+        p.mcc,
+        p.mcc_interval,
+        limits=(-1.0, 1.0),
+        citation="Matthews (1975)",
+    ),
+    _rate(
+        "cohen_kappa",
+        "Cohen's kappa at 0.5",
+        p.cohen_kappa,
+        p.cohen_kappa_interval,
+        limits=(-1.0, 1.0),
+        citation="Cohen (1960)",
+    ),
+    _rate(
+        "precision_at",
+        "Precision in the top 10 %",
+        p.precision_at,
+        p.precision_at_interval,
+    ),
+    _rate(
+        "lift_at",
+        "Lift in the top 10 %",
+        p.lift_at,
+        p.lift_at_interval,
+        limits=(0.0, math.inf),
+        needs_prior=False,
+    ),
+    _rate(
+        "risk",
+        "Zero-one risk at 0.5",
+        p.risk,
+        p.risk_interval,
+        better="lower",
+        citation="du Plessis et al. (2015); Kiryo et al. (2017)",
+    ),
     _rate(
         "proxy_accuracy",
         "Proxy accuracy at 0.5",
