@@ -6,6 +6,11 @@ from noneg.calibration import theory
 from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm
 from noneg.calibration.bpm_interval import tce_bpm_interval
 from noneg.calibration.debiased import debiased_ece, debiased_ece_interval, debiased_total
+from noneg.calibration.decomposition import (
+    Decomposition,
+    decomposition,
+    decomposition_interval,
+)
 from noneg.calibration.errors import PriorCurve, ece, ece_by_prior
 from noneg.calibration.interval import ece_interval
 from noneg.calibration.kernel import (
@@ -16,15 +21,7 @@ from noneg.calibration.kernel import (
 )
 from noneg.calibration.ks import ks_error, ks_error_interval
 from noneg.calibration.multiclass import classwise_ece, one_vs_rest, top_label
-from noneg.calibration.proper import (
-    Decomposition,
-    brier,
-    brier_interval,
-    decomposition,
-    decomposition_interval,
-    log_loss,
-    log_loss_interval,
-)
+from noneg.calibration.proper import brier, brier_interval, log_loss, log_loss_interval
 from noneg.calibration.reliability import Reliability, reliability
 from noneg.calibration.significance import CalibrationTest, calibration_test
 from noneg.calibration.smooth import smooth_ece, smooth_ece_interval
