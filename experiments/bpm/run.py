@@ -397,7 +397,8 @@ def main() -> None:
     options = parser.parse_args()
     out, sizes = (QUICK, [500, 2000, 5000]) if options.quick else (HERE, list(SIZES))
     if options.quick:
-        out.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
         shutil.copy(HERE / "README.md", out)
     write_tables(out, options.runs or (6 if options.quick else 100), sizes)
     figures.draw_all(out)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from noneg import checks
+from noneg.intake import flagged_rows, labelled_columns, sample_rows
 from noneg.rows import (
-    FlaggedRows,
     Population,
     PopulationRows,
     Rows,
@@ -96,8 +96,8 @@ class PUScores:
             raise ValueError(msg)
         prior = checks.check_prior(prior)
         rows = SplitRows(
-            _source(unlabeled, "unlabeled", unlabeled_weight, weight_kind),
-            _source(positive, "positive", positive_weight, weight_kind, propensity),
+            sample_rows(unlabeled, "unlabeled", unlabeled_weight, weight_kind),
+            sample_rows(positive, "positive", positive_weight, weight_kind, propensity),
         )
         self._fill(rows, prior, setting, prior_interval)
 
@@ -140,8 +140,8 @@ class PUScores:
         >>> PUScores.from_labels([1, 0, 0, 1], [0.9, 0.2, 0.4, 0.6])
         PUScores(2 positives, 4 labelled rows, prior 0.5)
         """
-        flags, scores = _labelled_columns(y_true, y_score, "y_true", positive_label)
-        rows = _flagged(flags, scores, sample_weight, weight_kind, None)
+        flags, scores = labelled_columns(y_true, y_score, "y_true", positive_label)
+        rows = flagged_rows(flags, scores, sample_weight, weight_kind, None)
         return cls._build(rows, None, "labelled", None)
 
     @classmethod
@@ -171,8 +171,8 @@ class PUScores:
             msg = "'setting' is 'labelled': build the scores with PUScores.from_labels instead."
             raise ValueError(msg)
         prior = checks.check_prior(prior)
-        flags, scores = _labelled_columns(labeled, y_score, "labeled", positive_label)
-        rows = _flagged(flags, scores, sample_weight, weight_kind, propensity)
+        flags, scores = labelled_columns(labeled, y_score, "labeled", positive_label)
+        rows = flagged_rows(flags, scores, sample_weight, weight_kind, propensity)
         return cls._build(rows, prior, setting, prior_interval)
 
     @classmethod
@@ -354,71 +354,6 @@ class PUScores:
 
 def _count(n: float) -> str:
     return "infinitely many" if np.isinf(n) else f"{n:,.0f}"
-
-
-def _source(
-    scores: ArrayLike | Population,
-    name: str,
-    weight: ArrayLike | None,
-    kind: WeightKind,
-    propensity: ArrayLike | None = None,
-) -> Rows:
-    if isinstance(scores, Population):
-        return PopulationRows(scores)
-    return _rows(checks.check_scores(scores, name), f"{name}_weight", weight, kind, propensity)
-
-
-def _rows(
-    scores: NDArray[np.float64],
-    name: str,
-    weight: ArrayLike | None,
-    kind: WeightKind,
-    propensity: ArrayLike | None,
-) -> Rows:
-    if weight is None and propensity is None:
-        return FlaggedRows(scores, None)
-    w = None if weight is None else checks.check_weights(weight, kind, scores.size, name)
-    count, mass = (w, None) if kind == "frequency" else (None, w)
-    positive_mass = mass
-    if propensity is not None:
-        rate = checks.check_propensity(propensity, scores.size)
-        positive_mass = 1.0 / rate if mass is None else mass / rate
-    if w is not None and w.size and not w.any():
-        msg = f"'{name}' must not be zero in every row."
-        raise ValueError(msg)
-    return WeightedRows(scores, count, positive_mass, mass)
-
-
-def _flagged(
-    flags: NDArray[np.bool_],
-    scores: NDArray[np.float64],
-    weight: ArrayLike | None,
-    kind: WeightKind,
-    propensity: ArrayLike | None,
-) -> Rows:
-    if weight is None and propensity is None:
-        return FlaggedRows(scores, flags)
-    w = (
-        np.ones(scores.size)
-        if weight is None
-        else checks.check_weights(weight, kind, scores.size, "sample_weight")
-    )
-    e = None if propensity is None else np.asarray(propensity)
-    if e is not None:
-        checks.check_same_length(y_score=scores.size, propensity=e.size)
-    return SplitRows(
-        _rows(scores[~flags], "sample_weight", w[~flags], kind, None),
-        _rows(scores[flags], "sample_weight", w[flags], kind, None if e is None else e[flags]),
-    )
-
-
-def _labelled_columns(
-    labels: ArrayLike, y_score: ArrayLike, name: str, positive_label: object
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    scores = checks.check_scores(y_score, "y_score")
-    flags = checks.check_flags(labels, name, positive_label)
-    checks.check_same_length(y_score=scores.size, **{name: flags.size})
-    return flags, scores
 
 
 def _check_one_sample(n_positive: float, n_unlabeled: float, prior: float, setting: str) -> None:
