@@ -301,3 +301,11 @@ def test_triweight_is_the_transform_of_its_kernel():
     for frequency in (0.0, 1e-3, 0.3, 2.0, 11.0):
         expected = (kernel * np.cos(3 * frequency * u)).mean() * 2
         assert triweight(np.array([frequency]))[0] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_residuals_of_one_sign_have_a_fixed_point(seed):
+    """The error is then the same at all widths, and rounding must not hide the fixed point."""
+    rng = np.random.default_rng(seed)
+    data = PUScores.from_labels(np.zeros(50, dtype=int), rng.random(50) * rng.random())
+    assert smooth_ece(data) == pytest.approx(float(bin_scores(data, bins=1).score[0]), rel=1e-6)

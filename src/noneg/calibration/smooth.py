@@ -47,6 +47,8 @@ LINES = (FEWEST_NODES, 2**17, MOST_NODES)
 NODES_IN_FIXED_POINT = 16
 # An error that finer nodes need not look at.
 NOTHING = 1e-9
+# Relative difference of two errors that is taken for a rounding.
+ROUNDING = 1e-9
 
 
 def smooth_ece(scores: PUScores, *, sigma: float | None = None) -> float:
@@ -161,7 +163,9 @@ def _fixed_point(coefficients: NDArray[np.float64]) -> float:
     # No width has a smaller error than the mean residual, which blurring leaves as it is.
     low = max(smallest, abs(float(coefficients[0])))
     high = _error(coefficients, low)
-    if high <= low:
+    if high <= low * (1.0 + ROUNDING):
         return high
+    # Where residuals have one sign the error is the same at all widths, up to rounding.
+    high *= 1.0 + ROUNDING
     root: float = brentq(lambda sigma: _error(coefficients, sigma) - sigma, low, high, xtol=1e-12)
     return root
