@@ -16,7 +16,7 @@ from unittest import mock
 import numpy as np
 
 import noneg
-from benchmarks import tables
+from benchmarks import metrics, tables
 from benchmarks.measure import Case, compare
 from noneg import kernels
 from noneg.calibration import ece_by_prior, ece_interval
@@ -271,6 +271,7 @@ def blocks():
                 pulearn_note + "the risk alone",
             ),
         ],
+        **metrics.blocks(),
     }
 
 
@@ -320,6 +321,11 @@ TARGETS = (
     Target("width interval, multiple", 3, lambda r: _ratio(r, "width interval", "with interval")),
     Target("mass interval, multiple", 3, lambda r: _ratio(r, "mass interval", "with interval")),
     Target("prior curve, share of pulearn", 0.01, lambda r: _share(r, "prior curve", "pulearn")),
+    Target("smooth ECE, share of fastest", 0.5, lambda r: _share_of_fastest(r, "smooth ECE")),
+    Target("debiased ECE, share of probcal", 0.2, lambda r: _share(r, "debiased ECE", "probcal")),
+    Target("sweep ECE, share of probcal", 0.03, lambda r: _share(r, "sweep ECE", "probcal")),
+    Target("KS error, share of MAPIE", 1 / 3, lambda r: _share(r, "KS error", "MAPIE")),
+    Target("AUROC, share of fastest", 0.2, lambda r: _share_of_fastest(r, "AUROC")),
     Target("width ECE, memory in arrays", 3, lambda r: _arrays(r, "width ECE")),
     Target("mass ECE, memory in arrays", 3, lambda r: _arrays(r, "mass ECE")),
 )
