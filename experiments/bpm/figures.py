@@ -214,19 +214,26 @@ def best_table(folder: Path) -> str:
 
 
 def coverage_table(folder: Path) -> str:
+    rows = read(folder / "coverage.csv")
+    runs = column(rows, "runs")
+    shares = {k: column(rows, k) @ runs / runs.sum() for k in ("covers_limit", "limit_below")}
+    words = (
+        f"Runs a cell: {rows[0]['runs']}. Of all {runs.sum():,.0f} intervals "
+        f"{shares['covers_limit']:.1%} cover the limit; {shares['limit_below']:.1%} lie above it."
+    )
     lines = [
         f"| {r['world']} | {r['data']} | {100 * float(r['tce']):.2f} % | "
         f"{100 * float(r['limit']):.2f} % | {100 * float(r['mean']):.2f} % | "
         f"[{100 * float(r['mean_low']):.2f}, {100 * float(r['mean_high']):.2f}] % | "
         f"{float(r['covers_limit']):.0%} | {float(r['limit_below']):.0%} | "
         f"{float(r['limit_above']):.0%} | {float(r['covers_tce']):.0%} |"
-        for r in read(folder / "coverage.csv")
+        for r in rows
     ]
     head = (
         "| world | data | TCE | limit of tce_bpm | mean | mean interval | covers the limit | "
         "limit below | limit above | covers TCE |"
     )
-    return table(head, lines)
+    return words + "\n\n" + table(head, lines)
 
 
 def global_table(folder: Path) -> str:
