@@ -12,7 +12,7 @@ export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench format lock clean
+.PHONY: help demo test browser check docs bench format lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -20,9 +20,15 @@ help: ## list these targets
 demo: $(VENV)/.demo ## show it on bundled data and draw the reliability diagram
 	$(VENV)/bin/noneg demo
 
-test: $(VENV)/.dev ## run the tests and every example in the documentation
+test: $(VENV)/.dev browser ## run the tests and every example in the documentation
 	$(VENV)/bin/pytest -n $(WORKERS) --maxprocesses 4
 	$(SPHINX) -q -b doctest -D plot_gallery=0 docs docs/_build/doctest
+
+# Tests of the page need Chromium; without it, and without the right to install it, they are skipped.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  { apt-get install -y -q chromium || { apt-get update -q && apt-get install -y -q chromium; }; } >/dev/null 2>&1; } \
+	  || echo 'Chromium is missing and cannot be installed: the browser tests will be skipped.'
 
 check: $(VENV)/.dev ## lint, format, types, layers, dependencies, changelog
 	$(VENV)/bin/ruff check
@@ -45,7 +51,7 @@ format: $(VENV)/.dev ## format the code and apply the safe fixes
 lock: ## write constraints.txt anew from the newest releases
 	$(PYTHON) -m venv --clear $(LOCK)
 	$(LOCK)/bin/python -m pip install --quiet $(PIP)
-	$(LOCK)/bin/python -m pip install --quiet hatchling hatch-vcs -e '.[fast,plot]' --group dev --group bench
+	$(LOCK)/bin/python -m pip install --quiet hatchling hatch-vcs -e '.[all]' --group dev --group bench
 	echo '# What every make target installs. Written by: make lock' > constraints.txt
 	$(LOCK)/bin/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' >> constraints.txt
 	rm -rf $(LOCK)
@@ -55,7 +61,7 @@ clean: ## remove environments and everything built
 	rm -rf .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache report.html
 
 $(VENV)/.demo: EXTRAS := plot
-$(VENV)/.dev: EXTRAS := fast,plot
+$(VENV)/.dev: EXTRAS := all
 $(VENV)/.dev: GROUPS := --group dev
 $(BENCH)/.bench: EXTRAS := fast,plot
 $(BENCH)/.bench: GROUPS := --group bench
