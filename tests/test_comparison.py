@@ -14,7 +14,8 @@ from noneg.cli import main
 from noneg.cli.printable import plain
 from noneg.comparison import compare
 from noneg.performance.ordering import ordering
-from noneg.performance.selection import CRITERIA, proxy_accuracy
+from noneg.performance.proxies import proxy_accuracy
+from noneg.performance.selection import CRITERIA
 
 SETTINGS = ("two-sample", "one-sample", "labelled")
 PRIOR = 0.3

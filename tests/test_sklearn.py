@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from noneg import PUScores, metrics
 from noneg.performance.areas import auroc
-from noneg.performance.selection import proxy_accuracy, proxy_auc
+from noneg.performance.proxies import proxy_accuracy, proxy_auc
 from noneg.performance.thresholds import f_beta
 from noneg.sklearn import (
     SCORERS,

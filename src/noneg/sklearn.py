@@ -24,8 +24,8 @@ from noneg.checks import check_flags, check_number, check_prior, check_setting
 from noneg.metrics import METRICS
 from noneg.performance import thresholds
 from noneg.performance.areas import auroc, average_precision
+from noneg.performance.proxies import proxy_accuracy, proxy_auc
 from noneg.performance.risk import risk
-from noneg.performance.selection import proxy_accuracy, proxy_auc
 from noneg.randomness import stream
 from noneg.scores import PUScores
 

@@ -10,9 +10,10 @@ from noneg import PUScores, ece
 from noneg.calibration.proper import brier, log_loss
 from noneg.performance import thresholds
 from noneg.performance.areas import auroc, average_precision
-from noneg.performance.ordering import ORDERED, Curve, ordering, prior_range
+from noneg.performance.curves_by_prior import ORDERED, Curve
+from noneg.performance.ordering import ordering, prior_range
+from noneg.performance.proxies import proxy_accuracy, proxy_auc
 from noneg.performance.risk import risk
-from noneg.performance.selection import proxy_accuracy, proxy_auc
 
 FUNCTIONS = {
     **{name: getattr(thresholds, name, None) for name in ORDERED},

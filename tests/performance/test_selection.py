@@ -7,9 +7,7 @@ from strategies import samples
 
 from noneg import PUScores
 from noneg.performance.areas import auroc, auroc_interval
-from noneg.performance.selection import (
-    CRITERIA,
-    find_criterion,
+from noneg.performance.proxies import (
     oracle_accuracy,
     oracle_accuracy_interval,
     placements,
@@ -17,8 +15,8 @@ from noneg.performance.selection import (
     proxy_accuracy_interval,
     proxy_auc,
     proxy_auc_interval,
-    select,
 )
+from noneg.performance.selection import CRITERIA, find_criterion, select
 from noneg.performance.thresholds import accuracy
 from noneg.simulation import LogisticGaussian
 

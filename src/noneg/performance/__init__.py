@@ -19,19 +19,17 @@ from noneg.performance.confusion import Confusion, confusion, confusion_at_all
 from noneg.performance.contingency import Assumptions, Tables
 from noneg.performance.ordering import Ordering, ordering
 from noneg.performance.posing import latent_fraction
-from noneg.performance.risk import risk, risk_interval
-from noneg.performance.roc_pr import PrCurve, RocCurve, pr, roc
-from noneg.performance.selection import (
-    CRITERIA,
-    Criterion,
+from noneg.performance.proxies import (
     oracle_accuracy,
     oracle_accuracy_interval,
     proxy_accuracy,
     proxy_accuracy_interval,
     proxy_auc,
     proxy_auc_interval,
-    select,
 )
+from noneg.performance.risk import risk, risk_interval
+from noneg.performance.roc_pr import PrCurve, RocCurve, pr, roc
+from noneg.performance.selection import CRITERIA, Criterion, select
 from noneg.performance.table_bounds import (
     ContingencyBounds,
     MetricBounds,
