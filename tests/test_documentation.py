@@ -11,6 +11,7 @@ API = Path(__file__).parents[1] / "docs" / "api.rst"
 MODULES = [
     "noneg",
     "noneg.calibration",
+    "noneg.datasets",
     "noneg.performance",
     "noneg.plots",
     "noneg.simulation",

@@ -1,0 +1,74 @@
+import os
+
+import numpy as np
+import pytest
+
+from noneg.datasets import BUNDLED, FILES, load
+
+# Rows, shape of a row, classes and test rows, from the descriptions of the data sets.
+KNOWN = {
+    "breast_cancer": (427, (30,), 2, 142),
+    "digits": (1348, (64,), 10, 449),
+    "usps": (7291, (256,), 10, 2007),
+    "letter": (16_000, (16,), 26, 4000),
+    "mnist": (60_000, (784,), 10, 10_000),
+    "cifar10": (20_000, (32, 32, 3), 10, 10_000),
+    "covtype": (15_120, (54,), 7, 565_892),
+    "spambase": (3451, (57,), 2, 1150),
+    "credit_default": (22_500, (23,), 2, 7500),
+}
+
+
+def folder() -> str:
+    place = os.environ.get("NONEG_DATA")
+    if not place:
+        pytest.skip("NONEG_DATA names no folder with the data sets")
+    return place
+
+
+@pytest.mark.parametrize("name", [*BUNDLED, *FILES])
+def test_shapes_are_those_of_the_descriptions(name):
+    data = load(name, None if name in BUNDLED else folder())
+    rows, shape, classes, test_rows = KNOWN[name]
+    assert data.X_train.shape == (rows, *shape)
+    assert data.X_test.shape == (test_rows, *shape)
+    assert np.array_equal(np.unique(data.y_train), np.arange(classes))
+    assert data.y_train.shape == (rows,)
+    assert data.y_test.shape == (test_rows,)
+
+
+def test_every_name_is_described():
+    assert {*BUNDLED, *FILES} == set(KNOWN)
+
+
+def test_cifar10_pixels_have_the_published_means():
+    images = load("cifar10", folder()).X_train
+    # Published for all 50,000 images; the mean of 20,000 has a standard error below 0.001.
+    assert images.mean(axis=(0, 1, 2)) / 255 == pytest.approx([0.4914, 0.4822, 0.4465], abs=0.003)
+
+
+def test_covtype_indicators_are_one_hot():
+    rows = load("covtype", folder()).X_train
+    assert (rows[:, 10:14].sum(axis=1) == 1).all()
+    assert (rows[:, 14:].sum(axis=1) == 1).all()
+
+
+def test_breast_cancer_has_malignant_as_class_one():
+    data = load("breast_cancer")
+    assert data.y_train.sum() + data.y_test.sum() == 212  # scikit-learn's description
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"'name' must be one of breast_cancer, digits.*'iris'"):
+        load("iris")
+
+
+def test_a_missing_folder_says_what_to_set(monkeypatch):
+    monkeypatch.delenv("NONEG_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match=r"NONEG_DATA to the folder that holds usps\.npz"):
+        load("usps")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"'usps' needs the file usps\.npz"):
+        load("usps", tmp_path)
