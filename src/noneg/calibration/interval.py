@@ -113,7 +113,7 @@ def prior_words(scores: PUScores) -> str:
 
 
 @dataclass(frozen=True)
-class _Noise:
+class Noise:
     """Draws of the noise in the sums of bins, shape (splits, bins) each, of mean zero."""
 
     positive: NDArray[np.float64]
@@ -121,7 +121,8 @@ class _Noise:
     score: NDArray[np.float64]
 
     @classmethod
-    def draw(cls, binned: Binned, n: int, seed: int) -> _Noise:
+    def draw(cls, binned: Binned, n: int, seed: int) -> Noise:
+        """Draw n times; the prior does not enter."""
         root = square_roots(binned.second)
         normal = stream(seed, "split").standard_normal((n, *root.shape[:1], 3))
         return cls(*np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0))
@@ -156,7 +157,7 @@ def norm_limits(
     if min(scores.effective_positive, scores.effective_marginal) < 2:
         # A single row has no spread to learn from: all that is known is the range of the target.
         return 0.0, max(1.0, _norm(binned, dual))
-    noise = _Noise.draw(binned, SPLITS, seed)
+    noise = Noise.draw(binned, SPLITS, seed)
     if scores.prior_interval is None:
         return _lower_end(binned, noise, level, dual), _upper_end(binned, level, dual)
     priors = np.linspace(*scores.prior_interval, PRIOR_GRID)
@@ -180,7 +181,7 @@ def _upper_end(binned: Binned, level: float, dual: Dual) -> float:
     return float(v @ binned.residual + z * np.sqrt(binned.variance(v)))
 
 
-def _lower_end(binned: Binned, noise: _Noise, level: float, dual: Dual) -> float:
+def _lower_end(binned: Binned, noise: Noise, level: float, dual: Dual) -> float:
     shift = noise.of_residual(binned)
     halves = binned.residual + shift, binned.residual - shift
     z = float(ndtri(0.75 + level / 4.0))

@@ -19,7 +19,7 @@ from noneg.checks import check_level
 from noneg.kernels import run_ends
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from noneg.scores import PUScores
 
@@ -97,18 +97,22 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     >>> 0.3 <= largest_prior(scores) < 0.4
     True
     """
-    tpr, ppr, deviation = _tails(scores)
-    z = float(ndtri(1.0 - (1.0 - check_level(level)) / tpr.size))
-    return float(min(1.0, np.min((ppr + z * deviation) / tpr)))
+    return prior_cuts(scores, level=level).largest(scores.prior)
 
 
-def noise_floor(scores: PUScores) -> float:
+def noise_floor(scores: PUScores, *, edges: ArrayLike | None = None) -> float:
     r"""Return the calibration error that the noise of the positives alone produces.
 
     The expected plug-in error of a perfectly calibrated classifier when the marginal law is known,
     :math:`\pi\sum_b \sqrt{2 q_b (1-q_b)/(\pi_{3.14} n_P)}` over the optimal bins, with
     :math:`q_b` the share of the bin in the positive law that the scores announce. However many
     unlabeled rows are added, smaller errors cannot be told from noise (PU-ECE paper, Figure 5).
+
+    Parameters
+    ----------
+    scores : PUScores
+    edges : array-like, optional
+        Frozen bin edges from 0 to 1, in place of the optimal bins.
 
     Examples
     --------
@@ -117,16 +121,40 @@ def noise_floor(scores: PUScores) -> float:
     >>> 0.05 < noise_floor(scores) < 0.1
     True
     """
-    score = bin_scores(scores).score
+    score = bin_scores(scores, edges=edges).score
     share = score / (score.sum() or 1.0)
     spread = np.sqrt(2.0 * share * (1.0 - share) / (np.pi * scores.effective_positive))
     return float(scores.prior * spread.sum())
 
 
-def _tails(
-    scores: PUScores,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return TPR and PPR above cuts spread over the positives, and the sd of PPR - pi TPR."""
+@dataclass(frozen=True, eq=False)
+class PriorCuts:
+    """What `largest_prior` compares above each of some cuts.
+
+    Attributes
+    ----------
+    tpr, ppr : ndarray, shape (k,)
+        Shares of both laws above the cuts.
+    variance : ndarray, shape (k, 3)
+        Of ``PPR - pi TPR``, as coefficients of 1, pi and pi squared.
+    z : float
+        Standard deviations of room, simultaneous over the cuts.
+    """
+
+    tpr: NDArray[np.float64]
+    ppr: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    z: float
+
+    def largest(self, prior: float) -> float:
+        """Return the largest compatible prior, with the sampling error at a prior."""
+        variance = self.variance @ np.array([1.0, prior, prior**2])
+        room = self.ppr + self.z * np.sqrt(np.maximum(variance, 0.0))
+        return float(min(1.0, np.min(room / self.tpr)))
+
+
+def prior_cuts(scores: PUScores, *, level: float = 0.95) -> PriorCuts:
+    """Return TPR and PPR above cuts spread over the positives, with the noise of PPR - pi TPR."""
     grid = run_ends()
     reached = scores.sums_below(grid)
     cuts = np.unique(np.searchsorted(reached[:, 0], reached[-1, 0] * np.arange(CUTS) / CUTS))
@@ -134,15 +162,15 @@ def _tails(
     total = reached[-1]
     above = np.concatenate([total[None], total - reached[cuts]])
     a, w = total[:2]
-    tpr, ppr, prior = above[:, 0] / a, above[:, 1] / w, scores.prior
-    full = tpr > 0.0
-    tpr, ppr, above = tpr[full], ppr[full], above[full]
+    full = above[:, 0] > 0.0
+    above = above[full]
+    tpr, ppr = above[:, 0] / a, above[:, 1] / w
     # Rows contribute w (1 - PPR) - pi a (1 - TPR) above the cut and - w PPR + pi a TPR below it.
-    variance = (above[:, 6] * (1.0 - 2.0 * ppr) + ppr**2 * total[6]) / w**2
-    variance += prior**2 * (above[:, 3] * (1.0 - 2.0 * tpr) + tpr**2 * total[3]) / a**2
-    shared = above[:, 4] * (1.0 - ppr - tpr) + ppr * tpr * total[4]
-    variance -= 2.0 * prior * shared / (a * w)
-    return tpr, ppr, np.sqrt(np.maximum(variance, 0.0))
+    marginal = (above[:, 6] * (1.0 - 2.0 * ppr) + ppr**2 * total[6]) / w**2
+    positive = (above[:, 3] * (1.0 - 2.0 * tpr) + tpr**2 * total[3]) / a**2
+    shared = (above[:, 4] * (1.0 - ppr - tpr) + ppr * tpr * total[4]) / (a * w)
+    z = float(ndtri(1.0 - (1.0 - check_level(level)) / tpr.size))
+    return PriorCuts(tpr, ppr, np.stack([marginal, -2.0 * shared, positive], axis=-1), z)
 
 
 def _prior_fits(scores: PUScores, level: float) -> Check:
