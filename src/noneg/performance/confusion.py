@@ -216,7 +216,7 @@ class Rule:
 
     def _limits(self, scores: PUScores, means: LawMeans, level: float) -> tuple[float, float]:
         if scores.setting == "labelled":
-            low, high = labelled_shares(scores, means, level).limits(self._of_labelled)
+            low, high = labelled_shares(scores, means, level).limits(self.of_labelled)
             return float(low), float(high)
         shares = pu_shares(scores, means, level)
         priors = scores.prior_interval or (scores.prior, scores.prior)
@@ -226,7 +226,8 @@ class Rule:
 
         return over_priors(limits, priors)
 
-    def _of_labelled(self, x: Floats) -> Floats:
+    def of_labelled(self, x: Floats) -> Floats:
+        """Return the metric of shares (TPR, FPR, prior), shape (..., 3)."""
         tpr, fpr, prior = np.moveaxis(x, -1, 0)
         return self(tpr, prior * tpr + (1.0 - prior) * fpr, prior)
 
