@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from noneg import calibration, performance, plots, simulation, sklearn
+    from noneg import calibration, performance, plots, recalibration, simulation, sklearn
     from noneg.calibration import theory
     from noneg.calibration.errors import ece
     from noneg.comparison import compare
@@ -28,6 +28,7 @@ __all__ = [
     "performance",
     "plots",
     "read",
+    "recalibration",
     "simulation",
     "sklearn",
     "theory",
@@ -47,6 +48,7 @@ _MODULES = {
     "calibration": "noneg.calibration",
     "performance": "noneg.performance",
     "plots": "noneg.plots",
+    "recalibration": "noneg.recalibration",
     "simulation": "noneg.simulation",
     "sklearn": "noneg.sklearn",
     "theory": "noneg.calibration.theory",

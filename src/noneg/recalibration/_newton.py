@@ -1,0 +1,211 @@
+r"""Minimising the log loss of two laws over logistic maps.
+
+With features x of a score the map is :math:`\sigma(\theta\cdot x + o)` and its PU log loss
+
+.. math:: L(\theta) = -\theta\cdot\pi E_+[x] + E[\log(1 + e^{\theta\cdot x + o})]
+
+is convex for any data. Newton steps are damped towards the bound
+:math:`\nabla^2 L \preceq E[x x^\top]/4`, at which each of them is sure to descend. Some
+coefficients may be bound to be non-negative; the model is then minimised under the bounds exactly.
+
+The minimum may not exist: positives that the marginal law cannot follow (separable data, too large
+a prior) would make coefficients infinite. Next to a true minimum a Newton step hardly moves any
+row; where there is none it moves some by a unit however small the gradient, which tells them apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+# Rows handled at a time.
+CHUNK = 1 << 15
+MOST_STEPS = 300
+# A gradient this small, in units of the features' size, ends the search; so does rounding.
+SMALLEST_GRADIENT = 1e-12
+ROUNDING = 1e-13
+# Largest coefficient, in units of a feature's size, and the last step's move in z at a minimum.
+LARGEST_COEFFICIENT = 1e7
+SMALL_MOVE = 0.05
+LEAST_CURVATURE = 1e-280
+# From so many rows on, a thinned sample finds the start.
+MANY_ROWS = 1 << 17
+THINNED_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The log loss of one family on one data set.
+
+    Attributes
+    ----------
+    features : ndarray, shape (k, m)
+        Features of the marginal rows.
+    weight : ndarray, shape (m,)
+        Marginal masses; sum to 1.
+    target : ndarray, shape (k,)
+        ``pi E_plus[x]``.
+    bounded : ndarray of bool, shape (k,)
+        Coefficients that must not be negative.
+    offset : ndarray, shape (m,), optional
+    ridge : float
+        Weight of ``|theta - centre|^2 / 2``.
+    centre : ndarray, shape (k,)
+        Coefficients of the identity.
+    """
+
+    features: Floats
+    weight: Floats
+    target: Floats
+    bounded: NDArray[np.bool_]
+    centre: Floats
+    offset: Floats | None = None
+    ridge: float = 0.0
+
+    @cached_property
+    def curvature(self) -> Floats:
+        """``E[x x'] / 4``, which no Hessian exceeds."""
+        k = self.features.shape[0]
+        total = np.zeros((k, k))
+        for i in range(0, self.weight.size, CHUNK):
+            x = self.features[:, i : i + CHUNK]
+            total += (x * self.weight[i : i + CHUNK]) @ x.T
+        return total / 4.0 + self.ridge * np.eye(k)
+
+    @cached_property
+    def size(self) -> Floats:
+        """Root mean square of each feature."""
+        return np.sqrt(np.maximum(4.0 * np.diag(self.curvature), np.finfo(np.float64).tiny))
+
+    def at(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        """Return the loss, its gradient and its Hessian."""
+        k = theta.size
+        loss, gradient, hessian = 0.0, np.zeros(k), np.zeros((k, k))
+        for i in range(0, self.weight.size, CHUNK):
+            x, w = self.features[:, i : i + CHUNK], self.weight[i : i + CHUNK]
+            z = theta @ x if self.offset is None else theta @ x + self.offset[i : i + CHUNK]
+            e = np.exp(-np.abs(z))
+            rest = 1.0 / (1.0 + e)
+            loss += float(w @ (np.maximum(z, 0.0) + np.log1p(e)))
+            gradient += x @ (w * np.where(z >= 0.0, rest, e * rest))
+            hessian += (x * (w * (e * rest * rest))) @ x.T
+        away = theta - self.centre
+        loss += 0.5 * self.ridge * float(away @ away) - float(theta @ self.target)
+        return loss, gradient - self.target + self.ridge * away, hessian + self.ridge * np.eye(k)
+
+    def largest_move(self, step: Floats) -> float:
+        """Return how far a step moves the row that it moves most."""
+        most = 0.0
+        for i in range(0, self.weight.size, CHUNK):
+            most = max(most, float(np.abs(step @ self.features[:, i : i + CHUNK]).max()))
+        return most
+
+    def thinned(self) -> Problem:
+        """Return the problem of some rows, evenly taken."""
+        some = slice(None, None, self.weight.size // THINNED_ROWS)
+        weight = self.weight[some]
+        offset = None if self.offset is None else self.offset[some]
+        features = np.ascontiguousarray(self.features[:, some])
+        return replace(self, features=features, weight=weight / weight.sum(), offset=offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Where the search ended.
+
+    Attributes
+    ----------
+    theta : ndarray
+    gradient : float
+        Norm of the gradient there, without directions that a bound forbids.
+    exists : bool
+        Whether it is a minimum, and not a point on the way to infinity.
+    """
+
+    theta: Floats
+    gradient: float
+    exists: bool
+
+
+def minimise(problem: Problem, start: Floats) -> Minimum:
+    """Return the minimum, the start improved on a thinned sample when there are many rows."""
+    if problem.weight.size >= MANY_ROWS:
+        rough = _descend(problem.thinned(), start)
+        start = rough.theta if rough.exists else start
+    return _descend(problem, start)
+
+
+def _descend(problem: Problem, start: Floats) -> Minimum:
+    theta, damping = start, 0.0
+    loss, gradient, hessian = problem.at(theta)
+    tolerance = SMALLEST_GRADIENT * (1.0 + float(problem.size.max()))
+    for _ in range(MOST_STEPS):
+        size = _free_norm(problem, theta, gradient)
+        if size <= tolerance or np.abs(theta * problem.size).max() > LARGEST_COEFFICIENT:
+            break
+        trial = _step(problem, theta, gradient, hessian, damping)
+        new = problem.at(trial)
+        small = ROUNDING * (1.0 + abs(loss))
+        flat = abs(new[0] - loss) <= small
+        better = _free_norm(problem, trial, new[1]) < size
+        if new[0] < loss - small or (flat and better):
+            theta, (loss, gradient, hessian) = trial, new
+            damping = damping / 10.0 if damping > 1e-7 else 0.0  # noqa: PLR2004
+        elif flat or damping >= 1.0:
+            break
+        else:
+            damping = min(1.0, max(10.0 * damping, 1e-6))
+    last = _step(problem, theta, gradient, hessian, 0.0) - theta
+    exists = bool(
+        np.isfinite(last).all()
+        and np.abs(theta * problem.size).max() <= LARGEST_COEFFICIENT
+        and problem.largest_move(last) < SMALL_MOVE
+    )
+    return Minimum(theta, _free_norm(problem, theta, gradient), exists)
+
+
+def _free_norm(problem: Problem, theta: Floats, gradient: Floats) -> float:
+    held = problem.bounded & (theta <= 0.0) & (gradient > 0.0)
+    return float(np.linalg.norm(gradient[~held]))
+
+
+def _step(
+    problem: Problem, theta: Floats, gradient: Floats, hessian: Floats, damping: float
+) -> Floats:
+    """Return the minimum of the quadratic model over coefficients that obey their bounds.
+
+    At most two are bounded, so each set of those at their bound is tried.
+    """
+    size = problem.size
+    model = (hessian + damping * (problem.curvature - hessian)) / np.outer(size, size)
+    slope = gradient / size
+    best, lowest = theta, np.inf
+    for chosen in product(*((False, True) if bound else (False,) for bound in problem.bounded)):
+        held = np.array(chosen)
+        move = np.where(held, -theta * size, 0.0)
+        free = np.ix_(~held, ~held)
+        move[~held] = _solve(model[free], -(slope + model @ move)[~held])
+        trial = np.where(held, 0.0, theta + move / size)
+        value = float(slope @ move + 0.5 * move @ model @ move)
+        if value < lowest and not (problem.bounded & (trial < 0.0)).any():
+            best, lowest = trial, value
+    return best
+
+
+def _solve(model: Floats, right: Floats) -> Floats:
+    """Solve a small system; directions without curvature are left alone but for a rounding."""
+    if right.size == 0:
+        return right
+    curvature, directions = np.linalg.eigh(model)
+    floor = max(1e-14 * float(curvature.max()), LEAST_CURVATURE)
+    move: Floats = directions @ ((right @ directions) / np.maximum(curvature, floor))
+    return move * min(1.0, LARGEST_COEFFICIENT / max(float(np.abs(move).max()), 1.0))

@@ -1,0 +1,300 @@
+"""What all calibrators have in common: fit, transform, and a JSON form without code in it.
+
+A calibrator learns a map of [0, 1] into itself from a `PUScores`, whatever the setting. Its fitted
+state is plain numbers, so a file holds all of it, and reading it back gives the same map bit for
+bit. The class follows scikit-learn's conventions (``get_params``, ``set_params``, ``clone``,
+attributes that end in ``_``) without importing scikit-learn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
+Plain: TypeAlias = Any
+State: TypeAlias = "dict[str, Plain]"
+
+FORMAT = "noneg calibrator"
+VERSION = 1
+KEYS = ("format", "version", "method", "parameters", "fitted_on", "state", "checksum")
+
+
+class CalibrationWarning(UserWarning):
+    """A calibrator was fitted, but the data leaves something open that the user should know.
+
+    Examples
+    --------
+    >>> issubclass(CalibrationWarning, UserWarning)
+    True
+    """
+
+
+class Calibrator(ABC):
+    """A map of scores to probabilities, fitted on a `PUScores`.
+
+    Subclasses give `name` and `monotone`, compute a state in ``_fit``, apply it in ``_map`` and
+    check one that comes from a file in ``_check``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method in JSON and on the command line.
+    monotone : bool
+        Whether the map never falls, for any data.
+    state_ : dict
+        Fitted state: numbers, lists of numbers and text.
+    fitted_on_ : dict
+        Setting, prior and numbers of rows of the data.
+    """
+
+    name: ClassVar[str]
+    monotone: ClassVar[bool]
+
+    state_: State
+    fitted_on_: dict[str, Plain]
+
+    def fit(self, scores: PUScores, y: None = None) -> Self:
+        """Learn the map from PU or labelled scores.
+
+        Parameters
+        ----------
+        scores : PUScores
+            Scores with labels, sampling setting and class prior.
+        y : None
+            Not used; the labels are in `scores`.
+
+        Returns
+        -------
+        self
+        """
+        if y is not None or not isinstance(scores, PUScores):  # type: ignore[redundant-expr]
+            msg = (
+                f"'scores' must be a PUScores, got {type(scores).__name__}. Build one with "
+                "PUScores.from_pu_labels or PUScores.from_labels and call fit(scores)."
+            )
+            raise ValueError(msg)
+        if math.isinf(scores.n_marginal) or math.isinf(scores.n_positive):
+            msg = "'scores' must hold rows, got a population. Draw a finite sample from it."
+            raise ValueError(msg)
+        self.state_ = self._fit(scores)
+        self.fitted_on_ = {
+            "setting": scores.setting,
+            "prior": float(scores.prior),
+            "n_positive": float(scores.n_positive),
+            "n_marginal": float(scores.n_marginal),
+        }
+        return self
+
+    def transform(self, s: ArrayLike) -> Floats:
+        """Return calibrated probabilities for scores in [0, 1], in an array of the same shape."""
+        self._require_fit()
+        scores = check_unit(s)
+        out = np.empty(scores.shape)
+        flat, target = scores.reshape(-1), out.reshape(-1)
+        for start in range(0, flat.size, CHUNK):
+            piece = slice(start, start + CHUNK)
+            target[piece] = self._map(flat[piece])
+        return np.clip(out, 0.0, 1.0, out=out)
+
+    def fit_transform(self, scores: PUScores, s: ArrayLike) -> Floats:
+        """Fit on `scores` and return the calibrated probabilities of `s`."""
+        return self.fit(scores).transform(s)
+
+    def predict_proba(self, s: ArrayLike) -> Floats:
+        """Return the probabilities of both classes, negative first, shape (n, 2)."""
+        positive = self.transform(s).reshape(-1)
+        return np.stack([1.0 - positive, positive], axis=-1)
+
+    @abstractmethod
+    def _fit(self, scores: PUScores) -> State:
+        """Return the fitted state."""
+
+    @abstractmethod
+    def _map(self, s: Floats) -> Floats:
+        """Apply the fitted state to a vector of scores in [0, 1]."""
+
+    @abstractmethod
+    def _check(self, state: State) -> None:
+        """Raise a ValueError when this cannot be a state of the method."""
+
+    def _require_fit(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            msg = f"this {type(self).__name__} is not fitted yet. Call fit(scores) first."
+            raise ValueError(msg)
+
+    # scikit-learn's conventions
+
+    def get_params(self, deep: bool = True) -> dict[str, Plain]:  # noqa: FBT001, FBT002, ARG002
+        """Return the constructor's parameters."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    def set_params(self, **parameters: Plain) -> Self:
+        """Set constructor parameters by name."""
+        known = signature(type(self)).parameters
+        for name, value in parameters.items():
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                msg = f"'{name}' is no parameter of {type(self).__name__} (it has: {listed})."
+                raise ValueError(msg)
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "state_")
+
+    def __sklearn_tags__(self) -> Plain:
+        from sklearn.utils import Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+        )
+
+    def __repr__(self) -> str:
+        defaults = signature(type(self)).parameters
+        changed = {k: v for k, v in self.get_params().items() if v != defaults[k].default}
+        listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        return f"{type(self).__name__}({listed})"
+
+    # files
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Return the fitted calibrator as plain numbers and text, with a checksum."""
+        self._require_fit()
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "method": self.name,
+            "parameters": self.get_params(),
+            "fitted_on": self.fitted_on_,
+            "state": self.state_,
+        }
+        return {**content, "checksum": checksum(content)}
+
+    def to_json(self) -> str:
+        """Return the fitted calibrator as JSON; `from_json` restores it bit for bit."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Restore a calibrator of this class; see `noneg.recalibration.load` for any class."""
+        return cls.from_dict(read_object(text))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Plain]) -> Self:
+        """Restore a calibrator of this class from the object that `to_dict` gives."""
+        check_content(content)
+        if content["method"] != cls.name:
+            raise refusal(f"it holds the method {content['method']!r}, not {cls.name!r}")
+        try:
+            self = cls(**content["parameters"])
+            self._check(content["state"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise refusal(f"it is no valid {cls.name!r} calibrator ({error})") from None
+        self.state_ = dict(content["state"])
+        self.fitted_on_ = dict(content["fitted_on"])
+        return self
+
+
+# Scores mapped at a time: temporaries stay in the processor's cache.
+CHUNK = 1 << 16
+
+
+def check_unit(s: ArrayLike) -> Floats:
+    """Return scores of any shape as doubles, or say which one does not lie in [0, 1]."""
+    array = np.asarray(s)
+    if array.size and array.dtype.kind not in "fiu":
+        msg = f"'s' must hold numbers in [0, 1], got an array of {array.dtype}. Convert it first."
+        raise ValueError(msg)
+    scores = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
+        flat = scores.reshape(-1)
+        row = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)))[0])
+        msg = (
+            f"'s' must hold scores in [0, 1], got {float(flat[row])!r} in row {row}. Apply the "
+            "calibrator to probabilities of the same kind as those it was fitted on."
+        )
+        raise ValueError(msg)
+    return scores
+
+
+def checksum(content: Mapping[str, Plain]) -> str:
+    """Return the SHA-256 of the content in a form without spaces and with sorted keys."""
+    text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def refusal(why: str) -> ValueError:
+    """Return the error for a file that is not what `to_json` wrote."""
+    return ValueError(
+        f"the calibrator cannot be read: {why}. Pass a file as Calibrator.to_json wrote it, or "
+        "fit the calibrator again."
+    )
+
+
+def read_object(text: str) -> dict[str, Plain]:
+    """Return the object in a JSON text, or say that there is none."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise refusal(f"it is no JSON text ({error})") from None
+    if not isinstance(content, dict):
+        raise refusal(f"it holds a {type(content).__name__}, not an object")
+    return content
+
+
+def check_content(content: Mapping[str, Plain]) -> None:
+    """Refuse an object that is foreign, of another version, or changed since it was written."""
+    if content.get("format") != FORMAT:
+        raise refusal(f"its 'format' is {content.get('format')!r}, not {FORMAT!r}")
+    if content.get("version") != VERSION:
+        raise refusal(f"its version is {content.get('version')!r}; this library reads {VERSION}")
+    if set(content) != set(KEYS):
+        odd = ", ".join(sorted(set(content) ^ set(KEYS)))
+        raise refusal(f"entries are missing or unknown ({odd})")
+    try:
+        found = checksum({key: content[key] for key in KEYS if key != "checksum"})
+    except ValueError:
+        raise refusal("it holds a number that is not finite") from None
+    if content["checksum"] != found:
+        raise refusal("its checksum does not fit its content, so it was changed")
+    if not all(isinstance(content[key], dict) for key in ("parameters", "fitted_on", "state")):
+        raise refusal("'parameters', 'fitted_on' and 'state' must be objects")
+
+
+def check_fields(state: State, **kinds: type) -> None:
+    """Refuse a state whose entries are not exactly these: float, or list (of floats)."""
+    if set(state) != set(kinds):
+        raise ValueError(f"its state must hold {', '.join(kinds)}, got {', '.join(state)}")
+    for name, kind in kinds.items():
+        values = state[name] if kind is list else [state[name]]
+        good = isinstance(values, list)
+        if not good or not all(isinstance(v, float) and math.isfinite(v) for v in values):
+            many = "a list of finite decimal numbers" if kind is list else "a finite decimal number"
+            raise ValueError(f"'{name}' must be {many}")
+
+
+def check_curve(state: State, x: str, y: str, *, rising: bool = False) -> None:
+    """Refuse nodes that do not rise in [0, 1], or values outside [0, 1] (or falling)."""
+    nodes, values = np.array(state[x]), np.array(state[y])
+    if nodes.size == 0 or nodes.size != values.size or nodes[0] < 0.0 or nodes[-1] > 1.0:
+        raise ValueError(f"'{x}' and '{y}' must be equally long, '{x}' within [0, 1]")
+    if not (np.diff(nodes) > 0.0).all():
+        raise ValueError(f"'{x}' must rise")
+    if values.min() < 0.0 or values.max() > 1.0 or (rising and (np.diff(values) < 0.0).any()):
+        raise ValueError(f"'{y}' must lie in [0, 1]{' and never fall' * rising}")
