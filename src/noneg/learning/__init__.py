@@ -1,0 +1,61 @@
+"""Training classifiers from positives and unlabeled rows.
+
+`PUClassifier` is the scikit-learn estimator over every algorithm in `ALGORITHMS`; `train` and
+`Trainer` are what it stands on. `WeightedPU`, `BaggingPU` and `LinearPU` need no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from noneg.learning import algorithms, networks
+    from noneg.learning.algorithms import ALGORITHMS
+    from noneg.learning.contract import Algorithm
+    from noneg.learning.data import PUData
+    from noneg.learning.trainer import Fit, Trainer, train
+
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Fit",
+    "PUData",
+    "Trainer",
+    "algorithms",
+    "networks",
+    "train",
+]
+
+# Fetched when first used: the estimators without torch must not load it.
+_HOME = {
+    "ALGORITHMS": "algorithms",
+    "Algorithm": "contract",
+    "Fit": "trainer",
+    "PUData": "data",
+    "Trainer": "trainer",
+    "train": "trainer",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in ("algorithms", "networks"):
+        return _load(name)
+    if name in _HOME:
+        return getattr(_load(_HOME[name]), name)
+    msg = f"module 'noneg.learning' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def _load(module: str) -> object:
+    try:
+        return import_module(f"noneg.learning.{module}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        msg = "torch is missing; install it with: pip install 'noneg[learn]'"
+        raise ImportError(msg) from error
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

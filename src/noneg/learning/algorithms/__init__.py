@@ -1,0 +1,36 @@
+"""PU learning methods, one file each; `noneg.learning.contract` says how to write another.
+
+Methods of the PU benchmark have a ``variant``: "ref", the original paper's method and the default,
+and, where it is listed in ``variants``, "bench", the version behind the benchmark's numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from noneg.learning.algorithms.nnpu import NNPU, NNPUGA
+from noneg.learning.algorithms.upu import UPU
+from noneg.learning.contract import Algorithm
+
+# The only registry: one line a method. Keep it in the order of the benchmark paper.
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    "upu": UPU,
+    "nnpu": NNPU,
+    "nnpu-ga": NNPUGA,
+}
+
+
+def find_algorithm(algorithm: str | Algorithm) -> Algorithm:
+    """Return an algorithm of its own, from a name or from one with hyperparameters.
+
+    Examples
+    --------
+    >>> find_algorithm("nnpu")
+    NNPU(variant='ref', loss_name='logistic')
+    """
+    if isinstance(algorithm, Algorithm):
+        return copy.deepcopy(algorithm)
+    if algorithm not in ALGORITHMS:
+        known = ", ".join(ALGORITHMS)
+        raise ValueError(f"'algorithm' must be one of {known}, got {algorithm!r}.")
+    return ALGORITHMS[algorithm]()

@@ -1,0 +1,93 @@
+"""nnPU and nnPU-GA: the non-negative risk (Kiryo, Niu, du Plessis and Sugiyama, NIPS 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from noneg.learning.algorithms.upu import Risk
+from noneg.learning.search import Uniform, hyper
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from noneg.learning.contract import Batch
+
+
+@dataclass(kw_only=True, eq=False)
+class NNPU(Risk):
+    r"""nnPU: the risk on negatives is not allowed below zero.
+
+    .. math:: \tilde R = \pi\,\hat E_+[\ell(f,+1)]
+        + \max\{0,\; \hat E_p[\ell(f,-1)] - \pi\,\hat E_+[\ell(f,-1)]\}
+
+    (Kiryo et al. 2017, *Positive-Unlabeled Learning with Non-Negative Risk Estimator*, NIPS,
+    Eq. 6). The estimator itself, without the ascent of the paper's Algorithm 1, for which see
+    `NNPUGA`; the PU benchmark gives the two names in the same way, and its loss is this one. The
+    paper's experiments take ``loss_name="sigmoid"``; the default is proper instead.
+
+    Parameters
+    ----------
+    loss_name : {"logistic", "sigmoid", "squared", "double-hinge"}
+        Loss of the margin.
+
+    Examples
+    --------
+    >>> NNPU().variants
+    ('ref', 'bench')
+    """
+
+    title: ClassVar[str] = "nnPU"
+    citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017)"
+    probability: ClassVar[str] = (
+        "The class probability with the logistic and squared losses, biased where small batches "
+        "clip the risk; with the other losses only its side of 1/2 has a meaning."
+    )
+
+    def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
+        """Return the non-negative risk."""
+        positive, negative = self.risks(batch)
+        return positive + torch.relu(negative)
+
+
+@dataclass(kw_only=True, eq=False)
+class NNPUGA(Risk):
+    r"""nnPU with gradient ascent where the risk on negatives is too low.
+
+    With :math:`R_p, R_n` of `NNPU`: descend on :math:`R_p + R_n` while
+    :math:`R_n \ge -\beta`, else on :math:`-\gamma R_n` alone (Kiryo et al. 2017, Algorithm 1).
+
+    ``variant="bench"`` is what the benchmark ran: when the *whole* risk is negative, the sign of
+    the *whole* gradient is turned, which minimizes :math:`|R_p + R_n|`.
+
+    Parameters
+    ----------
+    beta : float
+        Tolerance, at least 0.
+    gamma : float
+        Discount of the ascent, in [0, 1].
+    loss_name : {"logistic", "sigmoid", "squared", "double-hinge"}
+        Loss of the margin.
+
+    Examples
+    --------
+    >>> NNPUGA().gamma
+    1.0
+    """
+
+    beta: float = hyper(0.0, Uniform(0.0, 0.1))
+    gamma: float = hyper(1.0, Uniform(0.0, 1.0))
+
+    title: ClassVar[str] = "nnPU-GA"
+    citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017), Algorithm 1"
+    probability: ClassVar[str] = NNPU.probability
+
+    def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
+        """Return a number whose gradient is the update; its value in an ascent means nothing."""
+        positive, negative = self.risks(batch)
+        if self.bench:
+            return (positive + negative).abs()
+        ascent = negative < -self.beta
+        return torch.where(ascent, -self.gamma * negative, positive + negative)

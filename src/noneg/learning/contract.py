@@ -1,0 +1,264 @@
+r"""The contract between the trainer and an algorithm.
+
+The loop (`noneg.learning.trainer`) knows no method by name. It does this::
+
+    algorithm.begin(network, task, data, seed)      # calls build(network) and prepare(data)
+    for step in range(steps):
+        if step % epoch_length == 0:
+            algorithm.start_epoch(epoch)            # no gradients
+        batch = next P rows, next U rows            # two endless independent streams
+        for player in algorithm.turns():
+            loss = algorithm.loss(player, batch)    # train mode
+            zero_grad(player); loss.backward(); step(player)
+        algorithm.after_step(batch)                 # no gradients
+        every k steps and at the end:
+            algorithm.before_scoring(data)          # no gradients
+            algorithm.decision(x)                   # eval mode, no gradients
+
+Writing an algorithm
+--------------------
+A file of at most about 100 lines with one ``@dataclass(kw_only=True, eq=False)`` that derives from
+`Algorithm`, and a line in ``ALGORITHMS`` of ``algorithms/__init__.py``. Its docstring cites the
+paper with equation numbers, and says what its probability means. Then:
+
+1. **Fields are hyperparameters**, with `noneg.learning.search.hyper` where they are searched.
+   Defaults are those of the original paper. ``variant`` is inherited: "ref" is the original method;
+   "bench" the version behind the PU benchmark's numbers. List "bench" in the class attribute
+   ``variants`` only if it exists. Learning rate, batch size and steps belong to the trainer.
+2. **Facts are class attributes** (`title`, `citation`, `probability`, `needs_prior`,
+   `corrections`, `bench_corrections`, `consistent`, `needs_strong`, `needs_validation`,
+   `clip_norm`).
+3. **`loss(player, batch)`** returns a scalar. Take margins from ``self.scores(batch)``: one joint
+   forward pass, so that batch normalization sees P and U together. Priors come from the task:
+   ``self.task.prior`` is the prior for the loss, ``self.task.mean(on_pos, on_unl)`` the mean over
+   the population, ``self.task.unlabeled_prior`` the share of positives among the unlabeled rows.
+   Two-sample risks written with the first two are corrected for one sample without more work.
+   No Python branch on a tensor's value: use ``torch.where``.
+4. **State** that lasts beyond a step lives in ``self.state`` (tensors, numbers, strings, by name),
+   in ``self.players`` (trained modules) or in ``self.frozen`` (modules no optimizer touches:
+   teachers, averages, copies). All three are saved and restored. Per-row state is a tensor that
+   ``batch.unl.row`` or ``batch.pos.row`` indexes; make it in `prepare`.
+5. **Several networks**: `build` returns the players; ``new_network(network)`` makes another with
+   new weights, ``copy.deepcopy`` one with the same. `turns` says who is updated in a step, in
+   order. Do not replace a module later; load a ``state_dict`` into it. To train several modules by
+   one optimizer, put them into one ``nn.ModuleDict`` player.
+6. **Schedules** read ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``; never a
+   count of steps. In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``)
+   or replaced by another of the same class, as methods in stages do.
+7. **Randomness**: numbers from ``self.random`` (a NumPy generator), tensors from
+   ``self.generator`` (a CPU torch generator; ``.to(x.device)`` what it draws). Dropout and the like
+   may use torch's global state, which the trainer seeds and puts back.
+8. **Prediction**: `decision(x)` returns log odds; the default is the margin of ``players["net"]``
+   plus the task's shift. Override it when the method means something else; what it needs (a
+   threshold, a maximum) is computed in `before_scoring` and kept in ``self.state``.
+
+The shared contract test runs every entry of the registry.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import torch
+
+from noneg.learning.data import torch_generator
+from noneg.learning.networks import margin
+from noneg.randomness import stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import numpy as np
+    from torch import Tensor, nn
+
+    from noneg.learning.data import PUData
+    from noneg.learning.task import Correction, Task
+
+    Optimizers = dict[str, torch.optim.Optimizer]
+    MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+Variant = Literal["ref", "bench"]
+
+# Rows a forward pass of evaluation takes at once.
+CHUNK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A batch of P or of U.
+
+    Attributes
+    ----------
+    x : Tensor
+        Inputs, weakly augmented if the data ask for it.
+    row : Tensor
+        Numbers of these rows within P or within U.
+    strong : Tensor or None
+        The strongly augmented inputs, if the algorithm asks for them (``needs_strong``).
+    """
+
+    x: Tensor
+    row: Tensor
+    strong: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One step's rows: ``x`` holds those of ``pos`` and then those of ``unl``."""
+
+    x: Tensor
+    pos: View
+    unl: View
+    progress: float
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What an algorithm sees between epochs.
+
+    An epoch is one pass over the unlabeled rows: ``max(1, n_unl // batch_size)`` steps.
+
+    Attributes
+    ----------
+    number : int
+        From 0.
+    progress : float
+        Share of all steps done.
+    data : PUData
+        All training rows, on the device, without augmentation.
+    validation : PUData or None
+        Rows held out from training, if there are any.
+    optimizers : dict
+        By player.
+    """
+
+    number: int
+    progress: float
+    data: PUData
+    validation: PUData | None
+    optimizers: Optimizers
+
+
+@dataclass(kw_only=True, eq=False)
+class Algorithm:
+    """A PU learning method; see the module's text for how to write one."""
+
+    variant: Variant = "ref"
+
+    title: ClassVar[str]
+    citation: ClassVar[str]
+    # What sigmoid(decision) estimates, in a sentence for users.
+    probability: ClassVar[str]
+    needs_prior: ClassVar[bool] = True
+    # One-sample corrections that make sense, the default first; none for methods of any setting.
+    corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "shift", "batch", "none")
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ("batch", "none")
+    variants: ClassVar[tuple[Variant, ...]] = ("ref",)
+    # Whether the population optimum of the default is the Bayes rule.
+    consistent: ClassVar[bool] = False
+    needs_strong: ClassVar[bool] = False
+    needs_validation: ClassVar[bool] = False
+    clip_norm: ClassVar[float | None] = None
+
+    def __post_init__(self) -> None:
+        if self.variant not in self.variants:
+            known = " or ".join(repr(v) for v in self.variants)
+            msg = f"'variant' of {type(self).__name__} must be {known}, got {self.variant!r}."
+            raise ValueError(msg)
+
+    @property
+    def bench(self) -> bool:
+        """Whether this is the benchmark's version."""
+        return self.variant == "bench"
+
+    def begin(self, network: nn.Module, task: Task, data: PUData, seed: int) -> None:
+        """Start a run: forget any earlier one."""
+        self.task = task
+        self.random: np.random.Generator = stream(seed, "algorithm")
+        self.generator: torch.Generator = torch_generator(seed, "algorithm tensors")
+        self.state: dict[str, Any] = {}
+        self.frozen: dict[str, nn.Module] = {}
+        self.players: dict[str, nn.Module] = self.build(network)
+        self.prepare(data)
+
+    def build(self, network: nn.Module) -> dict[str, nn.Module]:
+        """Return the trained modules by name; fill ``self.frozen`` with the others."""
+        return {"net": network}
+
+    def prepare(self, data: PUData) -> None:
+        """Make the state that needs the rows."""
+
+    def turns(self) -> Iterable[str]:
+        """Return the players that are updated in this step, in order."""
+        return self.players
+
+    def loss(self, player: str, batch: Batch) -> Tensor:
+        """Return what the player minimizes."""
+        raise NotImplementedError
+
+    def start_epoch(self, epoch: Epoch) -> None:
+        """Refresh pseudo-labels, weights, thresholds, stages."""
+
+    def after_step(self, batch: Batch) -> None:
+        """Update moving averages."""
+
+    def before_scoring(self, data: PUData) -> None:
+        """Compute from the training rows what `decision` needs."""
+
+    def make_optimizer(self, player: str, default: MakeOptimizer) -> torch.optim.Optimizer:
+        """Return the optimizer of a player; `default` makes the trainer's."""
+        return default(self.players[player].parameters())
+
+    def decision(self, x: Tensor) -> Tensor:
+        """Return log odds of the positive class, a row each; positive from 0 on."""
+        return self.margins(x) + self.task.shift
+
+    def scores(self, batch: Batch, player: str = "net") -> tuple[Tensor, Tensor]:
+        """Return the margins of P and of U from one joint forward pass."""
+        n = len(batch.pos.x)
+        f = margin(self.players[player](batch.x)).float()
+        return f[:n], f[n:]
+
+    @torch.no_grad()
+    def margins(self, x: Tensor, module: nn.Module | None = None) -> Tensor:
+        """Return margins in eval mode, a chunk at a time."""
+        net = self.players["net"] if module is None else module
+        was, device = net.training, next(net.parameters()).device
+        net.eval()
+        parts = [margin(net(part.to(device))).float() for part in torch.split(x, CHUNK)]
+        net.train(was)
+        return torch.cat(parts)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that changes in training."""
+        return {
+            "players": {name: m.state_dict() for name, m in self.players.items()},
+            "frozen": {name: m.state_dict() for name, m in self.frozen.items()},
+            "state": dict(self.state),
+            "random": json.dumps(self.random.bit_generator.state),
+            "generator": self.generator.get_state(),
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        for name, module in self.players.items():
+            module.load_state_dict(saved["players"][name])
+        for name, module in self.frozen.items():
+            module.load_state_dict(saved["frozen"][name])
+        self.state = dict(saved["state"])
+        self.random.bit_generator.state = json.loads(saved["random"])
+        self.generator.set_state(saved["generator"])
+
+
+def choose_correction(algorithm: Algorithm, asked: str | None, setting: str) -> Correction:
+    """Return the one-sample correction to use, or say which ones the method has."""
+    known = algorithm.bench_corrections if algorithm.bench else algorithm.corrections
+    if asked is None:
+        return known[0] if known and setting == "one-sample" else "none"
+    if asked not in (*known, "none"):
+        name = type(algorithm).__name__
+        msg = f"'correction' of {name} must be one of {', '.join(known) or 'none'}, got {asked!r}."
+        raise ValueError(msg)
+    return asked

@@ -1,0 +1,152 @@
+r"""Losses of a margin f, and the PU risks made of them.
+
+============== =============================== =============================== ====================
+name           positive                        negative                        probability
+============== =============================== =============================== ====================
+logistic       :math:`\log(1+e^{-f})`          :math:`\log(1+e^{f})`           :math:`\sigma(f)`
+sigmoid        :math:`\sigma(-f)`              :math:`\sigma(f)`               none: only the sign
+squared        :math:`(1-f)^2/4`               :math:`(1+f)^2/4`               :math:`(1+f)/2`
+double-hinge   :math:`\max(-f, 0, (1-f)/2)`    :math:`\max(f, 0, (1+f)/2)`     none: only the sign
+============== =============================== =============================== ====================
+
+Logistic and squared losses are proper: their population optimum is a probability. Everything here
+is made of tensor operations, so it works under ``torch.compile`` and ``torch.func.vmap``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch.nn.functional import softplus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+    from noneg.learning.task import Task
+
+LossName = Literal["logistic", "sigmoid", "squared", "double-hinge"]
+
+# Probabilities that a squared loss puts on 0 or 1 or beyond become these log odds.
+LARGEST_LOGIT = 16.0
+
+
+@dataclass(frozen=True)
+class MarginLoss:
+    """A loss of the margin, for each label.
+
+    Attributes
+    ----------
+    positive : callable
+        Loss when the label is positive, elementwise.
+    logit : callable
+        Log odds of the probability that the margin stands for.
+    proper : bool
+        Whether the population optimum is the class probability.
+
+    Examples
+    --------
+    >>> import torch
+    >>> loss = find_loss("logistic")
+    >>> bool(torch.isclose(loss.positive(torch.tensor(2.0)), loss.negative(torch.tensor(-2.0))))
+    True
+    """
+
+    positive: Callable[[Tensor], Tensor]
+    logit: Callable[[Tensor], Tensor]
+    proper: bool
+
+    def negative(self, f: Tensor) -> Tensor:
+        """Return the loss when the label is negative: all losses here are symmetric."""
+        return self.positive(-f)
+
+
+def _same(f: Tensor) -> Tensor:
+    return f
+
+
+def _logistic(f: Tensor) -> Tensor:
+    return softplus(-f)
+
+
+def _sigmoid(f: Tensor) -> Tensor:
+    return torch.sigmoid(-f)
+
+
+def _squared(f: Tensor) -> Tensor:
+    return (1.0 - f).square() / 4.0
+
+
+def _squared_logit(f: Tensor) -> Tensor:
+    return (2.0 * torch.atanh(f.clamp(-1.0, 1.0))).clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
+
+
+def _double_hinge(f: Tensor) -> Tensor:
+    return torch.maximum(-f, torch.relu((1.0 - f) / 2.0))
+
+
+LOSSES: dict[str, MarginLoss] = {
+    "logistic": MarginLoss(_logistic, _same, proper=True),
+    "sigmoid": MarginLoss(_sigmoid, _same, proper=False),
+    "squared": MarginLoss(_squared, _squared_logit, proper=True),
+    "double-hinge": MarginLoss(_double_hinge, _same, proper=False),
+}
+
+
+def find_loss(name: str) -> MarginLoss:
+    """Return a loss by its name."""
+    if name not in LOSSES:
+        raise ValueError(f"'loss' must be one of {', '.join(LOSSES)}, got {name!r}.")
+    return LOSSES[name]
+
+
+def pu_risks(p: Tensor, u: Tensor, task: Task, loss: MarginLoss) -> tuple[Tensor, Tensor]:
+    r"""Return the risk on positives and the estimated risk on negatives.
+
+    .. math:: R_p = \pi\,\hat E_+[\ell(f, +1)], \qquad
+        R_n = \hat E_p[\ell(f, -1)] - \pi\,\hat E_+[\ell(f, -1)]
+
+    (du Plessis et al. 2015; Kiryo et al. 2017, Eq. 2). The mean over the population follows the
+    one-sample correction of the task; with ``weighted`` the sum is Eq. (8) of the PU benchmark
+    paper.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noneg.learning.task import make_task
+    >>> task = make_task(2, 2, setting="two-sample", prior=0.5)
+    >>> p, u = torch.tensor([1.0, 3.0]), torch.tensor([0.0, -2.0])
+    >>> risk = sum(pu_risks(p, u, task, find_loss("logistic")))
+    >>> round(float(risk - (u.exp().log1p().mean() - 0.5 * p.mean())), 6)
+    0.0
+    """
+    against = loss.negative(p)
+    positive = task.prior * loss.positive(p).mean()
+    return positive, task.mean(against, loss.negative(u)) - task.prior * against.mean()
+
+
+def soft_cross_entropy(f: Tensor, target: Tensor) -> Tensor:
+    r"""Return :math:`-t\log\sigma(f) - (1-t)\log(1-\sigma(f))`, elementwise, for any t in [0, 1].
+
+    Examples
+    --------
+    >>> import torch
+    >>> round(float(soft_cross_entropy(torch.tensor(0.0), torch.tensor(0.3))), 4)
+    0.6931
+    """
+    return softplus(f) - target * f
+
+
+def binary_entropy(f: Tensor) -> Tensor:
+    r"""Return the entropy of a Bernoulli variable with log odds f, finite for every f.
+
+    Examples
+    --------
+    >>> import torch
+    >>> [round(float(h), 4) for h in binary_entropy(torch.tensor([0.0, 500.0]))]
+    [0.6931, 0.0]
+    """
+    return softplus(f) - torch.sigmoid(f) * f

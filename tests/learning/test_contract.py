@@ -1,0 +1,118 @@
+"""What every algorithm of the registry must do."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from noneg.learning.algorithms import ALGORITHMS
+from noneg.learning.data import PUData
+from noneg.learning.networks import MLP
+from noneg.learning.trainer import Trainer
+
+CASES = [(name, variant) for name, kind in ALGORITHMS.items() for variant in kind.variants]
+# Two standard errors of the accuracy of 20,000 rows are .005; the rest is for training.
+BAYES_GAP = 0.02
+
+
+def make(name, variant="ref", hidden=None):
+    """An algorithm; the oracle alone is told the hidden labels."""
+    kind = ALGORITHMS[name]
+    options = {"truth": torch.as_tensor(hidden)} if "truth" in kind.__dataclass_fields__ else {}
+    return kind(variant=variant, **options)
+
+
+def fit(algorithm, data, prior, *, setting="two-sample", held=None, **options):
+    trainer = Trainer(**{"batch_size": 256, "lr": 0.01, "epochs": 50} | options)
+    return trainer.fit(
+        algorithm,
+        lambda: MLP(3, (8,)),
+        data,
+        setting=setting,
+        prior=prior,
+        validation=(held or data) if algorithm.needs_validation else None,
+    ).algorithm
+
+
+def weights(algorithm):
+    return {
+        f"{player}.{name}": value
+        for player, module in algorithm.players.items()
+        for name, value in module.state_dict().items()
+    }
+
+
+@pytest.fixture(scope="module")
+def small(world):
+    """Odd sizes, and fewer positives than a batch."""
+    return world.two_sample(37, 211, seed=5)
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_same_seed_same_weights_and_no_trace_in_the_global_state(name, variant, small):
+    data, hidden = small
+    before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
+    runs = [
+        fit(make(name, variant, hidden), data, 0.4, batch_size=50, epochs=8, seed=seed)
+        for seed in (3, 3, 4)
+    ]
+    one, again, other = map(weights, runs)
+    assert all(torch.equal(one[key], again[key]) for key in one)
+    assert any(not torch.equal(one[key], other[key]) for key in one)
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
+    assert before[2] == random.getstate()
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_single_precision_odd_sizes_and_few_positives(name, variant, small):
+    data, hidden = small
+    single = PUData(data.pos.float()[:5], data.unl.float())
+    trained = fit(make(name, variant, hidden), single, 0.4, batch_size=64, epochs=4)
+    score = trained.decision(data.unl[:17].float())
+    assert score.dtype == torch.float32
+    assert score.shape == (17,)
+    assert torch.isfinite(score).all()
+
+
+CONSISTENT = [name for name, kind in ALGORITHMS.items() if kind.consistent]
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("name", CONSISTENT)
+def test_consistent_methods_come_close_to_the_bayes_rule(name, setting, world):
+    if setting == "two-sample":
+        data, hidden = world.two_sample(1000, 4000, seed=1)
+    else:
+        data, hidden = world.one_sample(5000, 0.5, seed=1)
+    trained = fit(make(name, "ref", hidden), data, world.prior, setting=setting, epochs=30)
+    assert world.accuracy(trained) > world.bayes_accuracy() - BAYES_GAP
+
+
+@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - set(CONSISTENT)))
+def test_other_methods_rank_well(name, world):
+    """Methods without a guarantee for the threshold still order rows as the posterior does."""
+    data, hidden = world.two_sample(1000, 4000, seed=1)
+    trained = fit(make(name, "ref", hidden), data, world.prior, epochs=30)
+    x, y = world.draw(4000, world.prior, 8)
+    score = trained.decision(torch.tensor(x, dtype=torch.float32)).numpy()
+    ranks = score.argsort().argsort()
+    auc = (ranks[y].mean() - (y.sum() - 1) / 2) / (~y).sum()
+    assert auc > 0.90  # of the posterior: .92
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_facts_are_stated(name):
+    kind = ALGORITHMS[name]
+    assert kind.title
+    assert kind.citation
+    assert kind.probability.endswith(".")
+    assert kind.__doc__
+    assert ">>>" in kind.__doc__
+    assert "ref" in kind.variants
+
+
+def test_unknown_variant_is_refused():
+    with pytest.raises(ValueError, match="'variant' of UPU must be"):
+        ALGORITHMS["upu"](variant="other")
