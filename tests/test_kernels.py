@@ -1,5 +1,9 @@
 """The NumPy reference against the definitions, and the numba twin against the reference."""
 
+import multiprocessing
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +11,7 @@ from hypothesis import strategies as st
 from strategies import HARD, scores
 
 from noneg import kernels, kernels_numba
+from noneg.kernels_numba import blocks
 
 EDGES = st.integers(1, 40)
 
@@ -43,6 +48,105 @@ def test_numba_sums_equal_numpy_sums(s, n_bins, flagged, seed):
     fast = kernels_numba.width_triples(s, flags, n_bins)
     assert np.array_equal(plain[:, :, 0], fast[:, :, 0])
     np.testing.assert_allclose(fast, plain, rtol=1e-13)
+
+
+HIDDEN = [np.nan, np.inf, -np.inf, -1e-300, np.nextafter(1, 2)]
+
+
+@pytest.mark.parametrize("check", [kernels.in_unit_interval_numpy, kernels_numba.in_unit_interval])
+def test_one_bad_score_among_many_is_seen(check):
+    s = np.linspace(0, 1, 1001)
+    s[0] = -0.0
+    assert check(s)
+    for row in (0, 7, 1000):
+        for bad in HIDDEN:
+            hidden = s.copy()
+            hidden[row] = bad
+            assert not check(hidden)
+
+
+@given(st.lists(st.sampled_from([0, 1, 1, 0, 2, -1, -(2**63), 2**62])))
+def test_numba_flags_equal_numpy_flags(labels):
+    labels = np.array(labels, dtype=np.int64)
+    plain, fast = kernels.binary_flags_numpy(labels), kernels_numba.binary_flags(labels)
+    if set(labels.tolist()) <= {0, 1}:
+        assert plain.tolist() == fast.tolist() == (labels == 1).tolist()
+    else:
+        assert plain is None
+        assert fast is None
+
+
+def every_pass(s, flags):
+    """What each numba kernel makes of these rows, as one list of arrays."""
+    values, offsets, triples = kernels_numba.group_by_run(s, flags)
+    groups = [values[o[0] : o[-1]] for o in offsets]
+    for o in offsets:
+        kernels_numba.sort_runs(values, o, np.zeros(kernels.N_RUNS, np.bool_))
+    return [
+        np.array(kernels_numba.in_unit_interval(s)),
+        kernels_numba.binary_flags(flags.astype(np.int64)),
+        kernels_numba.width_triples(s, flags, 15),
+        kernels_numba.node_sums(s, flags, kernels.Axis(1024)),
+        kernels_numba.bucket_triples(s, flags),
+        values,
+        offsets,
+        triples,
+        np.array(kernels_numba.doubled_wins(*groups)),
+        *kernels_numba.count_above(*groups),
+    ]
+
+
+def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
+    rng = np.random.default_rng(0)
+    s = np.concatenate([rng.beta(0.5, 2, 40_000), rng.integers(0, 5, 10_000) / 4])
+    flags = rng.random(s.size) < s
+    whole = every_pass(s, flags)
+    monkeypatch.setattr(blocks, "ROWS_WORTH_THREADS", 0)
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(blocks.config, "NUMBA_NUM_THREADS", threads)
+        found.append(every_pass(s, flags))
+    for one, *others, unsplit in zip(*found, whole, strict=True):
+        for other in others:
+            assert np.array_equal(one, other)
+        np.testing.assert_allclose(one, unsplit, rtol=1e-12)
+
+
+FORK = """
+import multiprocessing
+import numpy as np
+import noneg
+from noneg.kernels_numba import blocks
+
+blocks.ROWS_WORTH_THREADS = 0
+s = np.random.default_rng(0).random(60_000)
+y = (s > 0.4).astype(int)
+
+def errors():
+    scores = noneg.PUScores.from_labels(y, s)
+    return [noneg.ece(scores, bins=15, binning=binning) for binning in ("width", "mass")]
+
+def child(pipe):
+    pipe.send(errors())
+
+ours, theirs = multiprocessing.Pipe()
+expected = errors()
+process = multiprocessing.get_context("fork").Process(target=child, args=(theirs,))
+process.start()
+process.join(60)
+assert process.exitcode == 0, process.exitcode
+assert ours.recv() == expected
+"""
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
+)
+def test_a_process_may_fork_after_a_kernel_ran():
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_chunks_add_up():

@@ -15,7 +15,7 @@ import numpy as np
 
 from noneg.bin_count import labelled_order_rule, order_rule
 from noneg.checks import check_number
-from noneg.kernels import run_ends, width_edges
+from noneg.kernels import width_edges
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -242,8 +242,11 @@ def mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
     ``u_b`` is order statistic number ``floor(n b / B)`` (1-based) of the marginal sample, and the
     population's quantile when the sample is infinite; ``u_0 = 0``, ``u_B = 1``.
     """
-    inner = np.arange(1, n_bins)
-    known = scores.marginal_quantiles(inner / n_bins)
+    return scores.kept(("mass edges", n_bins), lambda: _mass_edges(scores, n_bins))
+
+
+def _mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
+    known = scores.marginal_quantiles(np.arange(1, n_bins) / n_bins)
     if known is None:
         known = order_statistics(scores, _ranks(scores.effective_marginal, n_bins))
     return np.concatenate([[0.0], known, [1.0]])
@@ -261,14 +264,13 @@ def order_statistics(scores: PUScores, ranks: NDArray[np.float64]) -> NDArray[np
 
     Counts at the ends of the runs say which runs hold the answers; only those are put in order.
     """
-    ends = run_ends()
-    reached = scores.sums_below(ends)[:, 1]
+    reached = scores.marginal_by_run()
     target = ranks * (reached[-1] / scores.effective_marginal) * (1.0 - 1e-12)
     runs = np.searchsorted(reached, target)
     out = np.empty(target.size)
     for run in np.unique(runs):
-        before, low = (reached[run - 1], ends[run - 1]) if run else (0.0, -1.0)
-        values, masses = scores.marginal_between(low, ends[run])
+        before = reached[run - 1] if run else 0.0
+        values, masses = scores.marginal_in_run(int(run))
         here = runs == run
         place = np.searchsorted(before + np.cumsum(masses), target[here])
         out[here] = values[np.minimum(place, values.size - 1)]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from noneg.kernels import binary_flags, in_unit_interval
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -96,7 +98,7 @@ def check_level(level: object) -> float:
 def check_scores(values: object, name: str) -> NDArray[np.float64]:
     """Return scores in [0, 1] as a read-only float64 vector; the data is not copied if it fits."""
     scores = _vector(values, name)
-    if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
+    if not in_unit_interval(scores):
         row = int(np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))[0])
         value = float(scores[row])
         msg = f"'{name}' must hold scores in [0, 1], got {value!r} in row {row}. {_remedy(value)}"
@@ -214,10 +216,9 @@ def check_flags(labels: object, name: str, positive_label: object = None) -> NDA
         raise ValueError(msg)
     if array.size == 0 or (array.dtype == np.bool_ and positive_label is None):
         return array.astype(np.bool_, copy=False)
-    # One pass tells whether all whole numbers are 0 or 1: no other bit is ever set.
-    whole = array.dtype.kind in "iu" and array.size > 0
-    if whole and positive_label is None and np.bitwise_or.reduce(array) in (0, 1):
-        return array.astype(np.bool_)
+    whole = array.dtype.kind in "iu" and positive_label is None
+    if whole and (flags := binary_flags(array)) is not None:
+        return flags
     return _flags_by_value(array, name, positive_label)
 
 

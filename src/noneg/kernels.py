@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Importing numba costs about a second, so it must save more than that unless it is there already.
 ROWS_WORTH_AN_IMPORT = 2_000_000
-ROWS_WORTH_A_CALL = 200_000
+ROWS_WORTH_A_CALL = 50_000
 
 # Rows handled at a time: their temporaries stay in the processor's cache.
 CHUNK = 1 << 16
@@ -52,6 +52,33 @@ def fast_kernels(n_rows: int) -> ModuleType | None:
     from noneg import kernels_numba
 
     return kernels_numba
+
+
+def in_unit_interval(scores: NDArray[np.float64]) -> bool:
+    """Return whether every score lies in [0, 1]; nan does not."""
+    if (fast := fast_kernels(scores.size)) is not None:
+        return fast.in_unit_interval(scores)
+    return in_unit_interval_numpy(scores)
+
+
+def in_unit_interval_numpy(scores: NDArray[np.float64]) -> bool:
+    """Compute `in_unit_interval` in plain NumPy, the reference."""
+    return not scores.size or bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+
+
+def binary_flags(labels: NDArray[np.integer]) -> NDArray[np.bool_] | None:
+    """Return True where a whole number is 1, or None if some number is neither 0 nor 1."""
+    # One type of number is worth compiling for; the others go the plain way.
+    common = labels.dtype == np.int64 and labels.flags.c_contiguous
+    if common and (fast := fast_kernels(labels.size)) is not None:
+        return fast.binary_flags(labels)
+    return binary_flags_numpy(labels)
+
+
+def binary_flags_numpy(labels: NDArray[np.integer]) -> NDArray[np.bool_] | None:
+    """Compute `binary_flags` in plain NumPy, the reference."""
+    # One pass tells whether all numbers are 0 or 1: no other bit is ever set.
+    return labels.astype(np.bool_) if np.bitwise_or.reduce(labels) in (0, 1) else None
 
 
 def width_edges(n_bins: int) -> NDArray[np.float64]:

@@ -69,8 +69,8 @@ class Rows(Protocol):
     def by_bucket(self) -> NDArray[np.float64]:
         """Return the first-order sums in the buckets of `noneg.kernels`, shape (2, buckets, 3)."""
 
-    def between(self, group: int, low: float, high: float) -> Points:
-        """Return a group's scores in ``(low, high]`` in order, and their marginal masses."""
+    def in_run(self, group: int, run: int) -> Points:
+        """Return a group's scores in one run of buckets in order, and their marginal masses."""
 
     def chunks(self, group: int) -> Iterator[Chunk]:
         """Yield a group's rows, a cache-sized piece at a time and in no particular order."""
@@ -98,10 +98,16 @@ class SortedScores:
         """Return all scores, rising."""
         return self.values
 
-    def between(self, low: float, high: float) -> NDArray[np.float64]:
-        """Return the scores in ``(low, high]``."""
-        first, last = np.searchsorted(self.values, (low, high), side="right")
-        return self.values[first:last]
+    def in_run(self, run: int) -> NDArray[np.float64]:
+        """Return the scores in one run of buckets."""
+        return self.values[run_of_sorted(self.values, run)]
+
+
+def run_of_sorted(values: NDArray[np.float64], run: int) -> slice:
+    """Return where scores in order lie in one run of buckets."""
+    ends = kernels.run_ends()
+    first = np.searchsorted(values, ends[run - 1], side="right") if run else 0
+    return slice(int(first), int(np.searchsorted(values, ends[run], side="right")))
 
 
 class RunScores:
@@ -124,16 +130,10 @@ class RunScores:
         whole = cuts >= kernels.run_ends()[runs]
         out = self.prefix[runs + whole]
         for k in np.flatnonzero(~whole):
-            part = self._run(runs[k])
+            part = self.in_run(runs[k])
             part = part[: np.searchsorted(part, cuts[k], side="right")]
             out[k] += part.size, part.sum(), part @ part
         return out
-
-    def between(self, low: float, high: float) -> NDArray[np.float64]:
-        """Return the scores in ``(low, high]``, which must lie within one run."""
-        part = self._run(int(kernels.bucket_of(np.array([high]))[0]) >> kernels.RUN_SHIFT)
-        first, last = np.searchsorted(part, (low, high), side="right")
-        return part[first:last]
 
     def in_order_all(self) -> NDArray[np.float64]:
         """Return all scores, rising."""
@@ -144,10 +144,13 @@ class RunScores:
             self.in_order[:] = True
         return self.values[self.offsets[0] : self.offsets[-1]]
 
-    def _run(self, run: int) -> NDArray[np.float64]:
+    def in_run(self, run: int) -> NDArray[np.float64]:
+        """Return the scores in one run of buckets."""
         part = self.values[self.offsets[run] : self.offsets[run + 1]]
         if not self.in_order[run]:
-            part.sort()
+            from noneg.kernels_numba import sort_run
+
+            sort_run(part)
             self.in_order[run] = True
         return part
 
@@ -204,9 +207,9 @@ class FlaggedRows:
         """Return the first-order sums in all buckets; never sorts."""
         return kernels.bucket_triples(self.scores, self.flags)[:, :, _FROM_TRIPLE[:3]]
 
-    def between(self, group: int, low: float, high: float) -> Points:
-        """Return a group's scores in ``(low, high]`` in order, and unit masses."""
-        part = self._groups[group].between(low, high)
+    def in_run(self, group: int, run: int) -> Points:
+        """Return a group's scores in one run of buckets in order, and unit masses."""
+        part = self._groups[group].in_run(run)
         return part, np.ones(part.size)
 
     def chunks(self, group: int) -> Iterator[Chunk]:
@@ -272,10 +275,10 @@ class WeightedRows:
         out[0] = np.stack(sums, axis=-1)
         return out
 
-    def between(self, _group: int, low: float, high: float) -> Points:
-        """Return the scores in ``(low, high]`` in order, and their marginal masses."""
-        first, last = np.searchsorted(self.scores, (low, high), side="right")
-        return self.scores[first:last], np.diff(self.prefix[first : last + 1, 1])
+    def in_run(self, _group: int, run: int) -> Points:
+        """Return the scores in one run of buckets in order, and their marginal masses."""
+        here = run_of_sorted(self.scores, run)
+        return self.scores[here], np.diff(self.prefix[here.start : here.stop + 1, 1])
 
     def chunks(self, group: int) -> Iterator[Chunk]:
         """Yield the rows with their weights, a piece at a time."""
@@ -320,9 +323,9 @@ class PopulationRows:
         """Refuse: a population has no rows."""
         raise _no_rows()
 
-    def between(self, _group: int, low: float, high: float) -> Points:
+    def in_run(self, _group: int, _run: int) -> Points:
         """Refuse: a population has no rows."""
-        raise NotImplementedError(f"a population has no rows between {low} and {high}")
+        raise _no_rows()
 
     def chunks(self, _group: int) -> Iterator[Chunk]:
         """Refuse: a population has no rows."""
@@ -361,9 +364,9 @@ class SplitRows:
         """Return the first-order sums in all buckets."""
         return np.stack([source.by_bucket()[0] for source in self.sources])
 
-    def between(self, group: int, low: float, high: float) -> Points:
-        """Return a group's scores in ``(low, high]`` in order, and their marginal masses."""
-        return self.sources[group].between(0, low, high)
+    def in_run(self, group: int, run: int) -> Points:
+        """Return a group's scores in one run of buckets in order, and their marginal masses."""
+        return self.sources[group].in_run(0, run)
 
     def chunks(self, group: int) -> Iterator[Chunk]:
         """Yield a group's rows, a piece at a time."""

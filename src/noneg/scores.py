@@ -8,6 +8,7 @@ import numpy as np
 
 from noneg import checks
 from noneg.intake import flagged_rows, labelled_columns, sample_rows
+from noneg.kernels import run_ends
 from noneg.rows import (
     Population,
     PopulationRows,
@@ -18,7 +19,7 @@ from noneg.rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -265,40 +266,41 @@ class PUScores:
         """Return the nine sums of `noneg.rows` over rows with ``s <= cut``, groups added."""
         return self._merge(self._rows.below(cuts))
 
+    def kept(self, key: object, make: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return what was made of these rows under this key before, else make it now.
+
+        Objects made with `with_prior` share it, so it must not depend on the prior.
+        """
+        if key not in self._cache:
+            made = make()
+            made.flags.writeable = False
+            self._cache[key] = made
+        return self._cache[key]
+
     def sums_in_bins(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the nine sums in right-closed bins; kept, so a second call costs nothing."""
-        key = edges.tobytes()
-        if key not in self._cache:
-            self._cache[key] = self._merge(bins_from_below(self._rows, edges))
-        return self._cache[key]
+        return self.kept(edges.tobytes(), lambda: self._merge(bins_from_below(self._rows, edges)))
 
     def sums_by_width(self, n_bins: int) -> NDArray[np.float64]:
         """Return the nine sums in bins of equal width, without sorting."""
-        if n_bins not in self._cache:
-            self._cache[n_bins] = self._merge(self._rows.by_width(n_bins))
-        return self._cache[n_bins]
+        return self.kept(n_bins, lambda: self._merge(self._rows.by_width(n_bins)))
 
     def sums_at_nodes(self, axis: Axis) -> NDArray[np.float64]:
         """Return the sums of a, w and w s gathered at the nodes of an axis, without sorting."""
-        if axis not in self._cache:
-            self._cache[axis] = self._merge(self._rows.at_nodes(axis))
-        return self._cache[axis]
+        return self.kept(axis, lambda: self._merge(self._rows.at_nodes(axis)))
 
     def sums_by_bucket(self) -> NDArray[np.float64]:
         """Return the sums of a, w and w s in the buckets of `noneg.kernels`, without sorting."""
-        if "buckets" not in self._cache:
-            self._cache["buckets"] = self._merge(self._rows.by_bucket())
-        return self._cache["buckets"]
+        return self.kept("buckets", lambda: self._merge(self._rows.by_bucket()))
 
-    def marginal_between(
-        self, low: float, high: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the marginal sample's scores in ``(low, high]`` in order, and their masses.
+    def marginal_by_run(self) -> NDArray[np.float64]:
+        """Return the mass of the marginal sample up to the end of each run of buckets."""
+        return self.kept("runs", lambda: self.sums_below(run_ends())[:, 1])
 
-        The range must lie within one run of `noneg.kernels.run_ends`.
-        """
+    def marginal_in_run(self, run: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the marginal sample's scores in one run in order, and their masses."""
         groups = (0,) if self._setting == "two-sample" else (0, 1)
-        points = [self._rows.between(group, low, high) for group in groups]
+        points = [self._rows.in_run(group, run) for group in groups]
         values, masses = zip(*points, strict=True)
         joined = np.concatenate(values)
         order = np.argsort(joined, kind="stable")
@@ -331,7 +333,6 @@ class PUScores:
         positive = _POSITIVE_LAW if self._setting == "two-sample" else _BOTH_LAWS
         k = groups.shape[-1]
         merged: NDArray[np.float64] = groups[0] * _MARGINAL_LAW[:k] + groups[1] * positive[:k]
-        merged.flags.writeable = False
         return merged
 
     def _label_share(self) -> float:
