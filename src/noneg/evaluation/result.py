@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from noneg.metrics import RECOMMENDED
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from noneg.calibration.errors import PriorCurve
     from noneg.calibration.reliability import Reliability
     from noneg.calibration.significance import CalibrationTest
@@ -85,6 +88,11 @@ class Evaluation:
     def headline(self) -> Estimate | None:
         """The calibration error to quote: the one that is closest to the truth on PU data."""
         return self.metrics.get(RECOMMENDED)
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Edges of the bins behind `ece`."""
+        return self.sums.bins["ece"].binned.edges
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""

@@ -17,17 +17,26 @@ from noneg.calibration.proper import CLIP, risk_means, scoring_rule
 from noneg.calibration.reliability import reliability
 from noneg.evaluation.envelope import Envelope, ks_envelope
 from noneg.evaluation.tails import RankBounds, Tails, mean_pair, rank_bounds, tails
+from noneg.functionals import law_means
+from noneg.metrics import METRICS
 from noneg.performance.assumptions import PriorCuts, noise_floor, prior_cuts
+from noneg.performance.curves_by_prior import ORDERED
 from noneg.performance.intervals import z_score
+from noneg.performance.losses import find_loss
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from noneg.bins import Binned
+    from noneg.bins import Binned, Binning
+    from noneg.calibration.reliability import Band
+    from noneg.results import Estimate
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
 
+BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
 HISTOGRAM_BINS = 40
 DIAGRAM_BINS = 15
 # Draws of noise are kept up to this many bins; the interval of more stays that of the given prior.
@@ -100,6 +109,9 @@ class Sums:
     bounds : RankBounds or None
     risks : dict of str to tuple
         Mean gain of the positives, mean base loss, and their variances and covariance.
+    areas : dict of str to list
+        ``(AUC - 1/2)(1 - prior)`` with its limits, the average precision as level and slope over
+        the prior, and the lift of the top 10 % with its limits.
     envelope : Envelope or None
         Of the Kolmogorov-Smirnov error.
     cuts : PriorCuts or None
@@ -116,12 +128,13 @@ class Sums:
     """
 
     bins: dict[str, BinSums]
-    diagrams: dict[str, Diagram]
-    first_diagram: str
+    diagrams: dict[Binning, Diagram]
+    first_diagram: Binning
     histogram: Binned
     tails: Tails
     bounds: RankBounds | None
     risks: dict[str, tuple[float, float, list[float]]]
+    areas: dict[str, list[float]]
     envelope: Envelope | None
     cuts: PriorCuts | None
     noise_floor: float
@@ -138,18 +151,22 @@ class Sums:
         return self.diagrams[self.first_diagram]
 
 
-def sum_up(scores: PUScores, binned: Binned, *, level: float) -> Sums:
+def sum_up(
+    scores: PUScores, binned: Binned, metrics: Mapping[str, Estimate], *, level: float
+) -> Sums:
     """Return what the same evaluation at another prior or threshold is made of.
 
     Parameters
     ----------
     scores : PUScores
     binned : Binned
-        The optimal bins of `scores`.
+        The bins of the calibration error.
+    metrics : mapping of str to Estimate
+        What was found at the prior of `scores`.
     level : float
     """
     enough = scores.n_marginal >= 2 * DIAGRAM_BINS
-    kinds = ["width", "mass"] if enough else ["width"]
+    kinds: tuple[Binning, ...] = ("width", "mass") if enough else ("width",)
     diagrams = {kind: _diagram(scores, kind, level) for kind in kinds}
     crowded = enough and diagrams["width"].marginal.max(initial=0.0) > CROWDED
     cuts = tails(scores, level=level)
@@ -164,6 +181,7 @@ def sum_up(scores: PUScores, binned: Binned, *, level: float) -> Sums:
         tails=cuts,
         bounds=rank_bounds(scores, cuts.threshold, level=level),
         risks=_risks(scores) if rows else {},
+        areas=_areas(scores, metrics, level) if rows else {},
         envelope=ks_envelope(scores) if rows else None,
         cuts=None if scores.setting == "labelled" else prior_cuts(scores, level=level),
         noise_floor=noise_floor(scores, edges=binned.edges) / scores.prior
@@ -178,13 +196,13 @@ def sum_up(scores: PUScores, binned: Binned, *, level: float) -> Sums:
     )
 
 
-def _bins(scores: PUScores, binned: Binned, kinds: list[str]) -> dict[str, BinSums]:
+def _bins(scores: PUScores, binned: Binned, kinds: tuple[Binning, ...]) -> dict[str, BinSums]:
     found = {"ece": binned}
     for kind in kinds:
         found[f"ece_{kind}_{DIAGRAM_BINS}"] = bin_scores(
             scores,
             bins=DIAGRAM_BINS,
-            binning=kind,  # type: ignore[arg-type]
+            binning=kind,
         )
     return {name: BinSums(binned=one, noise=_noise(scores, one)) for name, one in found.items()}
 
@@ -198,17 +216,17 @@ def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
     return noise.of_residual(replace(binned, prior=1.0)) - level, level
 
 
-def _diagram(scores: PUScores, kind: str, level: float) -> Diagram:
+def _diagram(scores: PUScores, kind: Binning, level: float) -> Diagram:
     unit = scores.prior or 1.0
     pointwise, simultaneous = (
         reliability(
             scores,
             bins=DIAGRAM_BINS,
-            binning=kind,  # type: ignore[arg-type]
+            binning=kind,
             level=level,
-            band=band,  # type: ignore[arg-type]
+            band=band,
         )
-        for band in ("pointwise", "simultaneous")
+        for band in BANDS
     )
     return Diagram(
         left=pointwise.left,
@@ -226,7 +244,32 @@ def _diagram(scores: PUScores, kind: str, level: float) -> Diagram:
 
 def _risks(scores: PUScores) -> dict[str, tuple[float, float, list[float]]]:
     rules = {"brier": "brier", "log_loss": "log"}
-    return {
+    found = {
         name: mean_pair(risk_means(scores, scoring_rule(rule, CLIP)))
         for name, rule in rules.items()
     }
+    of = find_loss("zero-one", threshold=None, cost=(1.0, 1.0), clip=CLIP)
+    means = law_means(scores, [lambda s: of(s, 1) - of(s, 0)], [lambda s: of(s, 0)])
+    return found | {"risk": mean_pair(means)}
+
+
+def _areas(
+    scores: PUScores, metrics: Mapping[str, Estimate], level: float
+) -> dict[str, list[float]]:
+    """Return the areas that follow the prior; labelled data has no other prior."""
+    if scores.setting == "labelled":
+        return {}
+    found = {}
+    exact = scores.with_prior(scores.prior)  # limits at this prior, not over what is known of it
+    for name in ("auroc", "lift_at"):
+        one = metrics.get(name)
+        if one is not None and name == "auroc" and scores.prior_interval is not None:
+            one = METRICS[name].interval(exact, level=level)
+        if one is not None and np.isfinite([one.value, one.low, one.high]).all():
+            found[name] = [one.value, one.low, one.high]
+    if "auroc" in found:
+        found["auroc"] = [(x - 0.5) * (1.0 - scores.prior) for x in found["auroc"]]
+    if "average_precision" in metrics:
+        level_and_slope = ORDERED["average_precision"][1](exact).pieces[0, :2]
+        found["average_precision"] = level_and_slope.tolist()
+    return found

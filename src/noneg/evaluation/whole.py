@@ -19,15 +19,21 @@ from noneg.performance.assumptions import check_assumptions
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from noneg.bins import Binned
     from noneg.calibration.theory import Bound
     from noneg.performance.assumptions import Check
     from noneg.scores import PUScores
 
 FIXED_BINS = 15
+# Metrics over the optimal bins.
+BINNED = ("ece", "debiased_ece")
 
 
-def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
+def evaluate(
+    scores: PUScores, *, level: float = 0.95, edges: ArrayLike | None = None
+) -> Evaluation:
     """Measure calibration and performance from positives and unlabeled data, or from labelled data.
 
     Parameters
@@ -35,6 +41,10 @@ def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
     scores : PUScores
     level : float
         Confidence level of all intervals.
+    edges : array-like, optional
+        Frozen bin edges from 0 to 1 for `ece`, the debiased error and the test, in place of the
+        optimal number of bins of equal mass. With ``evaluation.edges`` it repeats an evaluation at
+        another prior over the same bins, which is what the report does when its slider moves.
 
     Examples
     --------
@@ -44,11 +54,18 @@ def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
     >>> evaluation = evaluate(world.draw(1000, 10_000, setting="two-sample", seed=0))
     >>> evaluation.bins, evaluation.test.p_value < 0.01
     (15, True)
+
+    And if the prior were another?
+
+    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=0)
+    >>> other = evaluate(scores.with_prior(0.4), edges=evaluation.edges)
+    >>> other.bins
+    15
     """
     level = check_level(level)
-    binned = bin_scores(scores)
+    binned = bin_scores(scores, edges=edges)
     assumptions = check_assumptions(scores, level=level)
-    metrics, left_out = _metrics(scores, level)
+    metrics, left_out = _metrics(scores, level, edges)
     enough = scores.n_marginal >= 2 * FIXED_BINS
     return Evaluation(
         n_positive=scores.n_positive,
@@ -64,26 +81,32 @@ def evaluate(scores: PUScores, *, level: float = 0.95) -> Evaluation:
         left_out=left_out,
         bins=binned.n_bins,
         occupied_bins=int(binned.occupied.sum()),
-        test=calibration_test(scores),
+        test=calibration_test(scores, edges=edges),
         reliability=reliability(scores, bins=FIXED_BINS, binning="width", level=level),
         prior_curve=prior_curve(binned),
         bounds=_bounds(scores, binned, level),
         assumptions=assumptions,
         warnings=tuple(_warnings(scores, binned, assumptions)),
-        sums=sum_up(scores, binned, level=level),
+        sums=sum_up(scores, binned, metrics, level=level),
     )
 
 
-def _metrics(scores: PUScores, level: float) -> tuple[dict[str, Estimate], dict[str, str]]:
+def _metrics(
+    scores: PUScores, level: float, edges: ArrayLike | None
+) -> tuple[dict[str, Estimate], dict[str, str]]:
     """Return every metric of the registry, and why some cannot be had from these data."""
     found: dict[str, Estimate] = {}
     left_out: dict[str, str] = {}
     for name, metric in METRICS.items():
         try:
-            found[name] = metric.interval(scores, level=level)
+            found[name] = metric.interval(scores, level=level, **_options(name, edges))
         except ValueError as error:
             left_out[name] = str(error)
     return found, left_out
+
+
+def _options(name: str, edges: ArrayLike | None) -> dict[str, ArrayLike]:
+    return {} if edges is None or name not in BINNED else {"edges": edges}
 
 
 def _prior(scores: PUScores, level: float) -> Estimate:
