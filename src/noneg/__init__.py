@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from noneg.metrics import estimate
     from noneg.results import Estimate
     from noneg.scores import PUScores
+    from noneg.sketch import Sketch
     from noneg.tables import read
 
 __all__ = [
     "Estimate",
     "PUScores",
+    "Sketch",
     "__version__",
     "calibration",
     "compare",
@@ -38,6 +40,7 @@ __all__ = [
 _HOME = {
     "Estimate": "noneg.results",
     "PUScores": "noneg.scores",
+    "Sketch": "noneg.sketch",
     "compare": "noneg.comparison",
     "ece": "noneg.calibration.errors",
     "estimate": "noneg.metrics",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from noneg import checks
 from noneg.scores import PUScores
+from noneg.sketch.points import check_prior
 from noneg.tables.columns import Columns, Wanted
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     ... )
     PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
     """
-    _check_prior(checks.check_setting(setting), prior, prior_interval)
+    check_prior(checks.check_setting(setting), prior, prior_interval)
     wanted = Wanted(
         score=score,
         label=label,
@@ -107,31 +108,6 @@ def _columns(source: object, wanted: Wanted) -> Columns:
     if isinstance(source, Mapping):
         return columns_of_mapping(source, wanted)
     return columns_of_frame(source, wanted)
-
-
-def _check_prior(
-    setting: Setting, prior: float | None, interval: tuple[float, float] | None
-) -> None:
-    """Refuse a prior that labels determine, and ask for one that they do not."""
-    if setting != "labelled":
-        if prior is None:
-            msg = (
-                f"'prior' must be given with setting='{setting}': the share of positives in the "
-                "population, a number in (0, 1), which these rows alone do not tell. Use what is "
-                "known from elsewhere, such as a reviewed sample."
-            )
-            raise ValueError(msg)
-        checks.check_prior(prior)
-        if interval is not None:
-            checks.check_prior_interval(interval, prior)
-        return
-    for name, value in (("prior", prior), ("prior_interval", interval)):
-        if value is not None:
-            msg = (
-                f"'{name}' must not be given with setting='labelled', got {value!r}: labels of "
-                "every row determine it. Leave it out, or choose another setting."
-            )
-            raise ValueError(msg)
 
 
 def _check_rows(columns: Columns, wanted: Wanted, setting: Setting) -> None:

@@ -1,0 +1,230 @@
+"""A sketch as a dictionary, JSON, an Arrow table or a file; and back, strictly checked."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from noneg.atomic import replacing
+from noneg.kernels import N_BUCKETS, bucket_of
+from noneg.sketch.table import SUMS
+
+if TYPE_CHECKING:
+    import os
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from noneg.sketch.mergeable import Sketch
+
+    Floats = NDArray[np.float64]
+
+S = TypeVar("S", bound="Sketch")
+
+SCHEMA = "noneg.sketch/1"
+GROUPS = ("unlabeled", "positive")
+_FACTS = ("weight_kind", "setting", "prior", "prior_interval")
+_METADATA = b"noneg"
+# Sums of many rows may miss what they must lie between by their rounding.
+ROUNDING = 1e-6
+
+
+def to_dict(sketch: Sketch) -> dict[str, object]:
+    """Return plain numbers, lists and text."""
+    bucket, columns = _occupied(sketch)
+    out: dict[str, object] = {**_head(sketch), "bucket": bucket.tolist()}
+    for group in GROUPS:
+        names = SUMS[sketch.weight_kind]
+        out[group] = {name: _numbers(name, columns[f"{group}_{name}"]) for name in names}
+    return out | {name: columns[name].tolist() for name in ("low", "high")}
+
+
+def from_dict(cls: type[S], content: Any) -> S:  # noqa: ANN401
+    """Return the sketch that `to_dict` wrote."""
+    head = _checked_head(content)
+    names = SUMS[head["weight_kind"]]
+    groups = {group: _part(content, group) for group in GROUPS}
+    columns = {
+        f"{group}_{name}": _part(part, name) for group, part in groups.items() for name in names
+    }
+    columns |= {name: _part(content, name) for name in ("low", "high")}
+    return _build(cls, head, _part(content, "bucket"), columns)
+
+
+def to_arrow(sketch: Sketch) -> pa.Table:
+    """Return a PyArrow table, one row an occupied bucket."""
+    pa = _pyarrow()
+    bucket, columns = _occupied(sketch)
+    arrays: dict[str, Any] = {"bucket": bucket.astype(np.int32)}
+    for name, column in columns.items():
+        arrays[name] = column.astype(np.int64) if name.endswith("_n") else column
+    head = json.dumps(_head(sketch), allow_nan=False).encode()
+    return pa.table(arrays).replace_schema_metadata({_METADATA: head})
+
+
+def from_arrow(cls: type[S], table: pa.Table) -> S:
+    """Return the sketch that `to_arrow` wrote."""
+    found = (table.schema.metadata or {}).get(_METADATA)
+    if found is None:
+        raise ValueError(f"'table' must be a sketch: its metadata lacks {_METADATA.decode()!r}.")
+    head = _checked_head(_parsed(found.decode()))
+    names = [f"{group}_{name}" for group in GROUPS for name in SUMS[head["weight_kind"]]]
+    columns = {}
+    for name in ("bucket", *names, "low", "high"):
+        if name not in table.column_names or table[name].null_count:
+            raise ValueError(f"'table' must be a sketch: column {name!r} is missing or has holes.")
+        columns[name] = table[name].to_numpy()
+    return _build(cls, head, columns.pop("bucket"), columns)
+
+
+def save(sketch: Sketch, path: str | os.PathLike[str]) -> None:
+    """Write a sketch to a file."""
+    kind = _kind(Path(path))
+    if kind == ".json":
+        text = json.dumps(to_dict(sketch), allow_nan=False)
+        with replacing(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+        return
+    table = to_arrow(sketch)
+    from pyarrow.parquet import write_table
+
+    with replacing(path) as partial:
+        write_table(table, partial)
+
+
+def load(cls: type[S], path: str | os.PathLike[str]) -> S:
+    """Read a sketch from a file."""
+    file = Path(path)
+    kind = _kind(file)
+    if not file.is_file():
+        raise FileNotFoundError(f"'path' must be a file, but there is none called {str(file)!r}.")
+    try:
+        if kind == ".json":
+            return from_dict(cls, _parsed(file.read_text(encoding="utf-8")))
+        return from_arrow(cls, _parquet(file))
+    except ValueError as error:
+        raise ValueError(f"'path' is no whole sketch: {str(file)!r}: {error}") from error
+
+
+def _parquet(file: Path) -> pa.Table:
+    pa = _pyarrow()
+    from pyarrow.parquet import read_table
+
+    try:
+        return read_table(file)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"it cannot be read ({str(error).splitlines()[0]})") from error
+
+
+def _kind(path: Path) -> str:
+    if path.suffix not in (".json", ".parquet"):
+        raise ValueError(f"'path' must end in .json or .parquet, got {str(path)!r}.")
+    return path.suffix
+
+
+def _pyarrow() -> Any:  # noqa: ANN401
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        msg = "the Arrow and Parquet forms of a sketch need pyarrow. Install it, or use .json."
+        raise ImportError(msg) from error
+    return pa
+
+
+def _head(sketch: Sketch) -> dict[str, object]:
+    facts = {name: getattr(sketch, name) for name in _FACTS}
+    return {"schema": SCHEMA, "buckets": N_BUCKETS, **facts}
+
+
+def _occupied(sketch: Sketch) -> tuple[NDArray[np.int64], dict[str, Floats]]:
+    table = sketch._table  # noqa: SLF001 - the form of the table belongs to both
+    bucket = np.flatnonzero(table[:, -1] >= 0.0)
+    names = [f"{group}_{name}" for group in GROUPS for name in SUMS[sketch.weight_kind]]
+    return bucket, dict(zip([*names, "low", "high"], table[bucket].T, strict=True))
+
+
+def _numbers(name: str, column: Floats) -> list[float]:
+    return (column.astype(np.int64) if name == "n" else column).tolist()
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401
+    def refuse(word: str) -> float:
+        raise ValueError(f"{word} is no number")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"its text is no JSON ({error})") from error
+
+
+def _part(content: Any, name: str) -> Any:  # noqa: ANN401
+    if not isinstance(content, dict) or name not in content:
+        raise ValueError(f"a sketch must have a part called {name!r}, but this has none.")
+    return content[name]
+
+
+def _checked_head(content: Any) -> dict[str, Any]:  # noqa: ANN401
+    schema = _part(content, "schema")
+    if schema != SCHEMA:
+        raise ValueError(f"a sketch of this version is {SCHEMA!r}, got {schema!r}.")
+    if _part(content, "buckets") != N_BUCKETS:
+        raise ValueError(f"a sketch must have {N_BUCKETS} buckets, got {content['buckets']!r}.")
+    head = {name: _part(content, name) for name in _FACTS}
+    if head["weight_kind"] not in SUMS:
+        raise ValueError(f"'weight_kind' must be one of {', '.join(SUMS)}.")
+    if head["prior_interval"] is not None:
+        head["prior_interval"] = tuple(head["prior_interval"])
+    return head
+
+
+def _build(cls: type[S], head: dict[str, Any], bucket: object, columns: dict[str, object]) -> S:
+    """Return a sketch of columns, each of which must be what a sketch could have written."""
+    sketch = cls(**head)
+    index = _vector(bucket, "bucket")
+    values = {name: _vector(column, name) for name, column in columns.items()}
+    for name, column in values.items():
+        _require(column.size == index.size, f"{name} must be as long as bucket")
+    _require(np.all(np.diff(index) > 0.0), "buckets must rise")
+    low, high = values["low"], values["high"]
+    inside = (low >= 0.0) & (low <= high) & (high <= 1.0)
+    _require(inside.all(), "low and high must lie in [0, 1], in this order")
+    there = (bucket_of(low) == index) & (bucket_of(high) == index)
+    _require(there.all(), "low and high must lie in their bucket")
+    for group in GROUPS:
+        names = SUMS[head["weight_kind"]]
+        _check_group({name: values[f"{group}_{name}"] for name in names}, low, high, group)
+    counts = sum(values[f"{group}_n"] for group in GROUPS)
+    _require(np.all(counts > 0.0), "a bucket must not be empty")
+    sketch._table[index.astype(np.int64)] = np.stack(list(values.values()), axis=-1)
+    return sketch
+
+
+def _check_group(sums: dict[str, Floats], low: Floats, high: Floats, group: str) -> None:
+    n, total = sums["n"], sums["sum"]
+    _require(all((column >= 0.0).all() for column in sums.values()), f"{group} sums are negative")
+    _require(np.all(n == np.floor(n)), f"{group} counts must be whole")
+    mass = n
+    if "weight" in sums:
+        mass, square = sums["weight"], sums["square"]
+        fits = (square <= mass**2 * (1.0 + ROUNDING)) & (mass**2 <= n * square * (1.0 + ROUNDING))
+        _require(fits.all(), f"{group} squares must fit the weights")
+    fits = (total >= mass * low * (1.0 - ROUNDING)) & (total <= mass * high * (1.0 + ROUNDING))
+    _require(fits.all(), f"{group} means must lie between low and high")
+
+
+def _vector(values: object, name: str) -> Floats:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.array(math.nan)
+    _require(column.ndim == 1 and np.isfinite(column).all(), f"{name} must be a list of numbers")
+    return column
+
+
+def _require(holds: object, rule: str) -> None:
+    if not holds:
+        raise ValueError(f"its numbers contradict each other: {rule}.")

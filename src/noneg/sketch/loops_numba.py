@@ -1,0 +1,81 @@
+"""Numba twin of `noneg.sketch.table.add_rows`: one pass, without the interpreter's lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from noneg.kernels_numba.buckets import bucket_of_one
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_PLAIN_COLUMNS = 6
+
+
+def add_rows(
+    table: NDArray[np.float64],
+    flags: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+) -> int:
+    """Twin of `noneg.sketch.table.add_rows`."""
+    flat, marks = table.reshape(-1), flags.view(np.uint8)
+    if table.shape[1] != _PLAIN_COLUMNS:
+        w = np.ones(scores.size) if weights is None else weights
+        return int(_add_importance(flat, marks, scores, w))
+    if weights is None:
+        return int(_add_plain(flat, marks, scores))
+    return int(_add_frequency(flat, marks, scores, weights))
+
+
+@njit(nogil=True, cache=True)
+def _add_plain(table, flags, scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for i in range(scores.size):
+        s = np.float64(scores[i])
+        if not 0.0 <= s <= 1.0:
+            return i
+        first = np.uint64(6 * bucket_of_one(s))
+        group = first + np.uint64(2) * np.uint64(flags[i])
+        low, high = first + np.uint64(4), first + np.uint64(5)
+        table[group] += 1.0
+        table[group + np.uint64(1)] += s
+        table[low] = min(table[low], s)
+        table[high] = max(table[high], s)
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def _add_frequency(table, flags, scores, weights):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for i in range(scores.size):
+        s, w = np.float64(scores[i]), weights[i]
+        if not 0.0 <= s <= 1.0:
+            return i
+        if w == 0.0:
+            continue
+        first = 6 * bucket_of_one(s)
+        group = first + 2 * flags[i]
+        table[group] += w
+        table[group + 1] += w * s
+        table[first + 4] = min(table[first + 4], s)
+        table[first + 5] = max(table[first + 5], s)
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def _add_importance(table, flags, scores, weights):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for i in range(scores.size):
+        s, w = np.float64(scores[i]), weights[i]
+        if not 0.0 <= s <= 1.0:
+            return i
+        first = 10 * bucket_of_one(s)
+        group = first + 4 * flags[i]
+        table[group] += 1.0
+        table[group + 1] += w
+        table[group + 2] += w * w
+        table[group + 3] += w * s
+        table[first + 8] = min(table[first + 8], s)
+        table[first + 9] = max(table[first + 9], s)
+    return -1
