@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from noneg.cli import options
-from noneg.cli.reading import read_scores, reading
+from noneg.cli.reading import read_with_prior, reading
 
 NAMES = ("score", "label", "positive_label", "weight")
 
@@ -34,9 +34,9 @@ def command(files: tuple[str, ...], level: float, *, as_json: bool, **question: 
     from noneg.evaluation import evaluate
 
     check_level(level)
-    scores = read_scores(files, question)
+    scores, found = read_with_prior(files, question, level)
     with busy("Measuring"):
-        evaluation = evaluate(scores, level=level)
+        evaluation = options.tell_prior(evaluate(scores, level=level), found)
     source = {"files": list(files), **{name: question[name] for name in NAMES}}
     if as_json:
         click.echo(to_json("noneg.evaluation/1", {"source": source, **evaluation.to_dict()}))

@@ -12,6 +12,7 @@ from noneg.cli import options
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from noneg.prior import PriorEstimate
     from noneg.scores import PUScores
 
 # What a command passes on to `read_scores`.
@@ -30,7 +31,7 @@ _OPTIONS = (
     click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1]."),
     click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not."),
     options.setting,
-    click.option("--prior", type=float, help="Share of positives in the population, in (0, 1)."),
+    options.prior,
     click.option(
         "--prior-interval",
         type=float,
@@ -55,10 +56,23 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     return reduce(lambda function, option: option(function), reversed(_OPTIONS), command)
 
 
-def read_scores(files: Sequence[str], question: dict[str, Any]) -> PUScores:
+def read_scores(files: Sequence[str], question: dict[str, Any], level: float = 0.95) -> PUScores:
     """Read what a command was asked about; `question` holds the options of `reading`."""
+    return read_with_prior(files, question, level)[0]
+
+
+def read_with_prior(
+    files: Sequence[str], question: dict[str, Any], level: float = 0.95
+) -> tuple[PUScores, PriorEstimate | None]:
+    """Read as `read_scores` does, and tell how ``--prior estimate`` was answered, None without it.
+
+    `options.tell_prior` writes that into an evaluation; `level` is that of the prior's interval.
+    """
     from noneg.cli.terminal import busy
     from noneg.tables import read
 
+    def fetch(asked: dict[str, Any]) -> PUScores:
+        return read(list(files), **{name: asked[name] for name in NAMES})
+
     with busy(f"Reading {' '.join(files)}"):
-        return read(list(files), **{name: question[name] for name in NAMES})
+        return options.settle_prior(fetch, question, level)

@@ -1,0 +1,196 @@
+r"""AlphaMax: the share beyond which the likelihood of a two-component fit falls.
+
+Jain, White, Trosset and Radivojac (2016), Nonparametric semi-supervised learning of class
+proportions; Jain, White and Radivojac (2016), Estimating the class prior and posterior from noisy
+positives and unlabeled data. With masses :math:`w_b, v_b` of the unlabeled and the positive law in
+bins, for every share c
+
+.. math:: L(c) = \max_{0 \le u_b \le w_b,\, \sum u_b = c} \sum_b w_b \log(w_b - u_b + c v_b)
+   + \sum_b v_b \log(u_b / c).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.ndimage import median_filter
+from scipy.special import xlogy
+
+from noneg.prior.contract import Found, ScoreEstimator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from noneg.prior.laws import ScoreLaws
+
+    Floats = NDArray[np.float64]
+
+_NEAR_ONE = 1.0 - np.geomspace(0.1, 0.001, 40)
+SHARES = np.unique(np.concatenate([np.arange(1, 91) / 100.0, _NEAR_ONE]))
+# The curve is flat before the first share, which lets the elbow rule find small ones.
+_BEFORE = np.arange(-10, 1) / 100.0
+_LINE = np.concatenate([_BEFORE, SHARES])
+NEIGHBOURS = 10
+FLOOR = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlphaMax(ScoreEstimator):
+    """AlphaMax with its elbow rule.
+
+    Bins hold equal mass of both laws together, so that the method depends on ranks alone (their
+    widths drop out of the likelihood), Rice's rule on the positives telling how many. The
+    elbow rule is blunt where classes overlap and above .9.
+
+    Examples
+    --------
+    >>> from noneg.prior import AlphaMax, ScoreLaws
+    >>> rng = np.random.default_rng(0)
+    >>> positive = rng.normal(4.0, 1.0, 500)
+    >>> unlabeled = np.append(rng.normal(4.0, 1.0, 600), rng.normal(0.0, 1.0, 1400))
+    >>> laws = ScoreLaws.from_arrays(positive, unlabeled, setting="two-sample", scale="logit")
+    >>> abs(AlphaMax().fit(laws).value - 0.3) < 0.05
+    True
+    """
+
+    name: ClassVar[str] = "alphamax"
+    title: ClassVar[str] = "AlphaMax"
+    citation: ClassVar[str] = "Jain et al. (2016), Nonparametric semi-supervised learning"
+    assumption: ClassVar[str] = (
+        "labelled positives are a random sample of all positives, negatives do not contain them as "
+        "a component (irreducibility), and the share is not close to one"
+    )
+    bootstrap_points: ClassVar[int] = 512
+
+    def find(self, laws: ScoreLaws) -> Found:
+        """Return the elbow of the likelihood."""
+        bins = laws.coarse(max(8, int(np.ceil(2.0 * np.cbrt(laws.n_positive)))))
+        w, v = bins.unlabeled, bins.positive
+        # A bin without unlabeled mass could hold no positives, which noise alone contradicts.
+        w = np.maximum(w, FLOOR) / np.maximum(w, FLOOR).sum()
+        share = elbow(likelihoods(w, v), _entropy(w) + _entropy(v))
+        return Found(share, {"bins": float(bins.points.size)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlphaMaxNoise(AlphaMax):
+    r"""AlphaMax-N: some labelled positives are negatives.
+
+    With :math:`a_+` AlphaMax of the positives in the unlabeled law and :math:`1 - b_+` that of the
+    unlabeled in the positive law, :math:`a = a_+ b_+ / (1 - a_+ (1 - b_+))`.
+
+    Examples
+    --------
+    >>> from noneg.prior import AlphaMaxNoise, ScoreLaws
+    >>> rng = np.random.default_rng(0)
+    >>> positive = rng.normal(4.0, 1.0, 500)
+    >>> unlabeled = np.append(rng.normal(4.0, 1.0, 600), rng.normal(0.0, 1.0, 1400))
+    >>> laws = ScoreLaws.from_arrays(positive, unlabeled, setting="two-sample", scale="logit")
+    >>> AlphaMaxNoise().fit(laws).diagnostics["purity"] > 0.8
+    True
+    """
+
+    name: ClassVar[str] = "alphamax-n"
+    title: ClassVar[str] = "AlphaMax-N"
+    citation: ClassVar[str] = "Jain, White and Radivojac (2016), Estimating the class prior"
+    assumption: ClassVar[str] = (
+        "neither class contains the other as a component (mutual irreducibility); some labelled "
+        "positives may be negatives"
+    )
+
+    def find(self, laws: ScoreLaws) -> Found:
+        """Return the share corrected for wrong labels, and how pure the labels are."""
+        apparent = super().find(laws).share
+        swapped = replace(
+            laws,
+            points=-laws.points[::-1],
+            positive=laws.unlabeled[::-1],
+            unlabeled=laws.positive[::-1],
+            n_positive=laws.n_unlabeled,
+            n_unlabeled=laws.n_positive,
+            scale="logit",
+        )
+        rest = 1.0 - super().find(swapped).share
+        scale = 1.0 - apparent * (1.0 - rest)
+        return Found(apparent * rest / scale, {"apparent_share": apparent, "purity": rest / scale})
+
+
+def likelihoods(w: Floats, v: Floats) -> Floats:
+    """Return L(c) for the shares of this module, made non-increasing from the right."""
+    c = SHARES[:, None]
+    u = np.maximum(_best_split(w, v, c), 1e-300)
+    rest = np.maximum(w - u + c * v, 1e-300)
+    found = (w * np.log(rest)).sum(axis=1) + np.where(v > 0.0, v * np.log(u / c), 0.0).sum(axis=1)
+    out: Floats = np.maximum.accumulate(found[::-1])[::-1]
+    return out
+
+
+def _entropy(mass: Floats) -> float:
+    return float(xlogy(mass, mass).sum())
+
+
+def _best_split(w: Floats, v: Floats, c: Floats) -> Floats:
+    """Return the maximising u, one row a share, by bisection on the multiplier of its sum.
+
+    A bin's condition ``v/u - w/(w - u + c v) = m`` is a quadratic in u.
+    """
+    low, high = np.full_like(c, -1e6), np.full_like(c, 1e6)
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        too_much = _split(w, v, c, middle).sum(axis=1, keepdims=True) > c
+        low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
+    return _split(w, v, c, 0.5 * (low + high))
+
+
+def _split(w: Floats, v: Floats, c: Floats, m: Floats) -> Floats:
+    total = w + c * v
+    b = m * total + v + w
+    root = np.sqrt(np.maximum(0.0, b * b - 4.0 * m * v * total))
+    # The smaller root, in the form that loses no digits.
+    u = np.divide(2.0 * v * total, b + root, out=np.full_like(b, np.inf), where=b + root > 0.0)
+    return np.clip(u, 0.0, w)
+
+
+def elbow(curve: Floats, start: float) -> float:
+    """Return the share where minus the curve turns up most, relative to its height before.
+
+    Parameters
+    ----------
+    curve : ndarray
+        L(c) at the shares of this module.
+    start : float
+        L(0), the likelihood of two fits that do not know of each other.
+    """
+    drop = median_filter(-curve, size=5, mode="nearest")
+    drop = np.concatenate([np.full(_BEFORE.size, min(-start, drop[0])), drop])
+    span = drop[-1] - drop[0]
+    if not span > 0.0:
+        return float(SHARES[-1])
+    drop = (drop - drop[0]) / span
+    least = 1.0 / (_LINE[-1] - _LINE[0]) / 100.0
+    best = [_turn(drop, i, least) for i in range(NEIGHBOURS, _LINE.size - NEIGHBOURS)]
+    return max(0.0, float(_LINE[NEIGHBOURS + int(np.argmax(best))]))
+
+
+def _turn(drop: Floats, i: int, least: float) -> float:
+    left, right = slice(i - NEIGHBOURS, i + 1), slice(i, i + NEIGHBOURS + 1)
+    before = _slope_below(_LINE[left], drop[left], least)
+    after = _slope_below(_LINE[right], drop[right], least)
+    return (after - before) / (float(np.median(drop[left])) + 0.01)
+
+
+def _slope_below(x: Floats, y: Floats, least: float) -> float:
+    """Return the slope of the least-squares line that lies below all points.
+
+    The line touches the lowest points, so the best slope is that of a line through two points, or
+    the least-squares one through a single point.
+    """
+    dx, dy = x[:, None] - x[None, :], y[:, None] - y[None, :]
+    through_two = np.divide(dy, dx, out=np.zeros_like(dx), where=dx != 0.0).ravel()
+    through_one = (dx * dy).sum(axis=0) / (dx * dx).sum(axis=0)
+    slopes = np.maximum(np.concatenate([through_two, through_one, [least]]), least)
+    height = (y[None, :] - slopes[:, None] * x[None, :]).min(axis=1)
+    rest = y[None, :] - slopes[:, None] * x[None, :] - height[:, None]
+    return float(slopes[int(np.argmin((rest * rest).sum(axis=1)))])
