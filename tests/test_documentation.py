@@ -12,6 +12,7 @@ MODULES = [
     "noneg",
     "noneg.calibration",
     "noneg.datasets",
+    "noneg.information",
     "noneg.performance",
     "noneg.plots",
     "noneg.simulation",

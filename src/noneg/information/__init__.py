@@ -1,0 +1,43 @@
+"""How far training rows flatter a classifier's calibration: supersamples and their information."""
+
+from __future__ import annotations
+
+from noneg.information.bound import GapAndBound, generalization_bound
+from noneg.information.mutual import (
+    covering_information,
+    draw_limit,
+    knn_information,
+    plug_in_information,
+)
+from noneg.information.quantities import (
+    bin_gaps,
+    ece_gaps,
+    label_gaps,
+    mass_gaps,
+    membership_noise,
+    printed_information,
+    samplewise_information,
+)
+from noneg.information.runs import Runs, run
+from noneg.information.supersample import PUSupersample, Supersample, draw_membership
+
+__all__ = [
+    "GapAndBound",
+    "PUSupersample",
+    "Runs",
+    "Supersample",
+    "bin_gaps",
+    "covering_information",
+    "draw_limit",
+    "draw_membership",
+    "ece_gaps",
+    "generalization_bound",
+    "knn_information",
+    "label_gaps",
+    "mass_gaps",
+    "membership_noise",
+    "plug_in_information",
+    "printed_information",
+    "run",
+    "samplewise_information",
+]

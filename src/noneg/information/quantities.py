@@ -1,0 +1,183 @@
+r"""What of a trained classifier the bounds measure: gaps between seen and unseen rows.
+
+For bins :math:`I_b` made from the seen rows, and
+:math:`\mathcal L(b) = \pi\mu_+(I_b) - \int_{I_b} s\,d\mu`, whose absolute sum is the ECE.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.bins import bin_scores
+from noneg.information.mutual import knn_information, plug_in_information
+from noneg.information.supersample import PUSupersample
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from noneg.bins import Binned, Binning
+    from noneg.information.runs import Runs
+
+    Floats = NDArray[np.float64]
+
+
+def _both(runs: Runs, draw: int, bins: int, binning: Binning) -> tuple[Binned, Binned]:
+    """Return seen and unseen rows in the bins of the seen ones."""
+    seen = bin_scores(runs.seen(draw), bins=bins, binning=binning)
+    return seen, bin_scores(runs.unseen(draw), edges=seen.edges)
+
+
+def ece_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
+    r"""Return \|ECE on unseen rows - ECE on seen rows\| of each draw (Futami & Fujisawa, Eq. 15).
+
+    Of PU pairs it is the PU-ECE. Its mean estimates the left side of their Theorem 4.
+
+    Parameters
+    ----------
+    runs : Runs
+    bins : int
+    binning : {"mass", "width"}
+
+    Returns
+    -------
+    ndarray, shape (draws,)
+    """
+    pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
+    return np.array([abs(np.abs(a.residual).sum() - np.abs(b.residual).sum()) for a, b in pairs])
+
+
+def bin_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
+    r"""Return :math:`\sum_b |\mathcal L_{seen}(b) - \mathcal L_{unseen}(b)|` of each draw.
+
+    The quantity of the PU-ECE paper's Lemma 4, and of the corrected Theorem 4 of Futami & Fujisawa;
+    it is never below `ece_gaps`.
+
+    Parameters
+    ----------
+    runs, bins, binning
+        As for `ece_gaps`.
+    """
+    pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
+    return np.array([np.abs(a.residual - b.residual).sum() for a, b in pairs])
+
+
+def label_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
+    r"""Return :math:`\sum_b |\pi\mu_+(I_b)_{unseen} - \pi\mu_+(I_b)_{seen}|` (their Eq. 142).
+
+    Parameters
+    ----------
+    runs, bins, binning
+        As for `ece_gaps`.
+    """
+    pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
+    change = (a.prior * a.positive - b.prior * b.positive for a, b in pairs)
+    return np.array([np.abs(x).sum() for x in change])
+
+
+def mass_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
+    r"""Return :math:`\sum_b |\mu(I_b)_{unseen} - \mu(I_b)_{seen}|` of each draw (their Eq. 143).
+
+    Parameters
+    ----------
+    runs, bins, binning
+        As for `ece_gaps`.
+    """
+    pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
+    return np.array([np.abs(a.marginal - b.marginal).sum() for a, b in pairs])
+
+
+def printed_information(runs: Runs, gaps: Floats, *, seed: int = 0) -> float:
+    r"""Return I(gap; U \| Z) as Futami & Fujisawa (2024) estimate it: zero, see `knn_information`.
+
+    The coins of all rows are one class of the estimator, and classes that occur once are left out.
+    It is here so that their figures can be made again, and must not be relied on.
+
+    Parameters
+    ----------
+    runs : Runs
+    gaps : ndarray, shape (draws,)
+        Such as `ece_gaps`.
+    seed : int
+
+    Examples
+    --------
+    >>> from noneg.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.isin(rows, X) * 0.9
+    >>> runs = run(pairs, memory, draws=8, seed=0)
+    >>> printed_information(runs, ece_gaps(runs, bins=3, binning="width"))
+    0.0
+    """
+    _, vector = np.unique(runs.membership, axis=0, return_inverse=True)
+    return knn_information(gaps, vector.ravel(), seed=seed)
+
+
+def samplewise_information(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0) -> Floats:
+    r"""Return the information of each pair's scores about its own coin, in nats.
+
+    The scores enter as the difference of the pair, by nearest neighbours, or by their frequencies
+    where they take few values. Coins are independent, so the sum over pairs is at most the fCMI,
+
+    .. math:: \sum_m I(s_{m0} - s_{m1}; U_m \mid \tilde Z) \le I(f(\tilde X); U \mid \tilde Z),
+
+    and the bounds need at least that. It is a lower limit: where it makes a bound vacuous, the
+    bound is vacuous; where not, nothing is proved. Each estimate is zero or above, so that noise
+    adds up over the pairs; `membership_noise` says how much.
+
+    Parameters
+    ----------
+    runs : Runs
+    unlabeled_only : bool
+        Of PU pairs, take the unlabeled ones alone, for fCMI_U.
+    seed : int
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> from noneg.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((5, 2)), rng.integers(0, 2, (5, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.isin(rows, X) * 0.9
+    >>> runs = run(pairs, memory, draws=60, seed=0)
+    >>> bool((samplewise_information(runs) > 0.6).all())
+    True
+    """
+    return _samplewise(runs, runs.membership, unlabeled_only=unlabeled_only, seed=seed)
+
+
+def membership_noise(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0) -> Floats:
+    """Return `samplewise_information` about coins of another draw, which is noise alone.
+
+    Parameters
+    ----------
+    runs, unlabeled_only, seed
+        As for `samplewise_information`.
+    """
+    other = np.random.default_rng(seed).permuted(runs.membership, axis=0)
+    return _samplewise(runs, other, unlabeled_only=unlabeled_only, seed=seed)
+
+
+def _samplewise(
+    runs: Runs, membership: NDArray[np.bool_], *, unlabeled_only: bool, seed: int
+) -> Floats:
+    n = runs.found.shape[1]
+    if unlabeled_only:
+        if not isinstance(runs.supersample, PUSupersample):
+            msg = "'unlabeled_only' needs the runs of a PUSupersample, got labelled pairs."
+            raise TypeError(msg)
+        n = runs.supersample.n_unlabeled
+    difference = runs.found[:, :n, 0] - runs.found[:, :n, 1]
+    return np.array([_of_pair(difference[:, m], membership[:, m], seed) for m in range(n)])
+
+
+def _of_pair(values: Floats, coin: NDArray[np.bool_], seed: int) -> float:
+    # Values that repeat have no density; a third of them all different is taken for one.
+    if np.unique(values).size <= values.size / 3:
+        return plug_in_information(values, coin)
+    return knn_information(values, coin, seed=seed)

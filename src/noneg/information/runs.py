@@ -1,0 +1,177 @@
+"""Training on many draws of the coins of one supersample, with what was learned kept on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.atomic import replacing
+from noneg.information.supersample import PUSupersample, Supersample, draw_membership
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from noneg.scores import PUScores
+
+    Scorer = Callable[[NDArray[Any]], NDArray[Any]]
+    # Rows and labels, or positive and unlabeled rows, and a seed.
+    Train = Callable[[NDArray[Any], NDArray[Any], int], Scorer]
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Scores of all rows of a supersample by classifiers trained on draws of its coins.
+
+    Attributes
+    ----------
+    supersample : Supersample or PUSupersample
+    membership : ndarray of bool, shape (draws, n)
+        True where the right row of a pair was seen.
+    found : ndarray, shape (draws, n, 2)
+        Score of every row.
+    """
+
+    supersample: Supersample | PUSupersample
+    membership: NDArray[np.bool_]
+    found: NDArray[np.float64]
+
+    @property
+    def draws(self) -> int:
+        """Number of draws."""
+        return len(self.membership)
+
+    def seen(self, draw: int) -> PUScores:
+        """Return the scores of the rows that a classifier was trained on."""
+        return self.supersample.scores(self.membership[draw], self.found[draw])
+
+    def unseen(self, draw: int) -> PUScores:
+        """Return the scores of the other rows."""
+        return self.supersample.scores(~self.membership[draw], self.found[draw])
+
+
+def run(
+    supersample: Supersample | PUSupersample,
+    train: Train | object,
+    *,
+    draws: int,
+    seed: int,
+    folder: str | os.PathLike[str] | None = None,
+    name: str = "",
+    progress: Callable[[int], None] | None = None,
+) -> Runs:
+    """Train on draws of the coins and score all rows, seen and unseen.
+
+    Parameters
+    ----------
+    supersample : Supersample or PUSupersample
+    train : callable or scikit-learn classifier
+        ``train(X, y, seed) -> scorer`` of labelled pairs and ``train(P, U, seed) -> scorer`` of PU
+        pairs, where ``scorer(X)`` returns probabilities. A classifier is cloned, fitted on
+        ``(X, y)``, or on all rows and whether they are labelled, and asked for ``predict_proba``;
+        its ``random_state``, where it has one, is the seed.
+    draws : int
+        Number of memberships to draw.
+    seed : int
+        Of the memberships and of the training.
+    folder : path, optional
+        Where to keep the scores of each draw; draws found there are not trained again.
+    name : str
+        What else the scores depend on, such as the algorithm and its options; with `folder` it
+        must be given, since a function has no name of its own.
+    progress : callable, optional
+        Called with the number of draws done.
+
+    Returns
+    -------
+    Runs
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from noneg.simulation import LogisticGaussian
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> pairs = Supersample.pair(rng.normal(2 * y - 1)[:, None], y, seed=0)
+    >>> run(pairs, LogisticRegression(), draws=3, seed=0).found.shape
+    (3, 100, 2)
+    """
+    if draws < 1:
+        msg = f"'draws' must be at least 1, got {draws!r}."
+        raise ValueError(msg)
+    if folder is not None and not name:
+        msg = "'name' must say what is trained when 'folder' keeps the scores, got ''."
+        raise ValueError(msg)
+    fit = train if callable(train) else _classifier(train, supersample)
+    bits = np.stack([draw_membership(supersample.n, seed=seed, draw=k) for k in range(draws)])
+    found = np.empty((draws, supersample.n, 2))
+    for k in range(draws):
+        path = None if folder is None else _path(folder, supersample, name, seed, k)
+        found[k] = _scores(supersample, fit, bits[k], seed + k, path)
+        if progress is not None:
+            progress(k + 1)
+    return Runs(supersample, bits, found)
+
+
+def _path(
+    folder: str | os.PathLike[str],
+    supersample: Supersample | PUSupersample,
+    name: str,
+    seed: int,
+    draw: int,
+) -> Path:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder) / f"{name}-{supersample.digest()}-{seed}-{draw}.npy"
+
+
+def _scores(
+    supersample: Supersample | PUSupersample,
+    train: Train,
+    membership: NDArray[np.bool_],
+    seed: int,
+    path: Path | None,
+) -> NDArray[np.float64]:
+    """Return the scores of one draw, shape (n, 2), from disk where they are."""
+    shape = (supersample.n, 2)
+    if path is not None and path.exists():
+        kept: NDArray[np.float64] = np.load(path, allow_pickle=False)
+        if kept.shape != shape or kept.dtype != np.float64:
+            msg = f"'folder' holds {path.name}, which is not {shape} numbers; remove that file."
+            raise ValueError(msg)
+        return kept
+    scorer = train(*supersample.training(membership), seed)
+    found = np.asarray(scorer(supersample.rows()), dtype=np.float64).reshape(shape)
+    if path is not None:
+        with replacing(path) as partial, partial.open("wb") as stream:
+            np.save(stream, found, allow_pickle=False)
+    return found
+
+
+def _classifier(model: object, supersample: Supersample | PUSupersample) -> Train:
+    """Return what trains a clone of a scikit-learn classifier."""
+    if not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
+        msg = (
+            "'train' must be a function of rows and a seed, or a scikit-learn classifier with "
+            f"'predict_proba', got {model!r}."
+        )
+        raise TypeError(msg)
+
+    def train(first: NDArray[Any], second: NDArray[Any], seed: int) -> Scorer:
+        from sklearn.base import clone
+
+        copy = clone(model)
+        if "random_state" in copy.get_params():
+            copy.set_params(random_state=seed)
+        if isinstance(supersample, PUSupersample):
+            rows = np.concatenate([first, second])
+            copy.fit(rows, np.arange(len(rows)) < len(first))
+        else:
+            copy.fit(first, second)
+        return lambda rows: copy.predict_proba(rows)[:, 1]
+
+    return train
