@@ -1,0 +1,301 @@
+"""Before and after on held-out rows: nobody calibrates himself, and intervals cover the truth."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import samples
+
+from noneg import PUScores
+from noneg.calibration import brier, ece
+from noneg.recalibration import METHODS, Isotonic, Platt
+from noneg.recalibration.contract import Calibrator
+from noneg.recalibration.folds import build, deal, join, splits
+from noneg.recalibration.held_out import HeldOut, held_out, out_of_fold
+from noneg.rows import SplitRows, WeightedRows
+from noneg.simulation import LogisticGaussian
+
+WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
+CALIBRATED = LogisticGaussian.calibrated()
+# They keep the curve of the scores, or move its prior alone.
+NO_REPAIR = ("identity", "prior-shift")
+SETTINGS = ("two-sample", "one-sample", "labelled")
+
+
+def draw(world, setting, seed=0, n=2000):
+    if setting == "labelled":
+        return world.draw(n=n, setting=setting, seed=seed)
+    return world.draw(n // 5, n, setting=setting, seed=seed)
+
+
+def counts(groups):
+    return [
+        (np.repeat(group[0], np.broadcast_to(group[1], group[0].shape).astype(int)))
+        for group in groups
+    ]
+
+
+class TestFolds:
+    @given(samples(min_size=12), st.integers(2, 4), st.integers(0, 5))
+    def test_every_row_is_dealt_once_and_evenly(self, sample, folds, seed):
+        flags = np.arange(sample.score.size) % 3 == 0
+        scores = PUScores.from_pu_labels(flags, sample.score, prior=0.9, setting="one-sample")
+        parts = deal(scores, folds, seed)
+        for group, whole in enumerate(scores.in_order()):
+            dealt = [part[group][0] for part in parts]
+            assert np.array_equal(np.sort(np.concatenate(dealt)), whole[0])
+            sizes = [x.size for x in dealt]
+            assert max(sizes) - min(sizes) <= 1
+
+    @pytest.mark.parametrize("setting", SETTINGS)
+    def test_no_row_is_fitted_and_held_out_in_the_same_fold(self, setting):
+        scores = draw(WORLD, setting, n=200)
+        for train, held in splits(scores, 5, 0):
+            for group, others in zip(held, train.in_order(), strict=True):
+                assert group[0].size
+                assert not np.isin(group[0], others[0]).any()
+
+    def test_a_count_is_dealt_like_the_rows_it_stands_for(self):
+        """30 rows at one score, 10 at another, to 4 folds: hypergeometric mean and variance."""
+        scores = PUScores(
+            [0.2, 0.7],
+            [0.1, 0.9],
+            positive_weight=[30, 10],
+            unlabeled_weight=[40, 40],
+            prior=0.3,
+            setting="two-sample",
+        )
+        first = []
+        for seed in range(400):
+            parts = deal(scores, 4, seed)
+            rows = [counts(part)[1] for part in parts]
+            assert [x.size for x in rows] == [10, 10, 10, 10]
+            assert sum(x.size for x in rows) == 40
+            first.append((rows[0] == 0.2).sum())
+        variance = 10 * 0.75 * 0.25 * 30 / 39
+        assert abs(np.mean(first) - 7.5) < 4 * np.sqrt(variance / 400)
+        # The variance of a variance estimate is about 2 v^2 / n.
+        assert abs(np.var(first) - variance) < 5 * variance * np.sqrt(2 / 400)
+
+    def test_more_rows_than_numpy_deals_evenly(self):
+        group = np.array([0.2, 0.8])
+        rows = SplitRows(
+            WeightedRows(group, np.array([3e9, 1e9]), None, None),
+            WeightedRows(group, np.array([10.0, 30.0]), None, None),
+        )
+        scores = PUScores._build(rows, 0.4, "two-sample", None)
+        parts = deal(scores, 5, 0)
+        total = sum(part[0][1] for part in parts)
+        assert np.array_equal(total, [3e9, 1e9])
+        shares = np.array([part[0][1] for part in parts]) / [3e9, 1e9]
+        assert np.abs(shares - 0.2).max() < 5 * np.sqrt(0.16 / 1e9)
+
+    def test_importance_and_labelling_rates_travel_with_their_rows(self):
+        rng = np.random.default_rng(0)
+        positive, unlabeled = rng.random(40), rng.random(100)
+        scores = PUScores(
+            positive,
+            unlabeled,
+            positive_weight=positive + 1,
+            unlabeled_weight=unlabeled + 2,
+            weight_kind="importance",
+            propensity=(1 + positive) / 2,
+            prior=0.3,
+            setting="two-sample",
+        )
+        for part in deal(scores, 3, 1):
+            (s, f, _, w), (t, g, a, v) = part
+            assert np.array_equal(w, s + 2)
+            assert np.allclose(a, 2.0)
+            assert np.array_equal(v, t + 1)
+            assert (f == 1).all()
+            assert (g == 1).all()
+        again = build(join(deal(scores, 3, 1)), scores)
+        assert ece(again) == pytest.approx(ece(scores), abs=1e-14)
+
+    @pytest.mark.parametrize("setting", SETTINGS)
+    def test_folds_together_are_the_whole(self, setting):
+        scores = draw(WORLD, setting)
+        whole = build(join(deal(scores, 5, 3)), scores)
+        assert whole.setting == setting
+        assert whole.prior == pytest.approx(scores.prior, abs=1e-15)
+        assert brier(whole) == pytest.approx(brier(scores), abs=1e-13)
+        assert ece(whole) == pytest.approx(ece(scores), abs=1e-13)
+
+    def test_a_prior_at_the_labelled_share_stays_possible_in_every_fold(self):
+        labeled = np.arange(30) % 3 == 0
+        score = np.linspace(0.01, 0.99, 30)
+        scores = PUScores.from_pu_labels(labeled, score, prior=1 / 3, setting="one-sample")
+        for train, _ in splits(scores, 4, 0):
+            assert train.prior >= train.n_positive / train.n_marginal
+
+    def test_too_few_positives_are_refused(self):
+        scores = PUScores([0.9, 0.8], [0.1, 0.2, 0.3, 0.4], prior=0.3, setting="two-sample")
+        with pytest.raises(ValueError, match="'folds' must be at most the number of positives"):
+            held_out("platt", scores, folds=3)
+        with pytest.raises(ValueError, match="number of unlabeled rows, which is 4"):
+            held_out("platt", PUScores([0.9] * 9, [0.1] * 4, prior=0.3, setting="two-sample"))
+
+    @pytest.mark.parametrize("folds", [1, 0, 2.0, True, None])
+    def test_folds_must_be_a_number(self, folds):
+        with pytest.raises(ValueError, match="'folds' must be a whole number from 2 on"):
+            held_out("platt", draw(WORLD, "two-sample"), folds=folds)
+
+    def test_a_population_has_no_folds(self):
+        with pytest.raises(ValueError, match="'scores' must hold rows"):
+            held_out("platt", WORLD.draw(100, np.inf, setting="two-sample", seed=0))
+
+
+class Constant(Calibrator):
+    """The prior for everyone: easy to follow by hand."""
+
+    name = "constant"
+    monotone = True
+
+    def _fit(self, scores):
+        return {"value": float(scores.prior)}
+
+    def _map(self, s):
+        return np.full(s.shape, self.state_["value"])
+
+    def _check(self, state):
+        pass
+
+
+class TestHeldOut:
+    def test_a_constant_by_hand(self):
+        """Labelled: each fold gets the share of positives among the others."""
+        rng = np.random.default_rng(5)
+        y, s = rng.random(50) < 0.4, rng.random(50)
+        scores = PUScores.from_labels(y, s)
+        total, n = 0.0, 0
+        for train, (negative, positive) in splits(scores, 5, 0):
+            p = train.prior
+            total += positive[0].size * (1 - p) ** 2 + negative[0].size * p**2
+            n += positive[0].size + negative[0].size
+        found = held_out(Constant(), scores)
+        assert n == 50
+        assert found.after["brier"].value == pytest.approx(total / n, abs=1e-14)
+        assert found.before["brier"].value == pytest.approx(np.mean((s - y) ** 2), abs=1e-14)
+
+    @pytest.mark.parametrize("setting", SETTINGS)
+    def test_change_is_after_minus_before(self, setting):
+        found = held_out("platt", draw(WORLD, setting))
+        for name, gap in found.change.items():
+            assert gap.value == pytest.approx(found.after[name].value - found.before[name].value)
+            assert gap.low <= gap.value <= gap.high
+        assert found.improved["brier"]
+        assert found.improved["log_loss"]
+
+    def test_in_sample_flatters_and_held_out_does_not(self):
+        """Nothing to repair: isotonic fits noise, and only its own rows reward it for that."""
+        flattered, honest = [], []
+        for seed in range(20):
+            scores = draw(CALIBRATED, "labelled", seed=seed, n=300)
+            fitted = Isotonic().fit(scores)
+            own = build(tuple((fitted.transform(g[0]), *g[1:]) for g in scores.in_order()), scores)
+            flattered.append(brier(own) - brier(scores))
+            honest.append(held_out(Isotonic(), scores).change["brier"].value)
+        assert np.mean(flattered) < -2 * np.std(flattered) / np.sqrt(20)
+        assert np.mean(honest) > 2 * np.std(honest) / np.sqrt(20)
+
+    @pytest.mark.filterwarnings("ignore::noneg.recalibration.CalibrationWarning")
+    @pytest.mark.parametrize("setting", SETTINGS)
+    def test_interval_of_the_change_covers_the_truth(self, setting):
+        """Truth: mean over folds of E (g - eta)^2 - E (s - eta)^2, from 100,000 rows."""
+        s, _ = WORLD.draw_rows(100_000, seed=99)
+        eta = WORLD.posterior(s)
+        covered, runs = 0, 40
+        for seed in range(runs):
+            scores = draw(WORLD, setting, seed=seed, n=1500)
+            maps = [Platt().fit(train) for train, _ in splits(scores, 5, 0)]
+            after = np.mean([(fitted.transform(s) - eta) ** 2 for fitted in maps])
+            truth = after - np.mean((s - eta) ** 2)
+            gap = held_out("platt", scores).change["brier"]
+            covered += gap.low <= truth <= gap.high
+        assert covered >= 0.95 * runs - 3 * np.sqrt(runs * 0.95 * 0.05)
+
+    @pytest.mark.parametrize("method", [x for x in METHODS if x not in NO_REPAIR])
+    @pytest.mark.parametrize("setting", SETTINGS)
+    def test_every_method_repairs_the_world(self, method, setting):
+        found = held_out(method, draw(WORLD, setting, n=5000))
+        assert isinstance(found, HeldOut)
+        assert found.method == method
+        assert found.change["brier"].high < 0.0
+
+    def test_buckets_of_a_sketch_answer_like_the_rows(self):
+        """Scores rounded to 2^-10 with counts: another deal of the same rows, same answer."""
+        rng = np.random.default_rng(1)
+        s, y = WORLD.draw_rows(40_000, seed=3)
+        s = np.round(s * 1024) / 1024
+        by_rows = held_out("platt", PUScores.from_labels(y, s), seed=1)
+        at, place = np.unique(s + 2 * y, return_inverse=True)
+        flags = at > 1.5 if (s < 1).all() else at >= 2
+        order = rng.permutation(at.size)
+        buckets = PUScores.from_labels(
+            flags[order],
+            (at - 2 * flags)[order],
+            sample_weight=np.bincount(place)[order],
+        )
+        assert buckets.n_marginal == 40_000
+        by_bucket = held_out("platt", buckets, seed=2)
+        for name in ("brier", "log_loss", "ece"):
+            assert by_bucket.before[name].value == pytest.approx(by_rows.before[name].value)
+            gap = by_bucket.after[name].value - by_rows.after[name].value
+            # Two deals of the same rows: Platt's map hardly depends on them.
+            width = by_rows.after[name].high - by_rows.after[name].low
+            assert abs(gap) < 0.1 * width
+
+    def test_a_row_of_weight_zero_counts_for_nothing(self):
+        rng = np.random.default_rng(2)
+        y, s = rng.random(100) < 0.5, rng.random(100)
+        weight = np.ones(102)
+        weight[100:] = 0
+        more = PUScores.from_labels(
+            np.append(y, [True, False]), np.append(s, [0.0, 1.0]), sample_weight=weight
+        )
+        plain = PUScores.from_labels(y, s, sample_weight=np.ones(100))
+        one, other = held_out("platt", more), held_out("platt", plain)
+        assert one.to_dict() == other.to_dict()
+
+    def test_same_seed_same_answer_and_other_seed_another(self):
+        scores = draw(WORLD, "two-sample")
+        one, two, three = (held_out("isotonic", scores, seed=seed) for seed in (4, 4, 5))
+        assert one.to_dict() == two.to_dict()
+        assert one.to_dict() != three.to_dict()
+
+    def test_a_prior_interval_widens_what_depends_on_it(self):
+        scores = draw(WORLD, "two-sample")
+        wide = scores.with_prior(scores.prior, interval=(0.4, 0.6))
+        narrow, broad = (held_out("platt", x).change["brier"] for x in (scores, wide))
+        assert broad.low < narrow.low
+        assert broad.high > narrow.high
+
+    def test_out_of_fold_scores_are_those_that_were_measured(self):
+        scores = draw(WORLD, "one-sample")
+        after = out_of_fold("platt", scores, seed=7)
+        assert after.n_positive == scores.n_positive
+        assert after.n_unlabeled == scores.n_unlabeled
+        assert brier(after) == held_out("platt", scores, seed=7).after["brier"].value
+
+    def test_the_given_calibrator_is_left_alone_and_its_parameters_are_used(self):
+        calibrator = Platt()
+        held_out(calibrator, draw(WORLD, "labelled"))
+        assert not hasattr(calibrator, "state_")
+
+    def test_table(self):
+        found = held_out("platt", draw(WORLD, "labelled"), metrics=["brier", "ece"], level=0.9)
+        table = found.columns()
+        assert list(table["metric"]) == ["brier", "ece"]
+        assert table["after_low"][1] == found.after["ece"].low
+        assert found.frame("pandas").shape == (2, 10)
+        assert found.to_dict()["level"] == 0.9
+
+    def test_unknown_names_are_refused(self):
+        scores = draw(WORLD, "labelled")
+        with pytest.raises(ValueError, match=r"'method' must be a calibrator or one of .*platt, "):
+            held_out("plat", scores)
+        with pytest.raises(ValueError, match="'metrics' must be among ece, log_loss, brier"):
+            held_out("platt", scores, metrics=["auroc"])
+        with pytest.raises(ValueError, match="'level'"):
+            held_out("platt", scores, level=95)
