@@ -74,11 +74,10 @@ def _places(table: Floats, k: int, setting: Setting) -> Floats:
         marginal = np.where(unlabeled[:, :1] > 0.0, unlabeled, positive)
     # The mass of a group is its number of rows, or the sum of its importance weights.
     mass, total = marginal[:, 0 if k == len(SUMS["frequency"]) else 1], marginal[:, -1]
-    low, high = table[:, -2], table[:, -1]
-    there = high >= low
-    mean = np.divide(total, mass, out=np.where(there, low, 0.0), where=mass > 0.0)
+    low, high = np.where(table[:, -1] >= 0.0, table[:, -2:].T, 0.0)
+    mean = np.divide(total, mass, out=low.copy(), where=mass > 0.0)
     # Rounding must not move a bucket off the only score in it.
-    return np.clip(mean, low, high, out=mean, where=there)
+    return np.clip(mean, low, high)
 
 
 def _group(sums: Floats, place: Floats, kind: WeightKind) -> WeightedRows:
@@ -87,13 +86,11 @@ def _group(sums: Floats, place: Floats, kind: WeightKind) -> WeightedRows:
     With importance weights a point stands for ``(sum w)^2 / sum w^2`` rows of equal mass, which has
     the right first and second moments; the number of rows is kept beside it.
     """
-    there = sums[:, 0] > 0.0
-    n = sums[there, 0]
+    there = sums[:, 0 if kind == "frequency" else 1] > 0.0
+    s, n = place[there], sums[there, 0]
     if kind == "frequency":
-        return WeightedRows(place[there], n, None, None)
-    heavy = sums[:, 1] > 0.0
-    weight, square = sums[heavy, 1], sums[heavy, 2]
-    mass = square / weight
-    rows = WeightedRows(place[heavy], weight / mass, mass, mass)
-    rows.counts = (float(n.sum()), 0.0)
+        return WeightedRows(s, n, None, None)
+    mass = sums[there, 2] / sums[there, 1]
+    rows = WeightedRows(s, sums[there, 1] / mass, mass, mass)
+    rows.counts = (float(sums[:, 0].sum()), 0.0)
     return rows
