@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.ndimage import median_filter
 from scipy.special import xlogy
 
@@ -170,27 +171,26 @@ def elbow(curve: Floats, start: float) -> float:
         return float(SHARES[-1])
     drop = (drop - drop[0]) / span
     least = 1.0 / (_LINE[-1] - _LINE[0]) / 100.0
-    best = [_turn(drop, i, least) for i in range(NEIGHBOURS, _LINE.size - NEIGHBOURS)]
-    return max(0.0, float(_LINE[NEIGHBOURS + int(np.argmax(best))]))
+    x, y = (sliding_window_view(line, NEIGHBOURS + 1) for line in (_LINE, drop))
+    slope = _slopes_below(x, y, least)
+    # A window that ends at a point lies to its left, one that starts there to its right.
+    left, right = slice(None, -NEIGHBOURS), slice(NEIGHBOURS, None)
+    turn = (slope[right] - slope[left]) / (np.median(y[left], axis=1) + 0.01)
+    return max(0.0, float(_LINE[NEIGHBOURS + int(np.argmax(turn))]))
 
 
-def _turn(drop: Floats, i: int, least: float) -> float:
-    left, right = slice(i - NEIGHBOURS, i + 1), slice(i, i + NEIGHBOURS + 1)
-    before = _slope_below(_LINE[left], drop[left], least)
-    after = _slope_below(_LINE[right], drop[right], least)
-    return (after - before) / (float(np.median(drop[left])) + 0.01)
-
-
-def _slope_below(x: Floats, y: Floats, least: float) -> float:
-    """Return the slope of the least-squares line that lies below all points.
+def _slopes_below(x: Floats, y: Floats, least: float) -> Floats:
+    """Return the slope of the least-squares line below all points, one a window (a row).
 
     The line touches the lowest points, so the best slope is that of a line through two points, or
     the least-squares one through a single point.
     """
-    dx, dy = x[:, None] - x[None, :], y[:, None] - y[None, :]
-    through_two = np.divide(dy, dx, out=np.zeros_like(dx), where=dx != 0.0).ravel()
-    through_one = (dx * dy).sum(axis=0) / (dx * dx).sum(axis=0)
-    slopes = np.maximum(np.concatenate([through_two, through_one, [least]]), least)
-    height = (y[None, :] - slopes[:, None] * x[None, :]).min(axis=1)
-    rest = y[None, :] - slopes[:, None] * x[None, :] - height[:, None]
-    return float(slopes[int(np.argmin((rest * rest).sum(axis=1)))])
+    dx, dy = (a[:, :, None] - a[:, None, :] for a in (x, y))
+    through_two = np.divide(dy, dx, out=np.zeros_like(dx), where=dx != 0.0)
+    through_one = (dx * dy).sum(axis=1) / (dx * dx).sum(axis=1)
+    tried = np.concatenate([through_two.reshape(len(x), -1), through_one], axis=1)
+    tried = np.maximum(tried, least)
+    rest = y[:, None, :] - tried[:, :, None] * x[:, None, :]
+    rest -= rest.min(axis=2, keepdims=True)
+    best = np.argmin((rest * rest).sum(axis=2), axis=1)
+    return tried[np.arange(len(x)), best]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from noneg.prior.laws import ScoreLaws
 
@@ -24,10 +26,11 @@ def bootstrap_interval(
     resamples: int,
     seed: int,
 ) -> tuple[float, float]:
-    """Return ``value -+ z r`` with r the root mean square distance of resampled estimates from it.
+    """Return ``value -+ t r`` with r the root mean square distance of resampled estimates from it.
 
-    The distance is from the estimate, not from the mean of the resampled ones: where resampling
-    shows a bias, it widens the interval. Ends are clipped to [0, 1].
+    t is Student's quantile with as many degrees of freedom as there are draws. The distance is from
+    the estimate, not from the mean of the resampled ones: where resampling shows a bias, it widens
+    the interval. Ends are clipped to [0, 1].
 
     Examples
     --------
@@ -40,14 +43,16 @@ def bootstrap_interval(
     >>> [round(float(end), 1) for end in ends]
     [0.4, 0.6]
     """
-    if resamples < 2:
-        raise ValueError(f"'resamples' must be at least 2 for an interval, got {resamples!r}.")
     random = stream(seed, "prior bootstrap")
     draws = np.array([estimate(laws.resampled(random)) for _ in range(resamples)])
     return interval_of_draws(draws, value, level)
 
 
-def interval_of_draws(draws: np.ndarray, value: float, level: float) -> tuple[float, float]:
+def interval_of_draws(
+    draws: NDArray[np.float64], value: float, level: float
+) -> tuple[float, float]:
     """Return the interval of `bootstrap_interval` from the resampled estimates."""
-    reach = float(ndtri(0.5 + level / 2.0)) * float(np.sqrt(np.mean((draws - value) ** 2)))
-    return max(0.0, value - reach), min(1.0, value + reach)
+    if draws.size < 2:
+        raise ValueError(f"'resamples' must be at least 2 for an interval, got {draws.size}.")
+    reach = stdtrit(draws.size, 0.5 + level / 2.0) * np.sqrt(np.mean((draws - value) ** 2))
+    return max(0.0, float(value - reach)), min(1.0, float(value + reach))
