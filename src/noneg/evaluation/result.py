@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from noneg.calibration.significance import CalibrationTest
     from noneg.calibration.theory import Bound
     from noneg.checks import Setting
+    from noneg.evaluation.repair import Repair
     from noneg.evaluation.sums import Sums
     from noneg.performance.assumptions import Check
     from noneg.results import Estimate
@@ -61,6 +62,8 @@ class Evaluation:
     sums : Sums
         What the same numbers at another prior or threshold are made of; its size does not grow
         with the number of rows.
+    recalibration : Repair or None
+        What recalibration would change, if it was asked for.
     """
 
     n_positive: float
@@ -83,6 +86,7 @@ class Evaluation:
     assumptions: tuple[Check, ...]
     warnings: tuple[str, ...]
     sums: Sums
+    recalibration: Repair | None = None
 
     @property
     def headline(self) -> Estimate | None:

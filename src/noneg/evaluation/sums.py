@@ -123,8 +123,8 @@ class Sums:
     effective_positive, effective_marginal : float
     labelled_share : float
         Smallest prior possible: in one sample the share of labelled rows, else 0.
-    z : float
-        Normal quantile of the level.
+    z, z_split : float
+        Normal quantiles of the interval's upper end, and of its split lower end.
     """
 
     bins: dict[str, BinSums]
@@ -144,6 +144,7 @@ class Sums:
     effective_marginal: float
     labelled_share: float
     z: float
+    z_split: float
 
     @property
     def diagram(self) -> Diagram:
@@ -193,6 +194,7 @@ def sum_up(
         effective_marginal=scores.effective_marginal,
         labelled_share=scores.n_positive / scores.n_marginal if one_sample else 0.0,
         z=z_score(level),
+        z_split=z_score(0.5 + level / 2.0),
     )
 
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from noneg.bins import order_statistics
 from noneg.functionals import tail_means
+from noneg.performance.bounds import pr_bounds, roc_bounds
 from noneg.performance.confusion import labelled_shares, pu_shares
 from noneg.performance.posing import Options, pose
+from noneg.performance.table_bounds import contingency_bounds
 from noneg.performance.thresholds import (
     FALSE_POSITIVE_RATE,
     PRECISION,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from noneg.functionals import LawMeans
     from noneg.performance.confusion import Rule
+    from noneg.performance.contingency import Side
     from noneg.performance.intervals import Shares
     from noneg.scores import PUScores
 
@@ -138,6 +141,11 @@ class RankBounds:
         Rows in all.
     counts_known : bool
         Whether the table behind precision counts the labelled positives, too.
+    lower, upper : dict of str to ndarray
+        Bounding curves at the given prior, or over its interval: "fpr" and "tpr" of the ROC curve,
+        "recall" and "precision".
+    auroc, average_precision : (float, float)
+        Areas under the bounding curves through every score, at the given prior.
     """
 
     unlabeled: Floats
@@ -147,6 +155,10 @@ class RankBounds:
     n_unlabeled: float
     n_known: float
     counts_known: bool
+    lower: dict[str, Floats]
+    upper: dict[str, Floats]
+    auroc: tuple[float, float]
+    average_precision: tuple[float, float]
 
     def to_dict(self) -> dict[str, object]:
         """Return plain lists and numbers."""
@@ -175,6 +187,7 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
     )
     try:
         (problem,) = pose(scores, options)
+        areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
     except ValueError:  # importance weights, which are no rows to count
         return None
     ranking = problem.ranking
@@ -186,7 +199,22 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
         n_unlabeled=ranking.n_unlabeled,
         n_known=ranking.groups[0].total,
         counts_known=problem.assumes.table == "all",
+        lower=_curves(scores, cuts, "lower", level),
+        upper=_curves(scores, cuts, "upper", level),
+        auroc=areas[0],
+        average_precision=areas[1],
     )
+
+
+def _curves(scores: PUScores, cuts: Floats, side: Side, level: float) -> dict[str, Floats]:
+    everything = getattr(contingency_bounds(scores, threshold=cuts, table="all", level=level), side)
+    counted = getattr(contingency_bounds(scores, threshold=cuts, level=level), side)
+    return {
+        "fpr": everything.fpr[::-1],
+        "tpr": everything.tpr[::-1],
+        "recall": counted.tpr[::-1],
+        "precision": counted.precision[::-1],
+    }
 
 
 def mean_pair(means: LawMeans) -> tuple[float, float, list[float]]:

@@ -1,0 +1,384 @@
+/* The page: reads the sums, draws the charts, and follows the two sliders.
+ *
+ * At the given prior every number is the one that Python wrote into the page. When the prior moves,
+ * elements are filled by what they ask for:
+ *   data-number="ece.value"   a number      data-range="ece"   its interval
+ *   data-text="verdict_title" a sentence    data-table="..."   the rows of a table
+ */
+"use strict";
+
+(() => {
+  const data = JSON.parse(document.getElementById("noneg-data").textContent);
+  const { sums } = data;
+  const movable = data.setting !== "labelled";
+  const EPS = data.eps;
+  const STEPS = 1000; // of the prior's slider
+  const GRID = 60; // priors at which the error is drawn
+  const MISSING = "–";
+
+  const state = { prior: data.prior, threshold: nearest(0.5), diagram: sums.first_diagram, costs: [1, 1] };
+  const views = {};
+  const originals = new Map();
+
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const byId = (id) => document.getElementById(id);
+  const fixed = (x, digits) =>
+    x === null || x === undefined || !Number.isFinite(x)
+      ? MISSING
+      : x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const range = (low, high, digits) =>
+    [low, high].some((x) => x === null || x === undefined || !Number.isFinite(x))
+      ? MISSING
+      : `[${fixed(low, digits)}, ${fixed(high, digits)}]`;
+  const percent = (x) => `${(100 * x).toFixed(2)} %`;
+
+  function nearest(threshold) {
+    const gaps = sums.tails.threshold.map((t) => Math.abs(t - threshold));
+    return gaps.indexOf(Math.min(...gaps));
+  }
+
+  // --- sums that come packed --------------------------------------------------------------------
+
+  function unpack(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const view = new DataView(bytes.buffer);
+    return Float64Array.from({ length: bytes.length / 8 }, (_, i) => view.getFloat64(8 * i, true));
+  }
+
+  for (const bins of Object.values(sums.bins)) {
+    if (bins.noise) bins.noise = { slope: unpack(bins.noise.slope), level: unpack(bins.noise.level) };
+  }
+
+  // --- what the charts draw ---------------------------------------------------------------------
+
+  function outline(sides, x, y) {
+    if (!sides) return [];
+    const [lower, upper] = sides;
+    return [...upper, ...lower.slice().reverse()]
+      .filter((point) => point[x] !== null && point[y] !== null)
+      .map((point, order) => ({ order, x: point[x], y: point[y] }));
+  }
+
+  let priorCurve = null; // does not depend on the prior of the slider
+
+  function drawPriorCurve() {
+    if (!movable) return [];
+    if (priorCurve) return priorCurve;
+    const least = Math.max(sums.labelled_share, 0.001);
+    const grid = Array.from({ length: GRID + 1 }, (_, k) => least + ((0.999 - least) * k) / GRID);
+    priorCurve = [...new Set([...grid, data.prior])].sort((x, y) => x - y).map((prior) => {
+      const plain = noneg.eceInterval(sums, sums.bins.ece, prior);
+      return {
+        prior,
+        ece: plain.value,
+        low: plain.low,
+        high: plain.high,
+        debiased_ece: noneg.debiasedEce(sums.bins.ece, prior),
+      };
+    });
+    return priorCurve;
+  }
+
+  function selected() {
+    return [{ ...noneg.curves(data, state.prior)[state.threshold] }];
+  }
+
+  function datasets() {
+    const bounds = noneg.rankBounds(data, state.prior);
+    return {
+      reliability: noneg.reliability(sums.diagrams[state.diagram], state.prior),
+      distribution: noneg.distribution(sums.histogram, state.prior),
+      curves: noneg.curves(data, state.prior),
+      roc_bounds: outline(bounds, "fpr", "tpr"),
+      pr_bounds: outline(bounds, "recall", "precision"),
+      prior_curve: drawPriorCurve(),
+      now: [
+        {
+          prior: state.prior,
+          ece: noneg.ece(sums.bins.ece, state.prior),
+          largest_prior: sums.cuts ? noneg.largestPrior(sums.cuts, state.prior) : null,
+        },
+      ],
+      selected: selected(),
+      recalibration: data.recalibration,
+    };
+  }
+
+  async function draw() {
+    const rows = datasets();
+    for (const place of all("[data-chart]")) {
+      const name = place.dataset.chart;
+      const spec = { ...data.charts[name], datasets: rows };
+      const options = { renderer: "svg", actions: false, ast: true, defaultStyle: false };
+      const { view } = await vegaEmbed(place, spec, options);
+      views[name] = { view, uses: data.chart_data[name] };
+    }
+    document.body.dataset.ready = "true";
+  }
+
+  function redraw(names) {
+    const rows = datasets();
+    for (const { view, uses } of Object.values(views)) {
+      const changed = uses.filter((name) => names.includes(name));
+      if (!changed.length) continue;
+      changed.forEach((name) => view.data(name, rows[name]));
+      view.runAsync();
+    }
+  }
+
+  // --- tables -----------------------------------------------------------------------------------
+
+  const number = (key, digits) => (row) => fixed(row[key], digits);
+  const TABLES = {
+    reliability: {
+      rows: () => noneg.reliability(sums.diagrams[state.diagram], state.prior),
+      cells: [
+        number("left", 3), number("right", 3), number("score", 4), number("frequency", 4),
+        (row) => range(row.low, row.high, 4), (row) => percent(row.marginal),
+      ],
+    },
+    distribution: {
+      rows: () =>
+        noneg.distribution(sums.histogram, state.prior).filter((row) => row.marginal || row.positive),
+      cells: ["left", "right", "positive", "marginal", "negative"].map((key) => number(key, 4)),
+    },
+    curves: {
+      rows: () => noneg.curves(data, state.prior).filter(atTenth),
+      cells: ["threshold", "fpr", "tpr", "precision"].map((key) => number(key, 4)),
+    },
+    thresholds: {
+      rows: () => noneg.curves(data, state.prior).filter(atTenth),
+      cells: ["threshold", "ppr", "precision", "tpr", "f_beta"].map((key) => number(key, 4)),
+    },
+  };
+
+  function atTenth(row) {
+    return data.tenths.includes(row.threshold);
+  }
+
+  function fillTable(body) {
+    const { rows, cells } = TABLES[body.dataset.table];
+    body.replaceChildren(
+      ...rows().map((row) => {
+        const line = document.createElement("tr");
+        cells.forEach((write) => {
+          const cell = document.createElement("td");
+          cell.textContent = write(row);
+          line.append(cell);
+        });
+        return line;
+      }),
+    );
+  }
+
+  // --- numbers and sentences --------------------------------------------------------------------
+
+  function sentences(found) {
+    const { prior } = state;
+    const error = found.debiased_ece;
+    const known = error.low !== null;
+    const diagram = noneg.reliability(sums.diagrams[sums.first_diagram], prior);
+    const checks = noneg.assumptions(data, prior);
+    const contradicted = checks.prior === "contradicted";
+    const interval = known ? error : { ...error, low: 0, high: 0 };
+    return {
+      verdict_title: noneg.verdictTitle(known || contradicted ? interval : data.headline, contradicted),
+      verdict_where: noneg.verdictWhere(diagram),
+      verdict_error: known
+        ? noneg.verdictError(error, data.level)
+        : `Calibration error ${error.value.toFixed(3)}; its interval is only known at the given prior.`,
+      prior_fits: `Priors up to ${checks.largest_prior.toFixed(3)} are compatible with the scores.`,
+      bound: noneg.boundSentence(
+        noneg.biasBound(data, prior, null), noneg.biasBound(data, prior, 1 - data.level),
+        data.level, data.bins,
+      ),
+      floor: noneg.floorSentence(sums.effective_positive, checks.noise_floor),
+      plan: noneg.planSentence(noneg.positivesNeeded(data, prior, EPS), data.n_positive, EPS),
+    };
+  }
+
+  function keepOriginals() {
+    all("[data-number], [data-range], [data-text]").forEach((e) => originals.set(e, e.textContent));
+    all("[data-warnings]").forEach((e) => originals.set(e, [...e.childNodes].map((n) => n.cloneNode(true))));
+  }
+
+  function restore() {
+    for (const [element, content] of originals) {
+      if (Array.isArray(content)) element.replaceChildren(...content.map((n) => n.cloneNode(true)));
+      else element.textContent = content;
+    }
+    byId("warnings").hidden = !data.warned;
+  }
+
+  function write() {
+    const found = noneg.evaluate(data, state.prior);
+    const texts = sentences(found);
+    for (const element of all("[data-number]")) {
+      const [name, part] = element.dataset.number.split(".");
+      element.textContent = fixed(found[name]?.[part], Number(element.dataset.digits));
+    }
+    for (const element of all("[data-range]")) {
+      const one = found[element.dataset.range];
+      element.textContent = range(one?.low, one?.high, Number(element.dataset.digits));
+    }
+    for (const element of all("[data-text]")) element.textContent = texts[element.dataset.text];
+    writeWarnings(noneg.warnings(data, state.prior));
+  }
+
+  function writeWarnings(list) {
+    byId("warnings").hidden = !list.length;
+    document.querySelector("[data-warnings]").replaceChildren(
+      ...list.map((text) => {
+        const item = document.createElement("li");
+        item.textContent = text;
+        return item;
+      }),
+    );
+  }
+
+  // --- the prior --------------------------------------------------------------------------------
+
+  const logit = (p) => Math.log(p / (1 - p));
+  const lowest = Math.max(sums.labelled_share, Math.min(0.005, data.prior / 10));
+  const highest = Math.max(0.95, 1 - (1 - data.prior) / 10);
+  const position = (prior) =>
+    Math.round((STEPS * (logit(prior) - logit(lowest))) / (logit(highest) - logit(lowest)));
+
+  function priorAt(step) {
+    if (step === position(data.prior)) return data.prior;
+    const x = logit(lowest) + (step / STEPS) * (logit(highest) - logit(lowest));
+    return Number((1 / (1 + Math.exp(-x))).toPrecision(6));
+  }
+
+  function setPrior(prior) {
+    state.prior = prior;
+    const given = prior === data.prior;
+    document.body.classList.toggle("moved", !given);
+    if (given) restore();
+    else write();
+    const slider = byId("prior-slider");
+    slider.value = position(prior);
+    slider.setAttribute("aria-valuetext", `class prior ${noneg.general(prior, 4)}`);
+    byId("prior-number").value = noneg.general(prior, 6);
+    byId("prior-reset").disabled = given;
+    all("[data-table]").forEach(fillTable);
+    explore();
+    redraw(["reliability", "distribution", "curves", "roc_bounds", "pr_bounds", "now", "selected"]);
+  }
+
+  function listenToPrior() {
+    byId("prior-slider").addEventListener("input", (event) => setPrior(priorAt(Number(event.target.value))));
+    byId("prior-reset").addEventListener("click", () => setPrior(data.prior));
+    byId("prior-number").addEventListener("change", (event) => {
+      const prior = Number(event.target.value);
+      const allowed = prior > 0 && prior < 1 && prior >= sums.labelled_share;
+      event.target.setCustomValidity(allowed ? "" : `a number from ${lowestText()} to 1`);
+      event.target.reportValidity();
+      if (allowed) setPrior(prior);
+    });
+  }
+
+  const lowestText = () => (sums.labelled_share ? noneg.general(sums.labelled_share, 4) : "0");
+
+  // --- the threshold ----------------------------------------------------------------------------
+
+  function explore() {
+    const { prior, threshold: i } = state;
+    const { tails } = sums;
+    const rows = data.n_marginal;
+    const shares = noneg.confusion(tails, prior, i);
+    const show = (name, text) => all(`[data-explore="${name}"]`).forEach((e) => { e.textContent = text; });
+    for (const [name, share] of Object.entries(shares)) {
+      show(name, noneg.count(share * rows));
+      show(`${name}_share`, percent(share));
+    }
+    show("flagged", `${noneg.count(tails.ppr[i] * rows)} of ${noneg.count(rows)}`);
+    show("flagged_share", percent(tails.ppr[i]));
+    for (const name of ["precision", "recall", "f_beta", "specificity", "false_positive_rate"]) {
+      const found = noneg.atThreshold(data, name, prior, i);
+      show(name, fixed(found.value, 3));
+      show(`${name}_range`, range(found.low, found.high, 3));
+    }
+    show("cost", fixed(1000 * noneg.cost(tails, prior, i, state.costs), 1));
+    const text = noneg.general(tails.threshold[i], 4);
+    show("threshold", text);
+    byId("threshold-slider").value = i;
+    byId("threshold-slider").setAttribute("aria-valuetext", `threshold ${text}`);
+  }
+
+  function setThreshold(i) {
+    state.threshold = i;
+    explore();
+    redraw(["selected"]);
+  }
+
+  function best(measure) {
+    let chosen = 0;
+    sums.tails.threshold.forEach((_, i) => {
+      if (!(measure(i) <= measure(chosen))) chosen = i;
+    });
+    return chosen;
+  }
+
+  function listenToThreshold() {
+    const slider = byId("threshold-slider");
+    slider.max = sums.tails.threshold.length - 1;
+    slider.addEventListener("input", () => setThreshold(Number(slider.value)));
+    byId("threshold-half").addEventListener("click", () => setThreshold(nearest(0.5)));
+    byId("threshold-f1").addEventListener("click", () =>
+      setThreshold(best((i) => noneg.atThreshold(data, "f_beta", state.prior, i).value)));
+    byId("threshold-cost").addEventListener("click", () =>
+      setThreshold(best((i) => -noneg.cost(sums.tails, state.prior, i, state.costs))));
+    ["cost-false", "cost-missed"].forEach((id, k) =>
+      byId(id).addEventListener("input", (event) => {
+        const value = Number(event.target.value);
+        if (value >= 0) {
+          state.costs[k] = value;
+          explore();
+        }
+      }));
+  }
+
+  // --- the rest ---------------------------------------------------------------------------------
+
+  function listenToDiagram() {
+    all("[name=diagram]").forEach((choice) => {
+      choice.checked = choice.value === state.diagram;
+      choice.addEventListener("change", () => {
+        state.diagram = choice.value;
+        all('[data-table="reliability"]').forEach(fillTable);
+        redraw(["reliability"]);
+      });
+    });
+  }
+
+  function listenToCopy() {
+    all("[data-copy]").forEach((button) => button.addEventListener("click", async () => {
+      const text = byId(button.dataset.copy).textContent;
+      try {
+        await navigator.clipboard.writeText(text);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(byId(button.dataset.copy));
+        button.textContent = "Selected: copy it with the keyboard";
+      }
+    }));
+  }
+
+  // On paper everything is open; on the screen it closes again.
+  const opened = [];
+  addEventListener("beforeprint", () => all("details:not([open])").forEach((e) => { e.open = true; opened.push(e); }));
+  addEventListener("afterprint", () => opened.splice(0).forEach((e) => { e.open = false; }));
+
+  keepOriginals();
+  if (movable) {
+    listenToPrior();
+    byId("prior-slider").value = position(data.prior);
+  }
+  listenToThreshold();
+  listenToDiagram();
+  listenToCopy();
+  explore();
+  draw();
+  noneg.data = data;
+})();

@@ -1,0 +1,393 @@
+/* What noneg answers at another prior or threshold, computed from sums.
+ *
+ * Plain functions of (sums, prior, threshold), without a page. Names and formulas are those of the
+ * Python functions; a test in a browser holds both to 1e-9. Bins are those of the given prior, so
+ * all this equals `evaluate(scores.with_prior(prior), edges=evaluation.edges)`.
+ */
+"use strict";
+
+const noneg = {};
+
+(() => {
+  const ZERO = 1e-12; // residuals this small have any sign
+  const ONE_ROW = 1 - 1e-9; // Kish's size of a bin that counts as one row
+  const ROUNDING = 1e-10; // share of a variance that is taken for a rounding
+  const GUARD = 1e-9; // ceil(0.3 * 10) is 3
+  const FEW_POSITIVES = 30;
+
+  const sum = (x) => x.reduce((total, one) => total + one, 0);
+  const dot = (x, y) => x.reduce((total, one, i) => total + one * y[i], 0);
+
+  // --- calibration errors over bins -------------------------------------------------------------
+
+  /** Frequency minus score of each bin, times its mass: rho(I_b). */
+  function residual(bins, prior) {
+    return bins.positive.map((positive, b) => prior * positive - bins.score[b]);
+  }
+
+  function ece(bins, prior) {
+    return sum(residual(bins, prior).map(Math.abs));
+  }
+
+  /** Signs of the residuals: the dual vector of their absolute sum. */
+  function dual(d) {
+    return d.map((one) => (Math.abs(one) > ZERO ? Math.sign(one) : 1));
+  }
+
+  /** Variance of sum_b v_b rho(I_b); `second` holds aa, aw, as, ww, ws, ss of each bin. */
+  function variance(bins, v, prior) {
+    const positive = dot(v, bins.positive);
+    const middle = dot(v, bins.score);
+    let total = 0;
+    for (let b = 0; b < v.length; b += 1) {
+      const first = prior * (v[b] - positive);
+      const [aa, aw, as, ww, ws, ss] = bins.second[b];
+      total +=
+        first * first * aa + middle * middle * ww + v[b] * v[b] * ss +
+        2 * (first * middle * aw - first * v[b] * as - middle * v[b] * ws);
+    }
+    return Math.max(total, 0);
+  }
+
+  function upperEnd(bins, prior, z) {
+    const d = residual(bins, prior);
+    const v = dual(d);
+    return dot(v, d) + z * Math.sqrt(variance(bins, v, prior));
+  }
+
+  function lowerEnd(bins, prior, zSplit) {
+    const d = residual(bins, prior);
+    const n = d.length;
+    const ends = [];
+    for (let r = 0; r * n < bins.noise.level.length; r += 1) {
+      const shift = d.map((_, b) => prior * bins.noise.slope[r * n + b] + bins.noise.level[r * n + b]);
+      const halves = [d.map((x, b) => x + shift[b]), d.map((x, b) => x - shift[b])];
+      let value = 0;
+      let spread = 0;
+      for (const [one, other] of [halves, [halves[1], halves[0]]]) {
+        const v = dual(other);
+        value += dot(v, one) / 2;
+        spread += (2 * variance(bins, v, prior)) / 4;
+      }
+      ends.push(value - zSplit * Math.sqrt(spread));
+    }
+    ends.sort((x, y) => x - y);
+    return Math.max(0, ends[(ends.length - 1) / 2]);
+  }
+
+  /** The error over bins with its interval; the interval is null where it is only known at the given prior. */
+  function eceInterval(sums, bins, prior) {
+    const value = ece(bins, prior);
+    if (!bins.noise) return { value, low: null, high: null };
+    if (Math.min(sums.effective_positive, sums.effective_marginal) < 2) {
+      return { value, low: 0, high: Math.max(1, value) };
+    }
+    return { value, low: lowerEnd(bins, prior, sums.z_split), high: upperEnd(bins, prior, sums.z) };
+  }
+
+  /** 1 - erf for x >= 0, from the series of erf whose terms are all positive. */
+  function erfc(x) {
+    if (x > 6.5) return 0;
+    let term = x;
+    let total = x;
+    for (let n = 1; term > 1e-18 * total; n += 1) {
+      term *= (2 * x * x) / (2 * n + 1);
+      total += term;
+    }
+    return 1 - (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * total;
+  }
+
+  function frequencyVariance(bins, prior) {
+    const [aa, aw, ww] = [0, 1, 3].map((column) => bins.second.map((row) => row[column]));
+    const [sumAA, sumAW, sumWW] = [aa, aw, ww].map(sum);
+    const covariance = (second, total, one, other) => second * (1 - one - other) + one * other * total;
+    const unbiased = (oneOverN) => 1 / (oneOverN < ONE_ROW ? 1 - oneOverN : 1);
+    return bins.positive.map((p, b) => {
+      const m = bins.marginal[b];
+      const y = m > 0 ? (prior * p) / m : 0;
+      const noise =
+        prior ** 2 * covariance(aa[b], sumAA, p, p) - 2 * prior * y * covariance(aw[b], sumAW, p, m);
+      const total =
+        noise * unbiased(sumAA) + y ** 2 * covariance(ww[b], sumWW, m, m) * unbiased(sumWW);
+      return total > ROUNDING * (prior ** 2 * aa[b] + y ** 2 * ww[b]) ? total : 0;
+    });
+  }
+
+  /** The error less what noise adds to it on average (folded normal), a bin at a time. */
+  function debiasedEce(bins, prior) {
+    const noise = frequencyVariance(bins, prior);
+    const terms = residual(bins, prior).map((one, b) => {
+      const many = bins.second[b][3] < ONE_ROW * bins.marginal[b] ** 2;
+      const d = Math.abs(one);
+      const sd = many ? Math.sqrt(noise[b]) : 0;
+      if (!(sd > 0)) return d;
+      const z = d / sd;
+      const excess = sd * Math.sqrt(2 / Math.PI) * Math.exp(-(z ** 2) / 2) - d * erfc(z / Math.SQRT2);
+      return d - excess;
+    });
+    return Math.max(0, sum(terms));
+  }
+
+  function debiasedEceInterval(sums, bins, prior) {
+    const value = debiasedEce(bins, prior);
+    const plain = eceInterval(sums, bins, prior);
+    const low = plain.low === null ? null : Math.min(plain.low, value);
+    return { value, low, high: plain.high };
+  }
+
+  /** The largest cumulative residual, from the few scores at which it can be reached. */
+  function ksError(sums, prior) {
+    if (!sums.envelope) return null;
+    const { positive, score } = sums.envelope;
+    return Math.max(...positive.map((p, i) => Math.abs(prior * p - score[i])));
+  }
+
+  // --- the diagram and the histogram ------------------------------------------------------------
+
+  function reliability(diagram, prior) {
+    return diagram.score.map((score, b) => ({
+      left: diagram.left[b],
+      right: diagram.right[b],
+      score,
+      frequency: prior * diagram.frequency[b],
+      low: prior * diagram.low[b],
+      high: prior * diagram.high[b],
+      low_all: prior * diagram.low_all[b],
+      high_all: prior * diagram.high_all[b],
+      marginal: diagram.marginal[b],
+    }));
+  }
+
+  /** Shares of positives, of all rows, and of the negatives that these two imply. */
+  function distribution(histogram, prior) {
+    return histogram.positive.map((positive, b) => ({
+      left: histogram.edges[b],
+      right: histogram.edges[b + 1],
+      positive,
+      marginal: histogram.marginal[b],
+      negative: (histogram.marginal[b] - prior * positive) / (1 - prior),
+    }));
+  }
+
+  // --- thresholds -------------------------------------------------------------------------------
+
+  const falsePositiveShare = (tpr, ppr, prior) => (ppr - prior * tpr) / (1 - prior);
+  const RULES = {
+    precision: (tpr, ppr, prior) => (prior * tpr) / ppr,
+    recall: (tpr) => tpr,
+    f_beta: (tpr, ppr, prior) => (2 * prior * tpr) / (ppr + prior),
+    specificity: (tpr, ppr, prior) => 1 - falsePositiveShare(tpr, ppr, prior),
+    false_positive_rate: falsePositiveShare,
+    accuracy: (tpr, ppr, prior) => 1 - prior - ppr + 2 * prior * tpr,
+    balanced_accuracy: (tpr, ppr, prior) => (tpr + 1 - falsePositiveShare(tpr, ppr, prior)) / 2,
+    npv: (tpr, ppr, prior) => 1 - (prior * (1 - tpr)) / (1 - ppr),
+    mcc: (tpr, ppr, prior) =>
+      (prior * (tpr - ppr)) / Math.sqrt(prior * (1 - prior) * ppr * (1 - ppr)),
+    cohen_kappa: (tpr, ppr, prior) => (2 * prior * (tpr - ppr)) / (prior + ppr - 2 * prior * ppr),
+    proxy_accuracy: (tpr, ppr, prior) => 2 * prior * tpr + (1 - ppr),
+  };
+
+  const finite = (x) => (Number.isFinite(x) ? x : null);
+
+  /** Limits of a function of TPR and PPR by recovered variances (MOVER). */
+  function limits(tails, i, f) {
+    const [tpr, ppr, rho] = [tails.tpr[i], tails.ppr[i], tails.correlation[i]];
+    const value = f(tpr, ppr);
+    const changes = [
+      [f(tails.tpr_low[i], ppr) - value, f(tails.tpr_high[i], ppr) - value],
+      [f(tpr, tails.ppr_low[i]) - value, f(tpr, tails.ppr_high[i]) - value],
+    ];
+    const side = changes.map(([low, high]) => (low < high ? -1 : 1));
+    const loss = changes.map(([low, high], j) => Math.min(low, high, 0) * side[j]);
+    const gain = changes.map(([low, high], j) => -Math.max(low, high, 0) * side[j]);
+    const size = ([x, y]) => Math.sqrt(Math.max(x * x + y * y + 2 * rho * x * y, 0));
+    return [value - size(loss), value + size(gain)];
+  }
+
+  /** A metric of the confusion matrix at threshold number i, with its interval. */
+  function atThreshold(data, name, prior, i) {
+    const { tails } = data.sums;
+    const value = finite(RULES[name](tails.tpr[i], tails.ppr[i], prior));
+    if (value === null) return { value, low: null, high: null };
+    if (data.setting === "labelled") {
+      const known = tails.limits[name];
+      return { value, low: known[0][i], high: known[1][i] };
+    }
+    const [low, high] = limits(tails, i, (tpr, ppr) => RULES[name](tpr, ppr, prior));
+    return { value, low: finite(low), high: finite(high) };
+  }
+
+  /** Shares of the confusion matrix at threshold number i. */
+  function confusion(tails, prior, i) {
+    const tp = prior * tails.tpr[i];
+    const fp = tails.ppr[i] - tp;
+    return { tp, fp, fn: prior - tp, tn: 1 - prior - fp };
+  }
+
+  /** Expected cost a row, of false positives and of missed positives. */
+  function cost(tails, prior, i, costs) {
+    const { fp, fn } = confusion(tails, prior, i);
+    return costs[0] * fp + costs[1] * fn;
+  }
+
+  function curves(data, prior) {
+    const { tails } = data.sums;
+    return tails.threshold.map((threshold, i) => ({
+      threshold,
+      tpr: tails.tpr[i],
+      ppr: tails.ppr[i],
+      fpr: falsePositiveShare(tails.tpr[i], tails.ppr[i], prior),
+      precision: finite(RULES.precision(tails.tpr[i], tails.ppr[i], prior)),
+      f_beta: finite(RULES.f_beta(tails.tpr[i], tails.ppr[i], prior)),
+    }));
+  }
+
+  // --- bounds from ranks (Claesen et al. 2015) --------------------------------------------------
+
+  /** Share of latent positives among the unlabeled rows. */
+  function latentFraction(data, prior) {
+    const known = data.setting === "one-sample" ? data.n_positive : 0;
+    const count = prior * (data.n_unlabeled + known) - known;
+    return Math.min(1, Math.max(0, count / data.n_unlabeled));
+  }
+
+  /** Latent positives at or above each threshold, least (side 0) or most (side 1). */
+  function latentAbove(bounds, latent, side) {
+    const guard = Math.max(GUARD, 4e-16 * latent);
+    return bounds.unlabeled.map((head, i) => {
+      const wanted = (side ? bounds.high[i] : bounds.low[i]) * latent;
+      const theta = side ? Math.ceil(wanted - guard) : Math.floor(wanted + guard);
+      const least = Math.max(latent - bounds.n_unlabeled + head, 0);
+      return Math.min(Math.max(theta, least), Math.min(head, latent));
+    });
+  }
+
+  /** FPR, TPR and precision of the bounding tables, lower first; null if there are none. */
+  function rankBounds(data, prior) {
+    const { bounds } = data.sums;
+    if (!bounds) return null;
+    const latent = roundHalfEven(latentFraction(data, prior) * bounds.n_unlabeled);
+    return [0, 1].map((side) => {
+      const above = latentAbove(bounds, latent, side);
+      return above.map((theta, i) => {
+        const tp = theta + bounds.known[i];
+        const predicted = bounds.unlabeled[i] + bounds.known[i];
+        const positives = latent + bounds.n_known;
+        const total = bounds.n_unlabeled + bounds.n_known;
+        const counted = bounds.counts_known;
+        return {
+          fpr: finite((predicted - tp) / (total - positives)),
+          tpr: finite(tp / positives),
+          recall: finite(counted ? tp / positives : theta / latent),
+          precision: finite(counted ? tp / predicted : theta / bounds.unlabeled[i]),
+        };
+      });
+    });
+  }
+
+  function roundHalfEven(x) {
+    const low = Math.floor(x);
+    if (x - low !== 0.5) return Math.round(x);
+    return low % 2 === 0 ? low : low + 1;
+  }
+
+  // --- means of losses, areas -------------------------------------------------------------------
+
+  /** A mean loss prior * gain + base, with its normal interval. */
+  function risk(sums, name, prior) {
+    if (!sums.risks[name]) return null;
+    const [gain, base, [vv, vb, bb]] = sums.risks[name];
+    const value = prior * gain + base;
+    const reach = sums.z * Math.sqrt(Math.max(0, prior ** 2 * vv + 2 * prior * vb + bb));
+    return { value, low: value - reach, high: value + reach };
+  }
+
+  function areas(sums, prior) {
+    const found = {};
+    const { auroc, average_precision: ap, lift_at: lift } = sums.areas;
+    if (auroc) {
+      const [value, low, high] = auroc.map((x) => 0.5 + x / (1 - prior));
+      found.auroc = { value, low, high };
+    }
+    if (ap) found.average_precision = { value: ap[0] + ap[1] * prior, low: null, high: null };
+    if (lift) {
+      const [value, low, high] = lift.map((x) => x * prior);
+      found.precision_at = { value, low, high };
+    }
+    return found;
+  }
+
+  // --- theory -----------------------------------------------------------------------------------
+
+  /** Theorem 1 of the PU-ECE paper for bins of equal mass and slopes up to one. */
+  function biasBound(data, prior, delta) {
+    const [p, m] = [data.sums.effective_positive, data.sums.effective_marginal];
+    const bins = data.bins;
+    // With a failure probability each of the two parts gets half of it.
+    const logs = bins * Math.LN2 + (delta ? Math.log(2 / delta) : 0);
+    const deviation = (v) => Math.sqrt(2 * v * logs);
+    const binning = 2 * (1 / bins + deviation(1 / (m - bins)) + (2 * bins) / (m - bins));
+    const statistical = deviation(prior ** 2 / p + 1 / (m - bins)) + bins / (m - bins);
+    return binning + statistical;
+  }
+
+  /** Positives that make the half-width of the interval at most eps; null if rows are too few. */
+  function positivesNeeded(data, prior, eps) {
+    const { z, mean_score: mean } = data.sums;
+    const width = (n) => z * Math.sqrt(prior ** 2 / n + mean / data.n_marginal);
+    const room = eps ** 2 / z ** 2 - mean / data.n_marginal;
+    if (!(room > 0)) return null;
+    let n = Math.max(1, Math.floor(prior ** 2 / room) - 1);
+    while (width(n) > eps) n += 1;
+    return n;
+  }
+
+  // --- assumptions ------------------------------------------------------------------------------
+
+  /** The largest prior that the data do not contradict. */
+  function largestPrior(cuts, prior) {
+    const rooms = cuts.tpr.map((tpr, i) => {
+      const [one, linear, square] = cuts.variance[i];
+      const spread = Math.max(0, one + linear * prior + square * prior ** 2);
+      return (cuts.ppr[i] + cuts.z * Math.sqrt(spread)) / tpr;
+    });
+    return Math.min(1, ...rooms);
+  }
+
+  function assumptions(data, prior) {
+    const { sums } = data;
+    const limit = largestPrior(sums.cuts, prior);
+    const diagram = reliability(sums.diagrams.width, prior);
+    return {
+      largest_prior: limit,
+      prior: prior > limit ? "contradicted" : "holds",
+      n_above_one: diagram.filter((row) => row.low_all > 1).length,
+      n_points: diagram.length,
+      noise_floor: sums.noise_floor * prior,
+      positives: sums.effective_positive < FEW_POSITIVES ? "doubtful" : "holds",
+      mean_off: Math.abs(sums.mean_score - prior) > 3 * sums.mean_deviation + 1e-12,
+    };
+  }
+
+  // --- everything -------------------------------------------------------------------------------
+
+  /** Every estimate that follows the prior, by the name of its metric. */
+  function evaluate(data, prior) {
+    const { sums } = data;
+    const half = sums.tails.threshold.indexOf(0.5);
+    const found = {
+      debiased_ece: debiasedEceInterval(sums, sums.bins.ece, prior),
+      ks_error: { value: ksError(sums, prior), low: null, high: null },
+      ...areas(sums, prior),
+    };
+    for (const name of Object.keys(sums.bins)) found[name] = eceInterval(sums, sums.bins[name], prior);
+    for (const name of Object.keys(sums.risks)) found[name] = risk(sums, name, prior);
+    for (const name of Object.keys(RULES)) found[name] = atThreshold(data, name, prior, half);
+    return found;
+  }
+
+  Object.assign(noneg, {
+    areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, distribution,
+    ece, eceInterval, evaluate, ksError, largestPrior, positivesNeeded, rankBounds, reliability, risk,
+  });
+})();

@@ -1,0 +1,442 @@
+"""`Evaluation` -> `Document`: what every form of the report says, section by section."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from noneg.calibration.theory import plan
+from noneg.metrics import METRICS, RECOMMENDED
+from noneg.report import words
+from noneg.report.about import About
+from noneg.report.datasets import curves, distribution
+from noneg.report.document import Document, Number, Range, Section, Sentence, Table
+from noneg.report.glossary import GLOSSARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from noneg.evaluation import Evaluation
+    from noneg.report.datasets import Rows
+    from noneg.report.document import Cell
+    from noneg.results import Estimate
+
+EPS = 0.01  # the precision that the theory box plans for
+# Metrics that the page recomputes; the others are only known at the given prior.
+MOVING = frozenset(
+    {
+        "ece",
+        "debiased_ece",
+        "ece_width_15",
+        "ece_mass_15",
+        "ks_error",
+        "brier",
+        "log_loss",
+        "risk",
+        "auroc",
+        "average_precision",
+        "accuracy",
+        "balanced_accuracy",
+        "precision",
+        "recall",
+        "specificity",
+        "false_positive_rate",
+        "npv",
+        "f_beta",
+        "mcc",
+        "cohen_kappa",
+        "precision_at",
+        "proxy_accuracy",
+    }
+)
+# Metrics whose value moves while their interval stays that of the given prior.
+VALUE_ONLY = frozenset({"ks_error", "average_precision"})
+# Metrics in which the prior does not enter.
+FREE = frozenset(name for name, metric in METRICS.items() if not metric.needs_prior)
+SHOWN_THRESHOLDS = tuple(k / 10 for k in range(1, 10))
+
+
+def document(evaluation: Evaluation, about: About | None = None) -> Document:
+    """Return what the report says.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    about : About, optional
+        Where the numbers come from.
+    """
+    about = about or About()
+    return Document(
+        title=about.title,
+        subtitle=sample(evaluation),
+        verdict=_verdict(evaluation),
+        facts=tuple(_facts(evaluation)),
+        warnings=evaluation.warnings,
+        sections=(
+            _diagram(evaluation),
+            _scores(evaluation),
+            _curves(evaluation),
+            _threshold(evaluation),
+            _errors(evaluation),
+            *_recalibration(evaluation),
+            *_prior(evaluation),
+            _theory(evaluation),
+            _computed(evaluation, about),
+            _glossary(),
+        ),
+    )
+
+
+def sample(evaluation: Evaluation) -> str:
+    """Say what the rows are."""
+    prior = f"prior {evaluation.prior.value:.6g}"
+    if evaluation.prior.low < evaluation.prior.high and evaluation.setting != "labelled":
+        prior += f" in [{evaluation.prior.low:.6g}, {evaluation.prior.high:.6g}]"
+    if evaluation.setting == "labelled":
+        rows = _count(evaluation.n_marginal, "labelled row")
+        return f"{rows}, {_number(evaluation.n_positive)} positive; {prior}"
+    positive = _count(evaluation.n_positive, "labelled positive")
+    rows = _count(evaluation.n_unlabeled, "unlabeled row")
+    return f"{positive} and {rows}; {evaluation.setting}; {prior}"
+
+
+def _number(n: float) -> str:
+    return "infinitely many" if math.isinf(n) else f"{n:,.0f}"
+
+
+def _count(n: float, what: str) -> str:
+    return f"{_number(n)} {what}{'s' * (n != 1)}"
+
+
+def headline(evaluation: Evaluation) -> Estimate:
+    """Return the calibration error of the verdict."""
+    return evaluation.headline or evaluation.ece
+
+
+def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
+    error = headline(evaluation)
+    contradicted = any(
+        check.name == "prior" and check.verdict == "contradicted"
+        for check in evaluation.assumptions
+    )
+    title = words.verdict_title(error, contradicted=contradicted)
+    where = words.verdict_where(words.points(evaluation))
+    return (
+        Sentence(text=title, key="verdict_title"),
+        Sentence(text=where, key="verdict_where"),
+        Sentence(text=words.verdict_error(error), key="verdict_error"),
+    )
+
+
+def _facts(evaluation: Evaluation) -> Iterator[tuple[str, Number, Range]]:
+    names = {
+        RECOMMENDED: "Calibration error",
+        "auroc": "Area under the ROC curve",
+        "average_precision": "Average precision",
+        "brier": "Brier score",
+    }
+    for name, title in names.items():
+        found = evaluation.metrics.get(name)
+        if found is not None and math.isfinite(found.value):
+            yield (title, *_estimate(name, found, digits=3))
+
+
+def _estimate(name: str, found: Estimate, *, digits: int = 4) -> tuple[Number, Range]:
+    key = name if name in MOVING else ""
+    return (
+        Number(found.value, digits, f"{key}.value" if key else ""),
+        Range(found.low, found.high, digits, "" if name in VALUE_ONLY else key),
+    )
+
+
+def _diagram(evaluation: Evaluation) -> Section:
+    level = f"{100 * evaluation.level:.6g}"
+    text = (
+        f"Each point is a range of scores: how many of its rows are positive, with a {level} % "
+        "interval. On the diagonal a score is the probability; below it scores promise too much. "
+        "Shares above 1, which noise or too large a prior cause, are drawn as triangles at 1."
+    )
+    header = ("score from", "to", "mean score", "share of positives", f"{level} % interval", "rows")
+    rows = tuple(
+        (
+            Number(point.left, 3),
+            Number(point.right, 3),
+            Number(point.score),
+            Number(point.frequency),
+            Range(point.low, point.high),
+            f"{100 * point.marginal:.2f} %",
+        )
+        for point in words.points(evaluation)
+    )
+    caption = "Reliability diagram"
+    table = Table(caption=caption, header=header, rows=rows, name="reliability", folded=True)
+    return Section(
+        name="diagram",
+        title="What does a score mean?",
+        sentences=(Sentence(text=text),),
+        charts=("reliability",),
+        tables=(table,),
+    )
+
+
+def _scores(evaluation: Evaluation) -> Section:
+    rows_name = "unlabeled rows" if evaluation.setting == "two-sample" else "all rows"
+    text = f"Where the scores of positives and of {rows_name} lie"
+    text += (
+        ", and where those of the negatives do."
+        if evaluation.setting == "labelled"
+        else ", and where negatives must lie if the prior is right. Negatives below zero would be a "
+        "contradiction."
+    )
+    header = ("score from", "to", "positives", rows_name, "negatives")
+    caption = "Share of rows in each range of scores"
+    kept = [row for row in distribution(evaluation) if row["marginal"] or row["positive"]]
+    table = _table(
+        caption, header, kept, ("left", "right", "positive", "marginal", "negative"), "distribution"
+    )
+    return Section(
+        name="scores",
+        title="Where are the scores?",
+        sentences=(Sentence(text=text),),
+        charts=("distribution",),
+        tables=(table,),
+    )
+
+
+def _table(
+    caption: str, header: tuple[str, ...], rows: Rows, names: tuple[str, ...], name: str
+) -> Table:
+    cells = tuple(tuple(Number(_float(row[key])) for key in names) for row in rows)
+    return Table(caption=caption, header=header, rows=cells, name=name, folded=True)
+
+
+def _float(x: float | str | None) -> float | None:
+    return None if x is None else float(x)
+
+
+def _curves(evaluation: Evaluation) -> Section:
+    sentences = [
+        Sentence(
+            text="How well the scores rank: the curves run through every threshold of the page, the "
+            "ring marks the chosen one."
+        )
+    ]
+    bounds = evaluation.sums.bounds
+    if bounds is not None:
+        (low, high), (least, most) = bounds.auroc, bounds.average_precision
+        level = f"{100 * evaluation.level:.6g}"
+        sentences.append(
+            Sentence(
+                text=f"The shaded region holds the curve whichever unlabeled rows are the hidden "
+                f"positives ({level} % band on their ranks). At the given prior its areas are "
+                f"{low:.3f} to {high:.3f} for ROC and {least:.3f} to {most:.3f} for precision and "
+                "recall."
+            )
+        )
+    header = ("threshold", "false positive rate", "recall", "precision")
+    names = ("threshold", "fpr", "tpr", "precision")
+    table = _table(
+        "ROC and precision-recall curves", header, _at_tenths(evaluation), names, "curves"
+    )
+    return Section(
+        name="curves",
+        title="How well do they rank?",
+        sentences=tuple(sentences),
+        charts=("roc", "pr"),
+        tables=(table,),
+    )
+
+
+def _at_tenths(evaluation: Evaluation) -> Rows:
+    return [row for row in curves(evaluation) if row["threshold"] in SHOWN_THRESHOLDS]
+
+
+def _threshold(evaluation: Evaluation) -> Section:
+    text = (
+        "Flag every row whose score reaches the threshold. Move it, set what a false alarm and a "
+        "missed positive cost, and read what follows."
+    )
+    header = ("threshold", "flagged", "precision", "recall", "F1")
+    names = ("threshold", "ppr", "precision", "tpr", "f_beta")
+    caption = "What follows from a threshold (shares)"
+    table = _table(caption, header, _at_tenths(evaluation), names, "thresholds")
+    return Section(
+        name="threshold",
+        title="Where to draw the line?",
+        sentences=(Sentence(text=text),),
+        charts=("threshold",),
+        tables=(table,),
+    )
+
+
+def _errors(evaluation: Evaluation) -> Section:
+    level = f"{100 * evaluation.level:.6g} % interval"
+    p_value = evaluation.test.p_value
+    evidence = "evidence" if p_value <= 1.0 - evaluation.level else "no evidence"
+    test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it (at the given prior)."
+    tables = tuple(
+        Table(caption=caption, header=("", "value", level), rows=tuple(rows))
+        for caption, rows in (
+            ("Calibration errors (lower is better)", _calibration_rows(evaluation)),
+            ("Proper scores (lower is better)", _family(evaluation, "proper score")),
+            ("Performance", _family(evaluation, "performance")),
+        )
+    )
+    return Section(
+        name="metrics",
+        title="All numbers",
+        sentences=(Sentence(text=test),),
+        tables=tables,
+    )
+
+
+def _calibration_rows(evaluation: Evaluation) -> Iterator[tuple[Cell, ...]]:
+    held = evaluation.occupied_bins
+    bins = f"{evaluation.bins} bins of equal mass"
+    if held != evaluation.bins:
+        bins += f", {held} of which hold rows"
+    named = {
+        RECOMMENDED: f"Debiased error (best guess), {bins}",
+        "ece": f"Plain error, {bins}",
+        "ece_width_15": "Plain error, 15 bins of equal width",
+        "ece_mass_15": "Plain error, 15 bins of equal mass",
+    }
+    for name, title in named.items():
+        found = evaluation.metrics.get(name) or getattr(evaluation, name, None)
+        yield _metric(name, title, found)
+    yield from _family(evaluation, "calibration error", leave_out=named)
+
+
+def _family(
+    evaluation: Evaluation, family: str, leave_out: Iterable[str] = ()
+) -> Iterator[tuple[Cell, ...]]:
+    for name, metric in METRICS.items():
+        if metric.family == family and name not in leave_out:
+            yield _metric(name, metric.title, evaluation.metrics.get(name))
+
+
+def _metric(name: str, title: str, found: Estimate | None) -> tuple[Cell, ...]:
+    if found is None:
+        return title, Number(None), "not from these rows"
+    return (title, *_estimate(name, found))
+
+
+def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
+    found = evaluation.recalibration
+    if found is None:
+        return
+    before, after = found.errors[RECOMMENDED]
+    better = "falls" if after < before else "does not fall"
+    text = (
+        f"The method chosen by cross-validation is {found.method}. On rows that it was not fitted "
+        f"on ({found.folds} folds) the calibration error {better}: from {before:.3f} to "
+        f"{after:.3f}. This is measured at the given prior; a calibrator fitted at another one is "
+        "another calibrator."
+    )
+    rows = tuple(
+        (METRICS[name].title, Number(one), Number(other))
+        for name, (one, other) in found.errors.items()
+    )
+    caption = "Before and after, on rows that the map was not fitted on"
+    yield Section(
+        name="recalibration",
+        title="Can they be repaired?",
+        sentences=(Sentence(text=text),),
+        charts=("recalibration",),
+        tables=(Table(caption=caption, header=("", "before", "after"), rows=rows),),
+        code=found.calibrator,
+    )
+
+
+def _prior(evaluation: Evaluation) -> Iterator[Section]:
+    if evaluation.setting == "labelled":
+        return
+    curve, prior = evaluation.prior_curve, evaluation.prior.value
+    text = (
+        f"The calibration error over the same {evaluation.bins} bins if the prior were another. A "
+        "prior that is wrong by some amount moves the error by at most as much. The error is "
+        f"smallest at a prior of {curve.best:.3f}, which says what the scores expect, not what is "
+        "true."
+    )
+    limit = evaluation.sums.cuts.largest(prior) if evaluation.sums.cuts else 1.0
+    fits = f"Priors up to {limit:.3f} are compatible with the scores."
+    least = evaluation.sums.labelled_share
+    grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
+    rows = tuple((Number(x, 3), Number(float(curve(x)))) for x in grid)
+    header = ("prior", "calibration error")
+    table = Table(caption="Error over the prior", header=header, rows=rows, folded=True)
+    yield Section(
+        name="prior",
+        title="And if the prior were another?",
+        sentences=(Sentence(text=text), Sentence(text=fits, key="prior_fits")),
+        charts=("prior_curve",),
+        tables=(table,),
+    )
+
+
+def _theory(evaluation: Evaluation) -> Section:
+    sentences = [
+        Sentence(
+            text=f"{evaluation.bins} bins of equal mass balance the error of coarse bins against the "
+            "noise of fine ones for samples of this size."
+        )
+    ]
+    if evaluation.bounds:
+        expected, probable = (evaluation.bounds[key].value for key in ("expected", "probable"))
+        text = words.bound_sentence(expected, probable, evaluation.level, evaluation.bins)
+        sentences.append(Sentence(text=text, key="bound"))
+    if evaluation.setting != "labelled" and math.isfinite(evaluation.n_positive):
+        floor = evaluation.sums.noise_floor * evaluation.prior.value
+        text = words.floor_sentence(evaluation.sums.effective_positive, floor)
+        sentences.append(Sentence(text=text, key="floor"))
+        needed = positives_needed(evaluation)
+        text = words.plan_sentence(needed, evaluation.n_positive, EPS)
+        sentences.append(Sentence(text=text, key="plan"))
+    return Section(
+        name="theory", title="How sure can these rows make us?", sentences=tuple(sentences)
+    )
+
+
+def positives_needed(evaluation: Evaluation) -> int | None:
+    """Return the positives that bring the half-width of the interval to `EPS`, None if none do."""
+    sums, n = evaluation.sums, evaluation.n_marginal
+    mean = sums.mean_score
+    if not mean > 0.0 or sums.z**2 * mean / n >= EPS**2:
+        return None
+    return plan(
+        EPS,
+        evaluation.prior.value,
+        n_unlabeled=None if math.isinf(n) else int(n),
+        method="normal",
+        delta=1.0 - evaluation.level,
+        mean_score=min(mean, 1.0),
+    ).n_positive
+
+
+def _computed(evaluation: Evaluation, about: About) -> Section:
+    settings = (
+        ("Setting", evaluation.setting),
+        ("Prior", f"{evaluation.prior.value!r} ({evaluation.prior.method})"),
+        ("Level of intervals", f"{100 * evaluation.level:.6g} %"),
+        ("Interval of the calibration error", evaluation.ece.method),
+        ("Reliability intervals", f"{evaluation.reliability.band}"),
+    )
+    held = (
+        "The page moves in your browser, from sums inside this file; nothing is sent anywhere. Bins "
+        "stay those of the given prior, so each number equals what noneg gives for these bins at "
+        "the prior of the slider. Numbers in grey are only known at the given prior."
+    )
+    sentences = () if evaluation.setting == "labelled" else (Sentence(text=held),)
+    table = Table(caption="Settings", header=("", ""), rows=(*settings, *about.rows()))
+    return Section(
+        name="computed",
+        title="How was this computed?",
+        sentences=sentences,
+        tables=(table,),
+        code=about.command,
+    )
+
+
+def _glossary() -> Section:
+    table = Table(caption="Terms", header=("term", "meaning", "read more"), rows=GLOSSARY)
+    return Section(name="glossary", title="Glossary", tables=(table,))

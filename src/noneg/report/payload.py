@@ -1,0 +1,142 @@
+"""The sums that travel inside the page, as strict JSON."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.report.charts import specification
+from noneg.report.content import EPS, SHOWN_THRESHOLDS, headline
+from noneg.report.datasets import recalibration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from noneg.bins import Binned
+    from noneg.evaluation import Evaluation, Sums
+    from noneg.evaluation.sums import BinSums
+
+# The six different entries of a symmetric 3 by 3 matrix.
+_UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
+
+
+def payload(evaluation: Evaluation, charts: Iterable[str]) -> dict[str, Any]:
+    """Return what the page computes with and draws."""
+    specs = {name: specification(name) for name in charts}
+    return {
+        "setting": evaluation.setting,
+        "level": evaluation.level,
+        "prior": evaluation.prior.value,
+        "n_positive": evaluation.n_positive,
+        "n_unlabeled": evaluation.n_unlabeled,
+        "n_marginal": evaluation.n_marginal,
+        "bins": evaluation.bins,
+        "eps": EPS,
+        "tenths": list(SHOWN_THRESHOLDS),
+        "headline": headline(evaluation).to_dict(),
+        "warned": bool(evaluation.warnings),
+        "other_warnings": _steady_warnings(evaluation),
+        "sums": sums_to_dict(evaluation.sums),
+        "recalibration": recalibration(evaluation),
+        "charts": specs,
+        "chart_data": {name: sorted(data_names(spec)) for name, spec in specs.items()},
+    }
+
+
+def _steady_warnings(evaluation: Evaluation) -> list[str]:
+    """Return the warnings that no prior changes."""
+    moving = {check.sentence for check in evaluation.assumptions}
+    return [
+        text
+        for text in evaluation.warnings
+        if text not in moving and not text.startswith("The mean score is")
+    ]
+
+
+def data_names(spec: Any) -> set[str]:  # noqa: ANN401
+    """Return the names of the data that a chart draws."""
+    if isinstance(spec, list):
+        return set().union(*map(data_names, spec)) if spec else set()
+    if not isinstance(spec, dict):
+        return set()
+    own = {spec["data"]["name"]} if "name" in spec.get("data", {}) else set()
+    return own.union(*map(data_names, spec.values())) if spec else own
+
+
+def sums_to_dict(sums: Sums) -> dict[str, Any]:
+    """Return the sums as plain lists and numbers, draws of noise packed."""
+    cuts, envelope = sums.cuts, sums.envelope
+    return {
+        "bins": {name: _bins(one) for name, one in sums.bins.items()},
+        "diagrams": {name: one.to_dict() for name, one in sums.diagrams.items()},
+        "first_diagram": sums.first_diagram,
+        "histogram": _histogram(sums.histogram),
+        "tails": sums.tails.to_dict(),
+        "bounds": None if sums.bounds is None else sums.bounds.to_dict(),
+        "risks": sums.risks,
+        "areas": sums.areas,
+        "envelope": None
+        if envelope is None
+        else {"positive": envelope.positive.tolist(), "score": envelope.score.tolist()},
+        "cuts": None
+        if cuts is None
+        else {
+            "tpr": cuts.tpr.tolist(),
+            "ppr": cuts.ppr.tolist(),
+            "variance": cuts.variance.tolist(),
+            "z": cuts.z,
+        },
+        "noise_floor": sums.noise_floor,
+        "mean_score": sums.mean_score,
+        "mean_deviation": sums.mean_deviation,
+        "effective_positive": sums.effective_positive,
+        "effective_marginal": sums.effective_marginal,
+        "labelled_share": sums.labelled_share,
+        "z": sums.z,
+        "z_split": sums.z_split,
+    }
+
+
+def _histogram(binned: Binned) -> dict[str, list[float]]:
+    return {
+        "edges": binned.edges.tolist(),
+        "positive": binned.positive.tolist(),
+        "marginal": binned.marginal.tolist(),
+    }
+
+
+def _bins(sums: BinSums) -> dict[str, Any]:
+    binned = sums.binned
+    second = binned.second[:, _UPPER[0], _UPPER[1]]
+    noise = None
+    if sums.noise is not None:
+        slope, level = sums.noise
+        noise = {"slope": pack(slope), "level": pack(level)}
+    return {
+        "positive": binned.positive.tolist(),
+        "marginal": binned.marginal.tolist(),
+        "score": binned.score.tolist(),
+        "second": second.tolist(),
+        "noise": noise,
+    }
+
+
+def pack(x: NDArray[np.float64]) -> str:
+    """Return doubles, first byte first, as base64."""
+    return base64.b64encode(np.ascontiguousarray(x, dtype="<f8").tobytes()).decode("ascii")
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401
+    """Return nested plain values with None for what is no number."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
