@@ -256,7 +256,8 @@ def _ranks(n: float, n_bins: int) -> NDArray[np.float64]:
     """Return ``floor(n b / B)`` for the inner edges, exactly where n is whole."""
     if float(n).is_integer():
         return np.array([int(n) * b // n_bins for b in range(1, n_bins)], dtype=np.float64)
-    return np.floor(n * np.arange(1, n_bins) / n_bins)
+    # Unequal weights make few rows fewer still; the first of them is the least there is.
+    return np.maximum(np.floor(n * np.arange(1, n_bins) / n_bins), 1.0)
 
 
 def order_statistics(scores: PUScores, ranks: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -92,7 +92,7 @@ def law_means(
             row[p + 1 :] *= w
         first += (row * f).sum(axis=1)
         second += (row * f) @ row.T
-    return _normalise(scores, first, second, p)
+    return normalise(scores, first, second, p)
 
 
 def tail_means(scores: PUScores, thresholds: ArrayLike) -> LawMeans:
@@ -124,12 +124,17 @@ def tail_means(scores: PUScores, thresholds: ArrayLike) -> LawMeans:
     smaller = np.minimum.outer(np.arange(t.size + 1), np.arange(t.size + 1))
     aa, aw, ww = (above[:, column][smaller] for column in (3, 4, 6))
     first = np.concatenate([above[:, 0], above[:, 1]])
-    return _normalise(scores, first, np.block([[aa, aw], [aw, ww]]), t.size)
+    return normalise(scores, first, np.block([[aa, aw], [aw, ww]]), t.size)
 
 
-def _normalise(
+def normalise(
     scores: PUScores, first: NDArray[np.float64], second: NDArray[np.float64], p: int
 ) -> LawMeans:
+    """Return means and their covariance from sums over rows.
+
+    A row contributes ``a f_1 .. a f_p, a, w g_1 .. w g_m, w``; `first` holds the sums of these, and
+    `second` those of their products.
+    """
     total_positive, total_marginal = first[p] or 1.0, first[-1]
     means_positive = first[:p] / total_positive
     means_marginal = first[p + 1 : -1] / total_marginal

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from noneg.recalibration.auto import Auto
+from noneg.recalibration.beta import Beta
+from noneg.recalibration.bpm import BPM
 from noneg.recalibration.contract import (
     CalibrationWarning,
     Calibrator,
@@ -16,16 +19,78 @@ from noneg.recalibration.contract import (
     read_object,
     refusal,
 )
+from noneg.recalibration.histogram import Histogram
+from noneg.recalibration.identity import Identity
 from noneg.recalibration.isotonic import Isotonic
+from noneg.recalibration.mix_n_match import MixNMatch
 from noneg.recalibration.platt import Platt
+from noneg.recalibration.prior_shift import PriorShift
+from noneg.recalibration.scaling_binning import ScalingBinning
+from noneg.recalibration.spline import Spline
+from noneg.recalibration.temperature import Temperature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["METHODS", "CalibrationWarning", "Calibrator", "Isotonic", "Platt", "load"]
+__all__ = [
+    "BPM",
+    "METHODS",
+    "Auto",
+    "Beta",
+    "CalibrationWarning",
+    "Calibrator",
+    "Histogram",
+    "Identity",
+    "Isotonic",
+    "MixNMatch",
+    "Platt",
+    "PriorShift",
+    "ScalingBinning",
+    "Spline",
+    "Temperature",
+    "load",
+    "make",
+]
 
 # Every method by its name in files and on the command line.
-METHODS: dict[str, type[Calibrator]] = {method.name: method for method in (Platt, Isotonic)}
+METHODS: dict[str, type[Calibrator]] = {
+    method.name: method
+    for method in (
+        Identity,
+        PriorShift,
+        Temperature,
+        Platt,
+        Beta,
+        BPM,
+        MixNMatch,
+        Spline,
+        Histogram,
+        ScalingBinning,
+        Isotonic,
+        Auto,
+    )
+}
+
+
+def make(name: str, **parameters: Any) -> Calibrator:  # noqa: ANN401
+    """Return a calibrator, not fitted yet, by the name of its method.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`, such as "platt" or "auto".
+    **parameters
+        Of its constructor.
+
+    Examples
+    --------
+    >>> make("histogram", bins=10)
+    Histogram(bins=10)
+    """
+    if name not in METHODS:
+        known = ", ".join(METHODS)
+        raise ValueError(f"'name' must be a method of recalibration ({known}), got {name!r}.")
+    return METHODS[name](**parameters)
 
 
 def load(text: str) -> Calibrator:

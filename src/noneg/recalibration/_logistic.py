@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from noneg.scores import PUScores
 
-# Standard deviation, in logits, of the prior that holds coefficients which the data leaves open.
+# The ridge on what the data leaves open weighs like one row in so many squared logits.
 LOOSE = 2.0
-GRADIENT_LIMIT = 1e-8
+# Labelled data may hold no positive, or nothing else.
+LEAST_PRIOR = 1e-6
 
 
 class LogisticCalibrator(Calibrator):
@@ -50,25 +51,23 @@ class LogisticCalibrator(Calibrator):
     def _features(s: Floats, low: float, high: float) -> Floats:
         """Return the features of scores, shape (k, m)."""
 
-    def _offset(self, features: Floats) -> Floats | None:  # noqa: ARG002
-        """Return what is added to z without a coefficient."""
-        return None
-
     def _fit(self, scores: PUScores) -> State:
         low, high = clip_limits(scores)
-        problem = self._problem(scores, low, high)
-        theta = fit_theta(problem, scores, type(self).__name__)
+        theta = fit_theta(self._problem(scores, low, high), scores, type(self).__name__)
         values = dict(zip(self.coefficients, theta.tolist(), strict=True))
         return {**values, "low": low, "high": high}
 
     def _problem(self, scores: PUScores, low: float, high: float) -> Problem:
         features, weight, target = collect(scores, lambda s: self._features(s, low, high))
+        level = min(max(scores.prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR)
+        start = [log_odds(level) if name == "intercept" else 0.0 for name in self.coefficients]
         return Problem(
             features=features,
             weight=weight,
             target=target,
             bounded=np.array(self.bounded),
             centre=np.array(self.identity),
+            start=np.array(start),
         )
 
     def _map(self, s: Floats) -> Floats:
@@ -88,10 +87,10 @@ class LogisticCalibrator(Calibrator):
 
 def fit_theta(problem: Problem, scores: PUScores, who: str) -> Floats:
     """Return the coefficients of maximum likelihood, held by a ridge where they do not exist."""
-    found = minimise(problem, _start(problem, scores.prior))
+    found = minimise(problem)
     if found.exists:
         return found.theta
-    n = min(scores.effective_marginal, scores.effective_positive / max(scores.prior, TINY))
+    n = min(scores.effective_marginal, scores.effective_positive / max(scores.prior, LEAST_PRIOR))
     held = replace(problem, ridge=1.0 / (LOOSE**2 * max(n, 1.0)))
     warnings.warn(
         f"{who}: no finite coefficients maximise the likelihood, because the positives score "
@@ -101,21 +100,11 @@ def fit_theta(problem: Problem, scores: PUScores, who: str) -> Floats:
         CalibrationWarning,
         stacklevel=2,
     )
-    return minimise(held, _start(problem, scores.prior)).theta
+    return minimise(held).theta
 
 
-TINY = 1e-300
-
-
-def _start(problem: Problem, prior: float) -> Floats:
-    """Return slopes of zero and the intercept, if there is one, that gives the prior."""
-    start = np.zeros(problem.centre.size)
-    if (problem.features[-1, :2] == 1.0).all():
-        start[-1] = _logit(min(max(prior, 1e-6), 1.0 - 1e-6))
-    return start
-
-
-def _logit(p: float) -> float:
+def log_odds(p: float) -> float:
+    """Return the logit of a probability."""
     return math.log(p) - math.log1p(-p)
 
 

@@ -1,8 +1,8 @@
 r"""Minimising the log loss of two laws over logistic maps.
 
-With features x of a score the map is :math:`\sigma(\theta\cdot x + o)` and its PU log loss
+With features x of a score the map is :math:`\sigma(\theta\cdot x)` and its PU log loss
 
-.. math:: L(\theta) = -\theta\cdot\pi E_+[x] + E[\log(1 + e^{\theta\cdot x + o})]
+.. math:: L(\theta) = -\theta\cdot\pi E_+[x] + E[\log(1 + e^{\theta\cdot x})]
 
 is convex for any data. Newton steps are damped towards the bound
 :math:`\nabla^2 L \preceq E[x x^\top]/4`, at which each of them is sure to descend. Some
@@ -37,6 +37,10 @@ ROUNDING = 1e-13
 LARGEST_COEFFICIENT = 1e7
 SMALL_MOVE = 0.05
 LEAST_CURVATURE = 1e-280
+# Longest step, in units of a feature's size, from coefficients near zero.
+LARGEST_MOVE = 20.0
+# A feature smaller than this counts as that large, for scaling and for the ridge.
+SMALLEST_SIZE, HELD_SIZE = 1e-8, 0.1
 # From so many rows on, a thinned sample finds the start.
 MANY_ROWS = 1 << 17
 THINNED_ROWS = 1 << 14
@@ -56,11 +60,13 @@ class Problem:
         ``pi E_plus[x]``.
     bounded : ndarray of bool, shape (k,)
         Coefficients that must not be negative.
-    offset : ndarray, shape (m,), optional
     ridge : float
-        Weight of ``|theta - centre|^2 / 2``.
+        Weight of ``|D (theta - centre)|^2 / 2``; D holds the features' sizes, so coefficients are
+        held by what they do to z.
     centre : ndarray, shape (k,)
         Coefficients of the identity.
+    start : ndarray, shape (k,)
+        Where the search begins: slopes of zero, with the intercept of the prior.
     """
 
     features: Floats
@@ -68,7 +74,7 @@ class Problem:
     target: Floats
     bounded: NDArray[np.bool_]
     centre: Floats
-    offset: Floats | None = None
+    start: Floats
     ridge: float = 0.0
 
     @cached_property
@@ -79,12 +85,17 @@ class Problem:
         for i in range(0, self.weight.size, CHUNK):
             x = self.features[:, i : i + CHUNK]
             total += (x * self.weight[i : i + CHUNK]) @ x.T
-        return total / 4.0 + self.ridge * np.eye(k)
+        return total / 4.0
 
     @cached_property
     def size(self) -> Floats:
         """Root mean square of each feature."""
-        return np.sqrt(np.maximum(4.0 * np.diag(self.curvature), np.finfo(np.float64).tiny))
+        return np.maximum(2.0 * np.sqrt(np.diag(self.curvature)), SMALLEST_SIZE)
+
+    @cached_property
+    def holding(self) -> Floats:
+        """Weight of the ridge for each coefficient."""
+        return self.ridge * np.maximum(self.size, HELD_SIZE) ** 2
 
     def at(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Return the loss, its gradient and its Hessian."""
@@ -92,15 +103,16 @@ class Problem:
         loss, gradient, hessian = 0.0, np.zeros(k), np.zeros((k, k))
         for i in range(0, self.weight.size, CHUNK):
             x, w = self.features[:, i : i + CHUNK], self.weight[i : i + CHUNK]
-            z = theta @ x if self.offset is None else theta @ x + self.offset[i : i + CHUNK]
+            z = theta @ x
             e = np.exp(-np.abs(z))
             rest = 1.0 / (1.0 + e)
             loss += float(w @ (np.maximum(z, 0.0) + np.log1p(e)))
             gradient += x @ (w * np.where(z >= 0.0, rest, e * rest))
             hessian += (x * (w * (e * rest * rest))) @ x.T
         away = theta - self.centre
-        loss += 0.5 * self.ridge * float(away @ away) - float(theta @ self.target)
-        return loss, gradient - self.target + self.ridge * away, hessian + self.ridge * np.eye(k)
+        pull = self.holding * away
+        loss += 0.5 * float(pull @ away) - float(theta @ self.target)
+        return loss, gradient - self.target + pull, hessian + np.diag(self.holding)
 
     def largest_move(self, step: Floats) -> float:
         """Return how far a step moves the row that it moves most."""
@@ -113,9 +125,8 @@ class Problem:
         """Return the problem of some rows, evenly taken."""
         some = slice(None, None, self.weight.size // THINNED_ROWS)
         weight = self.weight[some]
-        offset = None if self.offset is None else self.offset[some]
         features = np.ascontiguousarray(self.features[:, some])
-        return replace(self, features=features, weight=weight / weight.sum(), offset=offset)
+        return replace(self, features=features, weight=weight / weight.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +147,9 @@ class Minimum:
     exists: bool
 
 
-def minimise(problem: Problem, start: Floats) -> Minimum:
+def minimise(problem: Problem) -> Minimum:
     """Return the minimum, the start improved on a thinned sample when there are many rows."""
+    start = problem.start
     if problem.weight.size >= MANY_ROWS:
         rough = _descend(problem.thinned(), start)
         start = rough.theta if rough.exists else start
@@ -186,14 +198,16 @@ def _step(
     At most two are bounded, so each set of those at their bound is tried.
     """
     size = problem.size
-    model = (hessian + damping * (problem.curvature - hessian)) / np.outer(size, size)
+    bound = problem.curvature + np.diag(problem.holding)
+    model = (hessian + damping * (bound - hessian)) / np.outer(size, size)
     slope = gradient / size
+    reach = max(LARGEST_MOVE, 2.0 * float(np.abs(theta * size).max()))
     best, lowest = theta, np.inf
     for chosen in product(*((False, True) if bound else (False,) for bound in problem.bounded)):
         held = np.array(chosen)
         move = np.where(held, -theta * size, 0.0)
         free = np.ix_(~held, ~held)
-        move[~held] = _solve(model[free], -(slope + model @ move)[~held])
+        move[~held] = _solve(model[free], -(slope + model @ move)[~held], reach)
         trial = np.where(held, 0.0, theta + move / size)
         value = float(slope @ move + 0.5 * move @ model @ move)
         if value < lowest and not (problem.bounded & (trial < 0.0)).any():
@@ -201,11 +215,11 @@ def _step(
     return best
 
 
-def _solve(model: Floats, right: Floats) -> Floats:
-    """Solve a small system; directions without curvature are left alone but for a rounding."""
+def _solve(model: Floats, right: Floats, reach: float) -> Floats:
+    """Solve a small system; the solution is shortened where it leads too far."""
     if right.size == 0:
         return right
     curvature, directions = np.linalg.eigh(model)
     floor = max(1e-14 * float(curvature.max()), LEAST_CURVATURE)
     move: Floats = directions @ ((right @ directions) / np.maximum(curvature, floor))
-    return move * min(1.0, LARGEST_COEFFICIENT / max(float(np.abs(move).max()), 1.0))
+    return move * min(1.0, reach / max(float(np.abs(move).max()), 1.0))

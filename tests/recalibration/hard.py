@@ -1,0 +1,60 @@
+"""Five hundred random problems on which fits break: tiny samples, extreme priors, ties, gaps."""
+
+import numpy as np
+
+from noneg import PUScores
+
+
+def _law(rng, n):
+    kind = rng.integers(8)
+    if kind == 0:
+        return rng.random(n)
+    if kind == 1:
+        return rng.beta(0.02, 0.02, n)  # nearly all at 0 or 1
+    if kind == 2:
+        return rng.integers(0, 3, n) / 2.0  # only 0, 1/2 and 1
+    if kind == 3:
+        return np.full(n, rng.random())
+    if kind == 4:
+        return np.round(rng.beta(2, 5, n), 1)
+    if kind == 5:
+        return np.exp(-700.0 * rng.random(n))  # down to 1e-304
+    if kind == 6:
+        return 1.0 - 2.0 ** -rng.integers(1, 54, n)
+    return 1.0 / (1.0 + np.exp(-rng.normal(rng.normal(0, 5), 10.0 ** rng.uniform(-3, 1), n)))
+
+
+def _separated(rng, s, n):
+    """Positives above (or below) all others, or within them."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return s.max() + (1.0 - s.max()) * rng.random(n)
+    if kind == 1:
+        return s.min() * rng.random(n)
+    if kind == 2:
+        return rng.choice(s, n)
+    return _law(rng, n)
+
+
+def problems(n=500, seed=0):
+    """Yield random hard `PUScores` of all settings."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        n_positive, n_other = int(10 ** rng.uniform(0, 2)), int(10 ** rng.uniform(0.3, 3))
+        other = _law(rng, n_other)
+        positive = _separated(rng, other, n_positive)
+        prior = float(rng.choice([1e-6, 1e-3, 0.05, 0.5, 0.9, 0.999, 1 - 1e-6]))
+        setting = rng.choice(["two-sample", "one-sample", "labelled"])
+        flags = np.arange(n_positive + n_other) < n_positive
+        score = np.concatenate([positive, other])
+        if setting == "labelled":
+            weight = rng.integers(1, 5, score.size) if rng.random() < 0.3 else None
+            yield PUScores.from_labels(flags, score, sample_weight=weight)
+        else:
+            if setting == "one-sample":
+                prior = max(prior, n_positive / score.size)
+            weight = rng.exponential(size=score.size) if rng.random() < 0.3 else None
+            kind = "importance"
+            yield PUScores.from_pu_labels(
+                flags, score, prior=prior, setting=setting, sample_weight=weight, weight_kind=kind
+            )
