@@ -1,6 +1,6 @@
 """Calibration curve and error by binomial process modelling, on the worlds and nets of the paper.
 
-    python experiments/bpm/run.py [--runs 100] [--quick]
+    python experiments/bpm/run.py [--runs 100] [--processes 2] [--quick]
 
 Table 4, Figures 3 to 5 and the uncalibrated rows of Tables 1 and 5 of Combining Priors with
 Experience (Dong et al., AAAI 2025), the coverage of the interval, a check that minima are global,
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-# Two processes with one thread each; set before NumPy is loaded.
+# Every process has one thread; set before NumPy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -206,7 +206,10 @@ def figure5_rows(pool: ProcessPoolExecutor, sizes: list[int], runs: int) -> list
     ]
     # The longest first, so that no process is left with them.
     order = sorted(range(len(jobs)), key=lambda i: -jobs[i][2])
-    found = dict(zip(order, pool.map(figure5_cell, [jobs[i] for i in order]), strict=True))
+    found = {}
+    for i, rows in zip(order, pool.map(figure5_cell, [jobs[i] for i in order]), strict=True):
+        found[i] = rows
+        print(f"figure 5: {len(found)} of {len(jobs)} cells", flush=True)
     return [row for i in range(len(jobs)) for row in found[i]]
 
 
@@ -356,10 +359,10 @@ def _short(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float | np.floating) else value
 
 
-def write_tables(out: Path, runs: int, sizes: list[int]) -> None:
+def write_tables(out: Path, runs: int, sizes: list[int], processes: int) -> None:
     """Write every table that is not there yet: a run that was stopped goes on where it was."""
     worlds = world_rows()
-    with ProcessPoolExecutor(max_workers=2) as pool:
+    with ProcessPoolExecutor(max_workers=processes) as pool:
         tables = {
             "speed": speed_rows,
             "worlds": lambda: worlds,
@@ -393,6 +396,7 @@ def versions() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     out, sizes = (QUICK, [500, 2000, 5000]) if options.quick else (HERE, list(SIZES))
@@ -400,7 +404,8 @@ def main() -> None:
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
         shutil.copy(HERE / "README.md", out)
-    write_tables(out, options.runs or (6 if options.quick else 100), sizes)
+    runs = options.runs or (6 if options.quick else 100)
+    write_tables(out, runs, sizes, options.processes)
     figures.draw_all(out)
     figures.fill_readme(out, versions())
 
