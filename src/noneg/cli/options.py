@@ -84,7 +84,7 @@ prior = click.option(
 )
 
 # Rows are read under some prior before theirs is estimated; this one suits every sample.
-_PROVISIONAL = 1.0 - 1e-9
+PROVISIONAL = 1.0 - 1e-9
 
 
 def settle_prior(
@@ -121,7 +121,7 @@ def settle_prior(
         )
     from noneg.prior import DEFAULT, estimate_prior
 
-    scores = read(question | {"prior": _PROVISIONAL})
+    scores = read(question | {"prior": PROVISIONAL})
     found = estimate_prior(scores, method=str(asked) or DEFAULT, level=level)
     return found.apply(scores), found
 

@@ -32,9 +32,13 @@ TOP = 0.95
 class ElkanNotoMean(ScoreEstimator):
     """Elkan and Noto's e1: the mean of G over the positives.
 
-    G comes from the scores themselves where they tell positives from unlabeled rows
-    (`ScoreLaws.discriminates`); other scores are calibrated for that first, by isotonic regression
-    of "labelled" on the score. Then e1 and e2 are the same number.
+    G is an isotonic regression of "labelled" on the score, which makes any scores with the right
+    order fit for it; then e1 and e2 are the same number. Without it the scores themselves are
+    taken, which must tell positives from unlabeled rows (`ScoreLaws.discriminates`).
+
+    Parameters
+    ----------
+    calibrate : bool
 
     Examples
     --------
@@ -52,9 +56,11 @@ class ElkanNotoMean(ScoreEstimator):
         "overlap makes the answer too large"
     )
 
+    calibrate: bool = True
+
     def find(self, laws: ScoreLaws) -> Found:
         """Return the share that follows from the label frequency."""
-        g = balanced_posterior(laws)
+        g = balanced_posterior(laws, calibrate=self.calibrate)
         # Everything is written for samples in their own proportion, n_P : n_U.
         labelled = laws.n_positive / (laws.n_positive + laws.n_unlabeled)
         pooled = labelled * g / (labelled * g + (1.0 - labelled) * (1.0 - g))
@@ -114,9 +120,15 @@ class ElkanNotoMax(ElkanNotoMean):
         return float(g[order][min(int(np.searchsorted(reached, TOP)), g.size - 1)])
 
 
-def balanced_posterior(laws: ScoreLaws) -> NDArray[np.float64]:
+def balanced_posterior(laws: ScoreLaws, *, calibrate: bool) -> NDArray[np.float64]:
     """Return the probability of being a positive rather than unlabeled, both weighted equally."""
-    if laws.discriminates:
+    if not calibrate:
+        if not laws.discriminates:
+            msg = (
+                "'calibrate' must be True for scores that were not made to tell positives from "
+                "unlabeled rows. Leave it out, or score the rows by noneg.prior.discriminate."
+            )
+            raise ValueError(msg)
         return np.clip(laws.probabilities, 1e-9, 1.0 - 1e-9)
     total = laws.positive + laws.unlabeled
     fitted = isotonic_regression(laws.positive / total, weights=total)

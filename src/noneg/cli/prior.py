@@ -1,0 +1,196 @@
+"""``noneg prior``: the share of positives, estimated from scores or from features."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+    from noneg.prior import PriorEstimate
+
+    Answers = dict[str, "PriorEstimate | str"]
+
+ALL = "all"
+
+
+@click.command(
+    "prior",
+    short_help="Estimate the share of positives.",
+    epilog="\b\nnoneg prior scores.csv --score p --label confirmed --setting one-sample\n"
+    "noneg prior table.parquet --label confirmed --setting two-sample --method tedn --method bbe",
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--score",
+    metavar="COLUMN",
+    help="Scores in [0, 1] of rows that the classifier was not trained on. Without it the other "
+    "columns are features, and a classifier is trained on them.",
+)
+@click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
+@options.setting
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help="An estimator, several, or 'all' for those that fit. [default: the recommended one]",
+)
+@click.option(
+    "--feature", "features", multiple=True, metavar="COLUMN", help="A feature; by default, all."
+)
+@click.option("--positive-label", metavar="VALUE", help="The label that means positive.")
+@click.option("--weight", metavar="COLUMN", help="One weight a row, with --score.")
+@click.option(
+    "--weight-kind",
+    type=click.Choice(["frequency", "importance"]),
+    default="frequency",
+    show_default=True,
+    help="Whether a weight counts identical rows or corrects unequal sampling.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
+@options.as_json
+def command(
+    files: tuple[str, ...],
+    methods: tuple[str, ...],
+    level: float,
+    *,
+    as_json: bool,
+    **question: Any,  # noqa: ANN401
+) -> None:
+    """Estimate the share of positives, the class prior, in FILE.
+
+    FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
+    if it is a dash. Several methods are set side by side.
+    """
+    from noneg.checks import check_level
+    from noneg.cli.printable import to_json
+    from noneg.cli.terminal import busy, console, say
+
+    check_level(level)
+    with busy(f"Reading {' '.join(files)}"):
+        ask = (
+            _from_scores(files, question) if question["score"] else _from_features(files, question)
+        )
+    with busy("Estimating"):
+        answers = _answers(ask, _chosen(methods, from_scores=bool(question["score"])), level)
+    source = {"files": list(files), **{name: question[name] for name in ("score", "label")}}
+    if as_json:
+        found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
+        click.echo(to_json("noneg.prior/1", {"source": source, "estimates": found}))
+        return
+    out = console()
+    shown = ["standard input" if file == "-" else file for file in files]
+    say(
+        out, f"{', '.join(shown)}: label {question['label']!r}, {question['setting']}", style="bold"
+    )
+    _show(out, answers, level)
+
+
+def _chosen(methods: tuple[str, ...], *, from_scores: bool) -> list[str]:
+    from noneg.prior import DEFAULT, ESTIMATORS, FROM_SCORES, find_estimator
+
+    fitting = list(FROM_SCORES if from_scores else ESTIMATORS)
+    names = fitting if ALL in methods else list(dict.fromkeys(methods)) or [DEFAULT]
+    for name in names:
+        find_estimator(name)
+        if name not in fitting:
+            msg = f"'methods' must work on scores ({', '.join(fitting)}), got {name!r}."
+            raise ValueError(f"{msg} It looks at features: leave out --score.")
+    return names
+
+
+def _from_scores(
+    files: tuple[str, ...], question: dict[str, Any]
+) -> Callable[[str, float], PriorEstimate]:
+    from noneg.prior import estimate_prior
+    from noneg.tables import read
+
+    if question["features"]:
+        raise ValueError("'features' must not be given with --score. Choose either.")
+    if question["setting"] == "labelled":
+        raise ValueError(
+            "'setting' must be two-sample or one-sample, got 'labelled': labels of every row "
+            "determine the prior."
+        )
+    columns = {name: value for name, value in question.items() if name != "features"}
+    scores = read(list(files), prior=options.PROVISIONAL, **columns)
+    return lambda name, level: estimate_prior(scores, method=name, level=level)
+
+
+def _from_features(
+    files: tuple[str, ...], question: dict[str, Any]
+) -> Callable[[str, float], PriorEstimate]:
+    from noneg.prior import FROM_SCORES, discriminate, estimate_prior
+    from noneg.tables.features import read_features
+
+    if question["weight"]:
+        raise ValueError("'weight' must not be given without --score.")
+    setting = question["setting"]
+    table = read_features(
+        list(files),
+        label=question["label"],
+        columns=question["features"],
+        positive_label=question["positive_label"],
+    )
+    laws: list[Any] = []
+
+    def ask(name: str, level: float) -> PriorEstimate:
+        if name not in FROM_SCORES:
+            return estimate_prior(table.X, table.flags, setting=setting, method=name, level=level)
+        # One classifier serves all methods that work on its scores.
+        if not laws:
+            laws.append(discriminate(table.X, table.flags, setting=setting))
+        return estimate_prior(laws[0], method=name, level=level)
+
+    return ask
+
+
+def _answers(ask: Callable[[str, float], PriorEstimate], names: list[str], level: float) -> Answers:
+    """Ask every method; where there are several, one that cannot answer says why."""
+    if len(names) == 1:
+        return {names[0]: ask(names[0], level)}
+    out: Answers = {}
+    for name in names:
+        try:
+            out[name] = ask(name, level)
+        except ValueError as error:
+            out[name] = str(error)
+    return out
+
+
+def _show(out: Console, answers: Answers, level: float) -> None:
+    from noneg.cli.terminal import say, show_table
+    from noneg.prior import ESTIMATORS
+
+    header = ["", "prior", f"{100 * level:.6g} % interval", ""]
+    rows = [_row(ESTIMATORS[name].title, found) for name, found in answers.items()]
+    show_table(out, header, rows)
+    for sentence in dict.fromkeys(_sentences(answers)):
+        out.print()
+        say(out, sentence, style="yellow" if sentence.startswith("Note") else "")
+
+
+def _row(title: str, found: PriorEstimate | str) -> list[str]:
+    if isinstance(found, str):
+        return [title, "-", "no answer", found]
+    interval = f"[{found.low:.4f}, {found.high:.4f}]"
+    return [title, f"{found.value:.4f}", interval, "see the note" if found.warnings else ""]
+
+
+def _sentences(answers: Answers) -> Iterator[str]:
+    estimates = [found for found in answers.values() if not isinstance(found, str)]
+    for found in estimates:
+        yield from (f"Note: {warning}" for warning in found.warnings)
+    if len(estimates) == 1:
+        yield f"Assumes that {estimates[0].assumption}."
+        yield f"Interval: {estimates[0].interval}."
+    elif estimates:
+        values = [found.value for found in estimates]
+        yield f"The methods differ by {max(values) - min(values):.4f}; each assumes its own."
