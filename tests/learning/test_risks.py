@@ -5,45 +5,19 @@ import math
 import numpy as np
 import pytest
 import torch
+from learning.margins import begin, gradient
+from learning.margins import loss_and_gradient as margins_of
 from scipy.optimize import minimize
 from torch.nn.functional import softplus
 
-from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.contract import Batch, View
 from noneg.learning.losses import LOSSES, binary_entropy, find_loss, pu_risks
 from noneg.learning.task import make_task
 
 TASK = make_task(30, 70, setting="two-sample", prior=0.3)
 
 
-class Direct(torch.nn.Module):
-    """Inputs are the margins themselves."""
-
-    def __init__(self):
-        super().__init__()
-        self.factor = torch.nn.Parameter(torch.ones(()))
-
-    def forward(self, x):
-        return self.factor * x[:, 0]
-
-
-def batch(p, u):
-    x = torch.cat([p, u])[:, None]
-    n = len(p)
-    return Batch(x, View(x[:n], torch.arange(n)), View(x[n:], torch.arange(len(u))), 0.0)
-
-
 def loss_and_gradient(name, p, u, task=TASK, **options):
-    """The loss, and its gradient in every margin."""
-    algorithm = ALGORITHMS[name](**options)
-    algorithm.task, algorithm.players = task, {"net": Direct()}
-    p, u = p.clone().requires_grad_(), u.clone().requires_grad_()
-    value = algorithm.loss("net", batch(p, u))
-    return value.detach(), torch.cat(torch.autograd.grad(value, (p, u)))
-
-
-def gradient(value, p, u):
-    return torch.cat(torch.autograd.grad(value, (p, u), materialize_grads=True))
+    return margins_of(begin(name, p, u, task, **options), p, u)
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ A file of at most about 100 lines with one ``@dataclass(kw_only=True, eq=False)`
 paper with equation numbers, and says what its probability means. Then:
 
 1. **Fields are hyperparameters**, with `noneg.learning.search.hyper` where they are searched.
-   Defaults are those of the original paper. ``variant`` is inherited: "ref" is the original method;
+   Defaults are those of the original paper; ``hyper(ref, search, bench=other)`` gives "bench" its
+   own. ``variant`` is inherited: "ref" is the original method;
    "bench" the version behind the PU benchmark's numbers. List "bench" in the class attribute
    ``variants`` only if it exists. Learning rate, batch size and steps belong to the trainer.
 2. **Facts are class attributes** (`title`, `citation`, `probability`, `needs_prior`,
@@ -36,12 +37,13 @@ paper with equation numbers, and says what its probability means. Then:
    No Python branch on a tensor's value: use ``torch.where``.
 4. **State** that lasts beyond a step lives in ``self.state`` (tensors, numbers, strings, by name),
    in ``self.players`` (trained modules) or in ``self.frozen`` (modules no optimizer touches:
-   teachers, averages, copies). All three are saved and restored. Per-row state is a tensor that
-   ``batch.unl.row`` or ``batch.pos.row`` indexes; make it in `prepare`.
+   teachers, averages, copies). All three are saved and restored. Per-row state is a tensor on
+   ``self.device`` that ``batch.unl.row`` or ``batch.pos.row`` indexes; make it in `prepare`.
 5. **Several networks**: `build` returns the players; ``new_network(network)`` makes another with
    new weights, ``copy.deepcopy`` one with the same. `turns` says who is updated in a step, in
    order. Do not replace a module later; load a ``state_dict`` into it. To train several modules by
    one optimizer, put them into one ``nn.ModuleDict`` player.
+   `ready` tells whether the predicting network is being trained yet.
 6. **Schedules** read ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``; never a
    count of steps. In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``)
    or replaced by another of the same class, as methods in stages do.
@@ -58,7 +60,7 @@ The shared contract test runs every entry of the registry.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
@@ -96,7 +98,8 @@ class View:
     row : Tensor
         Numbers of these rows within P or within U.
     strong : Tensor or None
-        The strongly augmented inputs, if the algorithm asks for them (``needs_strong``).
+        The strongly augmented inputs, if the algorithm asks for them (``needs_strong``); `x` itself
+        when the data have no such augmentation.
     """
 
     x: Tensor
@@ -167,6 +170,14 @@ class Algorithm:
             known = " or ".join(repr(v) for v in self.variants)
             msg = f"'variant' of {type(self).__name__} must be {known}, got {self.variant!r}."
             raise ValueError(msg)
+        for item in fields(self):
+            if getattr(self, item.name) is None and self.variant in item.metadata:
+                setattr(self, item.name, item.metadata[self.variant])
+
+    @property
+    def device(self) -> torch.device:
+        """Where the networks are, and where tensors of the state belong."""
+        return next(p.device for module in self.players.values() for p in module.parameters())
 
     @property
     def bench(self) -> bool:
@@ -193,6 +204,10 @@ class Algorithm:
     def turns(self) -> Iterable[str]:
         """Return the players that are updated in this step, in order."""
         return self.players
+
+    def ready(self) -> bool:
+        """Return whether the predictor is in training yet; until then checkpoints do not score."""
+        return True
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return what the player minimizes."""
@@ -247,7 +262,10 @@ class Algorithm:
             module.load_state_dict(saved["players"][name])
         for name, module in self.frozen.items():
             module.load_state_dict(saved["frozen"][name])
-        self.state = dict(saved["state"])
+        self.state = {
+            name: value.to(self.device) if isinstance(value, torch.Tensor) else value
+            for name, value in saved["state"].items()
+        }
         self.random.bit_generator.state = json.loads(saved["random"])
         self.generator.set_state(saved["generator"])
 

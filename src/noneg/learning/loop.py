@@ -177,13 +177,17 @@ class Run:
         x = raw = self.joint.index_select(0, torch.cat([pos, unl + self.data.n_pos]))
         if self.data.weak is not None:
             x = self.data.weak(raw, self.views)
-        strong = None
+        one, two = View(x[:n], pos), View(x[n:], unl)
         if self.algorithm.needs_strong:
-            strong = x if self.data.strong is None else self.data.strong(raw, self.views)
-        views = (None, None) if strong is None else (strong[:n], strong[n:])
-        return Batch(
-            x, View(x[:n], pos, views[0]), View(x[n:], unl, views[1]), self.step / self.total
-        )
+            one, two = self._with_strong(one, two, raw)
+        return Batch(x, one, two, self.step / self.total)
+
+    def _with_strong(self, pos: View, unl: View, raw: Tensor) -> tuple[View, View]:
+        if self.data.strong is None:
+            return View(pos.x, pos.row, pos.x), View(unl.x, unl.row, unl.x)
+        strong = self.data.strong(raw, self.views)
+        n = len(pos.x)
+        return View(pos.x, pos.row, strong[:n]), View(unl.x, unl.row, strong[n:])
 
     def _checkpoint(self, loss: Tensor) -> None:
         algorithm, entry = self.algorithm, {"step": float(self.step), "loss": float(loss.detach())}
@@ -196,7 +200,7 @@ class Run:
         if self.validation is not None or self.monitor is not None:
             with torch.no_grad():
                 algorithm.before_scoring(self.data)
-        if self.validation is not None:
+        if self.validation is not None and algorithm.ready():
             value = validation_value(algorithm, self.validation, self.trainer.criterion)
             entry[self.trainer.criterion] = value
             self._keep_best(value)

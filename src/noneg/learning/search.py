@@ -90,9 +90,15 @@ class LogUniform:
         return float(self.low * (self.high / self.low) ** random.random())
 
 
-def hyper(default: Any, search: Search | None = None) -> Any:  # noqa: ANN401
-    """Return a dataclass field with its default and its search space, if it is searched at all."""
-    return field(default=default, metadata={} if search is None else {"search": search})
+def hyper(default: Any, search: Search | None = None, *, bench: Any = None) -> Any:  # noqa: ANN401
+    """Return a dataclass field with its default and its search space, if it is searched at all.
+
+    With `bench`, the default depends on the variant; `Algorithm` fills it in.
+    """
+    notes: dict[str, Any] = {} if search is None else {"search": search}
+    if bench is None:
+        return field(default=default, metadata=notes)
+    return field(default=None, metadata=notes | {"ref": default, "bench": bench})
 
 
 def space(algorithm: type[Any]) -> dict[str, Search]:

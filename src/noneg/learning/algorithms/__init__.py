@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import copy
 
+from noneg.learning.algorithms.baselines import ElkanNoto, Naive, PNOracle
+from noneg.learning.algorithms.cvir import CVIR, TEDn
+from noneg.learning.algorithms.glws import GLWS
 from noneg.learning.algorithms.nnpu import NNPU, NNPUGA
+from noneg.learning.algorithms.pubn import PUbN
+from noneg.learning.algorithms.pue import PUe
+from noneg.learning.algorithms.pusb import PUSB
+from noneg.learning.algorithms.robust import RobustPU
 from noneg.learning.algorithms.upu import UPU
 from noneg.learning.contract import Algorithm
 
@@ -17,6 +24,16 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "upu": UPU,
     "nnpu": NNPU,
     "nnpu-ga": NNPUGA,
+    "pusb": PUSB,
+    "pubn": PUbN,
+    "cvir": CVIR,
+    "tedn": TEDn,
+    "robust-pu": RobustPU,
+    "pue": PUe,
+    "glws": GLWS,
+    "elkan-noto": ElkanNoto,
+    "naive": Naive,
+    "pn-oracle": PNOracle,
 }
 
 

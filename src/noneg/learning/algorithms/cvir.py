@@ -1,0 +1,147 @@
+"""CVIR and TEDn: drop the most positive-looking unlabeled rows (Garg et al., NeurIPS 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch.nn.functional import softplus
+
+from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.task import logit
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from noneg.learning.contract import Batch, Epoch
+    from noneg.learning.data import PUData
+    from noneg.learning.task import Correction
+
+# Share estimates of exactly 0 or 1 would make the log odds of the prior infinite.
+_EDGE = 1e-3
+
+
+@dataclass(kw_only=True, eq=False)
+class CVIR(Algorithm):
+    r"""CVIR, conditional value ignoring risk.
+
+    Before each epoch the :math:`\lfloor \alpha n_U \rfloor` unlabeled rows with the largest scores
+    are dropped, and the rest serve as negatives:
+    :math:`\tfrac12 \hat E_+[\ell(f,+1)] + \tfrac12 \hat E_{\mathrm{kept}}[\ell(f,-1)]`
+    (Garg, Wu, Smola, Balakrishnan and Lipton 2021, *Mixture Proportion Estimation and PU Learning:
+    A Modern Approach*, NeurIPS, Algorithm 2). :math:`\alpha` is the share of positives among
+    unlabeled rows, so both settings work without a correction.
+
+    ``variant="bench"`` drops a share :math:`\pi` even in one sample, where fewer are positive, and
+    weights the two means by :math:`\pi` and :math:`1-\pi`.
+
+    Examples
+    --------
+    >>> CVIR().corrections
+    ()
+    """
+
+    title: ClassVar[str] = "CVIR"
+    citation: ClassVar[str] = "Garg, Wu, Smola, Balakrishnan and Lipton (NeurIPS 2021)"
+    probability: ClassVar[str] = (
+        "The class probability if the dropped rows were the positives and the classes did not "
+        "overlap; over-confident where they do, because hard negatives are dropped too."
+    )
+    corrections: ClassVar[tuple[Correction, ...]] = ()
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+
+    def prepare(self, data: PUData) -> None:
+        """Keep every row until the first epoch."""
+        self.state["keep"] = torch.ones(data.n_unl, device=self.device)
+
+    def share(self) -> float:
+        """Return the share of unlabeled rows to drop."""
+        return self.task.prior if self.bench else self.task.unlabeled_prior
+
+    def start_epoch(self, epoch: Epoch) -> None:
+        """Drop the rows with the largest scores."""
+        scores = self.margins(epoch.data.unl)
+        dropped = scores.topk(int(self.share() * len(scores))).indices
+        self.state["keep"] = torch.ones_like(scores).index_fill(0, dropped, 0.0)
+
+    def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
+        """Return the mean over positives and over kept rows, weighted."""
+        p, u = self.scores(batch)
+        keep = self.state["keep"][batch.unl.row]
+        count = keep.sum()
+        on_pos, on_kept = softplus(-p).mean(), (keep * softplus(u)).sum() / count.clamp(min=1.0)
+        if self.bench:
+            prior = self.task.prior
+            return torch.where(count > 0, prior * on_pos + (1.0 - prior) * on_kept, on_pos)
+        return torch.where(count > 0, (on_pos + on_kept) / 2.0, 0.0 * on_pos)
+
+    def population_prior(self) -> float:
+        """Return the prior that probabilities are meant for."""
+        return self.task.prior
+
+    def decision(self, x: Tensor) -> Tensor:
+        """Return the margin, moved from the prior 1/2 of the loss to that of the population."""
+        return self.margins(x) + (0.0 if self.bench else logit(self.population_prior()))
+
+
+@dataclass(kw_only=True, eq=False)
+class TEDn(CVIR):
+    r"""TEDn: CVIR with the share of positives estimated on held-out rows by BBE.
+
+    After a warm-up on P against U, each epoch estimates :math:`\alpha` from the current scores of
+    validation rows (best bin estimation) and drops that share (Garg et al. 2021, Algorithm 3). No
+    prior is needed; validation rows are.
+
+    Parameters
+    ----------
+    warm_up : float
+        Share of training before rows are dropped.
+
+    Examples
+    --------
+    >>> TEDn().needs_prior, TEDn().needs_validation
+    (False, True)
+    """
+
+    warm_up: float = 0.1
+
+    title: ClassVar[str] = "TEDn"
+    needs_prior: ClassVar[bool] = False
+    needs_validation: ClassVar[bool] = True
+    variants: ClassVar[tuple[Variant, ...]] = ("ref",)
+
+    def prepare(self, data: PUData) -> None:
+        """Start the warm-up."""
+        super().prepare(data)
+        self.state |= {"share": 0.5, "warm": True}
+
+    def ready(self) -> bool:
+        """Return whether the warm-up is over."""
+        return not self.state["warm"]
+
+    def share(self) -> float:
+        """Return the estimated share, or none in the warm-up."""
+        return 0.0 if self.state["warm"] else float(self.state["share"])
+
+    def start_epoch(self, epoch: Epoch) -> None:
+        """Estimate the share on held-out rows, then drop that many."""
+        from noneg.prior.best_bin import BestBin
+        from noneg.prior.laws import ScoreLaws
+
+        self.state["warm"] = epoch.progress < self.warm_up
+        if epoch.number and epoch.validation is not None:
+            held = (epoch.validation.pos, epoch.validation.unl)
+            p, u = (self.margins(x).cpu().double().numpy() for x in held)
+            setting = self.task.setting
+            laws = ScoreLaws.from_arrays(p, u, setting=setting, scale="logit")
+            self.state["share"] = BestBin().find(laws).share
+        super().start_epoch(epoch)
+
+    def population_prior(self) -> float:
+        """Return the estimated prior of the population."""
+        a, task = float(self.state["share"]), self.task
+        n = task.n_pos + task.n_unl
+        prior = (task.n_pos + a * task.n_unl) / n if task.setting == "one-sample" else a
+        return min(max(prior, _EDGE), 1.0 - _EDGE)

@@ -1,0 +1,70 @@
+"""GLWS: labels given their number (Chen et al., ICML 2024)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from torch.nn.functional import softplus
+
+from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.counts import count_posterior
+from noneg.learning.losses import soft_cross_entropy
+from noneg.learning.networks import margin
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from noneg.learning.contract import Batch
+    from noneg.learning.task import Correction
+
+
+@dataclass(kw_only=True, eq=False)
+class GLWS(Algorithm):
+    r"""GLWS, the general framework for weak supervision, for positives and unlabeled rows.
+
+    .. math:: \hat E_+[-\log s] + \hat E_U\bigl[-q\log s - (1-q)\log(1-s)\bigr],
+        \qquad q_i = P(y_i = 1 \mid C = k)
+
+    with q fixed, C the number of positives in the unlabeled batch and k what the prior of unlabeled
+    rows makes of its size (Chen et al. 2024, *A General Framework for Learning from Weak
+    Supervision*, ICML, Section 3). q is exact; a fraction of a row is settled by chance. With a
+    strong view, q comes from the first view and the loss from the second.
+
+    ``variant="bench"``: one view, k rounded down, and the prior of the population even in one
+    sample. The released recursion for q has a wrong term (labels do not sum to k); it is not
+    reproduced.
+
+    Examples
+    --------
+    >>> GLWS().corrections
+    ('shift', 'none')
+    """
+
+    title: ClassVar[str] = "GLWS"
+    citation: ClassVar[str] = "Chen et al. (ICML 2024)"
+    probability: ClassVar[str] = (
+        "Its mean over unlabeled rows is right, nothing else is fitted; over-confident, since q "
+        "sharpens the scores and the scores sharpen q."
+    )
+    corrections: ClassVar[tuple[Correction, ...]] = ("shift", "none")
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    needs_strong: ClassVar[bool] = True
+
+    def count(self, n: int) -> int:
+        """Return the number of positives among n unlabeled rows."""
+        expected = self.task.prior * n
+        if self.bench:
+            return int(expected)
+        whole = math.floor(expected)
+        return whole + int(self.random.random() < expected - whole)
+
+    def loss(self, player: str, batch: Batch) -> Tensor:
+        """Return the cross-entropy with the labels expected given their number."""
+        p, u = self.scores(batch, player)
+        q = count_posterior(u.detach(), self.count(len(u)))
+        if not self.bench and batch.unl.strong is not None and batch.unl.strong is not batch.unl.x:
+            u = margin(self.players[player](batch.unl.strong)).float()
+        return softplus(-p).mean() + soft_cross_entropy(u, q).mean()

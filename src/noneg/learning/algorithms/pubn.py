@@ -1,0 +1,153 @@
+"""PUbN: unlabeled rows weighted by a first network (Hsieh, Niu and Sugiyama, ICML 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch.nn.functional import softplus
+
+from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.losses import find_loss, pu_risks
+from noneg.learning.networks import new_network
+from noneg.learning.search import Choice, hyper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import Tensor, nn
+
+    from noneg.learning.contract import Batch, Epoch
+    from noneg.learning.data import PUData
+    from noneg.learning.task import Correction
+
+# What the benchmark's code has for 1 - prior - rho, whatever the data.
+_BENCH_REST = 0.3
+
+
+@dataclass(kw_only=True, eq=False)
+class PUbN(Algorithm):
+    r"""PUbN without biased negatives (the paper's PUbN\\N).
+
+    Stage 1 learns :math:`\sigma(x) \approx p(y=1 \mid x)` by nnPU-GA. Stage 2 trains a new network
+    on
+
+    .. math:: \pi\,\hat E_+\Bigl[\ell(f,+1) + 1\{\sigma > \eta\}\tfrac{1-\sigma}{\sigma}\ell(f,-1)
+        \Bigr] + \hat E_p\bigl[1\{\sigma \le \eta\}\,(1-\sigma)\,\ell(f,-1)\bigr],
+
+    with :math:`\eta` the quantile of :math:`\sigma` over unlabeled rows at level
+    :math:`\tau(1-\pi)` (Hsieh, Niu and Sugiyama 2019, *Classification from Positive, Unlabeled and
+    Biased Negative Data*, ICML, Theorem 1 with :math:`\rho = 0`). For the true :math:`\sigma` it is
+    the supervised risk, whatever :math:`\eta` is. With validation rows, the first network of the
+    epoch with the least :math:`\hat E_p[\sigma^2] - 2\pi\hat E_+[\sigma]` is taken.
+
+    ``variant="bench"`` has one network, whose own detached output is :math:`\sigma`; the term of
+    confident positives has a minus sign and is averaged over them alone; :math:`\eta` is a quantile
+    of the batch at a level that is 1 unless the data are tiny, so that :math:`\tau` does nothing.
+
+    Parameters
+    ----------
+    tau : float
+        Share of the negatives expected among unlabeled rows that stage 2 takes from them.
+    first_stage : float
+        Share of training for stage 1.
+
+    Examples
+    --------
+    >>> PUbN().tau, PUbN(variant="bench").tau
+    (0.9, 0.5)
+    """
+
+    tau: float = hyper(0.9, Choice(0.5, 0.7, 0.9), bench=0.5)
+    first_stage: float = 0.5
+
+    title: ClassVar[str] = "PUbN"
+    citation: ClassVar[str] = "Hsieh, Niu and Sugiyama (ICML 2019)"
+    probability: ClassVar[str] = (
+        "The class probability, as good as the first network's; 'bench' has a wrong sign, which "
+        "makes confident positives over-confident."
+    )
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    consistent: ClassVar[bool] = True
+
+    def build(self, network: nn.Module) -> dict[str, nn.Module]:
+        """Return both networks."""
+        if self.bench:
+            return {"net": network}
+        self.frozen["sigma"] = new_network(network)
+        return {"first": new_network(network), "net": network}
+
+    def prepare(self, data: PUData) -> None:
+        """Start with stage 1."""
+        self.state |= {"second": self.bench, "least": float("inf"), "eta": 1.0}
+        for name, x in (("pos", data.pos), ("unl", data.unl)):
+            self.state[name] = torch.zeros(len(x), device=self.device)
+
+    def ready(self) -> bool:
+        """Return whether stage 2 has begun."""
+        return bool(self.state["second"])
+
+    def turns(self) -> Iterable[str]:
+        """Return the network of this stage."""
+        return ("net",) if self.state["second"] else ("first",)
+
+    def start_epoch(self, epoch: Epoch) -> None:
+        """Keep the better first network; at the end of stage 1 freeze it and weight the rows."""
+        if self.state["second"]:
+            return
+        self._keep(epoch.validation)
+        if epoch.progress >= self.first_stage:
+            sigma = self.frozen["sigma"]
+            self.state["pos"] = torch.sigmoid(self.margins(epoch.data.pos, sigma))
+            self.state["unl"] = torch.sigmoid(self.margins(epoch.data.unl, sigma))
+            level = self.tau * (1.0 - self.task.prior)
+            self.state["eta"] = float(_quantile(self.state["unl"], level))
+            self.state["second"] = True
+
+    def _keep(self, validation: PUData | None) -> None:
+        first, value = self.players["first"], -float("inf")
+        if validation is not None:
+            p, u = (torch.sigmoid(self.margins(x, first)) for x in (validation.pos, validation.unl))
+            value = float(self.task.mean(p**2, u**2) - 2.0 * self.task.prior * p.mean())
+        if value <= self.state["least"] or validation is None:
+            self.frozen["sigma"].load_state_dict(first.state_dict())
+            self.state["least"] = value
+
+    def loss(self, player: str, batch: Batch) -> Tensor:
+        """Return the risk of the stage."""
+        p, u = self.scores(batch, player)
+        if player == "first":
+            positive, negative = pu_risks(p, u, self.task, find_loss("logistic"))
+            return torch.where(negative < 0.0, -negative, positive + negative)
+        if self.bench:
+            return self._bench_loss(p, u)
+        sigma_p, sigma_u = self.state["pos"][batch.pos.row], self.state["unl"][batch.unl.row]
+        return second_risk(p, u, sigma_p, sigma_u, self)
+
+    def _bench_loss(self, p: Tensor, u: Tensor) -> Tensor:
+        sigma_p, sigma_u = torch.sigmoid(p).detach(), torch.sigmoid(u).detach()
+        level = min(self.tau * _BENCH_REST * self.task.n_unl / len(u), 1.0)
+        eta = _quantile(sigma_u, level)
+        sure = (sigma_p > eta).float()
+        odds = (sure * (1.0 - sigma_p) / sigma_p * softplus(p)).sum() / sure.sum().clamp(min=1.0)
+        low = (sigma_u <= eta).float()
+        unlabeled = (low * (1.0 - sigma_u) * softplus(u)).sum() / low.sum().clamp(min=1.0)
+        return self.task.prior * (softplus(-p).mean() - odds) + unlabeled
+
+
+def second_risk(p: Tensor, u: Tensor, sigma_p: Tensor, sigma_u: Tensor, method: PUbN) -> Tensor:
+    """Return the risk of stage 2 from margins and first-stage probabilities."""
+    task, eta = method.task, method.state["eta"]
+    against_p, against_u = softplus(p), softplus(u)
+    sure = torch.where(sigma_p > eta, (1.0 - sigma_p) / sigma_p.clamp(min=1e-12), 0.0)
+    on_pos = torch.where(sigma_p <= eta, 1.0 - sigma_p, 0.0) * against_p
+    on_unl = torch.where(sigma_u <= eta, 1.0 - sigma_u, 0.0) * against_u
+    return task.prior * (softplus(-p) + sure * against_p).mean() + task.mean(on_pos, on_unl)
+
+
+def _quantile(values: Tensor, level: float) -> Tensor:
+    """Return an element of the sample; `torch.quantile` refuses large ones."""
+    place = min(max(round(level * len(values)), 1), len(values))
+    return values.kthvalue(place).values

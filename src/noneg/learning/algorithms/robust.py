@@ -1,0 +1,147 @@
+"""Robust-PU: weights that trust easy rows first (Zhu et al., KDD 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch.nn.functional import softplus
+
+from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.losses import find_loss, pu_risks
+from noneg.learning.search import Choice, hyper
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from noneg.learning.contract import Batch, Epoch, MakeOptimizer
+    from noneg.learning.data import PUData
+    from noneg.learning.task import Correction
+
+# A class whose mean weight is below this would not be trained on at all: take all its rows.
+_LEAST_WEIGHT = 1e-3
+# Epochs of pre-training and of an episode in the benchmark.
+_BENCH_FIRST, _BENCH_EPISODE = 10, 5
+
+
+@dataclass(kw_only=True, eq=False)
+class RobustPU(Algorithm):
+    r"""Robust-PU: self-paced training on P against U.
+
+    After pre-training by nnPU, weights :math:`w = \exp(-d/\theta_j^2)` are refreshed in episodes,
+    with the hardness :math:`d = \log(1+e^{-f/T_p})` of positives and
+    :math:`d = \log(1+e^{f/T_n})` of unlabeled rows, and a threshold that grows,
+    :math:`\theta_j = \min(\theta_{\max}, \theta_0 + (\theta_{\max}-\theta_0)j/J)`. The loss is the
+    weighted cross-entropy over all rows, unlabeled ones as negatives (Zhu et al. 2023, *Robust
+    Positive-Unlabeled Learning via Noise Negative Sample Self-correction*, KDD, Section 4). Where a
+    class has next to no weight its rows all count.
+
+    ``variant="bench"``: pre-training of 10 epochs by clipped nnPU with the logistic loss; weights
+    every 5 epochs, from the positive *logit* and, for both sets, as if the label were positive, so
+    that unlabeled rows which look positive count most; means over P and over U added.
+
+    Parameters
+    ----------
+    start_pos, start_unl, largest : float
+        Thresholds at first, and the largest one.
+    growth : int
+        Episodes J until the largest threshold.
+    heat_pos, heat_unl : float
+        Temperatures of the hardness.
+    first_stage : float
+        Share of training for pre-training.
+    episode : int
+        Epochs between refreshed weights.
+
+    Examples
+    --------
+    >>> RobustPU().largest, RobustPU(variant="bench").largest
+    (2.0, 1.0)
+    """
+
+    start_pos: float = 0.1
+    start_unl: float = hyper(0.1, Choice(0.1, 0.11), bench=0.11)
+    largest: float = hyper(2.0, Choice(1.0, 2.0), bench=1.0)
+    growth: int = hyper(10, Choice(5, 10), bench=5)
+    heat_pos: float = 1.0
+    heat_unl: float = hyper(1.0, Choice(1.0, 1.3), bench=1.3)
+    first_stage: float = 0.5
+    episode: int = hyper(1, bench=_BENCH_EPISODE)
+
+    title: ClassVar[str] = "Robust-PU"
+    citation: ClassVar[str] = "Zhu et al. (KDD 2023)"
+    probability: ClassVar[str] = (
+        "A score: weights drop hard rows and push it outwards; with all rows it would tell "
+        "labelled from unlabeled rows, not positive from negative ones."
+    )
+    corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "none")
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+
+    def prepare(self, data: PUData) -> None:
+        """Start with unit weights and pre-training."""
+        self.state |= {"first": True, "begun": 0}
+        self.state["pos"] = torch.ones(data.n_pos, device=self.device)
+        self.state["unl"] = torch.ones(data.n_unl, device=self.device)
+
+    def ready(self) -> bool:
+        """Return whether pre-training is over."""
+        return not self.state["first"]
+
+    def make_optimizer(self, player: str, default: MakeOptimizer) -> torch.optim.Optimizer:
+        """Return the trainer's optimizer; the original starts a new one in every episode."""
+        self._default = default
+        return super().make_optimizer(player, default)
+
+    def start_epoch(self, epoch: Epoch) -> None:
+        """At the start of an episode refresh the weights."""
+        over = epoch.number >= _BENCH_FIRST if self.bench else epoch.progress >= self.first_stage
+        if not over:
+            return
+        if self.state["first"]:
+            self.state |= {"first": False, "begun": epoch.number}
+        since = epoch.number - int(self.state["begun"])
+        if since % self.episode == 0:
+            self._weigh(epoch, since // self.episode)
+
+    def _weigh(self, epoch: Epoch, j: int) -> None:
+        grown = min(j / self.growth, 1.0)
+        for name, x in (("pos", epoch.data.pos), ("unl", epoch.data.unl)):
+            start = self.start_pos if name == "pos" else self.start_unl
+            d = self.hardness(x, labelled=name == "pos")
+            w = torch.exp(-d / (start + (self.largest - start) * grown) ** 2)
+            self.state[name] = torch.where(w.mean() < _LEAST_WEIGHT, torch.ones_like(w), w)
+        if not self.bench:
+            epoch.optimizers["net"] = self._default(self.players["net"].parameters())
+
+    def hardness(self, x: Tensor, *, labelled: bool) -> Tensor:
+        """Return the loss at a temperature."""
+        heat = self.heat_pos if labelled else self.heat_unl
+        if self.bench:
+            return softplus(-self.positive_logits(x) / heat)
+        f = self.margins(x)
+        return softplus((-f if labelled else f) / heat)
+
+    def positive_logits(self, x: Tensor) -> Tensor:
+        """Return the logit of the positive class alone, as the benchmark takes it."""
+        net = self.players["net"]
+        net.eval()
+        out = torch.cat([net(part) for part in torch.split(x, 4096)]).float()
+        net.train()
+        return out.reshape(len(x), -1)[:, -1]
+
+    def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
+        """Return the risk of the stage."""
+        p, u = self.scores(batch)
+        if self.state["first"]:
+            loss = find_loss("logistic" if self.bench else "sigmoid")
+            positive, negative = pu_risks(p, u, self.task, loss)
+            below = positive if self.bench else -negative
+            return torch.where(negative < 0.0, below, positive + negative)
+        on_pos = (self.state["pos"][batch.pos.row] * softplus(-p)).mean()
+        on_unl = (self.state["unl"][batch.unl.row] * softplus(u)).mean()
+        if self.bench:
+            return on_pos + on_unl
+        n_pos, n_unl = self.task.n_pos, self.task.n_unl
+        return (n_pos * on_pos + n_unl * on_unl) / (n_pos + n_unl)

@@ -1,0 +1,51 @@
+"""The yardsticks."""
+
+import numpy as np
+import pytest
+import torch
+
+from noneg.learning.algorithms.baselines import ElkanNoto, Naive, PNOracle
+from noneg.learning.networks import MLP
+from noneg.learning.trainer import Trainer
+
+TRAINER = Trainer(epochs=40, batch_size=250, lr=0.01)
+
+
+def linear():
+    return MLP(3, (), outputs=1)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_elkan_noto_weights_are_the_posterior_of_unlabeled_rows(setting, world):
+    draw = world.two_sample(2000, 5000) if setting == "two-sample" else world.one_sample(7000, 0.5)
+    data = draw[0]
+    fit = TRAINER.fit(ElkanNoto(), lambda: MLP(3, (16,)), data, setting=setting, prior=world.prior)
+    method = fit.algorithm
+    a = method.task.unlabeled_prior
+    x = data.unl[:, 0].numpy()
+    odds = a / (1 - a) * np.exp(2 * x)
+    gap = np.abs(method.state["label"].numpy() - odds / (1 + odds)).mean()
+    assert gap < 0.05  # of a label whose standard deviation is .4
+
+
+def test_naive_estimates_the_probability_of_being_labelled(world):
+    data, _ = world.one_sample(8000, 0.5, seed=3)
+    fit = TRAINER.fit(Naive(), lambda: MLP(3, (16,)), data, setting="one-sample")
+    x, _ = world.draw(5000, world.prior, 4)
+    got = torch.sigmoid(fit.algorithm.decision(torch.tensor(x, dtype=torch.float32))).numpy()
+    assert np.abs(got - 0.5 * world.posterior(x)).mean() < 0.03
+
+
+def test_oracle_needs_a_label_for_every_row(world):
+    data, hidden = world.two_sample(50, 100)
+    with pytest.raises(ValueError, match="'truth' must hold one label an unlabeled row, got 99"):
+        TRAINER.fit(PNOracle(truth=torch.tensor(hidden[:99])), linear, data, setting="two-sample")
+
+
+def test_oracle_is_calibrated_in_one_sample(world):
+    data, hidden = world.one_sample(8000, 0.5, seed=5)
+    oracle = PNOracle(truth=torch.tensor(hidden))
+    fit = TRAINER.fit(oracle, linear, data, setting="one-sample", prior=world.prior)
+    x, _ = world.draw(5000, world.prior, 6)
+    got = torch.sigmoid(fit.algorithm.decision(torch.tensor(x, dtype=torch.float32))).numpy()
+    assert np.abs(got - world.posterior(x)).mean() < 0.02

@@ -1,0 +1,81 @@
+"""Counts: the exact posterior of labels, its limits, its gradient identity; and GLWS."""
+
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from learning.margins import begin, loss_and_gradient
+
+from noneg.learning.counts import count_posterior
+from noneg.learning.task import make_task
+
+LOGITS = st.lists(st.floats(-30.0, 30.0), min_size=1, max_size=8)
+
+
+def brute_force(f, k):
+    """Sum over all outcomes, in log space."""
+    outcomes = torch.tensor([y for y in product((0.0, 1.0), repeat=len(f)) if sum(y) == k])
+    weight = torch.softmax(outcomes.double() @ f, 0)
+    return weight @ outcomes.double()
+
+
+@given(LOGITS, st.data())
+def test_posterior_equals_brute_force(values, data):
+    f = torch.tensor(values, dtype=torch.float64)
+    k = data.draw(st.integers(0, len(values)))
+    torch.testing.assert_close(count_posterior(f, k), brute_force(f, k), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("n", [2, 63, 64, 257])
+def test_labels_sum_to_the_count(n):
+    rng = torch.Generator().manual_seed(n)
+    f = 20.0 * torch.randn(n, generator=rng)
+    for k in (0, 1, n // 3, n - 1, n):
+        q = count_posterior(f, k)
+        assert float(q.sum()) == pytest.approx(k, abs=1e-4)
+        assert (q >= 0).all()
+        assert (q <= 1).all()
+
+
+def test_gradient_of_the_count_is_score_minus_posterior():
+    """d(-log P(C = k)) / df = s - q."""
+    f = torch.randn(6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    f.requires_grad_()
+    law = torch.ones(1, dtype=torch.float64)
+    for s in torch.sigmoid(f):
+        zero = torch.zeros(1, dtype=torch.float64)
+        law = torch.cat([law * (1 - s), zero]) + torch.cat([zero, law * s])
+    (grad,) = torch.autograd.grad(-law[2].log(), f)
+    torch.testing.assert_close(grad, torch.sigmoid(f.detach()) - count_posterior(f.detach(), 2))
+
+
+def test_glws_gradient_is_that_of_the_count_over_the_batch():
+    p, u = torch.randn(10), torch.randn(10)
+    task = make_task(10, 10, setting="two-sample", prior=0.3)
+    _, grad = loss_and_gradient(begin("glws", p, u, task), p, u)
+    torch.testing.assert_close(grad[:10], (torch.sigmoid(p) - 1.0) / 10)
+    torch.testing.assert_close(grad[10:], (torch.sigmoid(u) - count_posterior(u, 3)) / 10)
+
+
+def test_fractions_of_a_row_are_settled_by_chance():
+    p = torch.zeros(10)
+    task = make_task(10, 10, setting="two-sample", prior=0.37)
+    method = begin("glws", p, p, task)
+    drawn = [method.count(10) for _ in range(400)]
+    assert set(drawn) == {3, 4}
+    assert sum(drawn) / 400 == pytest.approx(3.7, abs=4 * (0.21 / 400) ** 0.5)
+    assert begin("glws", p, p, task, variant="bench").count(10) == 3
+
+
+def test_one_sample_counts_the_unlabeled_positives():
+    p = torch.zeros(10)
+    task = make_task(300, 700, setting="one-sample", prior=0.5, correction="shift")
+    assert task.prior == pytest.approx(2 / 7)
+    assert begin("glws", p, p, task).count(7) == 2
+
+
+def test_count_must_fit():
+    with pytest.raises(ValueError, match="'k' must be a number of rows from 0 to 3"):
+        count_posterior(torch.zeros(3), 4)
