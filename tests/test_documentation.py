@@ -15,6 +15,7 @@ MODULES = [
     "noneg.information",
     "noneg.performance",
     "noneg.plots",
+    "noneg.recalibration",
     "noneg.simulation",
     "noneg.sklearn",
     "noneg.theory",
