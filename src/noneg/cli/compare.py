@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from noneg.comparison import Compared, Comparison
+    from noneg.results import Estimate
     from noneg.tables.columns import Columns
 
 NAMES = ("label", "positive_label", "weight")
@@ -38,7 +40,7 @@ READ = (*NAMES, "weight_kind")
 )
 @click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
 @options.setting
-@click.option("--prior", type=float, help="Share of positives in the population, in (0, 1).")
+@options.prior
 @click.option(
     "--prior-interval", type=float, nargs=2, metavar="LOW HIGH", help="What is known of the prior."
 )
@@ -95,7 +97,7 @@ def command(
     models = _name(files, score, names)
     columns = {name: question.pop(name) for name in READ}
     with busy(f"Reading {' '.join(files)}"):
-        comparison = _compare(models, columns, question)
+        comparison, notes = _compare(models, columns, question)
     source = {"files": list(files), "score": list(score), **{name: columns[name] for name in NAMES}}
     if as_json:
         click.echo(to_json("noneg.comparison/1", {"source": source, **comparison.to_dict()}))
@@ -104,6 +106,9 @@ def command(
     shown = ["standard input" if file == "-" else file for file in files]
     say(out, f"{', '.join(shown)}: label {columns['label']!r}", style="bold")
     _show(out, comparison)
+    for note in notes:
+        out.print()
+        say(out, f"Note: {note}", style="yellow")
 
 
 def _name(
@@ -140,7 +145,7 @@ def _own_names(files: Sequence[str], scores: Sequence[str]) -> list[str]:
 
 def _compare(
     models: dict[str, tuple[str, str]], columns: dict[str, Any], question: dict[str, Any]
-) -> Comparison:
+) -> tuple[Comparison, tuple[str, ...]]:
     from noneg.comparison import compare
     from noneg.tables.columns import Wanted
     from noneg.tables.files import columns_of_files
@@ -152,13 +157,48 @@ def _compare(
     (first, one), *others = tables.items()
     for name, other in others:
         _check_rows(one, other, (models[first][0], models[name][0]), columns)
-    return compare(
+    found, notes = _prior(tables, columns, question)
+    comparison = compare(
         {name: table.score for name, table in tables.items()},
         one.flags,
         sample_weight=one.weight,
         weight_kind=columns["weight_kind"],
         **question,
     )
+    return comparison if found is None else replace(comparison, prior=found), notes
+
+
+def _prior(
+    tables: dict[str, Columns], columns: dict[str, Any], question: dict[str, Any]
+) -> tuple[Estimate | None, tuple[str, ...]]:
+    """Estimate the prior by the scores that tell most positives from unlabeled rows, if asked.
+
+    Every model bounds the same prior from above; the one that separates best bounds it best.
+    """
+    method = options.asked_method(question)
+    if method is None:
+        return None, ()
+    from noneg.prior import ScoreLaws, estimate_prior
+    from noneg.scores import PUScores
+
+    def scores(table: Columns) -> PUScores:
+        return PUScores.from_pu_labels(
+            table.flags,
+            table.score,
+            prior=options.PROVISIONAL,
+            setting=question["setting"],
+            sample_weight=table.weight,
+            weight_kind=columns["weight_kind"],
+        )
+
+    best = max(tables, key=lambda name: ScoreLaws.of(scores(tables[name])).separation)
+    found = estimate_prior(scores(tables[best]), method=method, level=question["level"])
+    used = found.apply(scores(tables[best]))
+    low, high = used.prior_interval or (used.prior, used.prior)
+    question |= {"prior": used.prior, "prior_interval": (low, high)}
+    told = f"The prior was estimated from the scores of {best!r}, which assumes that"
+    estimate = replace(found.to_estimate(), low=low, high=high)
+    return estimate, (*found.warnings, f"{told} {found.assumption}.")
 
 
 def _check_rows(

@@ -107,9 +107,21 @@ def settle_prior(
     found : PriorEstimate or None
         How the prior was estimated; None where it was given.
     """
+    method = asked_method(question)
+    if method is None:
+        return read(question), None
+    from noneg.prior import estimate_prior
+
+    scores = read(question | {"prior": PROVISIONAL})
+    found = estimate_prior(scores, method=method, level=level)
+    return found.apply(scores), found
+
+
+def asked_method(question: dict[str, Any]) -> str | None:
+    """Return the method that ``--prior estimate`` asks for, None where a prior is given."""
     asked = question["prior"]
     if not isinstance(asked, EstimatedPrior):
-        return read(question), None
+        return None
     if question["setting"] == "labelled":
         raise ValueError(
             "'prior' must not be given with setting='labelled', got 'estimate': labels of every "
@@ -119,11 +131,9 @@ def settle_prior(
         raise ValueError(
             "'prior_interval' must not be given with --prior estimate, which brings its own."
         )
-    from noneg.prior import DEFAULT, estimate_prior
+    from noneg.prior import DEFAULT
 
-    scores = read(question | {"prior": PROVISIONAL})
-    found = estimate_prior(scores, method=str(asked) or DEFAULT, level=level)
-    return found.apply(scores), found
+    return str(asked) or DEFAULT
 
 
 def tell_prior(evaluation: Evaluation, found: PriorEstimate | None) -> Evaluation:
