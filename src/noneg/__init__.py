@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from noneg.results import Estimate
     from noneg.scores import PUScores
     from noneg.sketch import Sketch
-    from noneg.tables import read
+    from noneg.tables import read, read_sketch
 
 __all__ = [
     "Estimate",
@@ -30,6 +30,7 @@ __all__ = [
     "performance",
     "plots",
     "read",
+    "read_sketch",
     "recalibration",
     "simulation",
     "sklearn",
@@ -46,6 +47,7 @@ _HOME = {
     "estimate": "noneg.metrics",
     "evaluate": "noneg.evaluation",
     "read": "noneg.tables",
+    "read_sketch": "noneg.tables",
 }
 _MODULES = {
     "calibration": "noneg.calibration",

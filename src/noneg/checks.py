@@ -101,12 +101,13 @@ def check_scores(values: object, name: str) -> NDArray[np.float64]:
     if not in_unit_interval(scores):
         row = int(np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))[0])
         value = float(scores[row])
-        msg = f"'{name}' must hold scores in [0, 1], got {value!r} in row {row}. {_remedy(value)}"
+        msg = f"'{name}' must hold scores in [0, 1], got {value!r} in row {row}. {remedy(value)}"
         raise ValueError(msg)
     return scores
 
 
-def _remedy(value: float) -> str:
+def remedy(value: float) -> str:
+    """Say what to do about a score outside [0, 1]."""
     if math.isnan(value):
         return "Remove or impute the rows without a score; none is dropped silently."
     if abs(value - 0.5) < 0.5 + ROUNDING:

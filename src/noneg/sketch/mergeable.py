@@ -140,6 +140,29 @@ class Sketch:
         add_rows(self._table, flags, scores, weights, fast_loops(scores.size))
         return self
 
+    def add_sums(
+        self,
+        group: int,
+        bucket: NDArray[np.integer[Any]],
+        sums: NDArray[np.float64],
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+    ) -> None:
+        """Add sums that an engine made: of group 0 (unlabeled) or 1, one row a bucket, once each.
+
+        Columns of `sums` are those of `noneg.sketch.table.SUMS`.
+        """
+        k = len(SUMS[self._weight_kind])
+        other = empty_table(self._weight_kind)
+        other[bucket.astype(np.int64), group * k : (group + 1) * k] = sums
+        other[bucket.astype(np.int64), -2:] = np.stack([low, high], axis=-1)
+        self.add_table(other)
+
+    def add_table(self, table: NDArray[np.float64]) -> Self:
+        """Add a table of `noneg.sketch.table` with the columns of this weight kind."""
+        merge_into(self._table, table)
+        return self
+
     def __add__(self, other: object) -> Self:
         if not isinstance(other, Sketch):
             return NotImplemented
@@ -235,6 +258,13 @@ class Sketch:
     def n_positive(self) -> int:
         """Labelled positives."""
         return int(self._table[:, len(SUMS[self._weight_kind])].sum())
+
+    @property
+    def masses(self) -> tuple[float, float]:
+        """Total weight of the unlabeled rows and of the positives; their number without weights."""
+        k = len(SUMS[self._weight_kind])
+        column = 0 if self._weight_kind == "frequency" else 1
+        return float(self._table[:, column].sum()), float(self._table[:, k + column].sum())
 
     @property
     def nbytes(self) -> int:

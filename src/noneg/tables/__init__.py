@@ -1,6 +1,6 @@
-"""Any file or frame -> `PUScores`, and back into a file."""
+"""Any file or frame -> `PUScores` or `Sketch`, and back into a file."""
 
-from noneg.tables.reading import read
+from noneg.tables.reading import read, read_sketch
 from noneg.tables.writing import write
 
-__all__ = ["read", "write"]
+__all__ = ["read", "read_sketch", "write"]

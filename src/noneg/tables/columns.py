@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from noneg.checks import check_flags, check_same_length, check_scores, check_weights
+from noneg.checks import check_flags, check_same_length, check_scores, check_weights, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -120,7 +121,7 @@ def positive_among(found: Sequence[object], wanted: Wanted) -> NDArray[np.bool_]
     values[:] = [float(value) if isinstance(value, Decimal) else value for value in found]
     meant = wanted.positive_label
     if meant is not None:
-        meant = next((value for value in values if _is_label(value, meant)), meant)
+        meant = next((value for value in values if is_label(value, meant)), meant)
     with about_columns():
         return check_flags(values, wanted.label, meant)
 
@@ -152,7 +153,36 @@ def refuse_text(name: str, value: object, place: str) -> NoReturn:
     raise ValueError(msg)
 
 
-def _is_label(value: object, meant: object) -> bool:
+def refuse_some(argument: str, name: str, count: int = 1) -> NoReturn:
+    """Refuse rows whose number in the table nobody knows."""
+    rule = {
+        "label": "a label in every row",
+        "weight": "weights that are finite and not negative, and whole numbers if they count rows",
+    }[argument]
+    has = "1 row does not" if count == 1 else f"{count:,} rows do not"
+    raise ValueError(f"column {name!r} must hold {rule}, but {has}. Repair or fill such rows.")
+
+
+def refuse_scores(name: str, count: int, examples: Sequence[float]) -> NoReturn:
+    """Refuse scores outside [0, 1], or none at all, in rows whose number nobody knows."""
+    wrong = [value for value in examples if not 0.0 <= value <= 1.0]
+    such = f", such as {wrong[0]!r}" if wrong else ""
+    has = "1 row does not" if count == 1 else f"{count:,} rows do not"
+    msg = f"column {name!r} must hold scores in [0, 1], but {has}{such}."
+    raise ValueError(f"{msg} {remedy(wrong[0] if wrong else math.nan)}")
+
+
+def number_of_label(meant: object) -> float:
+    """Return the number that a label means, nan if it means none."""
+    if str(meant).casefold() in ("true", "false"):
+        return float(str(meant).casefold() == "true")
+    try:
+        return float(str(meant))
+    except ValueError:
+        return math.nan
+
+
+def is_label(value: object, meant: object) -> bool:
     """Compare as values, as text, and as numbers: 1, '1' and '1.0' mean the same label."""
     if value == meant or str(value) == str(meant):
         return True

@@ -9,9 +9,10 @@ import shutil
 import stat
 import sys
 import tempfile
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -52,12 +53,15 @@ class Layout:
         SQL types of Parquet columns; empty for CSV.
     delimiter, compression : str
         Of CSV.
+    line_bytes : float
+        Mean length of the first lines of CSV, on disk.
     """
 
     names: tuple[str, ...]
     types: tuple[str, ...] = ()
     delimiter: str = ""
     compression: str = ""
+    line_bytes: float = field(default=1.0, compare=False)
 
     @property
     def is_parquet(self) -> bool:
@@ -78,8 +82,41 @@ class File:
         return glob.escape(os.path.abspath(self.path))  # noqa: PTH100 - keeps links as they are
 
 
-def columns_of_files(source: object, wanted: Wanted) -> Columns:
-    """Read the wanted columns of one or more files, one after the other."""
+@dataclass(frozen=True, eq=False)
+class OpenFiles:
+    """Files whose layout is known and whose rows have not been read."""
+
+    files: list[File]
+    layouts: list[Layout]
+    parts: list[Part]
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of rows is exact."""
+        return all(layout.is_parquet for layout in self.layouts)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows; of CSV an estimate from the size of the file."""
+        rows = 0.0
+        for part in self.parts:
+            if part.typed:
+                rows += part.relation.aggregate("count(*)").fetchall()[0][0]
+        for file, layout in zip(self.files, self.layouts, strict=True):
+            if not layout.is_parquet:
+                rows += Path(file.path).stat().st_size / layout.line_bytes
+        return int(rows)
+
+    def check_filled(self, n_rows: float) -> None:
+        """Refuse files that hold no row."""
+        if not n_rows:
+            names = " and ".join(file.name for file in self.files)
+            raise ValueError(f"'source' must hold at least one row, but {names} has only a header.")
+
+
+@contextmanager
+def open_files(source: object, wanted: Wanted) -> Iterator[OpenFiles]:
+    """Find files and see what columns they have."""
     with ExitStack() as stack:
         connection = stack.enter_context(connect())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="noneg-")))
@@ -91,10 +128,19 @@ def columns_of_files(source: object, wanted: Wanted) -> Columns:
             layouts.append(layout)
         names, paths = [file.name for file in files], [file.exactly for file in files]
         with plain_errors(*names, paths=paths):
-            columns = fetch(_parts(connection, files, layouts), wanted)
-    if not columns.score.size:
-        msg = f"'source' must hold at least one row, but {' and '.join(names)} has only a header."
-        raise ValueError(msg)
+            yield OpenFiles(files, layouts, _parts(connection, files, layouts))
+
+
+def columns_of_files(source: object, wanted: Wanted) -> Columns:
+    """Read the wanted columns of one or more files, one after the other."""
+    with open_files(source, wanted) as opened:
+        return columns_of_open(opened, wanted)
+
+
+def columns_of_open(opened: OpenFiles, wanted: Wanted) -> Columns:
+    """Read the wanted columns of open files."""
+    columns = fetch(opened.parts, wanted)
+    opened.check_filled(columns.score.size)
     return columns
 
 
@@ -189,7 +235,10 @@ def _csv_layout(
     names, delimiter = max(found, key=lambda pair: (len(needed & set(pair[0])), len(pair[0])))
     if not any(names):
         raise ValueError(f"'source' must start with column names, but {file.name} has none.")
-    return Layout(names, delimiter=delimiter, compression=compression)
+    # Text shrinks to about a quarter when it is compressed.
+    share = 1.0 if compression == "none" else 0.25
+    line_bytes = share * sum(len(line.encode()) for line in text) / len(text)
+    return Layout(names, (), delimiter, compression, line_bytes)
 
 
 def _header(lines: Iterable[str], delimiter: str, file: File) -> tuple[str, ...]:

@@ -32,15 +32,12 @@ def columns_of_mapping(source: Mapping[str, Any], wanted: Wanted) -> Columns:
     return Columns.checked(vectors["score"], flags, vectors.get("weight"), wanted)
 
 
-def columns_of_frame(source: object, wanted: Wanted) -> Columns:
-    """Read the wanted columns of a frame; a lazy one computes no others."""
+def known_frame(source: object) -> Any:  # noqa: ANN401
+    """Return a frame of any library as a narwhals frame."""
     import narwhals.stable.v2 as nw
 
-    duckdb = sys.modules.get("duckdb")
-    if duckdb is not None and isinstance(source, duckdb.DuckDBPyRelation):
-        return columns_of_relation(source, wanted)
     try:
-        frame: Any = nw.from_native(source)
+        return nw.from_native(source)
     except TypeError as error:
         msg = (
             "'source' must be a path, a list of paths, a mapping of columns or a data frame, got "
@@ -49,6 +46,27 @@ def columns_of_frame(source: object, wanted: Wanted) -> Columns:
         raise ValueError(msg) from error
     except nw.exceptions.NarwhalsError as error:
         raise ValueError(f"'source' cannot be read: {' '.join(str(error).split())}.") from error
+
+
+def count_rows(frame: Any) -> float:  # noqa: ANN401
+    """Return the number of rows of a narwhals frame; a cluster's is taken for infinite."""
+    import narwhals.stable.v2 as nw
+
+    if not isinstance(frame, nw.LazyFrame):
+        return len(frame)
+    if frame.implementation.is_spark_like():
+        return np.inf
+    return int(frame.select(nw.len()).collect().item())
+
+
+def columns_of_frame(source: object, wanted: Wanted) -> Columns:
+    """Read the wanted columns of a frame; a lazy one computes no others."""
+    import narwhals.stable.v2 as nw
+
+    duckdb = sys.modules.get("duckdb")
+    if duckdb is not None and isinstance(source, duckdb.DuckDBPyRelation):
+        return columns_of_relation(source, wanted)
+    frame = known_frame(source)
     wanted.check_names(frame.collect_schema().names(), "the frame")
     frame = frame.select(*wanted.names().values())
     frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame

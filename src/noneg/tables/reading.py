@@ -1,4 +1,4 @@
-"""`read`: a file, several, or a data frame with scores and labels -> `PUScores`."""
+"""`read`: files or a data frame with scores and labels -> `PUScores`, whole or sketched."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 from noneg import checks
 from noneg.scores import PUScores
+from noneg.sketch import Sketch
 from noneg.sketch.points import check_prior
 from noneg.tables.columns import Columns, Wanted
 
 if TYPE_CHECKING:
     from noneg.checks import Setting, WeightKind
+    from noneg.tables.streams import Progress
+
+# More rows than this are sketched unless all are asked for: they take about a gigabyte.
+EXACT_ROWS = 10_000_000
 
 
 def read(  # noqa: PLR0913 - each one names a fact that is never guessed
@@ -26,6 +31,8 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     weight: str | None = None,
     weight_kind: WeightKind = "frequency",
     prior_interval: tuple[float, float] | None = None,
+    exact: bool | None = None,
+    progress: Progress | None = None,
 ) -> PUScores:
     """Read scores and labels from files or from a data frame; no other column is read.
 
@@ -37,7 +44,7 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
         CSV (any of comma, tab, semicolon or bar between fields, with a header), Parquet, or CSV
         compressed by gzip or zstd; what a file is shows in its first bytes. A path may be a pattern
         such as ``"scores-*.parquet"``, or ``"-"`` for standard input. Frames are those of pandas,
-        Polars, PyArrow, DuckDB and whatever else narwhals knows, eager or lazy.
+        Polars, PyArrow, DuckDB, Spark and whatever else narwhals knows, eager or lazy.
     score, label : str
         Names of the columns.
     setting : {"two-sample", "one-sample", "labelled"}
@@ -54,6 +61,13 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
         Whether a weight counts identical rows, or corrects unequal sampling.
     prior_interval : (float, float), optional
         What is known of the prior.
+    exact : bool, optional
+        True keeps every row in memory. False sketches the rows: one pass in constant memory, and
+        every metric within a stated distance of its exact value (see `Sketch`). By default tables
+        of more than ten million rows are sketched, and those of a Spark cluster always.
+    progress : callable, optional
+        Called now and then with the number of rows that a sketch has seen, and with the number of
+        all rows or None.
 
     Returns
     -------
@@ -81,47 +95,135 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
         positive_label=positive_label,
         weight_kind=weight_kind,
     )
-    columns = _columns(source, wanted)
-    _check_rows(columns, wanted, setting)
+    rows = _rows(source, wanted, exact=exact, progress=progress)
+    _check_rows(rows, wanted, setting)
+    if isinstance(rows, Sketch):
+        return rows.scores(setting=setting, prior=prior, prior_interval=prior_interval)
     if prior is None:
         return PUScores.from_labels(
-            columns.flags, columns.score, sample_weight=columns.weight, weight_kind=weight_kind
+            rows.flags, rows.score, sample_weight=rows.weight, weight_kind=weight_kind
         )
     return PUScores.from_pu_labels(
-        columns.flags,
-        columns.score,
+        rows.flags,
+        rows.score,
         prior=prior,
         setting=setting,
         prior_interval=prior_interval,
-        sample_weight=columns.weight,
+        sample_weight=rows.weight,
         weight_kind=weight_kind,
     )
 
 
-def _columns(source: object, wanted: Wanted) -> Columns:
-    if isinstance(source, (str, bytes, os.PathLike, list, tuple)):
-        from noneg.tables.files import columns_of_files
+def read_sketch(  # noqa: PLR0913 - as `read`
+    source: object,
+    *,
+    score: str,
+    label: str,
+    setting: Setting | None = None,
+    prior: float | None = None,
+    positive_label: object = None,
+    weight: str | None = None,
+    weight_kind: WeightKind = "frequency",
+    prior_interval: tuple[float, float] | None = None,
+    progress: Progress | None = None,
+) -> Sketch:
+    """Sketch scores and labels of any number of rows, in one pass and a few megabytes.
 
-        return columns_of_files(source, wanted)
-    from noneg.tables.frames import columns_of_frame, columns_of_mapping
+    Parameters
+    ----------
+    source, score, label, positive_label, weight, weight_kind, progress
+        As in `read`.
+    setting, prior, prior_interval
+        Kept with the sketch if they are given; `Sketch.scores` takes them too.
+
+    Returns
+    -------
+    Sketch
+
+    Examples
+    --------
+    >>> import noneg
+    >>> table = {"score": [0.9, 0.2, 0.4], "confirmed": [1, 0, 0]}
+    >>> noneg.read_sketch(table, score="score", label="confirmed")
+    Sketch(1 positive, 2 unlabeled rows, 3 buckets)
+    """
+    wanted = Wanted(
+        score=score,
+        label=label,
+        weight=weight,
+        positive_label=positive_label,
+        weight_kind=weight_kind,
+    )
+    facts = Sketch(
+        weight_kind=weight_kind, setting=setting, prior=prior, prior_interval=prior_interval
+    )
+    rows = _rows(source, wanted, exact=False, progress=progress)
+    if isinstance(rows, Columns):
+        rows = _sketched(rows, wanted)
+    facts += rows
+    return facts
+
+
+def _rows(
+    source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None
+) -> Columns | Sketch:
+    """Return all rows, or a sketch of them when they are many."""
+    if isinstance(source, (str, bytes, os.PathLike, list, tuple)):
+        return _rows_of_files(source, wanted, exact=exact, progress=progress)
+    from noneg.tables.frames import columns_of_frame, columns_of_mapping, count_rows, known_frame
 
     if isinstance(source, Mapping):
-        return columns_of_mapping(source, wanted)
-    return columns_of_frame(source, wanted)
+        columns = columns_of_mapping(source, wanted)
+        keep = exact or (exact is None and columns.score.size <= EXACT_ROWS)
+        return columns if keep else _sketched(columns, wanted)
+    frame = known_frame(source)
+    if exact or (exact is None and count_rows(frame) <= EXACT_ROWS):
+        return columns_of_frame(source, wanted)
+    if hasattr(frame, "collect"):
+        from noneg.tables.expression import sketch_of_frame
+
+        return sketch_of_frame(frame, wanted)
+    return _sketched(columns_of_frame(source, wanted), wanted)
 
 
-def _check_rows(columns: Columns, wanted: Wanted, setting: Setting) -> None:
+def _rows_of_files(
+    source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None
+) -> Columns | Sketch:
+    from noneg.tables.files import columns_of_open, open_files
+    from noneg.tables.streams import can_stream, sketch_of_files
+
+    if exact is False and not can_stream():
+        msg = "'exact' must not be False without pyarrow, which streams files."
+        raise ImportError(f"{msg} Install noneg[fast].")
+    with open_files(source, wanted) as opened:
+        small = exact is None and (opened.n_rows <= EXACT_ROWS or not can_stream())
+        if exact or small:
+            return columns_of_open(opened, wanted)
+        sketch = sketch_of_files(opened, wanted, progress)
+        opened.check_filled(sum(sketch.masses))
+        return sketch
+
+
+def _sketched(columns: Columns, wanted: Wanted) -> Sketch:
+    sketch = Sketch(weight_kind=wanted.weight_kind)
+    return sketch.update(columns.flags, columns.score, columns.weight)
+
+
+def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> None:
     """Refuse a table without rows of a kind that the setting needs."""
-    if not columns.score.size:
-        raise ValueError("'source' must hold at least one row, got a table without rows.")
-    # A row of weight zero counts for nothing.
-    there = columns.flags if columns.weight is None else columns.flags & (columns.weight > 0.0)
-    others = ~columns.flags if columns.weight is None else ~columns.flags & (columns.weight > 0.0)
-    if setting != "labelled" and not there.any():
+    if isinstance(rows, Sketch):
+        others, there = (mass > 0.0 for mass in rows.masses)
+    else:
+        if not rows.score.size:
+            raise ValueError("'source' must hold at least one row, got a table without rows.")
+        # A row of weight zero counts for nothing.
+        counts = True if rows.weight is None else rows.weight > 0.0
+        there, others = bool((rows.flags & counts).any()), bool((~rows.flags & counts).any())
+    if setting != "labelled" and not there:
         msg = f"column {wanted.label!r} must hold at least one labelled positive, got none."
         raise ValueError(f"{msg} Check which of its values means positive.")
-    if setting == "two-sample" and not others.any():
+    if setting == "two-sample" and not others:
         msg = f"column {wanted.label!r} must hold at least one unlabeled row, got none."
         raise ValueError(f"{msg} Add the unlabeled rows to the same table.")
-    if not (there.any() or others.any()):
+    if not (there or others):
         raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")

@@ -6,7 +6,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -116,7 +116,7 @@ def fetch(parts: Sequence[Part], wanted: Wanted) -> Columns:
         if argument != "label":
             _check_numbers(arrays[argument], argument, name, parts)
     flags = np.asarray(arrays["label"], dtype=np.bool_)
-    place = _Places(parts) if any(part.pieces for part in parts) else None
+    place = Places(parts) if any(part.pieces for part in parts) else None
     return Columns.checked(arrays["score"], flags, arrays.get("weight"), wanted, place)
 
 
@@ -158,18 +158,21 @@ def _refuse_missing_label(parts: Sequence[Part], wanted: Wanted, nan: Sequence[s
         condition = f"({text} IS NULL OR coalesce({text} IN ({values}), false)) AS empty"
         empty = part.relation.project(condition).fetchnumpy()["empty"]
         if empty.any():
-            refuse_missing("label", wanted.label, _Places(parts)(first + int(np.argmax(empty))))
+            refuse_missing("label", wanted.label, Places(parts)(first + int(np.argmax(empty))))
         first += empty.size
 
 
 def _check_numbers(
     values: NDArray[np.float64], argument: str, name: str, parts: Sequence[Part]
 ) -> None:
-    """Refuse what SQL could not turn into a number: nothing, or text."""
-    if not np.ma.is_masked(values):
-        return
-    row = int(np.argmax(np.ma.getmaskarray(values)))
-    place = _Places(parts)
+    """Refuse what SQL could not turn into a number."""
+    if np.ma.is_masked(values):
+        refuse_number(parts, argument, name, int(np.argmax(np.ma.getmaskarray(values))))
+
+
+def refuse_number(parts: Sequence[Part], argument: str, name: str, row: int) -> NoReturn:
+    """Refuse a row that holds nothing, or text, where a number should be."""
+    place = Places(parts)
     part, offset, _ = place.find(row)
     text = part.relation.project(part.sql(name)).limit(1, offset=offset).fetchall()[0][0]
     if text is None:
@@ -177,7 +180,7 @@ def _check_numbers(
     refuse_text(name, text, place(row))
 
 
-class _Places:
+class Places:
     """Where a row is: its number, and its file when there is one."""
 
     def __init__(self, parts: Sequence[Part]) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg.atomic import replacing
 from noneg.rows import FlaggedRows, SplitRows
-from noneg.tables.relations import connect, identifier, literal, plain_errors
+from noneg.tables.relations import connect, identifier, literal
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -53,12 +56,23 @@ def write(
     options = _options(Path(path))
     values, flags = _rows(scores._rows)  # noqa: SLF001 - rows have no public form but a file
     columns = {"score": values, "label": flags.astype(np.int8)}
-    with connect() as connection, plain_errors(repr(str(path))):
+    names = f"score AS {identifier(score)}, label AS {identifier(label)}"
+    with replacing(path) as partial, connect() as connection, _write_errors():
         connection.register("rows", columns)
-        names = f"score AS {identifier(score)}, label AS {identifier(label)}"
         connection.execute(
-            f"COPY (SELECT {names} FROM rows) TO {literal(str(path))} ({options})"  # noqa: S608
+            f"COPY (SELECT {names} FROM rows) TO {literal(str(partial))} ({options})"  # noqa: S608
         )
+
+
+@contextmanager
+def _write_errors() -> Iterator[None]:
+    """Turn what DuckDB says when a disk is full into an error of the system."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.IOException as error:
+        raise OSError(str(error).strip().splitlines()[0]) from error
 
 
 def _options(path: Path) -> str:

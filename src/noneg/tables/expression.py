@@ -1,0 +1,196 @@
+"""One narwhals expression that sketches a frame wherever it lives: in SQL, in Spark, in memory.
+
+An engine only compares, multiplies by powers of two, rounds down and adds; no logarithm, whose last
+bit differs between engines, decides about a bucket. So every engine puts every double into the
+bucket of `noneg.kernels.bucket_of`. Columns are projected and cast first and made one after the
+other, so that none is computed twice; what comes back is one small table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from noneg.kernels import MANTISSA_BITS, N_BUCKETS, TAIL_BUCKETS, TAIL_EDGE
+from noneg.sketch import Sketch
+from noneg.sketch.table import SUMS
+from noneg.tables.columns import (
+    MOST_LABELS,
+    number_of_label,
+    positive_among,
+    refuse_scores,
+    refuse_some,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.tables.columns import Wanted
+
+    Frame = Any  # an eager or a lazy narwhals frame
+    Sums = dict[str, NDArray[Any]]
+
+_OCTAVE = 2**MANTISSA_BITS
+# Powers of two that together bring any score of the tails between 1/2 and 1.
+_STEPS = (32, 16, 8, 4, 2, 1)
+_OCTAVES = 64
+OUTSIDE = -1
+
+
+def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
+    """Sketch the wanted columns of a frame; only the sums of buckets leave its engine."""
+    wanted.check_names(frame.collect_schema().names(), "the frame")
+    rows = bucketed(labelled_rows(frame, wanted))
+    sums = _fetched(summed(rows, wanted))
+    _check_sums(sums, wanted, frame)
+    sketch = Sketch(weight_kind=wanted.weight_kind)
+    names = SUMS[wanted.weight_kind]
+    for group in (0, 1):
+        here = sums["flag"] == group
+        columns = np.stack([sums[name][here] for name in names], axis=-1)
+        sketch.add_sums(group, sums["bucket"][here], columns, sums["low"][here], sums["high"][here])
+    return sketch
+
+
+def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
+    """Return score, label, flag and weight of each row, in types that every engine shares."""
+    kind = frame.collect_schema()[wanted.label]
+    label, meant = nw.col(wanted.label), wanted.positive_label
+    if kind.is_numeric() or kind == nw.Boolean:
+        positive = 1.0 if meant is None else number_of_label(meant)
+        # From truth values some engines make whole numbers only.
+        label = (label.cast(nw.Int32) if kind == nw.Boolean else label).cast(nw.Float64)
+        is_positive = nw.col("label") == _lit(positive)
+    else:
+        label = label.cast(nw.String)
+        is_positive = nw.col("label") == nw.lit(str(meant), nw.String)
+    columns = [nw.col(wanted.score).cast(nw.Float64).alias("score"), label.alias("label")]
+    if wanted.weight is not None:
+        columns.append(nw.col(wanted.weight).cast(nw.Float64).alias("weight"))
+    rows = frame.select(*columns).with_columns(flag=_number(is_positive))
+    if wanted.weight is not None and wanted.weight_kind == "frequency":
+        # Rows that count for nothing go; a row without a weight stays, to be found later.
+        rows = rows.with_columns(idle=_number(nw.col("weight") == _lit(0.0)))
+        rows = rows.filter(nw.col("idle") == _lit(0.0))
+    return rows
+
+
+def bucketed(rows: Frame) -> Frame:
+    """Add the column 'bucket', the one of `noneg.kernels.bucket_of`; -1 if not in [0, 1]."""
+    s, y, k = nw.col("score"), nw.col("y"), nw.col("k")
+    rows = rows.with_columns(distance=_choose(s < _lit(0.5), s, _lit(1.0) - s))
+    rows = rows.with_columns(y=nw.col("distance"), k=_lit(0.0))
+    for step in _STEPS:
+        rows = rows.with_columns(small=y < _lit(2.0**-step))
+        rows = rows.with_columns(
+            y=_choose(nw.col("small"), y * _lit(2.0**step), y),
+            k=_choose(nw.col("small"), k + _lit(float(step)), k),
+        )
+    octave = (_lit(_OCTAVES - 1.0) - k) * _lit(float(_OCTAVE))
+    tail = octave + (y * _lit(2.0 * _OCTAVE)).floor() - _lit(_OCTAVE - 1.0)
+    rows = rows.with_columns(
+        tail=_choose(nw.col("distance") < _lit(2.0**-_OCTAVES), _lit(0.0), tail),
+        middle=(s * _lit(65536.0)).floor() + _lit(TAIL_BUCKETS - 512.0),
+    )
+    upper = _lit(N_BUCKETS - 1.0) - nw.col("tail")
+    rows = rows.with_columns(top=_choose(s < _lit(1.0 - TAIL_EDGE), nw.col("middle"), upper))
+    rows = rows.with_columns(any=_choose(s < _lit(TAIL_EDGE), nw.col("tail"), nw.col("top")))
+    inside = (s >= _lit(0.0)) & (s <= _lit(1.0))
+    bucket = _choose(inside, nw.col("any"), _lit(float(OUTSIDE)))
+    return rows.with_columns(bucket=bucket).with_columns(bucket=nw.col("bucket").cast(nw.Int32))
+
+
+def summed(rows: Frame, wanted: Wanted) -> Frame:
+    """Return the sums of each bucket and group, and what tells whether all rows are right."""
+    s, w = nw.col("score"), nw.col("weight")
+    needed = ["flag", "bucket", "score", "label"]
+    if wanted.weight is not None:
+        needed.append("weight")
+    rows = rows.select(*needed).with_columns(hidden=_number(nw.col("label").is_null()))
+    sums = {"n": nw.len(), "sum": s.sum()}
+    if wanted.weight is not None:
+        right = (w >= _lit(0.0)) & (w < _lit(np.inf))
+        if wanted.weight_kind == "frequency":
+            right &= w.floor() == w
+        rows = rows.with_columns(ws=w * s, ww=w * w, wrong=_lit(1.0) - _number(right))
+        sums = {"n": nw.len(), "weight": w.sum(), "square": nw.col("ww").sum()}
+        sums |= {"sum": nw.col("ws").sum(), "wrong": nw.col("wrong").sum(), "lightest": w.min()}
+        if wanted.weight_kind == "frequency":
+            sums["n"] = w.sum()
+    elif wanted.weight_kind == "importance":
+        sums |= {"weight": nw.len(), "square": nw.len()}
+    sums |= {"low": s.min(), "high": s.max(), "hidden": nw.col("hidden").sum()}
+    sums |= {"label_low": nw.col("label").min(), "label_high": nw.col("label").max()}
+    return rows.group_by("flag", "bucket").agg(**sums)
+
+
+def _check_sums(sums: Sums, wanted: Wanted, frame: Frame) -> None:
+    """Refuse a frame with a row that is not what it should be."""
+    if not sums["n"].size:
+        raise ValueError("'source' must hold at least one row, got a table without rows.")
+    if hidden := int(sums["hidden"].sum()):
+        refuse_some("label", wanted.label, hidden)
+    _check_labels(_labels(sums, wanted, frame), wanted)
+    outside = sums["bucket"] == OUTSIDE
+    if outside.any():
+        ends = [*sums["low"][outside].tolist(), *sums["high"][outside].tolist()]
+        refuse_scores(wanted.score, int(sums["n"][outside].sum()), ends)
+    if "wrong" in sums and sums["wrong"].any():
+        refuse_some("weight", str(wanted.weight), int(sums["wrong"].sum()))
+
+
+def _labels(sums: Sums, wanted: Wanted, frame: Frame) -> list[object]:
+    """Return the distinct labels: of two there are only a smallest and a largest in each group."""
+    found = {*sums["label_low"].tolist(), *sums["label_high"].tolist()}
+    kind = frame.collect_schema()[wanted.label]
+    if kind == nw.Boolean:
+        return sorted((bool(value) for value in found), key=str)
+    if kind.is_integer():
+        return sorted((int(value) for value in found), key=str)
+    return sorted(found, key=str)
+
+
+def _check_labels(found: Sequence[object], wanted: Wanted) -> None:
+    """Refuse labels that do not say what is positive."""
+    nan = [value for value in found if value != value]  # noqa: PLR0124
+    if nan:
+        refuse_some("label", wanted.label)
+    positive_among(found[: MOST_LABELS + 1], wanted)
+
+
+def _fetched(frame: Frame) -> Sums:
+    """Return the columns of a small frame as arrays."""
+    native = frame.to_native()
+    if hasattr(native, "fetchnumpy"):
+        return {name: _floats(column) for name, column in native.fetchnumpy().items()}
+    small = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return {name: _floats(small[name].to_numpy()) for name in small.columns}
+
+
+def _floats(column: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers as doubles (some engines sum to decimals), text as it is."""
+    values = (
+        np.ma.filled(column.astype(np.float64), np.nan) if column.dtype.kind in "fiub" else column
+    )
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.asarray(values, dtype=object)
+
+
+def _lit(value: float) -> nw.Expr:
+    # Some engines read 0.5 as a decimal, which is slow and not exact.
+    return nw.lit(value, nw.Float64)
+
+
+def _number(condition: nw.Expr) -> nw.Expr:
+    """Return 1 where a condition holds, 0 where it does not or is unknown."""
+    return _choose(condition, _lit(1.0), _lit(0.0))
+
+
+def _choose(condition: nw.Expr, yes: nw.Expr, no: nw.Expr) -> nw.Expr:
+    return nw.when(condition).then(yes).otherwise(no)
