@@ -41,8 +41,8 @@ check: $(VENV)/.dev ## lint, format, types, layers, dependencies, changelog
 docs: $(VENV)/.dev ## build the documentation into docs/_build/html
 	$(SPHINX) -b html docs docs/_build/html
 
-bench: $(BENCH)/.bench ## time noneg against its peers
-	$(BENCH)/bin/python -m benchmarks
+bench: $(BENCH)/.bench ## time noneg against its peers and store the run
+	$(BENCH)/bin/python -m benchmarks --out benchmarks/results
 
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(VENV)/bin/ruff check --fix-only

@@ -1,6 +1,6 @@
 """Compare noneg with its peers on the same rows, in one process: seconds, ratios, values, memory.
 
-python -m benchmarks --sizes 1e6 1e7 --out DIR
+python -m benchmarks [--sizes 1e6 1e7] [--out benchmarks/results]
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def kernel_name():
         return "NumPy"
     import numba
 
-    return f"numba on {numba.get_num_threads()} threads"
+    return f"numba on up to {numba.config.NUMBA_NUM_THREADS} threads"
 
 
 def blocks():
@@ -277,11 +277,15 @@ def blocks():
 
 @dataclass(frozen=True)
 class Target:
-    """What one size must reach: a number from the blocks' rows, at most `limit`."""
+    """What a run must reach: a number from the blocks' rows, at most `limit`.
+
+    Seconds are meant for one number of rows, ratios for every one.
+    """
 
     name: str
     limit: float
     number: object
+    rows: int | None = None
 
     def measure(self, results):
         try:
@@ -307,6 +311,10 @@ def _ratio(results, title, case):
     return results[title][case].ratio
 
 
+def _seconds(results, title):
+    return 1.0 * results[title]["noneg"].seconds
+
+
 def _arrays(results, title):
     return 1.0 * results[title]["noneg"].arrays
 
@@ -326,6 +334,8 @@ TARGETS = (
     Target("sweep ECE, share of probcal", 0.03, lambda r: _share(r, "sweep ECE", "probcal")),
     Target("KS error, share of MAPIE", 1 / 3, lambda r: _share(r, "KS error", "MAPIE")),
     Target("AUROC, share of fastest", 0.2, lambda r: _share_of_fastest(r, "AUROC")),
+    Target("TCE_bpm, seconds", 0.5, lambda r: _seconds(r, "TCE_bpm"), rows=10**6),
+    Target("all metrics, seconds", 5, lambda r: _seconds(r, "all metrics"), rows=10**6),
     Target("width ECE, memory in arrays", 3, lambda r: _arrays(r, "width ECE")),
     Target("mass ECE, memory in arrays", 3, lambda r: _arrays(r, "mass ECE")),
 )
@@ -333,14 +343,17 @@ TARGETS = (
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--sizes", nargs="+", type=_rows, default=[10**6], metavar="N")
+    parser.add_argument("--sizes", nargs="+", type=_rows, default=[10**6, 10**7], metavar="N")
     parser.add_argument("--repeats", type=int, default=7, help="rounds, of which the best counts")
-    parser.add_argument("--patience", type=float, default=10.0, help="longer calls are made once")
+    parser.add_argument("--patience", type=float, default=3.0, help="longer calls are made once")
     parser.add_argument("--limit", type=_rows, default=10**6, help="most rows for slow peers")
     parser.add_argument("--only", nargs="+", choices=list(blocks()), metavar="BLOCK")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write peers.csv and peers.md")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.out and options.only:
+        parser.error("--out stores a whole run: leave out --only, or look at the terminal")
+    return options
 
 
 def _rows(text):

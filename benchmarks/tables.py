@@ -96,8 +96,9 @@ class Report:
     def finish(self, targets):
         self.load_after = load()
         for target in targets:
-            for n, results in self.results.items():
-                self.verdicts.append((target, n, target.measure(results)))
+            sizes = [n for n in self.results if target.rows in (None, n)]
+            for n in sizes:
+                self.verdicts.append((target, n, target.measure(self.results[n])))
 
     def head(self):
         return {
