@@ -12,6 +12,7 @@ from noneg.calibration.reliability import reliability
 from noneg.calibration.significance import calibration_test
 from noneg.calibration.theory import bias_bound, labelled_bias_bound
 from noneg.checks import check_level
+from noneg.evaluation.repair import repair
 from noneg.evaluation.result import Evaluation
 from noneg.evaluation.sums import sum_up
 from noneg.metrics import METRICS, estimate
@@ -32,7 +33,11 @@ BINNED = ("ece", "debiased_ece")
 
 
 def evaluate(
-    scores: PUScores, *, level: float = 0.95, edges: ArrayLike | None = None
+    scores: PUScores,
+    *,
+    level: float = 0.95,
+    edges: ArrayLike | None = None,
+    recalibrate: bool = False,
 ) -> Evaluation:
     """Measure calibration and performance from positives and unlabeled data, or from labelled data.
 
@@ -45,6 +50,9 @@ def evaluate(
         Frozen bin edges from 0 to 1 for `ece`, the debiased error and the test, in place of the
         optimal number of bins of equal mass. With ``evaluation.edges`` it repeats an evaluation at
         another prior over the same bins, which is what the report does when its slider moves.
+    recalibrate : bool
+        Whether to choose a method of recalibration, too, and measure what it changes on rows that
+        it was not fitted on.
 
     Examples
     --------
@@ -88,6 +96,7 @@ def evaluate(
         assumptions=assumptions,
         warnings=tuple(_warnings(scores, binned, assumptions)),
         sums=sum_up(scores, binned, metrics, level=level),
+        recalibration=repair(scores, level=level) if recalibrate else None,
     )
 
 

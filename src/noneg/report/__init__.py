@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from noneg.report.about import About
     from noneg.report.html import to_html
+    from noneg.report.notebook import to_notebook
+    from noneg.report.plain import to_json, to_markdown, to_text
 
-__all__ = ["About", "to_html"]
+__all__ = ["About", "to_html", "to_json", "to_markdown", "to_notebook", "to_text"]
 
-_HOME = {"About": "about", "to_html": "html"}
+# Charts and templates are loaded when a report is made.
+_HOME = {
+    "About": "about",
+    "to_html": "html",
+    "to_json": "plain",
+    "to_markdown": "plain",
+    "to_notebook": "notebook",
+    "to_text": "plain",
+}
 
 
 def __getattr__(name: str) -> object:

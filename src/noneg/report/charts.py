@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 Spec: TypeAlias = dict[str, Any]
+Chart: TypeAlias = Any  # Altair's kinds of charts share no useful type
 
 HEIGHT = 300
 POSITIVE, NEGATIVE, ROWS = "var(--positive)", "var(--negative)", "var(--rows)"
@@ -34,7 +35,7 @@ def specification(name: str) -> Spec:
     return spec
 
 
-def _styled(chart: Any) -> Any:  # noqa: ANN401 - Altair's kinds of charts share no useful type
+def _styled(chart: Chart) -> Chart:
     font = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
     return (
         chart.configure(background="transparent", font="system-ui, sans-serif", aria=False)
@@ -47,15 +48,6 @@ def _styled(chart: Any) -> Any:  # noqa: ANN401 - Altair's kinds of charts share
             **font,
         )
         .configure_view(stroke=None)
-        .configure_legend(
-            labelColor=INK,
-            titleColor=INK,
-            orient="top",
-            direction="horizontal",
-            labelLimit=260,
-            symbolStrokeWidth=2.5,
-            **font,
-        )
     )
 
 
@@ -72,7 +64,7 @@ def _share(field: str, title: str) -> dict[str, Any]:
         "type": "quantitative",
         "title": title,
         "scale": {"domain": [0, 1], "nice": False},
-        "axis": {"tickCount": 6},
+        "axis": {"tickCount": 6, "labelFlush": False},
     }
 
 
@@ -94,7 +86,7 @@ def _diagonal() -> alt.Chart:
     )
 
 
-def reliability() -> alt.LayerChart:
+def reliability() -> Chart:
     """Share of positives against score, with intervals; shares above 1 as triangles at 1."""
     import altair as alt
 
@@ -130,12 +122,14 @@ def reliability() -> alt.LayerChart:
     return alt.layer(_diagonal(), bars, line, point)
 
 
-def distribution() -> alt.LayerChart:
+def distribution() -> Chart:
     """Shares of positives, all rows and implied negatives, as steps."""
-    base = _named("distribution").transform_fold(
-        ["positive", "marginal", "negative"], as_=["law", "share"]
+    base = (
+        _named("distribution")
+        .transform_calculate(middle="(datum.left + datum.right) / 2")
+        .transform_fold(["positive", "marginal", "negative"], as_=["law", "share"])
     )
-    x = _share("left", "score")
+    x = _share("middle", "score")
     y = {
         "field": "share",
         "type": "quantitative",
@@ -145,27 +139,26 @@ def distribution() -> alt.LayerChart:
     }
     look = {
         "color": _keyed([POSITIVE, ROWS, NEGATIVE]),
-        "strokeDash": _keyed([[1, 0], [6, 3], [2, 2]], legend=False),
+        "strokeDash": _keyed([[1, 0], [6, 3], [2, 2]]),
     }
-    lines = base.mark_line(interpolate="step-after", strokeWidth=2, clip=True).encode(
+    lines = base.mark_line(interpolate="step", strokeWidth=2, clip=True).encode(
         x=x, y=y, **look, tooltip=_tooltip(("left", "score from"), ("share", "share of rows"))
     )
     area = (
         base.transform_filter("datum.law === 'positive'")
-        .mark_area(interpolate="step-after", fill=POSITIVE, fillOpacity=0.15)
+        .mark_area(interpolate="step", fill=POSITIVE, fillOpacity=0.15)
         .encode(x=x, y=y)
     )
     return area + lines
 
 
-def _keyed(values: list[Any], *, legend: bool = True) -> dict[str, Any]:
-    names = "{'positive': 'positives', 'marginal': 'rows of the sample', 'negative': 'negatives'}"
+def _keyed(values: list[Any]) -> dict[str, Any]:
     return {
         "field": "law",
         "type": "nominal",
         "title": None,
         "scale": {"domain": ["positive", "marginal", "negative"], "range": values},
-        "legend": {"labelExpr": f"{names}[datum.label]"} if legend else None,
+        "legend": None,
     }
 
 
@@ -185,7 +178,7 @@ def _ring(x: str, y: str) -> alt.Chart:
     )
 
 
-def roc() -> alt.LayerChart:
+def roc() -> Chart:
     """ROC curve with the region that bounds allow, and the chosen threshold."""
     import altair as alt
 
@@ -200,7 +193,7 @@ def roc() -> alt.LayerChart:
     return alt.layer(_region("roc_bounds"), chance, line, _ring("fpr", "tpr"))
 
 
-def pr() -> alt.LayerChart:
+def pr() -> Chart:
     """Precision-recall curve with the region that bounds allow, and the chosen threshold."""
     import altair as alt
 
@@ -220,17 +213,16 @@ def pr() -> alt.LayerChart:
     return alt.layer(_region("pr_bounds"), level, line, _ring("tpr", "precision"))
 
 
-def threshold() -> alt.LayerChart:
+def threshold() -> Chart:
     """Precision, recall, F1 and share flagged over the threshold."""
     import altair as alt
 
     kinds = {
-        "precision": ("precision", POSITIVE, [1, 0]),
-        "tpr": ("recall", NEGATIVE, [6, 3]),
-        "f_beta": ("F1", "var(--third)", [2, 2]),
-        "ppr": ("flagged", ROWS, [8, 3, 2, 3]),
+        "precision": (POSITIVE, [1, 0]),
+        "tpr": (NEGATIVE, [6, 3]),
+        "f_beta": ("var(--third)", [2, 2]),
+        "ppr": (ROWS, [8, 3, 2, 3]),
     }
-    names = "{" + ", ".join(f"'{key}': '{kind[0]}'" for key, kind in kinds.items()) + "}"
     lines = (
         _named("curves")
         .transform_fold(list(kinds), as_=["kind", "share"])
@@ -242,12 +234,13 @@ def threshold() -> alt.LayerChart:
             color=alt.Color(
                 "kind:N",
                 title=None,
-                scale=alt.Scale(domain=list(kinds), range=[kind[1] for kind in kinds.values()]),
-                legend=alt.Legend(labelExpr=f"{names}[datum.label]"),
+                scale=alt.Scale(domain=list(kinds), range=[kind[0] for kind in kinds.values()]),
+                legend=None,
             ),
             strokeDash=alt.StrokeDash(
                 "kind:N",
-                scale=alt.Scale(domain=list(kinds), range=[kind[2] for kind in kinds.values()]),
+                title=None,
+                scale=alt.Scale(domain=list(kinds), range=[kind[1] for kind in kinds.values()]),
                 legend=None,
             ),
             tooltip=_tooltip(("threshold", "threshold"), ("share", "share")),
@@ -261,7 +254,7 @@ def threshold() -> alt.LayerChart:
     return alt.layer(lines, rule)
 
 
-def prior_curve() -> alt.LayerChart:
+def prior_curve() -> Chart:
     """Calibration error over the prior, with its interval, the prior, and what the data allow."""
     import altair as alt
 
@@ -295,7 +288,7 @@ def prior_curve() -> alt.LayerChart:
     return alt.layer(band, plain, debiased, limit, now)
 
 
-def recalibration() -> alt.LayerChart:
+def recalibration() -> Chart:
     """Reliability diagrams before and after recalibration."""
     import altair as alt
 
@@ -307,11 +300,12 @@ def recalibration() -> alt.LayerChart:
         "side:N",
         title=None,
         scale=alt.Scale(domain=["before", "after"], range=[NEGATIVE, POSITIVE]),
+        legend=None,
     )
     shape = alt.Shape(
         "side:N",
         scale=alt.Scale(domain=["before", "after"], range=["square", "circle"]),
-        title=None,
+        legend=None,
     )
     bars = base.mark_rule(strokeWidth=2, opacity=0.45).encode(
         x=x, y=_share("bottom", "share of positives"), y2="top", color=colour
@@ -324,7 +318,7 @@ def recalibration() -> alt.LayerChart:
     return alt.layer(_diagonal(), bars, lines, points)
 
 
-CHARTS: dict[str, Callable[[], Any]] = {
+CHARTS: dict[str, Callable[[], Chart]] = {
     "reliability": reliability,
     "distribution": distribution,
     "roc": roc,

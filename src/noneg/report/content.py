@@ -185,8 +185,8 @@ def _scores(evaluation: Evaluation) -> Section:
     text += (
         ", and where those of the negatives do."
         if evaluation.setting == "labelled"
-        else ", and where negatives must lie if the prior is right. Negatives below zero would be a "
-        "contradiction."
+        else ", and where negatives must lie if the prior is right. Fewer than none of them would "
+        "be a contradiction."
     )
     header = ("score from", "to", "positives", rows_name, "negatives")
     caption = "Share of rows in each range of scores"
@@ -217,8 +217,7 @@ def _float(x: float | str | None) -> float | None:
 def _curves(evaluation: Evaluation) -> Section:
     sentences = [
         Sentence(
-            text="How well the scores rank: the curves run through every threshold of the page, the "
-            "ring marks the chosen one."
+            text="The curves run through the thresholds of the page; the ring marks the chosen one."
         )
     ]
     bounds = evaluation.sums.bounds
@@ -273,7 +272,8 @@ def _errors(evaluation: Evaluation) -> Section:
     level = f"{100 * evaluation.level:.6g} % interval"
     p_value = evaluation.test.p_value
     evidence = "evidence" if p_value <= 1.0 - evaluation.level else "no evidence"
-    test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it (at the given prior)."
+    where = "" if evaluation.setting == "labelled" else " (at the given prior)"
+    test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it{where}."
     tables = tuple(
         Table(caption=caption, header=("", "value", level), rows=tuple(rows))
         for caption, rows in (
@@ -326,13 +326,23 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     if found is None:
         return
     before, after = found.errors[RECOMMENDED]
-    better = "falls" if after < before else "does not fall"
+    change = found.change
     text = (
-        f"The method chosen by cross-validation is {found.method}. On rows that it was not fitted "
-        f"on ({found.folds} folds) the calibration error {better}: from {before:.3f} to "
-        f"{after:.3f}. This is measured at the given prior; a calibrator fitted at another one is "
-        "another calibrator."
+        f"The method chosen by held-out loss is {found.method}. On rows that it was not fitted on "
+        f"({found.folds} folds) the calibration error goes from {before:.3f} to {after:.3f}, and "
+        f"the Brier score changes by {change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}]"
     )
+    text += (
+        ", an improvement beyond chance."
+        if change.high < 0.0
+        else ", which may be chance: recalibration is not needed for certain."
+    )
+    prior = (
+        ""
+        if evaluation.setting == "labelled"
+        else "All of it at the given prior; another prior needs another calibrator. "
+    )
+    use = f"{prior}Apply the calibrator with noneg.recalibration.load(text).transform(scores)."
     rows = tuple(
         (METRICS[name].title, Number(one), Number(other))
         for name, (one, other) in found.errors.items()
@@ -341,7 +351,7 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     yield Section(
         name="recalibration",
         title="Can they be repaired?",
-        sentences=(Sentence(text=text),),
+        sentences=tuple(Sentence(text=one) for one in (text, *found.warnings, use)),
         charts=("recalibration",),
         tables=(Table(caption=caption, header=("", "before", "after"), rows=rows),),
         code=found.calibrator,
@@ -377,8 +387,8 @@ def _prior(evaluation: Evaluation) -> Iterator[Section]:
 def _theory(evaluation: Evaluation) -> Section:
     sentences = [
         Sentence(
-            text=f"{evaluation.bins} bins of equal mass balance the error of coarse bins against the "
-            "noise of fine ones for samples of this size."
+            text=f"{evaluation.bins} bins of equal mass balance the error of coarse bins against "
+            "the noise of fine ones for samples of this size."
         )
     ]
     if evaluation.bounds:
@@ -422,9 +432,9 @@ def _computed(evaluation: Evaluation, about: About) -> Section:
         ("Reliability intervals", f"{evaluation.reliability.band}"),
     )
     held = (
-        "The page moves in your browser, from sums inside this file; nothing is sent anywhere. Bins "
-        "stay those of the given prior, so each number equals what noneg gives for these bins at "
-        "the prior of the slider. Numbers in grey are only known at the given prior."
+        "The page moves in your browser, from sums inside this file; nothing is sent anywhere. "
+        "Bins stay those of the given prior, so each number equals what noneg gives for these bins "
+        "at the prior of the slider. Numbers in grey are only known at the given prior."
     )
     sentences = () if evaluation.setting == "labelled" else (Sentence(text=held),)
     table = Table(caption="Settings", header=("", ""), rows=(*settings, *about.rows()))

@@ -77,7 +77,7 @@ def bounds(evaluation: Evaluation, x: str, y: str) -> Rows:
     sides = [(found.upper[x], found.upper[y]), (found.lower[x][::-1], found.lower[y][::-1])]
     outline = np.concatenate([np.stack(side) for side in sides], axis=1)
     kept = outline[:, np.isfinite(outline).all(axis=0)]
-    return as_rows({"order": np.arange(kept.shape[1]), "x": kept[0], "y": kept[1]})
+    return as_rows({"order": np.arange(float(kept.shape[1])), "x": kept[0], "y": kept[1]})
 
 
 def prior_curve(evaluation: Evaluation) -> Rows:
@@ -107,7 +107,7 @@ def recalibration(evaluation: Evaluation) -> Rows:
         return []
     sides = {"before": found.before, "after": found.after}
     return [
-        {"side": name} | row
+        {"side": name, **row}
         for name, diagram in sides.items()
         for row in as_rows(
             {key: getattr(diagram, key) for key in ("score", "frequency", "low", "high")}

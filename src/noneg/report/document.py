@@ -1,4 +1,4 @@
-"""What a report says, before it becomes HTML, Markdown or text: sections of sentences and tables."""
+"""What a report says before it becomes HTML, Markdown or text: sentences and tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-MISSING = "–"
+MISSING = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,19 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "Bounds",
-        "Limits that hold whichever unlabeled rows are the hidden positives, as long as positives "
-        "were labelled at random.",
+        (
+            "Limits that hold whichever unlabeled rows are the hidden positives, as long as "
+            "positives "
+            "were labelled at random."
+        ),
         "Claesen et al. (2015), Assessing binary classifiers using only PU data",
     ),
     (
         "Brier score, log loss",
-        "Mean penalties of probabilities that are smallest for the true ones; they fall with better "
-        "calibration and with better ranking.",
+        (
+            "Mean penalties of probabilities that are smallest for the true ones; they fall with "
+            "better calibration and with better ranking."
+        ),
         "Gneiting & Raftery (2007), Strictly proper scoring rules",
     ),
     (
@@ -39,8 +44,10 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "Confidence interval of the calibration error",
-        "A range that contains the error of the population over the same bins in at least the "
-        "stated share of samples; it reaches down to zero when calibration may be perfect.",
+        (
+            "A range that contains the error of the population over the same bins in at least the "
+            "stated share of samples; it reaches down to zero when calibration may be perfect."
+        ),
         "Median of split-sample lower ends; see the theory page of noneg",
     ),
     (
@@ -55,14 +62,19 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "Implied negatives",
-        "The scores of all rows less those of the positives, the prior times; a negative share "
-        "shows noise or too large a prior.",
+        (
+            "The scores of all rows less those of the positives, the prior times; a negative share "
+            "shows noise or too large a prior."
+        ),
         "du Plessis et al. (2014), Analysis of learning from positive and unlabeled data",
     ),
     (
         "One-sample setting",
-        "One sample was drawn and some of its positives were labelled; all rows together picture "
-        "the population.",
+        (
+            "One sample was drawn and some of its positives were labelled; all rows together "
+            "picture "
+            "the population."
+        ),
         "Elkan & Noto (2008), Learning classifiers from only positive and unlabeled data",
     ),
     (
@@ -82,14 +94,19 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "ROC curve and its area",
-        "True against false positive rate over all thresholds; the area is the probability that a "
-        "positive has a higher score than a negative.",
+        (
+            "True against false positive rate over all thresholds; the area is the "
+            "probability that a "
+            "positive has a higher score than a negative."
+        ),
         "Bamber (1975); DeLong et al. (1988)",
     ),
     (
         "Two-sample setting",
-        "Positives and unlabeled rows were drawn apart; the unlabeled rows alone picture the "
-        "population.",
+        (
+            "Positives and unlabeled rows were drawn apart; the unlabeled rows alone picture the "
+            "population."
+        ),
         "Ward et al. (2009), Presence-only data and the EM algorithm",
     ),
 )

@@ -29,6 +29,22 @@ LEGENDS = {
         ("stroke", "positive", "estimate with its interval"),
         ("dashed", "faint", "perfect calibration"),
     ),
+    "distribution": (
+        ("stroke", "positive", "positives"),
+        ("dashed", "rows", "unlabeled or all rows"),
+        ("dotted", "negative", "implied negatives"),
+    ),
+    "threshold": (
+        ("stroke", "positive", "precision"),
+        ("dashed", "negative", "recall"),
+        ("dotted", "third", "F1"),
+        ("dashed", "rows", "share flagged"),
+    ),
+    "recalibration": (
+        ("stroke", "negative", "before (squares)"),
+        ("stroke", "positive", "after (circles)"),
+        ("dashed", "faint", "perfect calibration"),
+    ),
     "roc": (
         ("stroke", "positive", "estimate"),
         ("fill", "rows", "bounds"),
@@ -111,12 +127,12 @@ def render(template: str, data: dict[str, Any], scripts: Iterable[str], **values
 
 
 def as_json(data: dict[str, Any]) -> str:
-    """Return strict JSON in which nothing can end a script element.
+    r"""Return strict JSON in which nothing can end a script element.
 
     Examples
     --------
     >>> print(as_json({"name": "</script>&"}))
-    {"name":"\\u003c/script\\u003e\\u0026"}
+    {"name":"\u003c/script\u003e\u0026"}
     """
     text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":
@@ -147,7 +163,7 @@ def vega() -> str:
     """Return the Vega libraries, which the installed package brings along."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle()
+    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     # A browser would end the script element here, wherever the text stands.
     return bundle.replace("</script", "<\\/script")
 

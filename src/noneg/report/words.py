@@ -162,8 +162,8 @@ def _range(run: list[Point], diagram: Sequence[Point]) -> str:
 def floor_sentence(n_positive: float, floor: float) -> str:
     """Say which error the noise of the positives alone produces."""
     return (
-        f"{n_positive:,.0f} labelled positives alone produce an error of about {floor:.3f} by noise, "
-        "however many unlabeled rows there are."
+        f"{n_positive:,.0f} labelled positives alone produce an error of about {floor:.3f} by "
+        "noise, however many unlabeled rows there are."
     )
 
 
@@ -190,6 +190,6 @@ def plan_sentence(needed: float | None, n_positive: float, eps: float) -> str:
         return f"The upper half of the interval is no wider than {eps:g} already."
     more = needed - n_positive
     return (
-        f"For an interval that ends at most {eps:g} above the error, about {more:,.0f} more labelled "
-        f"positives are needed ({needed:,.0f} in all)."
+        f"For an interval that ends at most {eps:g} above the error, about {more:,.0f} more "
+        f"labelled positives are needed ({needed:,.0f} in all)."
     )

@@ -108,7 +108,8 @@
     const rows = datasets();
     for (const place of all("[data-chart]")) {
       const name = place.dataset.chart;
-      const spec = { ...data.charts[name], datasets: rows };
+      const chart = data.charts[name];
+      const spec = { ...chart, datasets: { ...chart.datasets, ...rows } };
       const options = { renderer: "svg", actions: false, ast: true, defaultStyle: false };
       const { view } = await vegaEmbed(place, spec, options);
       views[name] = { view, uses: data.chart_data[name] };
