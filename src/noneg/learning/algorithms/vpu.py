@@ -1,0 +1,114 @@
+"""VPU: the variational approach (Chen, Liu, Wang, Zhao and Wu, NeurIPS 2020)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch.nn.functional import logsigmoid
+
+from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.losses import LARGEST_LOGIT
+from noneg.learning.networks import margin
+from noneg.learning.search import Choice, hyper
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from noneg.learning.contract import Batch
+    from noneg.learning.data import PUData
+    from noneg.learning.task import Correction
+
+# A mixing coefficient of 0 or 1 would make a logarithm infinite.
+_EDGE = 1e-8
+
+
+@dataclass(kw_only=True, eq=False)
+class VPU(Algorithm):
+    r"""VPU, which needs no prior.
+
+    With :math:`\phi = \sigma(f)`, the loss :math:`L_{\mathrm{var}} + \lambda L_{\mathrm{reg}}` is
+
+    .. math:: L_{\mathrm{var}} = \log \hat E_p[\phi] - \hat E_+[\log\phi], \qquad
+        L_{\mathrm{reg}} = \hat E\bigl[(\log\tilde y - \log\phi(\tilde x))^2\bigr]
+
+    where :math:`\tilde x = \gamma x_U + (1-\gamma)x_P`,
+    :math:`\tilde y = \gamma\phi(x_U) + 1-\gamma` and
+    :math:`\gamma \sim \mathrm{Beta}(\alpha, \alpha)` (Chen, Liu, Wang, Zhao and Wu 2020, *A
+    Variational Approach for Learning from Positive and Unlabeled Data*, NeurIPS). The first part
+    does not change when :math:`\phi` is multiplied by a constant: the class probability is
+    :math:`\phi` over its largest value on the training rows, which supposes that some rows are
+    surely positive.
+
+    ``variant="bench"``: :math:`\tilde y` has no gradient, the *logit* of the positive class stands
+    where :math:`\log\phi(\tilde x)` should, and nothing divides by the largest value.
+
+    Parameters
+    ----------
+    regularizer : float
+        Weight :math:`\lambda`; the paper has 1e-4 to 0.3, by data set.
+    alpha : float
+        Of the beta law of the mixing coefficient.
+
+    Examples
+    --------
+    >>> VPU().needs_prior
+    False
+    """
+
+    regularizer: float = hyper(0.03, Choice(1e-4, 0.03, 0.1, 0.3))
+    alpha: float = 0.3
+
+    title: ClassVar[str] = "VPU"
+    citation: ClassVar[str] = "Chen, Liu, Wang, Zhao and Wu (NeurIPS 2020)"
+    probability: ClassVar[str] = (
+        "The class probability where some training rows are surely positive, because its largest "
+        "value is set to one; the benchmark's version has an arbitrary scale."
+    )
+    needs_prior: ClassVar[bool] = False
+    corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "batch", "none")
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+
+    def prepare(self, data: PUData) -> None:  # noqa: ARG002
+        """Start without a scale."""
+        self.state["log_largest"] = torch.zeros((), device=self.device)
+
+    def loss(self, player: str, batch: Batch) -> Tensor:
+        """Return the variational loss with its mixup term."""
+        p, u = (logsigmoid(f) for f in self.scores(batch, player))
+        return self.variational(p, u) + self.regularizer * self.consistency(player, batch, u)
+
+    def variational(self, p: Tensor, u: Tensor) -> Tensor:
+        """Return the first part from log phi."""
+        on_pos, on_unl = self.task.marginal
+        log_mean = torch.logsumexp(u, 0) + math.log(on_unl / len(u))
+        if on_pos:
+            rest = torch.logsumexp(p, 0) + math.log(on_pos / len(p))
+            log_mean = torch.logaddexp(log_mean, rest)
+        return log_mean - p.mean()
+
+    def consistency(self, player: str, batch: Batch, u: Tensor) -> Tensor:
+        """Return the mean squared distance of log phi from its target on mixed rows."""
+        g = min(max(self.random.beta(self.alpha, self.alpha), _EDGE), 1.0 - _EDGE)
+        order = torch.randperm(len(batch.pos.x), generator=self.generator).to(u.device)
+        out = self.players[player](g * batch.unl.x + (1.0 - g) * batch.pos.x[order]).float()
+        target = torch.logaddexp(u + math.log(g), u.new_tensor(math.log1p(-g)))
+        if self.bench:
+            return (target.detach() - out.reshape(len(u), -1)[:, -1]).square().mean()
+        return (target - logsigmoid(margin(out))).square().mean()
+
+    def before_scoring(self, data: PUData) -> None:
+        """Find the largest log phi on the training rows."""
+        if not self.bench:
+            largest = torch.maximum(self.margins(data.pos).max(), self.margins(data.unl).max())
+            self.state["log_largest"] = logsigmoid(largest)
+
+    def decision(self, x: Tensor) -> Tensor:
+        """Return the log odds of phi over its largest value."""
+        if self.bench:
+            return self.margins(x)
+        log_phi = logsigmoid(self.margins(x)) - self.state["log_largest"]
+        log_phi = log_phi.clamp(max=-math.exp(-LARGEST_LOGIT))
+        return log_phi - torch.log(-torch.expm1(log_phi))
