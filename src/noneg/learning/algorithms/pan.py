@@ -1,0 +1,97 @@
+"""PAN: the predictive adversarial network (Hu et al., AAAI 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.networks import new_network
+from noneg.learning.search import LogUniform, hyper
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from noneg.learning.contract import Batch
+    from noneg.learning.task import Correction
+
+# Added inside every logarithm.
+_EPS = 0.01
+
+
+@dataclass(kw_only=True, eq=False)
+class PAN(Algorithm):
+    r"""PAN: a discriminator D of P and U against the classifier C.
+
+    D maximizes and C minimizes, with :math:`\epsilon = 0.01` and :math:`\bar D` the mean of D,
+
+    .. math:: V = \sum_P \log(D+\epsilon)
+        + \sum_U \max\{\log(1-D+\epsilon) - \log(1-\bar D+\epsilon),\, 0\}
+        + \lambda \sum_U \log\frac{1-C+\epsilon}{C+\epsilon}\,(2D - 1)
+
+    (Hu, Le, Liu, Ji, Ma, Zhao and Yan 2021, *Predictive Adversarial Learning from Positive and
+    Unlabeled Data*, AAAI; the clip at the mean is that of their code, the paper has
+    :math:`\log(1-D)`). D moves first, then C against the new D. Here the sums are means, and C
+    minimizes its part without :math:`\lambda`: Adam, which the authors take, ignores such factors,
+    and plain gradient steps do not come to a halt by them. The unlabeled sample should follow the
+    population, so in one sample the labelled rows count in it.
+
+    ``variant="bench"``: sums, and C's part times :math:`\lambda`.
+
+    Parameters
+    ----------
+    weight : float
+        :math:`\lambda`.
+
+    Examples
+    --------
+    >>> PAN().weight
+    0.0001
+    """
+
+    weight: float = hyper(1e-4, LogUniform(1e-5, 1e-2))
+
+    title: ClassVar[str] = "PAN"
+    citation: ClassVar[str] = "Hu, Le, Liu, Ji, Ma, Zhao and Yan (AAAI 2021)"
+    probability: ClassVar[str] = (
+        "A score: the classifier is driven to 0 and 1 by the sign of the discriminator."
+    )
+    needs_prior: ClassVar[bool] = False
+    corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "none")
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+
+    def build(self, network: nn.Module) -> dict[str, nn.Module]:
+        """Return the discriminator and the classifier, in the order of their turns."""
+        return {"discriminator": new_network(network), "net": network}
+
+    def loss(self, player: str, batch: Batch) -> Tensor:
+        """Return minus the value for the discriminator, the value for the classifier."""
+        n = len(batch.pos.x) if self.bench else 1
+        if player == "net":
+            with torch.no_grad():
+                judged = tuple(torch.sigmoid(f) for f in self.scores(batch, "discriminator"))
+            factor = self.weight if self.bench else 1.0
+            return n * factor * self.agreement(judged, self.scores(batch))
+        d_pos, d_unl = (torch.sigmoid(f) for f in self.scores(batch, player))
+        with torch.no_grad():
+            classified = self.scores(batch)
+        last = self.weight * self.agreement((d_pos, d_unl), classified)
+        return -n * (torch.log(d_pos + _EPS).mean() + self.against(d_pos, d_unl) + last)
+
+    def against(self, d_pos: Tensor, d_unl: Tensor) -> Tensor:
+        """Return the mean over the population of log(1 - D), where it is above that of the mean."""
+        level = torch.log(1.0 - self.task.mean(d_pos, d_unl).detach() + _EPS)
+        return self.task.mean(
+            *(torch.relu(torch.log(1.0 - d + _EPS) - level) for d in (d_pos, d_unl))
+        )
+
+    def agreement(self, judged: tuple[Tensor, ...], margins: tuple[Tensor, ...]) -> Tensor:
+        """Return the part in which both players occur: low when C follows D."""
+        parts = []
+        for d, f in zip(judged, margins, strict=True):
+            c = torch.sigmoid(f)
+            parts.append((torch.log(1.0 - c + _EPS) - torch.log(c + _EPS)) * (2.0 * d - 1.0))
+        return self.task.mean(*parts)
