@@ -1,0 +1,121 @@
+"""LBE: estimate the labeling bias with the classifier (Gong et al., TPAMI 2022)."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch.nn.functional import softplus
+
+from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.losses import soft_cross_entropy
+from noneg.learning.networks import new_network
+from noneg.learning.task import logit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import Tensor, nn
+
+    from noneg.learning.contract import Batch, Epoch
+    from noneg.learning.task import Correction
+
+
+@dataclass(kw_only=True, eq=False)
+class LBE(Algorithm):
+    r"""LBE: the chance of a label may depend on the row.
+
+    The model is :math:`h(x) = p(y=1 \mid x)` and
+    :math:`\eta(x) = p(\text{labelled} \mid y=1, x)`, so an unlabeled row has the likelihood
+    :math:`(1-\eta)h + 1-h` and a labelled one :math:`\eta h`. After a warm-up of h on P against U,
+    expectation and maximization alternate (Gong, Wang, Liu, Han, You, Yang and Tao 2022,
+    *Instance-Dependent Positive and Unlabeled Learning With Labeling Bias Estimation*, IEEE
+    TPAMI 44(8)). At every epoch, from copies of both networks,
+
+    .. math:: g = \frac{(1-\eta)h}{(1-\eta)h + 1-h}
+
+    on unlabeled rows, 1 on labelled ones; then h fits g by cross-entropy, and :math:`\eta`
+    minimizes :math:`\sum_P -\log\eta + \sum_U -g\log(1-\eta)`. P and U count by their numbers of
+    rows, as in the likelihood. Every pair with the same :math:`h\eta` is as likely, so the start
+    and the network decide: treat h as a score.
+
+    ``variant="bench"``: :math:`\eta` fits the labels with weight 1 instead of g, P and U count
+    equally, losses are sums. Then the log odds of h are those of P against U plus
+    :math:`\log(t+1)` after t rounds: everything ends up positive.
+
+    Parameters
+    ----------
+    warmup : float
+        Share of training before the first round.
+
+    Examples
+    --------
+    >>> LBE().needs_prior
+    False
+    """
+
+    warmup: float = 1.0 / 11.0
+
+    title: ClassVar[str] = "LBE"
+    citation: ClassVar[str] = "Gong, Wang, Liu, Han, You, Yang and Tao (TPAMI 2022)"
+    probability: ClassVar[str] = (
+        "The class probability in theory, but the likelihood does not identify it: it depends on "
+        "the start and on when training stops."
+    )
+    needs_prior: ClassVar[bool] = False
+    corrections: ClassVar[tuple[Correction, ...]] = ()
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+
+    def build(self, network: nn.Module) -> dict[str, nn.Module]:
+        """Return both networks; a new one gives about 1/2 everywhere."""
+        players = {"net": network, "bias": new_network(network)}
+        self.frozen |= {name: copy.deepcopy(module) for name, module in players.items()}
+        self.state["rounds"] = 0
+        return players
+
+    def start_epoch(self, epoch: Epoch) -> None:
+        """After the warm-up, start a round: copy both networks."""
+        if epoch.number and epoch.progress >= self.warmup:
+            self.state["rounds"] += 1
+            for name, module in self.players.items():
+                self.frozen[name].load_state_dict(module.state_dict())
+
+    def turns(self) -> Iterable[str]:
+        """Return both players, in the warm-up the classifier alone."""
+        return self.players if self.state["rounds"] else ("net",)
+
+    def loss(self, player: str, batch: Batch) -> Tensor:
+        """Return the cross-entropy of a player with what the last round expects."""
+        p, u = self.scores(batch, player)
+        g = self.expected(batch.unl.x) if self.state["rounds"] else torch.zeros_like(u)
+        if player == "net":
+            return self.total(softplus(-p), soft_cross_entropy(u, g))
+        return self.total(softplus(-p), softplus(u) if self.bench else g * softplus(u))
+
+    def expected(self, x: Tensor) -> Tensor:
+        """Return g: its log odds are those of h plus log(1 - eta)."""
+        h, eta = (self.margins(x, self.frozen[name]) for name in ("net", "bias"))
+        return torch.sigmoid(h - softplus(eta))
+
+    def total(self, on_pos: Tensor, on_unl: Tensor) -> Tensor:
+        """Return the loss over all rows: their mean, or the benchmark's sum over the batch."""
+        if self.bench:
+            return on_pos.sum() + on_unl.sum()
+        share = self.task.n_pos / (self.task.n_pos + self.task.n_unl)
+        return share * on_pos.mean() + (1.0 - share) * on_unl.mean()
+
+    def decision(self, x: Tensor) -> Tensor:
+        """Return the log odds of h, moved from all training rows to the population."""
+        return self.margins(x) + (0.0 if self.bench else self.shift)
+
+    @property
+    def shift(self) -> float:
+        """Log odds of the prior less those among all training rows; 0 in one sample."""
+        task = self.task
+        if task.population_prior is None or task.setting == "one-sample":
+            return 0.0
+        among = (task.n_pos + task.unlabeled_prior * task.n_unl) / (task.n_pos + task.n_unl)
+        return logit(task.population_prior) - logit(among)
