@@ -1,0 +1,181 @@
+"""Holistic-PU: trends of predictions (Wang, Wan, Geng, Li and Chen, NeurIPS 2023)."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from torch.nn.functional import softplus
+
+from noneg.learning.contract import Algorithm
+from noneg.learning.losses import soft_cross_entropy
+from noneg.learning.networks import margin, new_network
+from noneg.learning.search import Choice, hyper
+from noneg.learning.stages import average, restart, scale_rate
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from noneg.learning.contract import Batch, Epoch
+    from noneg.learning.data import PUData
+    from noneg.learning.task import Correction
+
+# Fewer records make no trend.
+_RECORDS = 3
+# Predictions from this confidence on teach the strong view.
+_CONFIDENT = math.log(0.9 / 0.1)
+
+
+def trend(scores: Tensor) -> Tensor:
+    r"""Return :math:`\tfrac1T\sum_t \log(1 + d_t + d_t^2/2)` of the changes d, a column a row.
+
+    Examples
+    --------
+    >>> import torch
+    >>> [round(x, 4) for x in trend(torch.tensor([[0.5, 0.5], [0.6, 0.5], [0.7, 0.4]])).tolist()]
+    [0.0998, -0.0499]
+    """
+    d = scores.diff(dim=0)
+    return torch.log(1.0 + d + d.square() / 2.0).mean(0)
+
+
+def natural_break(values: Tensor) -> float:
+    """Return the largest value of the lower of two classes with the least sum of squares within.
+
+    Examples
+    --------
+    >>> import torch
+    >>> natural_break(torch.tensor([5.0, 1.0, 2.0, 6.0]))
+    2.0
+    """
+    x = values.double().sort().values
+    if len(x) < 2:
+        return float(x[-1])
+    # Within = all squares - between: the best split has the largest sum of (class total)^2 / size.
+    size = torch.arange(1, len(x), device=x.device)
+    centred = x - x.mean()
+    lower = centred.cumsum(0)[:-1]
+    between = lower.square() / size + lower.square() / (len(x) - size)
+    return float(x[between.argmax()])
+
+
+def pseudo_labels(scores: Tensor) -> Tensor:
+    """Return 1 for rows whose recorded scores rise, 0 for those that fall.
+
+    If the break is above 0, the steepest rows are left aside and the others split anew.
+    """
+    value = trend(scores)
+    at = natural_break(value)
+    rest = value[value < 0.2 / (len(scores) - 1)]
+    if at > 0.0 and len(rest):
+        at = natural_break(rest)
+    return (value > at).float()
+
+
+@dataclass(kw_only=True, eq=False)
+class HolisticPU(Algorithm):
+    r"""Holistic-PU: when U is trained as negative, scores of hidden positives rise, others fall.
+
+    First stage: :math:`\tfrac12[\ell_\rho(P) + \ell_\rho(P_{\mathrm{strong}})] + \ell(U, 0)` with
+    smoothed labels; before each epoch a moving average of the network scores all unlabeled rows.
+    Then `trend` of each row's record, and its two natural classes (Jenks) are the pseudo-labels
+    :math:`\hat y`. Second stage, a new network: cross-entropy with 1 on P and with
+    :math:`\lambda\hat y` on U, where :math:`\lambda = t^{0.8}` grows with the progress t of the
+    stage, and, where the prediction is at least 0.9 sure, cross-entropy of the strong view with it
+    (Wang, Wan, Geng, Li and Chen 2023, *Beyond Myopia: Learning from Positive and Unlabeled Data
+    through Holistic Predictive Trends*, NeurIPS; the trend is that of their code). The learning
+    rate follows :math:`\cos(7\pi t/16)` in each stage.
+
+    Parameters
+    ----------
+    first_stage : float
+        Share of training for the first stage; it has at least three epochs.
+    smoothing : float
+        Label smoothing on positives in the first stage.
+    keep : float
+        Weight of the past in the moving average.
+
+    Examples
+    --------
+    >>> HolisticPU().needs_strong
+    True
+    """
+
+    first_stage: float = 15.0 / 40.0
+    smoothing: float = hyper(0.1, Choice(0.01, 0.1))
+    keep: float = hyper(0.999, Choice(0.99, 0.999))
+
+    title: ClassVar[str] = "Holistic-PU"
+    citation: ClassVar[str] = "Wang, Wan, Geng, Li and Chen (NeurIPS 2023)"
+    probability: ClassVar[str] = (
+        "A score: the probability of a pseudo-label, in batches that hold as many P as U rows."
+    )
+    needs_prior: ClassVar[bool] = False
+    corrections: ClassVar[tuple[Correction, ...]] = ()
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    needs_strong: ClassVar[bool] = True
+
+    def build(self, network: nn.Module) -> dict[str, nn.Module]:
+        """Return the network, and keep a copy as its moving average."""
+        self.frozen["average"] = copy.deepcopy(network).requires_grad_(requires_grad=False)
+        return {"net": network}
+
+    def prepare(self, data: PUData) -> None:
+        """Start without records; the second stage has not begun."""
+        self.state |= {"records": torch.empty(0, data.n_unl, device=self.device), "begun": 2.0}
+        self.state["labels"] = torch.zeros(data.n_unl, device=self.device)
+
+    def ready(self) -> bool:
+        """Return whether the second stage has begun."""
+        return float(self.state["begun"]) < 1.0
+
+    def start_epoch(self, epoch: Epoch) -> None:
+        """Record scores in the first stage, and end it in time."""
+        if not self.ready() and epoch.number:
+            scores = torch.sigmoid(self.margins(epoch.data.unl, self.frozen["average"]))
+            self.state["records"] = torch.cat([self.state["records"], scores[None]])
+            if epoch.progress >= self.first_stage and len(self.state["records"]) >= _RECORDS:
+                self._begin_second_stage(epoch)
+        begun = self.state["begun"] if self.ready() else 0.0
+        length = 1.0 - begun if self.ready() else self.first_stage
+        t = min((epoch.progress - begun) / length, 1.0)
+        scale_rate(epoch.optimizers["net"], math.cos(7.0 * math.pi * t / 16.0))
+
+    def _begin_second_stage(self, epoch: Epoch) -> None:
+        self.state |= {"begun": epoch.progress, "labels": pseudo_labels(self.state["records"])}
+        network = self.players["net"]
+        network.load_state_dict(new_network(network).state_dict())
+        restart(epoch.optimizers["net"])
+
+    def loss(self, player: str, batch: Batch) -> Tensor:
+        """Return the loss of the stage."""
+        strong = batch.unl.strong if self.ready() else batch.pos.strong
+        n, m = len(batch.pos.x), len(batch.x)
+        x = torch.cat([batch.x, batch.unl.x if strong is None else strong])
+        f = margin(self.players[player](x)).float()
+        p, u, strong_f = f[:n], f[n:m], f[m:]
+        if self.ready():
+            return self.second_loss(batch, p, u, strong_f)
+        smooth = torch.full_like(p, 1.0 - self.smoothing / 2.0)
+        on_pos = soft_cross_entropy(p, smooth) + soft_cross_entropy(strong_f, smooth)
+        return on_pos.mean() / 2.0 + softplus(u).mean()
+
+    def second_loss(self, batch: Batch, p: Tensor, u: Tensor, strong: Tensor) -> Tensor:
+        """Return cross-entropies with labels, pseudo-labels and confident predictions."""
+        target = self.ramp(batch.progress) * self.state["labels"][batch.unl.row]
+        sure = (u.detach().abs() >= _CONFIDENT).float()
+        taught = sure * softplus(-strong * torch.sign(u.detach()))
+        return softplus(-p).mean() + soft_cross_entropy(u, target).mean() + taught.mean()
+
+    def ramp(self, progress: float) -> float:
+        """Return the weight of pseudo-labels, from 0 to 1."""
+        begun = float(self.state["begun"])
+        return float(min(max((progress - begun) / (1.0 - begun), 0.0), 1.0) ** 0.8)
+
+    def after_step(self, batch: Batch) -> None:  # noqa: ARG002
+        """Move the average."""
+        if not self.ready():
+            average(self.frozen["average"], self.players["net"], self.keep)
