@@ -9,14 +9,22 @@ from __future__ import annotations
 import copy
 
 from noneg.learning.algorithms.baselines import ElkanNoto, Naive, PNOracle
+from noneg.learning.algorithms.count_loss import CountLoss
 from noneg.learning.algorithms.cvir import CVIR, TEDn
+from noneg.learning.algorithms.dist import DistPU
 from noneg.learning.algorithms.glws import GLWS
+from noneg.learning.algorithms.holistic import HolisticPU
+from noneg.learning.algorithms.lbe import LBE
 from noneg.learning.algorithms.nnpu import NNPU, NNPUGA
+from noneg.learning.algorithms.p3mix import P3MIXC
+from noneg.learning.algorithms.p3mix_e import P3MIXE
+from noneg.learning.algorithms.pan import PAN
 from noneg.learning.algorithms.pubn import PUbN
 from noneg.learning.algorithms.pue import PUe
 from noneg.learning.algorithms.pusb import PUSB
 from noneg.learning.algorithms.robust import RobustPU
 from noneg.learning.algorithms.upu import UPU
+from noneg.learning.algorithms.vpu import VPU
 from noneg.learning.contract import Algorithm
 
 # The only registry: one line a method. Keep it in the order of the benchmark paper.
@@ -26,9 +34,17 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "nnpu-ga": NNPUGA,
     "pusb": PUSB,
     "pubn": PUbN,
+    "vpu": VPU,
+    "pan": PAN,
     "cvir": CVIR,
     "tedn": TEDn,
+    "dist-pu": DistPU,
+    "p3mix-e": P3MIXE,
+    "p3mix-c": P3MIXC,
+    "lbe": LBE,
+    "count-loss": CountLoss,
     "robust-pu": RobustPU,
+    "holistic-pu": HolisticPU,
     "pue": PUe,
     "glws": GLWS,
     "elkan-noto": ElkanNoto,
