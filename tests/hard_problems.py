@@ -1,27 +1,24 @@
 """Five hundred random problems on which fits break: tiny samples, extreme priors, ties, gaps."""
 
 import numpy as np
+from scipy.special import expit
 
 from noneg import PUScores
 
+LAWS = [
+    lambda rng, n: rng.random(n),
+    lambda rng, n: rng.beta(0.02, 0.02, n),  # nearly all at 0 or 1
+    lambda rng, n: rng.integers(0, 3, n) / 2.0,  # only 0, 1/2 and 1
+    lambda rng, n: np.full(n, rng.random()),
+    lambda rng, n: np.round(rng.beta(2, 5, n), 1),
+    lambda rng, n: np.exp(-700.0 * rng.random(n)),  # down to 1e-304
+    lambda rng, n: 1.0 - 2.0 ** -rng.integers(1, 54, n),
+    lambda rng, n: expit(rng.normal(rng.normal(0, 5), 10.0 ** rng.uniform(-3, 1), n)),
+]
+
 
 def _law(rng, n):
-    kind = rng.integers(8)
-    if kind == 0:
-        return rng.random(n)
-    if kind == 1:
-        return rng.beta(0.02, 0.02, n)  # nearly all at 0 or 1
-    if kind == 2:
-        return rng.integers(0, 3, n) / 2.0  # only 0, 1/2 and 1
-    if kind == 3:
-        return np.full(n, rng.random())
-    if kind == 4:
-        return np.round(rng.beta(2, 5, n), 1)
-    if kind == 5:
-        return np.exp(-700.0 * rng.random(n))  # down to 1e-304
-    if kind == 6:
-        return 1.0 - 2.0 ** -rng.integers(1, 54, n)
-    return 1.0 / (1.0 + np.exp(-rng.normal(rng.normal(0, 5), 10.0 ** rng.uniform(-3, 1), n)))
+    return LAWS[rng.integers(len(LAWS))](rng, n)
 
 
 def _separated(rng, s, n):

@@ -1,0 +1,233 @@
+"""Laws of every calibrator: files, scikit-learn's conventions, and what the map may do."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+from strategies import HARD, samples
+
+from noneg import PUScores
+from noneg.recalibration import METHODS, CalibrationWarning, Platt, PriorShift, load, make
+from noneg.recalibration.contract import checksum
+from noneg.simulation import LogisticGaussian
+
+NAMES = list(METHODS)
+# Cross-fitting deals rows at random, so that copies of a row may part.
+EXACT = [name for name in NAMES if name != "auto"]
+WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
+GRID = np.sort(np.concatenate([HARD, np.linspace(0.0, 1.0, 101)]))
+FEW = settings(max_examples=10)
+
+
+def fitted(name, scores):
+    """Fit, and let the data leave something open."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return make(name).fit(scores)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def calibrator(request):
+    return make(request.param).fit(WORLD.draw(300, 2000, setting="two-sample", seed=3))
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", NAMES)
+    @given(sample=samples(max_size=30))
+    @settings(max_examples=8)
+    def test_a_file_restores_the_map_bit_for_bit(self, name, sample):
+        first = fitted(name, sample.build())
+        second = load(first.to_json())
+        assert type(second) is type(first)
+        assert second.get_params() == first.get_params()
+        assert second.transform(GRID).tobytes() == first.transform(GRID).tobytes()
+        assert second.to_json() == first.to_json()
+
+    def test_a_changed_number_is_noticed(self, calibrator):
+        text = calibrator.to_json()
+        content = json.loads(text)
+        content["fitted_on"]["prior"] = 0.25
+        with pytest.raises(ValueError, match="checksum"):
+            load(json.dumps(content))
+
+    def test_a_changed_state_with_a_new_checksum_is_checked(self, calibrator):
+        content = calibrator.to_dict()
+        content["state"] = {**content["state"], "surplus": 1.0}
+        content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+        with pytest.raises(ValueError, match="state must hold"):
+            load(json.dumps(content))
+
+    @pytest.mark.parametrize(
+        ("name", "field", "value"),
+        [
+            ("isotonic", "values", [0.5, 0.1]),
+            ("isotonic", "scores", [0.5, 0.5]),
+            ("isotonic", "values", [0.5, 1.5]),
+            ("histogram", "inner_edges", [0.4, 0.2]),
+            ("spline", "scores", []),
+            ("temperature", "slope", -1.0),
+            ("platt", "slope", "1.0"),
+            ("platt", "slope", True),
+            ("beta", "low", 0.0),
+            ("mix-n-match", "weight_half", 7.0),
+        ],
+    )
+    def test_states_that_no_fit_gives_are_refused(self, name, field, value):
+        content = make(name).fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).to_dict()
+        content["state"] = {**content["state"], field: value}
+        content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+        with pytest.raises(ValueError, match="no valid"):
+            load(json.dumps(content))
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("no json", "no JSON text"),
+            ("[1, 2]", "holds a list"),
+            ("{}", "'format' is None"),
+            ('{"format": "noneg calibrator", "version": 2}', "version is 2"),
+            ('{"format": "noneg calibrator", "version": 1}', "missing or unknown"),
+        ],
+    )
+    def test_foreign_files_are_refused(self, text, words):
+        with pytest.raises(ValueError, match=words):
+            load(text)
+
+    def test_an_infinite_number_is_refused(self):
+        text = Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).to_json()
+        slope = json.loads(text)["state"]["slope"]
+        with pytest.raises(ValueError, match="not finite"):
+            load(text.replace(repr(slope), "NaN"))
+
+    def test_a_class_reads_only_its_own_files(self, calibrator):
+        other = PriorShift if calibrator.name != "prior-shift" else Platt
+        with pytest.raises(ValueError, match="holds the method"):
+            other.from_json(calibrator.to_json())
+        assert type(calibrator).from_json(calibrator.to_json()).name == calibrator.name
+
+    def test_an_unknown_method_is_refused(self):
+        content = Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).to_dict()
+        content["method"] = "oracle"
+        content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+        with pytest.raises(ValueError, match="'oracle' is unknown"):
+            load(json.dumps(content))
+
+
+class TestConventions:
+    def test_clone_forgets_the_fit_and_keeps_parameters(self, calibrator):
+        copy = clone(calibrator)
+        assert copy.get_params() == calibrator.get_params()
+        check_is_fitted(calibrator)
+        with pytest.raises(ValueError, match="not fitted"):
+            copy.transform([0.5])
+
+    def test_shapes_are_kept(self, calibrator):
+        s = np.linspace(0.0, 1.0, 12)
+        flat = calibrator.transform(s)
+        np.testing.assert_array_equal(calibrator.transform(s.reshape(3, 4)), flat.reshape(3, 4))
+        np.testing.assert_array_equal(calibrator.transform(s[5]), flat[5])
+        both = calibrator.predict_proba(s.reshape(-1, 1))
+        np.testing.assert_array_equal(both, np.stack([1.0 - flat, flat], axis=-1))
+        assert calibrator.transform([]).shape == (0,)
+
+    def test_a_long_array_is_the_same_as_its_pieces(self, calibrator):
+        s = np.random.default_rng(0).random(150_000)
+        np.testing.assert_array_equal(calibrator.transform(s)[-5:], calibrator.transform(s[-5:]))
+
+    @pytest.mark.parametrize("bad", [[0.5, 1.5], [np.nan], [-0.1]])
+    def test_scores_outside_the_range_are_named(self, calibrator, bad):
+        with pytest.raises(ValueError, match=r"'s' must hold scores in \[0, 1\], got .* in row"):
+            calibrator.transform(bad)
+
+    def test_arguments_are_explained(self):
+        with pytest.raises(ValueError, match="'scores' must be a PUScores, got list"):
+            Platt().fit([0.1, 0.2])
+        with pytest.raises(ValueError, match="must hold numbers"):
+            Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).transform(["a"])
+        with pytest.raises(ValueError, match="'name' must be a method"):
+            make("oracle")
+        with pytest.raises(ValueError, match="'depth' is no parameter of Platt"):
+            Platt().set_params(depth=1)
+
+    def test_changed_parameters_are_shown(self):
+        assert repr(make("histogram").set_params(bins=7)) == "Histogram(bins=7)"
+
+    def test_tags_are_those_of_a_transformer(self, calibrator):
+        assert calibrator.__sklearn_tags__().transformer_tags is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(max_size=40))
+@FEW
+def test_maps_stay_in_range_and_rise_where_they_say_so(name, sample):
+    q = (calibrator := fitted(name, sample.build())).transform(GRID)
+    assert np.isfinite(q).all()
+    assert q.min() >= 0.0
+    assert q.max() <= 1.0
+    if calibrator.monotone:
+        assert (np.diff(q) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(max_size=30), random=st.randoms(use_true_random=False))
+@FEW
+def test_row_order_is_irrelevant(name, sample, random):
+    order = list(range(sample.score.size))
+    random.shuffle(order)
+    first, second = fitted(name, sample.build()), fitted(name, sample.take(order).build())
+    assert same_on(sample.score, first, second)
+
+
+@pytest.mark.parametrize("name", EXACT)
+@given(sample=samples(max_size=30))
+@FEW
+def test_a_row_twice_is_a_row_of_weight_two(name, sample):
+    twice = sample.take(np.repeat(np.arange(sample.score.size), 2)).build()
+    weighted = sample.build(sample_weight=np.full(sample.score.size, 2))
+    assert same_on(sample.score, fitted(name, twice), fitted(name, weighted))
+
+
+@pytest.mark.parametrize("name", EXACT)
+@given(sample=samples(settings=("labelled",), max_size=30))
+@FEW
+def test_with_everything_labelled_pu_is_the_labelled_map(name, sample):
+    prior = sample.flags.mean()
+    one = PUScores.from_pu_labels(sample.flags, sample.score, prior=prior, setting="one-sample")
+    # The rule for the number of bins differs between the settings, so it is fixed here.
+    options = {"bins": 2} if name in ("histogram", "scaling-binning") else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        first = make(name, **options).fit(one)
+        second = make(name, **options).fit(sample.build())
+    assert same_on(sample.score, first, second)
+
+
+def same_on(s, first, second):
+    """Equal maps on the rows; where the likelihood is flat, coefficients may differ a little."""
+    return np.abs(first.transform(s) - second.transform(s)).max() < 1e-5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outside_the_range_of_the_data_maps_go_on_sanely(name):
+    rng = np.random.default_rng(0)
+    s = 0.4 + 0.2 * rng.random(3000)
+    calibrator = fitted(name, PUScores.from_labels(rng.random(3000) < s, s))
+    q = calibrator.transform([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    inside = q[2:4]
+    assert np.abs(inside - [0.4, 0.6]).max() < 0.1
+    assert (q[:2] <= inside[0] + 0.02).all()
+    assert (q[4:] >= inside[1] - 0.02).all()
+
+
+def test_importing_the_library_does_not_load_the_calibrators():
+    import subprocess
+    import sys
+
+    code = "import noneg, sys; assert 'noneg.recalibration' not in sys.modules; "
+    code += "import noneg.recalibration; assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,218 @@
+"""Maximum likelihood: optimality, references, hard problems."""
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hard_problems import problems
+from scipy.special import logit
+from sklearn.linear_model import LogisticRegression
+
+from noneg import PUScores
+from noneg.recalibration import (
+    METHODS,
+    Beta,
+    CalibrationWarning,
+    MixNMatch,
+    Platt,
+    PriorShift,
+    Temperature,
+    make,
+)
+from noneg.recalibration._logistic import clip_limits
+from noneg.simulation import BinomialProcess, LogisticGaussian
+
+FAMILY = (Platt, Temperature, Beta)
+REFERENCE = Path(__file__).parents[1] / "reference" / "betacal.json"
+
+
+def free_gradient(calibrator, scores, *, held=False):
+    """Gradient of the PU log loss at the fitted coefficients, computed from its definition."""
+    low, high = calibrator.state_["low"], calibrator.state_["high"]
+    problem = calibrator._problem(scores, low, high)
+    theta = np.array([calibrator.state_[name] for name in calibrator.coefficients])
+    if held:
+        n = min(scores.effective_marginal, scores.effective_positive / max(scores.prior, 1e-6))
+        problem = replace(problem, ridge=1.0 / (4.0 * max(n, 1.0)))
+    with np.errstate(over="ignore"):
+        share = 1.0 / (1.0 + np.exp(-theta @ problem.features))
+    gradient = problem.features @ (problem.weight * share) - problem.target
+    gradient += problem.holding * (theta - problem.centre)
+    at_bound = np.array(calibrator.bounded) & (theta == 0.0) & (gradient > 0.0)
+    return np.linalg.norm(gradient[~at_bound])
+
+
+def labelled(seed, n, a, b, power):
+    rng = np.random.default_rng(seed)
+    s = rng.beta(a, b, int(n))
+    return rng.random(int(n)) < s**power, s
+
+
+@pytest.mark.parametrize("method", FAMILY)
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_pu_fits_reach_the_optimum(method, setting):
+    scores = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(500, 5000, setting=setting, seed=1)
+    assert free_gradient(method().fit(scores), scores) < 1e-8
+
+
+@pytest.mark.parametrize("method", FAMILY)
+@pytest.mark.parametrize("n", [3000, 400_000])
+def test_labelled_fits_reach_the_optimum(method, n):
+    y, s = labelled(5, n, 2.0, 5.0, 1.5)
+    scores = PUScores.from_labels(y, s)
+    assert free_gradient(method().fit(scores), scores) < 1e-8
+
+
+def test_platt_is_logistic_regression_on_the_logit():
+    y, s = labelled(0, 4000, 2.0, 5.0, 1.5)
+    w = np.random.default_rng(1).integers(0, 4, s.size)
+    reference = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky")
+    reference.fit(logit(s)[:, None], y, sample_weight=w)
+    platt = Platt().fit(PUScores.from_labels(y, s, sample_weight=w))
+    assert platt.slope_ == pytest.approx(reference.coef_[0, 0], abs=1e-8)
+    assert platt.intercept_ == pytest.approx(reference.intercept_[0], abs=1e-8)
+
+
+def test_temperature_is_logistic_regression_without_intercept():
+    y, s = labelled(0, 4000, 2.0, 2.0, 1.0)
+    s = 1.0 / (1.0 + np.exp(-3.0 * logit(s)))  # three times too sure
+    options = {"C": np.inf, "tol": 1e-12, "fit_intercept": False, "solver": "newton-cholesky"}
+    reference = LogisticRegression(**options).fit(logit(s)[:, None], y)
+    fitted = Temperature().fit(PUScores.from_labels(y, s))
+    assert fitted.temperature_ == pytest.approx(1.0 / reference.coef_[0, 0], rel=1e-8)
+    assert fitted.temperature_ == pytest.approx(3.0, abs=0.3)
+
+
+@pytest.mark.parametrize("problem", json.loads(REFERENCE.read_text())["problems"])
+def test_beta_agrees_with_betacal(problem):
+    """betacal 1.1.0 stops at a gradient of 1e-4 (scikit-learn's default), we at 1e-12."""
+    y, s = labelled(*problem["recipe"])
+    scores = PUScores.from_labels(y, s)
+    beta = Beta().fit(scores)
+    assert free_gradient(beta, scores) < 1e-8
+    assert beta.alpha_ == pytest.approx(problem["alpha"], abs=1e-2)
+    assert beta.beta_ == pytest.approx(problem["beta"], abs=1e-2)
+    assert np.abs(beta.transform(problem["at"]) - problem["predicted"]).max() < 1e-3
+    half = problem["predicted"][problem["at"].index(0.5)]
+    theirs = [problem["alpha"], problem["beta"]]
+    theirs.append(logit(half) + (theirs[0] - theirs[1]) * np.log(2.0))
+    loss = beta._problem(scores, beta.state_["low"], beta.state_["high"])
+    ours = np.array([beta.alpha_, beta.beta_, beta.intercept_])
+    assert loss.at(ours)[0] <= loss.at(np.array(theirs))[0]
+    assert np.abs(loss.at(np.array(theirs))[1]).max() < 5e-4
+
+
+def test_beta_is_logistic_regression_on_both_logarithms():
+    y, s = labelled(1, 5000, 1.0, 1.0, 0.5)
+    x = np.stack([np.log(s), -np.log1p(-s)], axis=-1)
+    reference = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
+    beta = Beta().fit(PUScores.from_labels(y, s))
+    np.testing.assert_allclose([beta.alpha_, beta.beta_], reference.coef_[0], atol=1e-7)
+    assert beta.intercept_ == pytest.approx(reference.intercept_[0], abs=1e-7)
+
+
+def test_bounds_hold_where_scores_rank_the_wrong_way():
+    y, s = labelled(2, 2000, 2.0, 2.0, 1.0)
+    scores = PUScores.from_labels(~y, s)
+    beta = Beta().fit(scores)
+    assert beta.alpha_ == beta.beta_ == 0.0
+    assert beta.transform(0.3) == pytest.approx((~y).mean(), abs=1e-9)
+    assert free_gradient(beta, scores) < 1e-8
+    assert Temperature().fit(scores).temperature_ == np.inf
+    assert Platt().fit(scores).slope_ < 0.0
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "auto"])
+def test_hard_problems(name):
+    """Every fit ends, nothing overflows (warnings are errors), and optima are optima.
+
+    Five hundred problems for the maximum-likelihood fits, some for the others.
+    """
+    method = METHODS[name]
+    for scores in problems(500 if method in FAMILY else 120):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("error")
+            warnings.simplefilter("always", CalibrationWarning)
+            calibrator = method().fit(scores)
+            q = calibrator.transform([0.0, 1e-300, 1e-9, 0.3, 0.5, 0.9, 1.0])
+        assert np.isfinite(q).all(), scores
+        assert all(np.isfinite(v) for v in calibrator.state_.values() if isinstance(v, float))
+        if method in FAMILY:
+            assert free_gradient(calibrator, scores, held=bool(caught)) < 1e-8, scores
+
+
+def test_auto_survives_hard_problems():
+    for scores in problems(25, seed=1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            assert np.isfinite(make("auto").fit(scores).transform([0.0, 0.5, 1.0])).all()
+
+
+@pytest.mark.parametrize("method", FAMILY)
+def test_separable_data_gives_finite_coefficients_and_a_warning(method):
+    s = np.concatenate([np.linspace(0.05, 0.4, 50), np.linspace(0.6, 0.95, 50)])
+    scores = PUScores.from_labels(s > 0.5, s)
+    with pytest.warns(CalibrationWarning, match="no finite coefficients"):
+        fitted = method().fit(scores)
+    assert all(abs(v) < 100.0 for v in fitted.state_.values())
+    q = fitted.transform([0.1, 0.9])
+    assert q[0] < 0.05
+    assert q[1] > 0.95
+
+
+def test_a_prior_too_large_for_the_data_is_said():
+    scores = PUScores([0.9] * 50, np.linspace(0, 1, 200), prior=0.6, setting="two-sample")
+    with pytest.warns(CalibrationWarning, match=r"prior 0\.6 is too large"):
+        Platt().fit(scores)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Platt().fit(scores.with_prior(0.05))
+
+
+def test_ends_count_as_half_the_distance_of_the_next_score():
+    scores = PUScores.from_labels([0, 1, 0, 1], [0.0, 0.002, 0.996, 1.0])
+    assert clip_limits(scores) == (0.001, pytest.approx(0.002))
+    low, high = clip_limits(PUScores.from_labels([0, 1], [0.2, 0.9]))
+    assert low < 1e-200
+    assert high < 1e-16
+
+
+class TestPriorShift:
+    def test_known_source_rescales_odds(self):
+        scores = PUScores([0.9], [0.5, 0.2], prior=0.2, setting="two-sample")
+        s = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
+        ratio = (0.2 / 0.8) / (0.4 / 0.6)
+        expected = s * ratio / (s * ratio + 1.0 - s)
+        np.testing.assert_allclose(
+            PriorShift(source=0.4).fit(scores).transform(s), expected, atol=1e-15
+        )
+        back = PriorShift(source=0.2, target=0.4).fit(scores).transform(expected)
+        np.testing.assert_allclose(back, s, atol=1e-14)
+
+    @pytest.mark.parametrize("prior", [1e-4, 0.3, 0.99])
+    def test_the_mean_becomes_the_prior(self, prior):
+        s = np.random.default_rng(0).beta(0.5, 2.0, 1000)
+        shift = PriorShift().fit(PUScores([0.9], s, prior=prior, setting="two-sample"))
+        assert shift.transform(s).mean() == pytest.approx(prior, rel=1e-9)
+
+    def test_bad_shares_are_refused(self):
+        with pytest.raises(ValueError, match="'source' must be the share"):
+            PriorShift(source=1.0).fit(PUScores([0.9], [0.5], prior=0.2, setting="two-sample"))
+
+
+def test_mix_n_match_is_at_least_as_good_as_its_members():
+    """Its loss is the smallest over the simplex: no corner and no small move is better."""
+    from noneg.recalibration.mix_n_match import _Loss
+
+    scores = BinomialProcess("D4").draw(2000, 20_000, setting="two-sample", seed=0)
+    mixed = MixNMatch().fit(scores)
+    loss = _Loss(scores, 1.0 / mixed.temperature_, mixed.state_["low"], mixed.state_["high"])
+    best = loss(mixed.weights_)[0]
+    rng = np.random.default_rng(0)
+    for v in [*np.eye(3), *rng.dirichlet([0.5] * 3, 200)]:
+        assert best <= loss(v)[0] + 1e-9
+        near = 0.999 * mixed.weights_ + 0.001 * v
+        assert best <= loss(near)[0] + 1e-9
