@@ -89,6 +89,7 @@ class OpenFiles:
     files: list[File]
     layouts: list[Layout]
     parts: list[Part]
+    connection: DuckDBPyConnection
 
     @property
     def counted(self) -> bool:
@@ -128,7 +129,7 @@ def open_files(source: object, wanted: Wanted) -> Iterator[OpenFiles]:
             layouts.append(layout)
         names, paths = [file.name for file in files], [file.exactly for file in files]
         with plain_errors(*names, paths=paths):
-            yield OpenFiles(files, layouts, _parts(connection, files, layouts))
+            yield OpenFiles(files, layouts, _parts(connection, files, layouts), connection)
 
 
 def columns_of_files(source: object, wanted: Wanted) -> Columns:

@@ -44,7 +44,7 @@ class Labels:
             row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             refuse_missing("label", self.wanted.label, place(row))
         if pa.types.is_boolean(column.type):
-            return self._of_truths(column.to_numpy(zero_copy_only=False))
+            return self._of_truths(_unpacked(column))
         found = pc.unique(column)
         positive = [self._note(value) for value in found.to_pylist()]
         if pa.types.is_floating(column.type) and any(v != v for v in found.to_pylist()):  # noqa: PLR0124
@@ -55,9 +55,10 @@ class Labels:
         return np.asarray(inside.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
     def _of_truths(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        for value in (True, False):
-            if (values == value).any():
-                self._note(value)
+        if values.any():
+            self._note(value=True)
+        if not values.all():
+            self._note(value=False)
         if self.positive.get(True, False):
             return values
         return ~values if self.positive.get(False, False) else np.zeros_like(values)
@@ -92,3 +93,9 @@ class Labels:
         right = flags == self.positive
         self.positive = flags
         return right
+
+
+def _unpacked(column: Any) -> NDArray[np.bool_]:  # noqa: ANN401
+    """Return truth values, which Arrow keeps in bits, a byte each."""
+    first, bits = column.offset, np.frombuffer(column.buffers()[1], dtype=np.uint8)
+    return np.unpackbits(bits, count=first + len(column), bitorder="little")[first:].view(np.bool_)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 # Rows of a batch: few enough for the processor's cache.
 BATCH = 1 << 16
+# Bytes of a column that are read at a time.
+BUFFER = 1 << 20
 # More threads would wait for memory, and each has a table of its own.
 MOST_THREADS = 8
 
@@ -113,18 +116,23 @@ class _Stream:
     def _add_groups(self, groups: Sequence[_RowGroup]) -> NDArray[np.float64]:
         from pyarrow.parquet import ParquetFile
 
-        table, names = empty_table(self.wanted.weight_kind), self.wanted.names()
-        for group in groups:
-            row = 0
-            with _arrow_errors(group.file.name, group), ParquetFile(group.file.path) as file:
-                pieces = file.iter_batches(
-                    BATCH, [group.number], list(names.values()), use_threads=False
-                )
-                for batch in pieces:
-                    columns = {argument: batch.column(name) for argument, name in names.items()}
-                    self._add(table, columns, partial(_shifted, group.place, row))
-                    row += batch.num_rows
+        table = empty_table(self.wanted.weight_kind)
+        for file, members in groupby(groups, key=lambda group: group.file):
+            # A buffer bounds the memory whatever the size of the pieces.
+            with _arrow_errors(file.name), ParquetFile(file.path, buffer_size=BUFFER) as reader:
+                for group in members:
+                    self._add_group(table, reader, group)
         return table
+
+    def _add_group(self, table: NDArray[np.float64], reader: Any, group: _RowGroup) -> None:  # noqa: ANN401
+        names, row = self.wanted.names(), 0
+        with _arrow_errors(group.file.name, group):
+            for batch in reader.iter_batches(
+                BATCH, [group.number], list(names.values()), use_threads=False
+            ):
+                columns = {argument: batch.column(name) for argument, name in names.items()}
+                self._add(table, columns, partial(_shifted, group.place, row))
+                row += batch.num_rows
 
     def _add_text(self, table: NDArray[np.float64], part: Part) -> None:
         names = self.wanted.names()

@@ -53,11 +53,11 @@ def write(
     ...     noneg.read(f"{folder}/scores.csv", score="score", label="label", setting="labelled")
     PUScores(1 positive, 3 labelled rows, prior 0.333333)
     """
-    options = _options(Path(path))
+    options = format_options(Path(path))
     values, flags = _rows(scores._rows)  # noqa: SLF001 - rows have no public form but a file
     columns = {"score": values, "label": flags.astype(np.int8)}
     names = f"score AS {identifier(score)}, label AS {identifier(label)}"
-    with replacing(path) as partial, connect() as connection, _write_errors():
+    with replacing(path) as partial, connect() as connection, write_errors():
         connection.register("rows", columns)
         connection.execute(
             f"COPY (SELECT {names} FROM rows) TO {literal(str(partial))} ({options})"  # noqa: S608
@@ -65,7 +65,7 @@ def write(
 
 
 @contextmanager
-def _write_errors() -> Iterator[None]:
+def write_errors() -> Iterator[None]:
     """Turn what DuckDB says when a disk is full into an error of the system."""
     import duckdb
 
@@ -75,7 +75,8 @@ def _write_errors() -> Iterator[None]:
         raise OSError(str(error).strip().splitlines()[0]) from error
 
 
-def _options(path: Path) -> str:
+def format_options(path: Path) -> str:
+    """Return how DuckDB writes a file of this name, or say which names it can have."""
     for suffix, options in _FORMATS.items():
         if path.name.endswith(suffix):
             if path.is_dir() or not path.parent.is_dir():

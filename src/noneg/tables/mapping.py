@@ -1,0 +1,192 @@
+"""Files -> one file with one more column: a function of the scores, in constant memory.
+
+The scores are staged in a database on disk, mapped a piece at a time, and put beside the columns
+they came from, row by row in the order of the files.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.atomic import replacing
+from noneg.checks import check_scores
+from noneg.tables.columns import Wanted, about_columns
+from noneg.tables.files import open_files
+from noneg.tables.relations import Places, identifier, literal, refuse_number
+from noneg.tables.writing import format_options, write_errors
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from duckdb import DuckDBPyRelation
+    from numpy.typing import NDArray
+
+    from noneg.tables.files import OpenFiles
+    from noneg.tables.relations import Part
+
+    Floats = NDArray[np.float64]
+
+# Rows mapped at a time.
+PIECE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedScore(Wanted):
+    """The score alone."""
+
+    label: str = ""
+
+    def names(self) -> dict[str, str]:
+        """Return the column that is needed."""
+        return {"score": self.score}
+
+
+def map_scores(
+    source: object,
+    path: str | os.PathLike[str],
+    function: Callable[[Floats], Floats],
+    *,
+    score: str,
+    column: str,
+) -> int:
+    """Write files again with one more column: a function of their scores.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        As in `noneg.read`. Files must have the same columns.
+    path : path
+        Where to write: .csv, .csv.gz, .csv.zst, .tsv or .parquet. It appears when all is written.
+    function : callable
+        Maps a vector of scores in [0, 1] to one of the same length.
+    score : str
+        Column of the scores.
+    column : str
+        Name of the new column.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     one, two = Path(folder) / "one.csv", Path(folder) / "two.csv"
+    ...     _ = one.write_text("id,p\\n007,0.5\\n008,1\\n")
+    ...     n = map_scores(one, two, lambda s: s / 2, score="p", column="half")
+    ...     print(n, two.read_text().split())
+    2 ['id,p,half', '007,0.5,0.25', '008,1,0.5']
+    """
+    options = format_options(Path(path))
+    typed = options.startswith("FORMAT parquet")
+    with open_files(source, WantedScore(score=score)) as opened, _staged(opened) as stage:
+        _check_columns(opened, column)
+        n_rows = _map(opened, stage, function, score)
+        opened.check_filled(n_rows)
+        table = _table(opened, score, typed=typed)
+        table.create_view("noneg_table")
+        new = f"{stage}.mapped.value AS {identifier(column)}"
+        query = f"SELECT noneg_table.*, {new} FROM noneg_table POSITIONAL JOIN {stage}.mapped"  # noqa: S608
+        with replacing(path) as partial, write_errors():
+            opened.connection.execute(f"COPY ({query}) TO {literal(str(partial))} ({options})")
+    return n_rows
+
+
+@contextmanager
+def _staged(opened: OpenFiles) -> Iterator[str]:
+    """Attach an empty database on disk, and yield its name."""
+    with tempfile.TemporaryDirectory(prefix="noneg-") as folder:
+        place = literal(str(Path(folder) / "stage.db"))
+        with write_errors():
+            opened.connection.execute(f"ATTACH {place} AS noneg_stage")
+        try:
+            yield "noneg_stage"
+        finally:
+            opened.connection.execute("DROP VIEW IF EXISTS noneg_table")
+            opened.connection.execute("DETACH noneg_stage")
+
+
+def _check_columns(opened: OpenFiles, column: str) -> None:
+    first, names = opened.files[0], opened.layouts[0].names
+    for file, layout in zip(opened.files, opened.layouts, strict=True):
+        if layout.names != names or layout.is_parquet != opened.layouts[0].is_parquet:
+            msg = f"'source' must hold files with the same columns, but {file.name} differs from"
+            raise ValueError(f"{msg} {first.name}. Write them one by one.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"'source' must have a name for each column, but {twice!r} comes twice.")
+    if column in names:
+        msg = f"'column' must be a new name, but {first.name} has a column {column!r} already."
+        raise ValueError(f"{msg} Choose another name.")
+
+
+def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], score: str) -> int:
+    """Fill the table of mapped scores, in the order of rows; return how many there are."""
+    run = opened.connection.execute
+    _union([part.relation.project(part.number(score)) for part in opened.parts]).create_view(
+        "noneg_scores"
+    )
+    with write_errors():
+        run(f"CREATE TABLE {stage}.scores AS SELECT #1 AS score FROM noneg_scores")  # noqa: S608
+        run("DROP VIEW noneg_scores")
+        run(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
+        counted = run(f"SELECT count(*) FROM {stage}.scores").fetchall()  # noqa: S608
+        n_rows = int(counted[0][0])
+        for start in range(0, n_rows, PIECE):
+            where = f"rowid >= {start} AND rowid < {start + PIECE}"
+            piece = run(f"SELECT score FROM {stage}.scores WHERE {where}").fetchnumpy()["score"]  # noqa: S608
+            value = function(_checked(piece, opened.parts, score, start))
+            opened.connection.register("noneg_piece", {"value": np.ascontiguousarray(value)})
+            run(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
+            opened.connection.unregister("noneg_piece")
+    return n_rows
+
+
+def _checked(piece: Floats, parts: list[Part], score: str, start: int) -> Floats:
+    if np.ma.is_masked(piece):
+        row = start + int(np.argmax(np.ma.getmaskarray(piece)))
+        refuse_number(parts, "score", score, row)
+    with about_columns(lambda row: Places(parts)(start + row)):
+        return check_scores(np.asarray(piece), score)
+
+
+def _table(opened: OpenFiles, score: str, *, typed: bool) -> DuckDBPyRelation:
+    """Return all columns under their own names; text becomes numbers only where nothing is lost."""
+    names = opened.layouts[0].names
+    text = [
+        part.relation.project(", ".join(f"{part.sql(n)} AS {identifier(n)}" for n in names))
+        for part in opened.parts
+    ]
+    whole = _union(text)
+    if not typed or opened.layouts[0].is_parquet:
+        return whole
+    kinds = {name: _kind(whole, name) for name in names} | {score: "DOUBLE"}
+    casts = [f"CAST({identifier(n)} AS {kind}) AS {identifier(n)}" for n, kind in kinds.items()]
+    return whole.project(", ".join(casts))
+
+
+def _kind(table: DuckDBPyRelation, name: str) -> str:
+    """Return the type that every text of a column can be read as and written back from."""
+    x = identifier(name)
+    back = {kind: f"CAST(TRY_CAST({x} AS {kind}) AS VARCHAR)" for kind in ("BIGINT", "BOOLEAN")}
+    same = ", ".join(
+        f"coalesce(bool_and(coalesce({written} = {text}, false)), false)"
+        for written, text in ((back["BIGINT"], x), (back["BOOLEAN"], f"lower({x})"))
+    )
+    found = table.filter(f"{x} IS NOT NULL").aggregate(same).fetchall()[0]
+    return next((kind for kind, holds in zip(back, found, strict=True) if holds), "VARCHAR")
+
+
+def _union(relations: list[DuckDBPyRelation]) -> DuckDBPyRelation:
+    return reduce(lambda one, other: one.union(other), relations)
