@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Columns = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 # Below this number of rows all are put in order.
-FEW_ROWS = 1 << 18
+FEW_ROWS = 1 << 16
 
 
 def ks_error(scores: PUScores) -> float:
