@@ -57,7 +57,7 @@ def map_scores(
     score: str,
     column: str,
 ) -> int:
-    """Write files again with one more column: a function of their scores.
+    r"""Write files again with one more column: a function of their scores.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def map_scores(
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     one, two = Path(folder) / "one.csv", Path(folder) / "two.csv"
-    ...     _ = one.write_text("id,p\\n007,0.5\\n008,1\\n")
+    ...     _ = one.write_text("id,p\n007,0.5\n008,1\n")
     ...     n = map_scores(one, two, lambda s: s / 2, score="p", column="half")
     ...     print(n, two.read_text().split())
     2 ['id,p,half', '007,0.5,0.25', '008,1,0.5']
