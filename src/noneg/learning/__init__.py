@@ -12,16 +12,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from noneg.learning import algorithms, networks
     from noneg.learning.algorithms import ALGORITHMS
+    from noneg.learning.bagging import BaggingPU
     from noneg.learning.contract import Algorithm
     from noneg.learning.data import PUData
+    from noneg.learning.estimator import PUClassifier
+    from noneg.learning.linear import LinearPU
     from noneg.learning.trainer import Fit, Trainer, train
+    from noneg.learning.weighted import WeightedPU
 
 __all__ = [
     "ALGORITHMS",
     "Algorithm",
+    "BaggingPU",
     "Fit",
+    "LinearPU",
+    "PUClassifier",
     "PUData",
     "Trainer",
+    "WeightedPU",
     "algorithms",
     "networks",
     "train",
@@ -31,9 +39,13 @@ __all__ = [
 _HOME = {
     "ALGORITHMS": "algorithms",
     "Algorithm": "contract",
+    "BaggingPU": "bagging",
     "Fit": "trainer",
+    "LinearPU": "linear",
+    "PUClassifier": "estimator",
     "PUData": "data",
     "Trainer": "trainer",
+    "WeightedPU": "weighted",
     "train": "trainer",
 }
 

@@ -61,7 +61,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 
@@ -246,6 +246,13 @@ class Algorithm:
         net.train(was)
         return torch.cat(parts)
 
+    def to(self, device: str | torch.device) -> Self:
+        """Move the networks and the state to a device."""
+        for module in (*self.players.values(), *self.frozen.values()):
+            module.to(device)
+        self.state = _moved(self.state, torch.device(device))
+        return self
+
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes in training."""
         return {
@@ -262,12 +269,13 @@ class Algorithm:
             module.load_state_dict(saved["players"][name])
         for name, module in self.frozen.items():
             module.load_state_dict(saved["frozen"][name])
-        self.state = {
-            name: value.to(self.device) if isinstance(value, torch.Tensor) else value
-            for name, value in saved["state"].items()
-        }
+        self.state = _moved(saved["state"], self.device)
         self.random.bit_generator.state = json.loads(saved["random"])
         self.generator.set_state(saved["generator"])
+
+
+def _moved(state: dict[str, Any], device: torch.device) -> dict[str, Any]:
+    return {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
 
 
 def choose_correction(algorithm: Algorithm, asked: str | None, setting: str) -> Correction:

@@ -1,0 +1,202 @@
+"""The scikit-learn side: clone, pickle, search, recalibration, no torch where none is needed."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from noneg.calibration import ece
+from noneg.learning import BaggingPU, LinearPU, PUClassifier, WeightedPU
+from noneg.learning.algorithms.nnpu import NNPU
+from noneg.learning.networks import CNN, MLP
+from noneg.scores import PUScores
+
+SMALL = {"epochs": 3, "batch_size": 64, "recalibrate": None}
+
+
+def make(kind, setting="one-sample", prior=0.4, **options):
+    if kind is PUClassifier:
+        options = SMALL | options
+    elif kind is WeightedPU:
+        options = {"estimator": LogisticRegression()} | options
+    elif kind is BaggingPU:
+        options = {"n_estimators": 10} | options
+    return kind(setting=setting, prior=prior, **options)
+
+
+KINDS = [PUClassifier, WeightedPU, BaggingPU, LinearPU]
+
+
+@pytest.fixture(scope="module")
+def table(world):
+    """One sample; half of its positives labelled."""
+    x, y = world.draw(1500, world.prior, 21)
+    labeled = y & (np.random.default_rng(1).random(1500) < 0.5)
+    return x, labeled, y
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_conventions(kind, table):
+    x, labeled, _ = table
+    model = make(kind)
+    twin = clone(model)
+    assert repr(twin) == repr(model)
+    before = {k: v for k, v in model.get_params().items() if k != "estimator"}
+    model.fit(x, labeled)
+    assert before == {k: v for k, v in model.get_params().items() if k != "estimator"}
+    p = model.predict_proba(x)
+    assert p.shape == (1500, 2)
+    np.testing.assert_allclose(p.sum(1), 1.0)
+    assert set(model.predict(x)) <= {0, 1}
+    np.testing.assert_array_equal(model.predict(x), p[:, 1] >= 0.5)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(x), p)  # noqa: S301
+    np.testing.assert_array_equal(twin.fit(x, labeled).predict_proba(x), p)
+    np.testing.assert_array_equal(model.classes_, [0, 1])
+    assert model.n_features_in_ == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_score_is_the_proxy_accuracy(kind, table, world):
+    model = make(kind).fit(*table[:2])
+    x, y = world.draw(4000, world.prior, 22)
+    labeled = y & (np.random.default_rng(2).random(4000) < 0.5)
+    called = model.predict(x)
+    expected = 2 * 0.4 * called[labeled].mean() + (1 - called).mean()
+    assert model.score(x, labeled) == pytest.approx(expected)
+    # The accuracy plus the prior, up to noise.
+    assert model.score(x, labeled) - 0.4 == pytest.approx((called == y).mean(), abs=0.04)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_learns_in_both_settings(kind, world):
+    for setting in ("two-sample", "one-sample"):
+        draw = (
+            world.two_sample(800, 2400) if setting == "two-sample" else world.one_sample(3000, 0.5)
+        )
+        x = np.concatenate([draw[0].pos.numpy(), draw[0].unl.numpy()])
+        labeled = np.arange(len(x)) < draw[0].n_pos
+        options = {"epochs": 15} if kind is PUClassifier else {}
+        if kind is BaggingPU:
+            options = {"estimator": LogisticRegression()}
+        model = make(kind, setting, **options).fit(x, labeled)
+        rows, y = world.draw(10_000, world.prior, 31)
+        assert (model.predict(rows) == y).mean() > world.bayes_accuracy() - 0.02
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_inputs_are_checked(kind, table):
+    x, labeled, _ = table
+    with pytest.raises(ValueError, match="'setting' must say how"):
+        make(kind, setting="guess").fit(x, labeled)
+    with pytest.raises(ValueError, match="must be 'two-sample' or 'one-sample'"):
+        make(kind, setting="labelled").fit(x, labeled)
+    with pytest.raises(ValueError, match="'labeled' must hold at least one labelled positive"):
+        make(kind).fit(x, np.zeros(1500))
+    with pytest.raises(ValueError, match="'labeled' must have one entry a row"):
+        make(kind).fit(x, labeled[:-1])
+    with pytest.raises(ValueError, match="'X' must have 3 columns"):
+        make(kind).fit(x, labeled).predict(x[:, :2])
+    if kind is not BaggingPU:
+        with pytest.raises(ValueError, match=r"'prior' must be given.*"):
+            make(kind, prior=None).fit(x, labeled)
+
+
+def test_grid_search_and_pipeline(table):
+    x, labeled, _ = table
+    model = PUClassifier(setting="one-sample", prior=0.4, **SMALL)
+    grid = {"lr": [1e-5, 1e-2], "algorithm": ["upu", NNPU(loss_name="sigmoid")]}
+    search = GridSearchCV(model, grid, cv=2).fit(x, labeled)
+    assert search.best_params_["lr"] == 1e-2
+    pipeline = make_pipeline(StandardScaler(), LinearPU(setting="one-sample", prior=0.4))
+    assert pipeline.fit(x, labeled).score(x, labeled) > 1.1
+
+
+def test_recalibration_repairs_overconfidence(world):
+    """The sigmoid loss drives scores to 0 and 1; four seeds gave .14 to .15 and .01 to .04."""
+    data, _ = world.two_sample(800, 3000)
+    x = np.concatenate([data.pos.numpy(), data.unl.numpy()])
+    labeled = np.arange(len(x)) < 800
+    rows, y = world.draw(20_000, world.prior, 41)
+    model = PUClassifier(
+        NNPU(loss_name="sigmoid"),
+        setting="two-sample",
+        prior=world.prior,
+        network=lambda: MLP(3, (50,)),
+        epochs=20,
+        batch_size=200,
+        lr=0.01,
+    ).fit(x, labeled)
+    raw = 1.0 / (1.0 + np.exp(-model.decision_function(rows)))
+    repaired = model.predict_proba(rows)[:, 1]
+    before, after = (ece(PUScores.from_labels(y, s), bins=20) for s in (raw, repaired))
+    assert before > 0.1
+    assert after < 0.05
+
+
+def test_validation_and_early_stopping(table):
+    x, labeled, _ = table
+    model = PUClassifier(
+        "tedn", setting="one-sample", validation=0.2, patience=2, **(SMALL | {"epochs": 10})
+    )
+    model.fit(x, labeled)
+    assert "proxy_auc" in model.history_[-1]
+    with pytest.raises(ValueError, match="'prior' must be given to recalibrate"):
+        PUClassifier("tedn", setting="one-sample").fit(x, labeled)
+
+
+def test_images_and_own_networks(table):
+    rng = np.random.default_rng(0)
+    labeled = np.arange(60) < 20
+    images = rng.normal(size=(60, 1, 28, 28)) + labeled[:, None, None, None]
+    model = PUClassifier(setting="two-sample", prior=0.4, network=CNN, **SMALL)
+    assert model.fit(images, labeled).predict_proba(images).shape == (60, 2)
+    x, labeled, _ = table
+    own = PUClassifier(setting="one-sample", prior=0.4, network=MLP(3, (4,), outputs=1), **SMALL)
+    assert own.fit(x, labeled).predict(x).shape == (1500,)
+
+
+def test_weights_are_the_posterior_of_unlabeled_rows(table, world):
+    x, labeled, _ = table
+    model = make(WeightedPU).fit(x, labeled)
+    a = (0.4 * 1500 - labeled.sum()) / (~labeled).sum()
+    odds = a / (1 - a) * np.exp(2 * world.m * x[~labeled, 0])
+    assert np.abs(model.weights_ - odds / (1 + odds)).mean() < 0.08
+
+
+def test_bagging_scores_unlabeled_rows_out_of_bag(table):
+    x, labeled, y = table
+    model = make(BaggingPU, n_estimators=30).fit(x, labeled)
+    oob = model.out_of_bag_
+    hidden = y[~labeled]
+    assert np.isfinite(oob).all()
+    assert oob[hidden].mean() > oob[~hidden].mean() + 0.2
+    # Without a prior the probability is the average itself.
+    plain = make(BaggingPU, prior=None).fit(x, labeled)
+    np.testing.assert_allclose(plain.predict_proba(x)[:, 1], plain.decision_function(x) + 0.5)
+
+
+def test_table_learners_do_not_load_torch():
+    code = (
+        "import sys, numpy as np\n"
+        "from noneg.learning import BaggingPU, LinearPU, WeightedPU\n"
+        "x, s = np.arange(40.0)[:, None] % 7, np.arange(40) % 4 == 0\n"
+        "for kind in (BaggingPU, LinearPU, WeightedPU):\n"
+        "    kind(setting='one-sample', prior=0.5).fit(x, s).predict(x)\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_default_is_deterministic_and_leaves_the_global_state(table):
+    x, labeled, _ = table
+    before = torch.get_rng_state()
+    make(PUClassifier).fit(x, labeled)
+    assert torch.equal(torch.get_rng_state(), before)
