@@ -38,11 +38,14 @@ def command(files: tuple[str, ...], level: float, *, as_json: bool, **question: 
     with busy("Measuring"):
         evaluation = options.tell_prior(evaluate(scores, level=level), found)
     source = {"files": list(files), **{name: question[name] for name in NAMES}}
+    if question["table"] is not None:
+        source["table"] = question["table"]
     if as_json:
         click.echo(to_json("noneg.evaluation/1", {"source": source, **evaluation.to_dict()}))
         return
     out = console()
     named = [f"{name.replace('_', ' ')} {question[name]!r}" for name in NAMES if question[name]]
-    shown = ["standard input" if file == "-" else file for file in files]
+    tables = [*files, *filter(None, [question["table"]])]
+    shown = ["standard input" if table == "-" else table for table in tables]
     say(out, f"{', '.join(shown)}: {', '.join(named)}", style="bold")
     show_evaluation(out, evaluation)

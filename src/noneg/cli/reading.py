@@ -27,7 +27,7 @@ NAMES = (
     "weight_kind",
 )
 _OPTIONS = (
-    click.argument("files", nargs=-1, required=True, metavar="FILE..."),
+    click.argument("files", nargs=-1, metavar="FILE..."),
     click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1]."),
     click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not."),
     options.setting,
@@ -47,6 +47,23 @@ _OPTIONS = (
         default="frequency",
         show_default=True,
         help="Whether a weight counts identical rows or corrects unequal sampling.",
+    ),
+    click.option(
+        "--exact/--sketch",
+        default=None,
+        help="Keep every row in memory, or count rows in fine buckets.  "
+        "[default: buckets above ten million rows]",
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        show_default=True,
+        help="Who reads the rows: this machine, or a Spark cluster.",
+    ),
+    click.option("--master", metavar="URL", help="The Spark cluster, such as spark://host:7077."),
+    click.option(
+        "--table", metavar="NAME", help="A table of the Spark catalogue, instead of FILE."
     ),
 )
 
@@ -68,11 +85,44 @@ def read_with_prior(
 
     `options.tell_prior` writes that into an evaluation; `level` is that of the prior's interval.
     """
-    from noneg.cli.terminal import busy
-    from noneg.tables import read
+    columns = {name: question[name] for name in (*NAMES, "exact")}
+    _check_engine(files, question)
 
     def fetch(asked: dict[str, Any]) -> PUScores:
-        return read(list(files), **{name: asked[name] for name in NAMES})
+        options_of_read = columns | {"prior": asked["prior"]}
+        if question["engine"] == "spark":
+            return _read_by_spark(files, question, options_of_read)
+        return _read_here(files, options_of_read)
 
-    with busy(f"Reading {' '.join(files)}"):
-        return options.settle_prior(fetch, question, level)
+    return options.settle_prior(fetch, question, level)
+
+
+def _check_engine(files: Sequence[str], question: dict[str, Any]) -> None:
+    if not files and question["table"] is None:
+        raise click.UsageError("Missing argument 'FILE...'.")
+    if question["engine"] == "spark" and not question["master"]:
+        msg = "'master' must say where the cluster is with --engine spark, such as"
+        raise ValueError(f"{msg} spark://host:7077, or local[2] for this machine.")
+    for name in ("master", "table"):
+        if question["engine"] != "spark" and question[name] is not None:
+            raise ValueError(f"'{name}' must come with --engine spark, got {question[name]!r}.")
+
+
+def _read_here(files: Sequence[str], columns: dict[str, Any]) -> PUScores:
+    from noneg.cli.terminal import progress
+    from noneg.tables import read
+
+    with progress(f"Reading {' '.join(files)}") as advance:
+        return read(list(files), **columns, progress=advance)
+
+
+def _read_by_spark(
+    files: Sequence[str], question: dict[str, Any], columns: dict[str, Any]
+) -> PUScores:
+    from noneg.cli.terminal import busy
+    from noneg.tables import read
+    from noneg.tables.spark import spark_table
+
+    where = question["master"]
+    with busy(f"Reading on {where}"), spark_table(where, files, question["table"]) as frame:
+        return read(frame, **columns)

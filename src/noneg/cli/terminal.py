@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from noneg.cli.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
 
@@ -77,3 +77,33 @@ def busy(what: str) -> Iterator[None]:
         timer.cancel()
         timer.join()
         status.stop()
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
+    """Show a bar on a terminal if the work takes more than two seconds.
+
+    Yields a function to call with what is done, and with all that is to do or None; or None where
+    nobody watches.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = "{task.description}", BarColumn(), TextColumn("{task.fields[rows]}")
+    bar = Progress(*columns, TimeRemainingColumn(), console=console(error=True), transient=True)
+    task = bar.add_task(printable(what).replace("[", r"\["), total=None, rows="")
+
+    def advance(done: int, total: int | None) -> None:
+        bar.update(task, completed=done, total=total, rows=f"{done:,} rows")
+
+    timer = Timer(PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield advance
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
