@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from noneg import calibration, performance, plots, recalibration, simulation, sklearn
+    from noneg import calibration, learning, performance, plots, recalibration, simulation, sklearn
     from noneg.calibration import theory
     from noneg.calibration.errors import ece
     from noneg.comparison import compare
@@ -27,6 +27,7 @@ __all__ = [
     "ece",
     "estimate",
     "evaluate",
+    "learning",
     "performance",
     "plots",
     "read",
@@ -51,6 +52,7 @@ _HOME = {
 }
 _MODULES = {
     "calibration": "noneg.calibration",
+    "learning": "noneg.learning",
     "performance": "noneg.performance",
     "plots": "noneg.plots",
     "recalibration": "noneg.recalibration",

@@ -68,7 +68,7 @@ def test_bench_ascent_turns_the_whole_gradient_iff_the_whole_risk_is_negative(up
     assert (plain < 0) == (up == 8.0)
 
 
-@pytest.mark.parametrize("name", ["upu", "nnpu", "nnpu-ga"])
+@pytest.mark.parametrize("name", ["upu", "nnpu", "nnpu-ga", "pusb"])
 @pytest.mark.parametrize("up", [0.0, 8.0])
 def test_batch_correction_at_half_is_balanced_training(name, up, margins):
     """With prior 1/2 and equal batches the corrected methods are all P against U."""

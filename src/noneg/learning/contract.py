@@ -146,7 +146,27 @@ class Epoch:
 
 @dataclass(kw_only=True, eq=False)
 class Algorithm:
-    """A PU learning method; see the module's text for how to write one."""
+    """A PU learning method; the text of `noneg.learning.contract` says how to write one.
+
+    Parameters
+    ----------
+    variant : {"ref", "bench"}
+        The original method, or the version behind the PU benchmark's numbers.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from torch.nn.functional import softplus
+    >>> @dataclass(kw_only=True, eq=False)
+    ... class Balanced(Algorithm):
+    ...     title = "P against U"
+    ...
+    ...     def loss(self, player, batch):
+    ...         p, u = self.scores(batch)
+    ...         return softplus(-p).mean() + softplus(u).mean()
+    >>> Balanced()
+    Balanced(variant='ref')
+    """
 
     variant: Variant = "ref"
 

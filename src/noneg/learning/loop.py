@@ -46,6 +46,13 @@ class Fit:
     steps : int
         Steps that were run.
     seconds : float
+
+    Examples
+    --------
+    >>> from noneg.learning import networks, train
+    >>> pos, unl = torch.ones(20, 2), torch.zeros(60, 2)
+    >>> train("upu", networks.MLP(2), pos, unl, setting="two-sample", prior=0.3, steps=7).steps
+    7
     """
 
     algorithm: Algorithm

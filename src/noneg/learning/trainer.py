@@ -63,6 +63,18 @@ class Trainer:
         Where ``last.pt`` is written, from which `fit` can resume.
     progress : bool
         Show a bar when standard error is a terminal.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noneg.learning import ALGORITHMS, PUData, networks
+    >>> data = PUData(torch.randn(30, 2) + 1.0, torch.randn(90, 2))
+    >>> trainer = Trainer(steps=20, batch_size=16, seed=1)
+    >>> fit = trainer.fit(
+    ...     ALGORITHMS["upu"](), lambda: networks.MLP(2), data, setting="two-sample", prior=0.3
+    ... )
+    >>> fit.steps
+    20
     """
 
     steps: int | None = None

@@ -27,6 +27,31 @@ from noneg.learning.algorithms.upu import UPU
 from noneg.learning.algorithms.vpu import VPU
 from noneg.learning.contract import Algorithm
 
+__all__ = [
+    "CVIR",
+    "GLWS",
+    "LBE",
+    "NNPU",
+    "NNPUGA",
+    "P3MIXC",
+    "P3MIXE",
+    "PAN",
+    "PUSB",
+    "UPU",
+    "VPU",
+    "CountLoss",
+    "DistPU",
+    "ElkanNoto",
+    "HolisticPU",
+    "Naive",
+    "PNOracle",
+    "PUbN",
+    "PUe",
+    "RobustPU",
+    "TEDn",
+    "find_algorithm",
+]
+
 # The only registry: one line a method. Keep it in the order of the benchmark paper.
 ALGORITHMS: dict[str, type[Algorithm]] = {
     "upu": UPU,
