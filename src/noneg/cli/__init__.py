@@ -5,7 +5,18 @@ Only click is imported at the top of these files, so that ``noneg --help`` answe
 
 import click
 
-from noneg.cli import bench, compare, demo, evaluate, plan, prior, report, simulate
+from noneg.cli import (
+    apply,
+    bench,
+    compare,
+    demo,
+    evaluate,
+    plan,
+    prior,
+    recalibrate,
+    report,
+    simulate,
+)
 from noneg.cli.group import Commands
 
 __all__ = ["main"]
@@ -25,5 +36,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for module in (report, evaluate, compare, prior, plan, simulate, bench, demo):
+for module in (report, evaluate, compare, prior, recalibrate, apply, plan, simulate, bench, demo):
     main.add_command(module.command)

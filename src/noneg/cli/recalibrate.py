@@ -1,0 +1,199 @@
+"""``noneg recalibrate``: repair the probabilities in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli import options
+from noneg.cli.reading import read_scores, reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from noneg.recalibration import Calibrator
+    from noneg.recalibration.held_out import HeldOut
+    from noneg.scores import PUScores
+
+column = click.option(
+    "--column",
+    default="calibrated",
+    show_default=True,
+    metavar="NAME",
+    help="Name of the new column.",
+)
+force = click.option("--force", is_flag=True, help="Replace files that exist.")
+ENDINGS = ".csv, .csv.gz, .csv.zst, .tsv or .parquet"
+
+
+@click.command(
+    "recalibrate",
+    short_help="Repair the probabilities in a file.",
+    epilog="\b\nnoneg recalibrate scores.parquet --score p --label confirmed --setting one-sample "
+    "--prior 0.12 --out better.parquet --save calibrator.json",
+)
+@reading
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="auto, platt, temperature, beta, isotonic, histogram, bpm, spline, mix-n-match, "
+    "scaling-binning, prior-shift or identity.",
+)
+@click.option("--out", metavar="FILE", help=f"Where to write FILE with the new column: {ENDINGS}.")
+@click.option("--save", metavar="FILE", help="Where to write the calibrator, for noneg apply.")
+@column
+@click.option(
+    "--folds", type=int, default=5, show_default=True, help="Folds of the before/after table."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
+@force
+@options.as_json
+def command(
+    files: tuple[str, ...],
+    method: str,
+    out: str | None,
+    save: str | None,
+    column: str,
+    *,
+    force: bool,
+    as_json: bool,
+    **question: Any,  # noqa: ANN401
+) -> None:
+    """Fit a calibrator on the scores in FILE, tell what it repairs, and write what it gives.
+
+    The table compares scores before and after on rows that were held out: each fold is mapped by a
+    calibrator fitted on the others. The calibrator that is written is fitted on all rows.
+    """
+    from noneg.checks import check_level
+    from noneg.cli.terminal import busy
+    from noneg.recalibration.held_out import find_calibrator, held_out
+
+    folds, seed, level = (question.pop(name) for name in ("folds", "seed", "level"))
+    check_level(level)
+    check_paths({"path": out, "save": save}, force=force)
+    _check_source(files, out, question)
+    calibrator = find_calibrator(method)
+    scores = read_scores(files, question, level)
+    with busy(f"Fitting {method}"):
+        notes = fit_quietly(calibrator, scores)
+        found = held_out(calibrator, scores, folds=folds, level=level, seed=seed)
+    n_rows = write_scores(files, calibrator, out, question["score"], column) if out else None
+    if save:
+        write_text(calibrator.to_json(), save)
+    answer = {
+        "source": {"files": list(files), "score": question["score"], "label": question["label"]},
+        **held_out_dict(found, calibrator),
+        "notes": notes,
+        "out": out,
+        "save": save,
+        "n_rows": n_rows,
+    }
+    _show(answer, found, scores, as_json=as_json)
+
+
+def _check_source(files: tuple[str, ...], out: str | None, question: dict[str, Any]) -> None:
+    """Refuse to write again what can be read only once, or only elsewhere."""
+    if out and "-" in files:
+        msg = "'source' cannot be standard input with --out, which reads it again."
+        raise ValueError(f"{msg} Write it to a file first.")
+    if out and question.get("engine", "local") != "local":
+        msg = "'path' must not be given when a cluster reads the rows. Pass --save, and map the"
+        raise ValueError(f"{msg} scores there with noneg.recalibration.load.")
+
+
+def check_paths(paths: dict[str, str | None], *, force: bool) -> None:
+    """Refuse, before any work, a file that exists or that cannot be written."""
+    from noneg.tables.writing import format_options
+
+    for name, path in paths.items():
+        if path is None:
+            continue
+        if Path(path).exists() and not force:
+            msg = f"'{name}' must be a new file, but {path!r} exists."
+            raise ValueError(f"{msg} Pass --force to replace it.")
+        if Path(path).is_dir() or not Path(path).parent.is_dir():
+            msg = f"'{name}' must be a file in a folder that exists, got {path!r}."
+            raise ValueError(f"{msg} Make the folder first.")
+        if name == "path":
+            format_options(Path(path))
+
+
+def fit_quietly(calibrator: Calibrator, scores: PUScores) -> list[str]:
+    """Fit, and return what the calibrator warns of."""
+    import warnings
+
+    from noneg.recalibration import CalibrationWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrationWarning)
+        calibrator.fit(scores)
+    return [str(warning.message) for warning in caught]
+
+
+def write_text(text: str, path: str) -> None:
+    """Write a small file that appears whole or not at all."""
+    from noneg.atomic import replacing
+
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_scores(
+    files: tuple[str, ...], calibrator: Calibrator, out: str, score: str, column: str
+) -> int:
+    """Write all files with the new column; return the number of rows."""
+    from noneg.cli.terminal import busy
+    from noneg.tables.mapping import map_scores
+
+    transform: Callable[..., Any] = calibrator.transform
+    with busy(f"Writing {out}"):
+        return map_scores(list(files), out, transform, score=score, column=column)
+
+
+def held_out_dict(found: HeldOut, calibrator: Calibrator) -> dict[str, object]:
+    """Return what was found as JSON has it, with the reason of a choice."""
+    chosen, reason = getattr(calibrator, "chosen_", calibrator), getattr(calibrator, "reason_", "")
+    return {**found.to_dict(), "chosen": chosen.name, "reason": reason}
+
+
+def _show(answer: dict[str, Any], found: HeldOut, scores: PUScores, *, as_json: bool) -> None:
+    from noneg.cli.printable import to_json
+    from noneg.cli.terminal import console, say
+
+    if as_json:
+        click.echo(to_json("noneg.recalibration/1", answer))
+        return
+    out = console()
+    say(out, f"{', '.join(answer['source']['files'])}: {scores!r}", style="bold")
+    say(out, answer["reason"] or f"Method: {found.method}.")
+    for note in answer["notes"]:
+        say(out, f"Note: {note}")
+    out.print()
+    _show_table(out, found)
+    for path, what in ((answer["out"], "scores"), (answer["save"], "the calibrator")):
+        if path:
+            say(out, f"Wrote {what} to {path}.", style="bold")
+
+
+def _show_table(out: Console, found: HeldOut) -> None:
+    from noneg.cli.terminal import say, show_table
+    from noneg.performance.selection import CRITERIA
+
+    rows = [
+        [CRITERIA[name].title, str(found.before[name]), str(found.after[name]), str(gap)]
+        for name, gap in found.change.items()
+    ]
+    show_table(out, ["", "before", "after", "change"], rows)
+    say(
+        out,
+        f"On held-out rows of {found.folds} folds; {100 * found.level:.6g} % intervals in brackets;"
+        " lower is better. Intervals do not include how the map itself varies.",
+    )
+    out.print()
