@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from noneg import PUScores
+from noneg import PUScores, ece
 from noneg.bins import bin_scores
-from noneg.calibration import ece_interval, reliability
-from noneg.plots import ReliabilityDisplay
+from noneg.calibration import ece_by_prior, ece_interval, reliability
+from noneg.performance import auroc, largest_prior, pr, roc, roc_bounds
+from noneg.plots import (
+    PriorSensitivityDisplay,
+    PUPrecisionRecallDisplay,
+    PURocDisplay,
+    ReliabilityDisplay,
+    ScoreDistributionDisplay,
+)
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian.less_calibrated()
@@ -369,3 +376,76 @@ def test_a_missing_matplotlib_is_explained(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'noneg\[plot\]'"):
         ReliabilityDisplay.from_scores(NOISY)
+
+
+# --- curves, prior, scores ------------------------------------------------------------------------
+
+
+@every_setting
+def test_roc_holds_the_curve_and_its_bounds(scores):
+    display = PURocDisplay.from_scores(scores, name="model")
+    expected = roc(scores, drop_intermediate=True)
+    np.testing.assert_array_equal(display.line_.get_xdata(), expected.fpr)
+    np.testing.assert_array_equal(display.line_.get_ydata(), expected.tpr)
+    assert f"model: AUC {auroc(scores):.3f}" in legend_texts(display.ax_.get_legend())
+    if scores.setting == "labelled":
+        assert display.region_ is None
+        return
+    upper, lower = roc_bounds(scores).upper.envelope(), roc_bounds(scores).lower.envelope()
+    corners = display.region_.get_xy()
+    outline = np.concatenate([upper, np.array(lower)[:, ::-1]], axis=1).T
+    np.testing.assert_array_equal(corners[: len(outline)], outline)
+
+
+@every_setting
+def test_precision_recall_holds_the_curve(scores):
+    display = PUPrecisionRecallDisplay.from_scores(scores)
+    expected = pr(scores)
+    np.testing.assert_array_equal(display.line_.get_xdata(), expected.recall[1:])
+    np.testing.assert_array_equal(display.line_.get_ydata(), expected.precision[1:])
+    assert display.chance_.get_ydata()[0] == scores.prior
+    assert (display.region_ is None) == (scores.setting == "labelled")
+
+
+def test_prior_sensitivity_marks_the_prior_and_its_limit():
+    scores = SAMPLES["two-sample"]
+    display = PriorSensitivityDisplay.from_scores(scores)
+    curve = ece_by_prior(scores)
+    np.testing.assert_array_equal(
+        display.line_.get_xydata(), np.stack([curve.prior, curve.error]).T
+    )
+    np.testing.assert_allclose(display.point_.get_xydata(), [[scores.prior, ece(scores)]])
+    assert display.limit_.get_xdata()[0] == largest_prior(scores)
+    with pytest.raises(ValueError, match="labelled"):
+        PriorSensitivityDisplay.from_scores(SAMPLES["labelled"])
+
+
+@every_setting
+def test_distribution_holds_shares_and_negatives(scores):
+    display = ScoreDistributionDisplay.from_scores(scores, bins=12)
+    expected = bin_scores(scores, bins=12, binning="width")
+    np.testing.assert_array_equal(display.positive_.get_data().values, expected.positive)
+    np.testing.assert_array_equal(display.marginal_.get_data().values, expected.marginal)
+    assert display.negative.sum() == pytest.approx(1.0)
+    if scores.setting == "labelled":
+        assert (display.negative >= -1e-12).all()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [PURocDisplay, PUPrecisionRecallDisplay, PriorSensitivityDisplay, ScoreDistributionDisplay],
+)
+def test_displays_share_an_axes_and_give_a_frame(kind):
+    scores = SAMPLES["two-sample"]
+    before = dict(mpl.rcParams)
+    first = kind.from_scores(scores, name="one")
+    second = kind.from_scores(NOISY, name="two", ax=first.ax_)
+    assert second.ax_ is first.ax_
+    assert first.ax_.get_xlabel()
+    assert first.ax_.get_ylabel()
+    first.figure_.canvas.draw()
+    assert len(first.frame("pandas")) > 2
+    assert dict(mpl.rcParams) == before
+    if hasattr(first, "line_"):
+        colours = [to_hex(display.line_.get_color()) for display in (first, second)]
+        assert colours[0] != colours[1]

@@ -1,54 +1,35 @@
-"""Results drawn with matplotlib, in the manner of scikit-learn's displays.
-
-A display is built from results, or by its `from_scores` from a `PUScores`; `plot` only draws.
-Global settings of matplotlib are read, never written.
-"""
+"""The reliability diagram."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration import ece_interval, reliability
+from noneg.plots.canvas import find_canvas, shifted
+from noneg.plots.style import count, curve_style, line_properties, require_matplotlib
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
     from matplotlib.patches import StepPatch
-    from matplotlib.transforms import Transform
 
     from noneg.bins import Binned, Binning
     from noneg.calibration import Reliability
     from noneg.calibration.reliability import Band
     from noneg.checks import Setting
+    from noneg.plots.canvas import Place
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Place: TypeAlias = Axes | Sequence[Axes]
-
-__all__ = ["ReliabilityDisplay"]
-
-# Colours of Okabe and Ito (2008), told apart by colour-blind readers; markers and dashes tell the
-# curves apart in greyscale.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_MARKERS = ("o", "s", "D", "v", "P", "X")
-_DASHES = ("-", "--", "-.", ":")
-_SHIFTS = (0.0, 2.0, -2.0, 4.0, -4.0, 6.0)  # points to the right, so that no bar hides another
-_WIDE, _HIGH = 0.6, 0.3  # the corner that a legend may need
-_SHORT = 24  # letters of a name that leave room for a second column
-_LIMITS = (-0.03, 1.03)
 _ROUNDING = 1e-9  # a bin full of positives may miss 1 by the last digit
 _ABOVE = "above 1, drawn at 1"
-_KEY = "noneg_canvas"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -219,13 +200,13 @@ class ReliabilityDisplay:
         ReliabilityDisplay
             The display itself.
         """
-        _require_matplotlib()
-        canvas = _canvas(ax, with_histogram=self.histogram is not None)
+        require_matplotlib()
+        canvas = find_canvas(ax, with_histogram=self.histogram is not None)
         self.ax_, self.ax_histogram_ = canvas.ax, canvas.histogram
         self.figure_, self.diagonal_ = canvas.ax.figure, canvas.diagonal
         number = len(canvas.bars)
-        own = _style(number) | {"transform": _shifted(canvas.ax, number)}
-        style = own | _line_properties(kwargs)
+        own = curve_style(number) | {"transform": shifted(canvas.ax, number)}
+        style = own | line_properties(kwargs)
         name = style.pop("label", None) or name or self.name
         label = name or (f"estimate {number + 1}" if number else "estimate")
         self._draw_curve(style, label)
@@ -294,11 +275,11 @@ class ReliabilityDisplay:
     def _sample_text(self) -> str:
         if self.setting is None or self.n_positive is None or self.n_unlabeled is None:
             return ""
-        positive = _count(self.n_positive, "positive")
+        positive = count(self.n_positive, "positive")
         if self.setting == "labelled":
-            rows = _count(self.n_positive + self.n_unlabeled, "row")
+            rows = count(self.n_positive + self.n_unlabeled, "row")
             return f"labelled: {rows}, {positive}"
-        return f"{self.setting}: {positive}, {_count(self.n_unlabeled, 'unlabeled row')}"
+        return f"{self.setting}: {positive}, {count(self.n_unlabeled, 'unlabeled row')}"
 
     def _band_text(self) -> str:
         result = self.reliability
@@ -309,155 +290,3 @@ class ReliabilityDisplay:
             return f"prior {self.prior:.3g}, {band}"
         low, high = self.prior_interval
         return f"prior {self.prior:.3g} in [{low:.3g}, {high:.3g}], {band} at {self.prior:.3g}"
-
-
-@dataclass(kw_only=True)
-class _Canvas:
-    """What the displays on an axes share; kept with the axes, where the next display finds it."""
-
-    ax: Axes
-    histogram: Axes | None
-    diagonal: Line2D
-    bars: list[LineCollection] = field(default_factory=list)
-
-    def write_legend(self) -> Legend:
-        """Name the curves, then the marks, in a free corner off the diagonal or above 1."""
-        handles, labels = self.ax.get_legend_handles_labels()
-        order = np.roll(np.arange(len(labels)), len(self.bars))
-        upper, lower = self._crowding()
-        full = bool(upper and lower)
-        columns = 2 if full and max(map(len, labels)) <= _SHORT else 1
-        room = 0.03 + 0.06 * np.ceil(len(labels) / columns) if full else 0.0
-        bottom, top = _LIMITS
-        self.ax.set_ylim(top=bottom + (top - bottom) / (1.0 - room))
-        return self.ax.legend(
-            [handles[i] for i in order],
-            [labels[i] for i in order],
-            loc="upper center" if full else "lower right" if upper else "upper left",
-            ncols=columns,
-            fontsize="small",
-            edgecolor="none",
-        )
-
-    def _crowding(self) -> tuple[int, int]:
-        """Return how many ends of intervals lie in the upper left and in the lower right corner."""
-        ends = np.concatenate([end for bars in self.bars for end in bars.get_segments()])
-        upper, lower = (
-            int(((x < _WIDE) & (y > 1.0 - _HIGH)).sum()) for x, y in (ends.T, 1.0 - ends.T)
-        )
-        return upper, lower
-
-
-def _require_matplotlib() -> None:
-    try:
-        import_module("matplotlib")
-    except ImportError as error:
-        msg = "noneg.plots needs matplotlib. Install it with: pip install 'noneg[plot]'"
-        raise ImportError(msg) from error
-
-
-def _canvas(ax: Place | None, *, with_histogram: bool) -> _Canvas:
-    main, below = _split(_new_axes(with_histogram=with_histogram) if ax is None else ax)
-    canvas: _Canvas | None = vars(main).get(_KEY)
-    if canvas is None or canvas.diagonal.axes is None:
-        if canvas is not None and canvas.histogram is not None:  # the axes was cleared
-            below = canvas.histogram
-            below.clear()
-        canvas = _Canvas(ax=main, histogram=None, diagonal=_prepare(main))
-        vars(main)[_KEY] = canvas
-    if with_histogram and canvas.histogram is None:
-        canvas.histogram = _add_panel(main) if below is None else below
-        if canvas.histogram is not None:
-            _prepare_panel(main, canvas.histogram)
-    return canvas
-
-
-def _split(ax: Place) -> tuple[Axes, Axes | None]:
-    from matplotlib.axes import Axes
-
-    if isinstance(ax, Axes):
-        return ax, None
-    if len(ax) != 2:
-        msg = f"'ax' must be an Axes, or a pair for diagram and histograms, got {len(ax)} of them."
-        raise ValueError(msg)
-    return ax[0], ax[1]
-
-
-def _new_axes(*, with_histogram: bool) -> Axes:
-    import matplotlib.pyplot as plt
-
-    size = (4.8, 6.0) if with_histogram else (4.8, 4.8)
-    return plt.subplots(figsize=size, layout="constrained")[1]
-
-
-def _prepare(ax: Axes) -> Line2D:
-    """Set up limits, labels and the diagonal, which is returned."""
-    (diagonal,) = ax.plot(
-        [0.0, 1.0],
-        [0.0, 1.0],
-        color="0.6",
-        linewidth=1.0,
-        label="perfect calibration",
-        zorder=1.5,
-    )
-    ax.set(xlim=_LIMITS, ylim=_LIMITS, xlabel="score", ylabel="share of positives")
-    ax.set_xticks(np.linspace(0.0, 1.0, 6))
-    ax.set_yticks(np.linspace(0.0, 1.0, 6))
-    ax.spines[["top", "right"]].set_visible(False)
-    return diagonal
-
-
-def _add_panel(ax: Axes) -> Axes | None:
-    """Give the lower part of an axes' place in a grid to a second one."""
-    place = ax.get_subplotspec()
-    if place is None:
-        return None
-    grid = place.subgridspec(2, 1, height_ratios=[3.4, 1.2], hspace=0.06)
-    ax.set_subplotspec(grid[0, 0])
-    panel = ax.figure.add_subplot(grid[1, 0], sharex=ax)
-    ax.figure.sca(ax)
-    return panel
-
-
-def _prepare_panel(ax: Axes, panel: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ax.set_xlabel("")
-    ax.tick_params(labelbottom=False)
-    panel.set(xlim=ax.get_xlim(), xlabel="score", ylabel="share per bin")
-    panel.set_xticks(ax.get_xticks())
-    panel.margins(y=0.4)  # room for the legend
-    panel.yaxis.set_major_locator(MaxNLocator(3))
-    panel.spines[["top", "right"]].set_visible(False)
-    ax.figure.align_ylabels([ax, panel])
-
-
-def _style(number: int) -> dict[str, Any]:
-    return {
-        "color": _COLOURS[number % len(_COLOURS)],
-        "linestyle": _DASHES[number % len(_DASHES)],
-        "linewidth": 0.9,
-        "marker": _MARKERS[number % len(_MARKERS)],
-        "markersize": 4.5,
-        "zorder": 3,
-    }
-
-
-def _shifted(ax: Axes, number: int) -> Transform:
-    from matplotlib.transforms import ScaledTranslation
-
-    inches = _SHIFTS[number % len(_SHIFTS)] / 72.0
-    return ax.transData + ScaledTranslation(inches, 0.0, ax.figure.dpi_scale_trans)
-
-
-def _line_properties(kwargs: dict[str, object]) -> dict[str, Any]:
-    """Write short names in full, so that they replace ours."""
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.lines import Line2D
-
-    return normalize_kwargs(kwargs, Line2D)
-
-
-def _count(n: float, noun: str) -> str:
-    number = "infinitely many" if np.isinf(n) else f"{n:,.0f}"
-    return f"{number} {noun}{'s' * (n != 1)}"
