@@ -288,34 +288,39 @@ def prior_curve() -> Chart:
     return alt.layer(band, plain, debiased, limit, now)
 
 
-def recalibration() -> Chart:
-    """Reliability diagrams before and after recalibration."""
+def overlay(data: str, sides: list[str], xlabel: str) -> Chart:
+    """Two reliability diagrams on the same axes, told apart by colour and shape."""
     import altair as alt
 
-    base = _named("recalibration").transform_calculate(
+    base = _named(data).transform_calculate(
         shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
     )
-    x, y = _share("score", "score or repaired score"), _share("shown", "share of positives")
-    colour = alt.Color(
-        "side:N",
-        title=None,
-        scale=alt.Scale(domain=["before", "after"], range=[NEGATIVE, POSITIVE]),
-        legend=None,
-    )
-    shape = alt.Shape(
-        "side:N",
-        scale=alt.Scale(domain=["before", "after"], range=["square", "circle"]),
-        legend=None,
-    )
+    x, y = _share("score", xlabel), _share("shown", "share of positives")
+
+    def by_side(values: list[str]) -> dict[str, Any]:
+        scale = {"domain": sides, "range": values}
+        return {"field": "side", "type": "nominal", "scale": scale, "legend": None}
+
+    colour = by_side([NEGATIVE, POSITIVE])
     bars = base.mark_rule(strokeWidth=2, opacity=0.45).encode(
         x=x, y=_share("bottom", "share of positives"), y2="top", color=colour
     )
     lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour)
     tip = _tooltip(("score", "mean score"), ("frequency", "share of positives"))
     points = base.mark_point(filled=True, opacity=1, size=55).encode(
-        x=x, y=y, color=colour, shape=shape, tooltip=tip
+        x=x, y=y, color=colour, shape=by_side(["square", "circle"]), tooltip=tip
     )
     return alt.layer(_diagonal(), bars, lines, points)
+
+
+def recalibration() -> Chart:
+    """Reliability diagrams before and after recalibration."""
+    return overlay("recalibration", ["before", "after"], "score, or repaired score")
+
+
+def truth() -> Chart:
+    """Reliability diagrams from positives and unlabeled rows, and from all labels."""
+    return overlay("truth", ["positives and unlabeled", "all labels"], "score")
 
 
 CHARTS: dict[str, Callable[[], Chart]] = {
@@ -326,6 +331,7 @@ CHARTS: dict[str, Callable[[], Chart]] = {
     "threshold": threshold,
     "prior_curve": prior_curve,
     "recalibration": recalibration,
+    "truth": truth,
 }
 
 # What each chart shows, for those who do not see it.
@@ -337,4 +343,5 @@ DESCRIPTIONS = {
     "threshold": "Precision, recall, F1 and share of flagged rows over the threshold.",
     "prior_curve": "Calibration error over the class prior with its interval.",
     "recalibration": "Reliability diagrams before and after recalibration.",
+    "truth": "Reliability diagrams from positives and unlabeled rows, and from all labels.",
 }

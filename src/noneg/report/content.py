@@ -12,6 +12,7 @@ from noneg.report.about import About
 from noneg.report.datasets import curves, distribution
 from noneg.report.document import Document, Number, Range, Section, Sentence, Table
 from noneg.report.glossary import GLOSSARY
+from noneg.report.truth import truth_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,7 +57,9 @@ FREE = frozenset(name for name, metric in METRICS.items() if not metric.needs_pr
 SHOWN_THRESHOLDS = tuple(k / 10 for k in range(1, 10))
 
 
-def document(evaluation: Evaluation, about: About | None = None) -> Document:
+def document(
+    evaluation: Evaluation, about: About | None = None, truth: Evaluation | None = None
+) -> Document:
     """Return what the report says.
 
     Parameters
@@ -64,6 +67,8 @@ def document(evaluation: Evaluation, about: About | None = None) -> Document:
     evaluation : Evaluation
     about : About, optional
         Where the numbers come from.
+    truth : Evaluation, optional
+        Of the same rows with all their labels, where these are known.
     """
     about = about or About()
     return Document(
@@ -81,6 +86,7 @@ def document(evaluation: Evaluation, about: About | None = None) -> Document:
             *_recalibration(evaluation),
             *_prior(evaluation),
             _theory(evaluation),
+            *([] if truth is None else [truth_section(evaluation, truth)]),
             _computed(evaluation, about),
             _glossary(),
         ),

@@ -45,6 +45,11 @@ LEGENDS = {
         ("stroke", "positive", "after (circles)"),
         ("dashed", "faint", "perfect calibration"),
     ),
+    "truth": (
+        ("stroke", "negative", "positives and unlabeled (squares)"),
+        ("stroke", "positive", "all labels (circles)"),
+        ("dashed", "faint", "perfect calibration"),
+    ),
     "roc": (
         ("stroke", "positive", "estimate"),
         ("fill", "rows", "bounds"),
@@ -64,10 +69,12 @@ LEGENDS = {
 }
 # Sections whose tables hold words, and whose first column names the row.
 WORDED = ("computed", "glossary")
-HEADED = ("computed", "glossary", "metrics", "recalibration")
+HEADED = ("computed", "glossary", "metrics", "recalibration", "truth")
 
 
-def to_html(evaluation: Evaluation, about: About | None = None) -> str:
+def to_html(
+    evaluation: Evaluation, about: About | None = None, *, truth: Evaluation | None = None
+) -> str:
     """Return the report as one HTML page that works without a network.
 
     Parameters
@@ -75,6 +82,9 @@ def to_html(evaluation: Evaluation, about: About | None = None) -> str:
     evaluation : Evaluation
     about : About, optional
         Title, files, command: where the numbers come from.
+    truth : Evaluation, optional
+        Of the same rows with all their labels, where these are known: a last section then sets
+        estimates and truth side by side.
 
     Examples
     --------
@@ -85,11 +95,11 @@ def to_html(evaluation: Evaluation, about: About | None = None) -> str:
     >>> page.startswith("<!DOCTYPE html>"), "http://" in page.split("<script>")[0]
     (True, False)
     """
-    content = document(evaluation, about)
+    content = document(evaluation, about, truth)
     charts = [name for section in content.sections for name in section.charts]
     return render(
         "page.html.jinja",
-        payload(evaluation, charts),
+        payload(evaluation, charts, truth),
         ("recompute.js", "words.js", "page.js"),
         document=content,
         movable=evaluation.setting != "labelled",

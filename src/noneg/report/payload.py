@@ -11,6 +11,7 @@ import numpy as np
 from noneg.report.charts import specification
 from noneg.report.content import EPS, SHOWN_THRESHOLDS, headline
 from noneg.report.datasets import recalibration
+from noneg.report.truth import truth_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 
 
-def payload(evaluation: Evaluation, charts: Iterable[str]) -> dict[str, Any]:
+def payload(
+    evaluation: Evaluation, charts: Iterable[str], truth: Evaluation | None = None
+) -> dict[str, Any]:
     """Return what the page computes with and draws."""
     specs = {name: specification(name) for name in charts}
     return {
@@ -42,7 +45,10 @@ def payload(evaluation: Evaluation, charts: Iterable[str]) -> dict[str, Any]:
         "warned": bool(evaluation.warnings),
         "other_warnings": _steady_warnings(evaluation),
         "sums": sums_to_dict(evaluation.sums),
-        "recalibration": recalibration(evaluation),
+        "still": {
+            "recalibration": recalibration(evaluation),
+            "truth": [] if truth is None else truth_rows(evaluation, truth),
+        },
         "charts": specs,
         "chart_data": {name: sorted(data_names(spec)) for name, spec in specs.items()},
     }

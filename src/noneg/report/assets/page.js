@@ -100,7 +100,7 @@
         },
       ],
       selected: selected(),
-      recalibration: data.recalibration,
+      ...data.still,
     };
   }
 
