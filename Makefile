@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-demo: $(VENV)/.demo ## show it on bundled data and draw the reliability diagram
+demo: $(VENV)/.demo ## show it on bundled data and write report.html
 	$(VENV)/bin/noneg demo
 
 test: $(VENV)/.dev browser ## run the tests and every example in the documentation
@@ -60,7 +60,7 @@ clean: ## remove environments and everything built
 	rm -rf $(VENV) $(BENCH) $(LOCK) build dist docs/_build docs/gallery docs/generated
 	rm -rf .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache report.html
 
-$(VENV)/.demo: EXTRAS := plot
+$(VENV)/.demo: EXTRAS := fast
 $(VENV)/.dev: EXTRAS := all
 $(VENV)/.dev: GROUPS := --group dev
 $(BENCH)/.bench: EXTRAS := fast,plot
