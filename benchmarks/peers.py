@@ -16,7 +16,7 @@ from unittest import mock
 import numpy as np
 
 import noneg
-from benchmarks import metrics, tables
+from benchmarks import metrics, recalibration, tables
 from benchmarks.measure import Case, compare
 from noneg import kernels
 from noneg.calibration import ece_by_prior, ece_interval
@@ -272,6 +272,7 @@ def blocks():
             ),
         ],
         **metrics.blocks(),
+        **recalibration.blocks(),
     }
 
 
@@ -336,6 +337,10 @@ TARGETS = (
     Target("AUROC, share of fastest", 0.2, lambda r: _share_of_fastest(r, "AUROC")),
     Target("TCE_bpm, seconds", 0.5, lambda r: _seconds(r, "TCE_bpm"), rows=10**6),
     Target("all metrics, seconds", 5, lambda r: _seconds(r, "all metrics"), rows=10**6),
+    Target("Platt, share of fastest", 1 / 3, lambda r: _share_of_fastest(r, "Platt")),
+    Target("temperature, share of fastest", 1 / 3, lambda r: _share_of_fastest(r, "temperature")),
+    Target("beta, share of fastest", 1 / 3, lambda r: _share_of_fastest(r, "beta")),
+    Target("isotonic, share of fastest", 0.5, lambda r: _share_of_fastest(r, "isotonic")),
     Target("width ECE, memory in arrays", 3, lambda r: _arrays(r, "width ECE")),
     Target("mass ECE, memory in arrays", 3, lambda r: _arrays(r, "mass ECE")),
 )

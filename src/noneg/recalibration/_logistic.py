@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from noneg.calibration._bpm_points import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
-from noneg.recalibration._newton import Problem, minimise
+from noneg.recalibration._newton import Problem, combined, minimise, sums
 from noneg.recalibration.contract import (
     CalibrationWarning,
     Calibrator,
@@ -26,9 +26,13 @@ from noneg.recalibration.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from noneg.rows import Chunk
     from noneg.scores import PUScores
+
+    # Whether rows belong to the positive law, whether to the marginal law, and the rows.
+    Piece = tuple[bool, bool, Chunk]
 
 # The ridge on what the data leaves open weighs like one row in so many squared logits.
 LOOSE = 2.0
@@ -52,19 +56,23 @@ class LogisticCalibrator(Calibrator):
         """Return the features of scores, shape (k, m)."""
 
     def _fit(self, scores: PUScores) -> State:
-        low, high = clip_limits(scores)
-        theta = fit_theta(self._problem(scores, low, high), scores, type(self).__name__)
+        pieces = list(scores.chunks())
+        low, high = clip_limits(pieces)
+        problem = self._problem(scores, low, high, pieces)
+        theta = fit_theta(problem, scores, type(self).__name__)
         values = dict(zip(self.coefficients, theta.tolist(), strict=True))
         return {**values, "low": low, "high": high}
 
-    def _problem(self, scores: PUScores, low: float, high: float) -> Problem:
-        features, weight, target = collect(scores, lambda s: self._features(s, low, high))
+    def _problem(
+        self, scores: PUScores, low: float, high: float, pieces: Iterable[Piece]
+    ) -> Problem:
+        features, weight, target = collect(pieces, lambda s: self._features(s, low, high))
         level = min(max(scores.prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR)
         start = [log_odds(level) if name == "intercept" else 0.0 for name in self.coefficients]
         return Problem(
             features=features,
             weight=weight,
-            target=target,
+            target=scores.prior * target,
             bounded=np.array(self.bounded),
             centre=np.array(self.identity),
             start=np.array(start),
@@ -73,7 +81,7 @@ class LogisticCalibrator(Calibrator):
     def _map(self, s: Floats) -> Floats:
         x = self._features(s, self.state_["low"], self.state_["high"])
         theta = np.array([self.state_[name] for name in self.coefficients])
-        return np.asarray(expit(theta @ x), dtype=np.float64)
+        return np.asarray(expit(combined(theta, x)), dtype=np.float64)
 
     def _check(self, state: State) -> None:
         check_fields(state, **dict.fromkeys((*self.coefficients, "low", "high"), float))
@@ -108,14 +116,14 @@ def log_odds(p: float) -> float:
     return math.log(p) - math.log1p(-p)
 
 
-def clip_limits(scores: PUScores) -> tuple[float, float]:
+def clip_limits(pieces: Iterable[Piece]) -> tuple[float, float]:
     """Return the distances from 0 and 1 that scores of exactly 0 and 1 are taken for.
 
     Half the distance of the next score, as if rounding had brought them there; next to nothing
     where no score is exactly 0 (or 1).
     """
     first, last, zero, one = np.inf, -np.inf, False, False
-    for _, _, (s, _, _, _) in scores.chunks():
+    for _, _, (s, _, _, _) in pieces:
         if s.size == 0:
             continue
         low, high = float(s.min()), float(s.max())
@@ -138,19 +146,19 @@ def log_odds_parts(s: Floats, low: float, high: float) -> tuple[Floats, Floats]:
 
 
 def collect(
-    scores: PUScores, features: Callable[[Floats], Floats]
+    pieces: Iterable[Piece], features: Callable[[Floats], Floats]
 ) -> tuple[Floats, Floats, Floats]:
-    """Return features and masses of the marginal rows, and ``pi E_plus[x]``."""
-    pieces, weights = [], []
-    total, mass = 0.0, 0.0
-    for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
+    """Return features and masses of the marginal rows, and ``E_plus[x]``."""
+    columns, weights = [], []
+    total, mass = np.zeros(1), 0.0
+    for in_positive, in_marginal, (s, f, a, w) in pieces:
         x = features(s)
         if in_positive:
             share = np.broadcast_to(f * a, s.shape)
-            total, mass = total + x @ share, mass + float(share.sum())
+            total, mass = total + sums(x, share), mass + float(share.sum())
         if in_marginal:
-            pieces.append(x)
+            columns.append(x)
             weights.append(np.broadcast_to(f * w, s.shape))
-    x, weight = np.concatenate(pieces, axis=1), np.concatenate(weights)
-    target = np.zeros(x.shape[0]) + total * (scores.prior / mass if mass > 0.0 else 0.0)
+    x, weight = np.concatenate(columns, axis=1), np.concatenate(weights)
+    target = np.zeros(x.shape[0]) + total / (mass if mass > 0.0 else 1.0)
     return x, weight / weight.sum(), target

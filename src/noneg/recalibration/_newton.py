@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 # Rows handled at a time.
-CHUNK = 1 << 15
+CHUNK = 1 << 14
 MOST_STEPS = 300
-# A gradient this small, in units of the features' size, ends the search; so does rounding.
-SMALLEST_GRADIENT = 1e-12
+# A step that is sure to leave so small a gradient is the last; below the other one rounding rules.
+SMALLEST_GRADIENT, LEAST_GRADIENT = 1e-10, 1e-12
 ROUNDING = 1e-13
 # Largest coefficient, in units of a feature's size, and the last step's move in z at a minimum.
 LARGEST_COEFFICIENT = 1e7
@@ -43,7 +43,28 @@ LARGEST_MOVE = 20.0
 SMALLEST_SIZE, HELD_SIZE = 1e-8, 0.1
 # From so many rows on, a thinned sample finds the start.
 MANY_ROWS = 1 << 17
-THINNED_ROWS = 1 << 14
+THINNED_ROWS = (1 << 12, 1 << 16)
+
+
+# These few sums stay away from BLAS, whose threads cost more than they bring on such short rows.
+
+
+def sums(x: Floats, weight: Floats) -> Floats:
+    """Return the weighted sums over the last axis."""
+    return np.einsum("...i,i->...", x, weight)
+
+
+def products(x: Floats, weight: Floats) -> Floats:
+    """Return the weighted sums of products of all pairs of features."""
+    return np.stack([sums(x, weight * row) for row in x])
+
+
+def combined(theta: Floats, x: Floats) -> Floats:
+    """Return the features' linear combination."""
+    z = theta[0] * x[0]
+    for coefficient, row in zip(theta[1:], x[1:], strict=True):
+        z += coefficient * row
+    return z
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +104,7 @@ class Problem:
         k = self.features.shape[0]
         total = np.zeros((k, k))
         for i in range(0, self.weight.size, CHUNK):
-            x = self.features[:, i : i + CHUNK]
-            total += (x * self.weight[i : i + CHUNK]) @ x.T
+            total += products(self.features[:, i : i + CHUNK], self.weight[i : i + CHUNK])
         return total / 4.0
 
     @cached_property
@@ -103,27 +123,26 @@ class Problem:
         loss, gradient, hessian = 0.0, np.zeros(k), np.zeros((k, k))
         for i in range(0, self.weight.size, CHUNK):
             x, w = self.features[:, i : i + CHUNK], self.weight[i : i + CHUNK]
-            z = theta @ x
+            z = combined(theta, x)
             e = np.exp(-np.abs(z))
             rest = 1.0 / (1.0 + e)
-            loss += float(w @ (np.maximum(z, 0.0) + np.log1p(e)))
-            gradient += x @ (w * np.where(z >= 0.0, rest, e * rest))
-            hessian += (x * (w * (e * rest * rest))) @ x.T
+            loss += float(sums(np.maximum(z, 0.0) + np.log1p(e), w))
+            gradient += sums(x, w * np.where(z >= 0.0, rest, e * rest))
+            hessian += products(x, w * (e * rest * rest))
         away = theta - self.centre
         pull = self.holding * away
         loss += 0.5 * float(pull @ away) - float(theta @ self.target)
         return loss, gradient - self.target + pull, hessian + np.diag(self.holding)
 
-    def largest_move(self, step: Floats) -> float:
-        """Return how far a step moves the row that it moves most."""
-        most = 0.0
-        for i in range(0, self.weight.size, CHUNK):
-            most = max(most, float(np.abs(step @ self.features[:, i : i + CHUNK]).max()))
-        return most
+    @cached_property
+    def largest(self) -> Floats:
+        """Largest size of each feature, and no smaller than what scales it."""
+        extent = np.maximum(self.features.max(axis=1), -self.features.min(axis=1))
+        return np.maximum(extent, self.size)
 
-    def thinned(self) -> Problem:
+    def thinned(self, n: int) -> Problem:
         """Return the problem of some rows, evenly taken."""
-        some = slice(None, None, self.weight.size // THINNED_ROWS)
+        some = slice(None, None, self.weight.size // n)
         weight = self.weight[some]
         features = np.ascontiguousarray(self.features[:, some])
         return replace(self, features=features, weight=weight / weight.sum())
@@ -136,14 +155,11 @@ class Minimum:
     Attributes
     ----------
     theta : ndarray
-    gradient : float
-        Norm of the gradient there, without directions that a bound forbids.
     exists : bool
         Whether it is a minimum, and not a point on the way to infinity.
     """
 
     theta: Floats
-    gradient: float
     exists: bool
 
 
@@ -151,38 +167,41 @@ def minimise(problem: Problem) -> Minimum:
     """Return the minimum, the start improved on a thinned sample when there are many rows."""
     start = problem.start
     if problem.weight.size >= MANY_ROWS:
-        rough = _descend(problem.thinned(), start)
-        start = rough.theta if rough.exists else start
+        for n in THINNED_ROWS:
+            rough = _descend(problem.thinned(n), start)
+            start = rough.theta if rough.exists else start
     return _descend(problem, start)
 
 
 def _descend(problem: Problem, start: Floats) -> Minimum:
     theta, damping = start, 0.0
-    loss, gradient, hessian = problem.at(theta)
-    tolerance = SMALLEST_GRADIENT * (1.0 + float(problem.size.max()))
+    value = problem.at(theta)
     for _ in range(MOST_STEPS):
+        loss, gradient, hessian = value
         size = _free_norm(problem, theta, gradient)
-        if size <= tolerance or np.abs(theta * problem.size).max() > LARGEST_COEFFICIENT:
+        far = np.abs(theta * problem.size).max() > LARGEST_COEFFICIENT
+        if far or size <= LEAST_GRADIENT * (1.0 + problem.size.max()):
             break
         trial = _step(problem, theta, gradient, hessian, damping)
+        # The Hessian changes by no more than this share, so the next gradient is known to be tiny.
+        move = float(np.abs(trial - theta) @ problem.largest)
+        if damping == 0.0 and move < SMALL_MOVE and 2.0 * move * size <= SMALLEST_GRADIENT:
+            return Minimum(trial, exists=True)
         new = problem.at(trial)
         small = ROUNDING * (1.0 + abs(loss))
         flat = abs(new[0] - loss) <= small
         better = _free_norm(problem, trial, new[1]) < size
         if new[0] < loss - small or (flat and better):
-            theta, (loss, gradient, hessian) = trial, new
+            theta, value = trial, new
             damping = damping / 10.0 if damping > 1e-7 else 0.0  # noqa: PLR2004
         elif flat or damping >= 1.0:
             break
         else:
             damping = min(1.0, max(10.0 * damping, 1e-6))
-    last = _step(problem, theta, gradient, hessian, 0.0) - theta
-    exists = bool(
-        np.isfinite(last).all()
-        and np.abs(theta * problem.size).max() <= LARGEST_COEFFICIENT
-        and problem.largest_move(last) < SMALL_MOVE
-    )
-    return Minimum(theta, _free_norm(problem, theta, gradient), exists)
+    last = _step(problem, theta, value[1], value[2], 0.0) - theta
+    moved = float(np.abs(combined(last, problem.features)).max())
+    small = float(np.abs(theta * problem.size).max()) <= LARGEST_COEFFICIENT
+    return Minimum(theta, exists=small and moved < SMALL_MOVE)
 
 
 def _free_norm(problem: Problem, theta: Floats, gradient: Floats) -> float:

@@ -54,7 +54,7 @@ class MixNMatch(Calibrator):
 
     def _fit(self, scores: PUScores) -> State:
         slope = float(Temperature().fit(scores).state_["slope"])
-        low, high = clip_limits(scores)
+        low, high = clip_limits(scores.chunks())
         weights = _best_weights(_Loss(scores, slope, low, high))
         return {
             "slope": slope,
