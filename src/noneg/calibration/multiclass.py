@@ -18,22 +18,26 @@ if TYPE_CHECKING:
     from noneg.bins import Binning
 
 
-def _probabilities(y_prob: ArrayLike) -> NDArray[np.float64]:
-    table = np.asarray(y_prob, dtype=np.float64)
+def class_table(values: ArrayLike, name: str = "y_prob") -> NDArray[np.float64]:
+    """Return one row a sample and one column a class."""
+    table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
-        msg = f"'y_prob' must have one row a sample and one column a class, got {table.shape}."
+        msg = f"'{name}' must have one row a sample and one column a class, got {table.shape}."
         raise ValueError(msg)
     return table
 
 
-def _classes(y_true: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.intp]:
+def class_numbers(
+    y_true: ArrayLike, table: NDArray[np.float64], name: str = "y_prob"
+) -> NDArray[np.intp]:
+    """Return the class of each row, the number of a column."""
     labels = np.asarray(y_true)
-    check_same_length(y_prob=len(table), y_true=labels.size)
+    check_same_length(**{name: len(table), "y_true": labels.size})
     numbers = labels.dtype.kind in "iu"
     if not numbers or (labels.size and not (labels.min() >= 0 and labels.max() < table.shape[1])):
         raise ValueError(
             f"'y_true' must hold class numbers from 0 to {table.shape[1] - 1}, the columns of "
-            "'y_prob'. Encode the classes first, for example by numpy.unique(return_inverse=True)."
+            f"'{name}'. Encode the classes first, for example by numpy.unique(return_inverse=True)."
         )
     return labels.astype(np.intp)
 
@@ -46,8 +50,8 @@ def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[PUScores]:
     >>> one_vs_rest([0, 1, 2], [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])[0]
     PUScores(1 positive, 3 labelled rows, prior 0.333333)
     """
-    table = _probabilities(y_prob)
-    labels = _classes(y_true, table)
+    table = class_table(y_prob)
+    labels = class_numbers(y_true, table)
     return [PUScores.from_labels(labels == k, column) for k, column in enumerate(table.T)]
 
 
@@ -59,9 +63,11 @@ def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> PUScores:
     >>> round(ece(top_label([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1), 12)
     0.3
     """
-    table = _probabilities(y_prob)
+    table = class_table(y_prob)
     top = table.argmax(axis=1)
-    return PUScores.from_labels(_classes(y_true, table) == top, table[np.arange(len(table)), top])
+    return PUScores.from_labels(
+        class_numbers(y_true, table) == top, table[np.arange(len(table)), top]
+    )
 
 
 def classwise_ece(

@@ -1,0 +1,277 @@
+"""Many classes: logits scaled by labelled rows, or one question a class without negatives."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from noneg.calibration.multiclass import class_numbers, class_table
+from noneg.recalibration.contract import CalibrationWarning, Calibrator
+from noneg.recalibration.held_out import find_calibrator
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+# Slopes beyond it turn any difference of logits into certainty.
+STEEPEST = 1e4
+
+
+class TemperatureScaling:
+    r"""One temperature for all classes, from labelled rows.
+
+    .. math:: p = \operatorname{softmax}(z / T)
+
+    with the T of maximum likelihood. The likelihood is concave in 1/T, so there is one maximum. The
+    order of classes stays, so accuracy does too.
+
+    Attributes
+    ----------
+    temperature_ : float
+
+    References
+    ----------
+    Guo et al. (2017), On Calibration of Modern Neural Networks.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> logits = rng.normal(size=(5000, 3))
+    >>> p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    >>> labels = (rng.random((5000, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    >>> scaling = TemperatureScaling().fit(3 * logits, labels)
+    >>> bool(abs(scaling.temperature_ - 3) < 0.3)
+    True
+    """
+
+    name: ClassVar[str] = "temperature"
+    temperature_: float
+
+    def fit(self, logits: ArrayLike, y_true: ArrayLike) -> Self:
+        """Learn the temperature.
+
+        Parameters
+        ----------
+        logits : array-like, shape (n, classes)
+        y_true : array-like, shape (n,)
+            Class numbers from 0.
+        """
+        z, y = _checked(logits, y_true)
+        from scipy.optimize import brentq
+
+        # One temperature does not see what all classes share; without it nothing overflows.
+        z = z - z.max(axis=1, keepdims=True)
+        low, high = _slope(z, y, 0.0), _slope(z, y, STEEPEST)
+        if low >= 0.0 or high <= 0.0:
+            beta = 0.0 if low >= 0.0 else STEEPEST
+            what = "are no better than chance" if low >= 0.0 else "are right in every row"
+            _warn(f"no temperature maximises the likelihood: the logits {what}")
+        else:
+            beta = brentq(lambda b: _slope(z, y, b), 0.0, STEEPEST, xtol=1e-15, rtol=1e-15)
+        self.temperature_ = float(np.inf) if beta == 0.0 else 1.0 / float(beta)
+        return self
+
+    def predict_proba(self, logits: ArrayLike) -> Floats:
+        """Return class probabilities."""
+        return _softmax(_finite(logits) / self.temperature_)
+
+
+class VectorScaling:
+    r"""A factor and a shift for each class, from labelled rows.
+
+    .. math:: p = \operatorname{softmax}(w \odot z + b), \quad \textstyle\sum_k b_k = 0
+
+    with the w and b of maximum likelihood, a convex problem.
+
+    Parameters
+    ----------
+    ridge : float
+        Penalty on the squared distance from w = 1, b = 0, which keeps classes without rows, and
+        separable ones, finite. The default is far below sampling error.
+
+    Attributes
+    ----------
+    weight_, bias_ : ndarray, shape (classes,)
+
+    References
+    ----------
+    Guo et al. (2017), On Calibration of Modern Neural Networks.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> logits = rng.normal(size=(5000, 3))
+    >>> p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    >>> labels = (rng.random((5000, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    >>> scaling = VectorScaling().fit(2 * logits + [1, 0, -1], labels)
+    >>> bool(abs(scaling.weight_ - 0.5).max() < 0.1)
+    True
+    """
+
+    name: ClassVar[str] = "vector"
+    weight_: Floats
+    bias_: Floats
+
+    def __init__(self, ridge: float = 1e-7) -> None:
+        self.ridge = ridge
+
+    def fit(self, logits: ArrayLike, y_true: ArrayLike) -> Self:
+        """Learn factors and shifts.
+
+        Parameters
+        ----------
+        logits : array-like, shape (n, classes)
+        y_true : array-like, shape (n,)
+            Class numbers from 0.
+        """
+        z, y = _checked(logits, y_true)
+        from scipy.optimize import minimize
+
+        k = z.shape[1]
+        start = np.concatenate([np.ones(k), np.zeros(k)])
+        limits: Any = {"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 30}
+        found = minimize(
+            partial(_vector_loss, z=z, y=y, ridge=self.ridge, centre=start),
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options=limits,
+        )
+        if not np.abs(found.jac).max() < 1e-5:  # noqa: PLR2004
+            _warn("the likelihood of vector scaling was not brought to its maximum")
+        self.weight_, bias = found.x[:k], found.x[k:]
+        self.bias_ = bias - bias.mean()
+        return self
+
+    def predict_proba(self, logits: ArrayLike) -> Floats:
+        """Return class probabilities."""
+        return _softmax(_finite(logits) * self.weight_ + self.bias_)
+
+
+class OneVsRest:
+    r"""One calibrator a class, fitted on positives of the class and unlabeled rows.
+
+    .. math:: p_k = g_k(s_k) \Big/ \sum_j g_j(s_j)
+
+    Each class is a question of its own, "this class or another", which needs no row known to be of
+    another class. Labelled classes come from `noneg.calibration.one_vs_rest`.
+
+    Parameters
+    ----------
+    method : str or Calibrator
+        Name in `noneg.recalibration.METHODS`, or a calibrator whose parameters are used.
+
+    Attributes
+    ----------
+    calibrators_ : list of Calibrator
+
+    References
+    ----------
+    Zadrozny & Elkan (2002), Transforming Classifier Scores into Accurate Multiclass Probability
+    Estimates; the PU form of each question as in the PU-ECE paper, Appendix H.
+
+    Examples
+    --------
+    >>> from noneg.calibration import one_vs_rest
+    >>> y_prob = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4], [0.4, 0.3, 0.3]] * 9
+    >>> scaled = OneVsRest("histogram").fit(one_vs_rest([0, 1, 2, 1] * 9, y_prob))
+    >>> scaled.predict_proba([[0.8, 0.1, 0.1]]).sum()
+    np.float64(1.0)
+    """
+
+    calibrators_: list[Calibrator]
+
+    def __init__(self, method: str | Calibrator = "platt") -> None:
+        self.method = method
+
+    def fit(self, classes: Sequence[PUScores]) -> Self:
+        """Fit one calibrator a class.
+
+        Parameters
+        ----------
+        classes : sequence of PUScores
+            One a class, in the order of the columns of probabilities. Priors of PU classes should
+            sum to one.
+        """
+        if isinstance(classes, PUScores) or len(classes) < 2:
+            msg = "'classes' must be a sequence of at least two PUScores, one a class, got"
+            raise ValueError(f"{msg} {classes!r}.")
+        total = sum(scores.prior for scores in classes)
+        if abs(total - 1.0) > 0.1:  # noqa: PLR2004
+            _warn(f"the priors of the classes sum to {total:.3g}, not to 1; check them")
+        self.calibrators_ = [find_calibrator(self.method).fit(scores) for scores in classes]
+        return self
+
+    def predict_proba(self, y_prob: ArrayLike) -> Floats:
+        """Return class probabilities that sum to one in each row.
+
+        A row to which no calibrator gives any probability keeps its shares.
+        """
+        table = class_table(y_prob)
+        if table.shape[1] != len(self.calibrators_):
+            msg = f"'y_prob' must have a column for each of {len(self.calibrators_)} classes, got"
+            raise ValueError(f"{msg} {table.shape[1]}.")
+        out = np.stack(
+            [one.transform(s) for one, s in zip(self.calibrators_, table.T, strict=True)], axis=1
+        )
+        empty = out.sum(axis=1) == 0.0
+        out[empty] = table[empty]
+        out[out.sum(axis=1) == 0.0] = 1.0
+        shares: Floats = out / out.sum(axis=1, keepdims=True)
+        return shares
+
+
+def _checked(logits: ArrayLike, y_true: ArrayLike) -> tuple[Floats, NDArray[np.intp]]:
+    z = _finite(logits)
+    y = class_numbers(y_true, z, "logits")
+    if not y.size:
+        raise ValueError("'logits' must hold at least one row, got none.")
+    return z, y
+
+
+def _finite(logits: ArrayLike) -> Floats:
+    z = class_table(logits, "logits")
+    bad = ~np.isfinite(z).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        msg = f"'logits' must be finite, got {z[row].tolist()} in row {row}."
+        raise ValueError(f"{msg} Take logarithms of probabilities that are not zero.")
+    return z
+
+
+def _softmax(z: Floats) -> Floats:
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    shares: Floats = e / e.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _slope(z: Floats, y: NDArray[np.intp], beta: float) -> float:
+    """Return the derivative of the mean log loss in the factor of the logits."""
+    return float(np.mean((_softmax(beta * z) * z).sum(axis=1) - z[np.arange(y.size), y]))
+
+
+def _vector_loss(
+    theta: Floats, z: Floats, y: NDArray[np.intp], ridge: float, centre: Floats
+) -> tuple[float, Floats]:
+    k, rows = z.shape[1], np.arange(y.size)
+    raw = z * theta[:k] + theta[k:]
+    raw -= raw.max(axis=1, keepdims=True)
+    p = np.exp(raw)
+    total = p.sum(axis=1, keepdims=True)
+    loss = float(np.mean(np.log(total[:, 0]) - raw[rows, y]))
+    p /= total
+    p[rows, y] -= 1.0
+    gradient = np.concatenate([(p * z).mean(axis=0), p.mean(axis=0)])
+    away = theta - centre
+    return loss + ridge * float(away @ away), gradient + 2.0 * ridge * away
+
+
+def _warn(what: str) -> None:
+    warnings.warn(f"{what}.", CalibrationWarning, stacklevel=3)
