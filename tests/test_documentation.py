@@ -10,6 +10,7 @@ API = Path(__file__).parents[1] / "docs" / "api.rst"
 # Types that only annotations use.
 MODULES = [
     "noneg",
+    "noneg.bench",
     "noneg.calibration",
     "noneg.datasets",
     "noneg.information",

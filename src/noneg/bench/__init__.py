@@ -1,0 +1,33 @@
+"""Many training runs, compared fairly: the protocol of the PU benchmark paper, corrected.
+
+A `RunConfig` says all that a run depends on, and names it. `draw` gives every algorithm the same
+rows. `perform` trains and measures at checkpoints, `run_all` does so for many, on one machine or a
+cluster, each run once. What is selected, by which criterion, is decided afterwards from the
+records alone (`select`), and `summarise` makes tables.
+"""
+
+from __future__ import annotations
+
+from noneg.bench.draws import Draw, draw
+from noneg.bench.plans import PLANS, Plan
+from noneg.bench.protocol import RunConfig, sweep
+from noneg.bench.records import load_records
+from noneg.bench.selection import Selected, select
+from noneg.bench.summaries import Cell, against_paper, paper_numbers, render, summarise
+
+__all__ = [
+    "PLANS",
+    "Cell",
+    "Draw",
+    "Plan",
+    "RunConfig",
+    "Selected",
+    "against_paper",
+    "draw",
+    "load_records",
+    "paper_numbers",
+    "render",
+    "select",
+    "summarise",
+    "sweep",
+]

@@ -1,0 +1,194 @@
+"""``noneg bench``: train many PU learners on the same rows, and compare them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli.group import Commands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from noneg.bench.protocol import RunConfig
+
+_PAPER = "paper-"
+
+
+@click.group("bench", cls=Commands, short_help="Train and compare PU learners on the same rows.")
+def command() -> None:
+    """Train many PU learners on the same rows, and compare them.
+
+    Every run has a name and writes one record; a stopped sweep goes on where it was.
+    """
+
+
+@command.command(
+    "run",
+    epilog="\b\nnoneg bench run --dataset digits --algorithm nnpu --algorithm upu --steps 2000",
+)
+@click.option("--dataset", multiple=True, required=True, help="Data set; may be repeated.")
+@click.option("--algorithm", multiple=True, help="Algorithm; may be repeated. By default all.")
+@click.option(
+    "--setting",
+    multiple=True,
+    type=click.Choice(["one-sample", "two-sample"]),
+    required=True,
+    help="How rows are drawn; may be repeated.",
+)
+@click.option("--case", multiple=True, type=int, default=[1], show_default=True, help="Class case.")
+@click.option(
+    "--rate", multiple=True, type=float, default=[0.3], show_default=True, help="Labelled share."
+)
+@click.option(
+    "--variant",
+    multiple=True,
+    type=click.Choice(["ref", "bench"]),
+    default=["ref"],
+    show_default=True,
+    help="Original methods, or the benchmark's versions of those that have one.",
+)
+@click.option("--correction", multiple=True, help="One-sample correction; by default the method's.")
+@click.option("--given-prior", multiple=True, type=float, help="A prior to tell, true or not.")
+@click.option("--configurations", type=int, default=1, show_default=True, help="Hyperparameters.")
+@click.option("--splits", type=int, default=3, show_default=True, help="Draws of the rows.")
+@click.option("--steps", type=int, default=20_000, show_default=True, help="Updates of a run.")
+@click.option("--every", type=int, default=100, show_default=True, help="Steps a checkpoint.")
+@click.option("--out", "folder", type=click.Path(file_okay=False), default="bench", help="Records.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port.")
+@click.option("--device", help="Device of torch, such as cuda.")
+@click.option("--retry-failed", is_flag=True, help="Do failed runs again.")
+def run(folder: str, **question: Any) -> None:  # noqa: ANN401
+    """Do all runs of a grid that have no record yet."""
+    from noneg.bench.engine import run_all
+
+    engine = {name: question.pop(name) for name in ("jobs", "scheduler", "device", "retry_failed")}
+    runs = _grid(question)
+    counts = run_all(runs, folder, **engine, tell=_progress())
+    click.echo(
+        f"{counts['done']} done, {counts['failed']} failed, {counts['kept']} kept from before, "
+        f"in {folder}"
+    )
+    if counts["failed"]:
+        click.echo("Records of failed runs hold the error; --retry-failed does them again.")
+
+
+def _grid(question: dict[str, Any]) -> list[RunConfig]:
+    """Return the runs that make sense: a variant or correction that a method has."""
+    from noneg.bench.protocol import sweep
+    from noneg.bench.work import METHODS, is_possible
+
+    unknown = set(question["algorithm"]) - set(METHODS)
+    if unknown:
+        msg = f"'algorithm' must be among {', '.join(METHODS)}, got {min(unknown)!r}."
+        raise ValueError(msg)
+    runs = sweep(
+        dataset=question["dataset"],
+        setting=question["setting"],
+        case=question["case"],
+        rate=question["rate"],
+        algorithm=question["algorithm"] or METHODS,
+        variant=question["variant"],
+        correction=question["correction"] or [None],
+        given_prior=question["given_prior"] or [None],
+        configuration=range(question["configurations"]),
+        split=range(question["splits"]),
+        steps=[question["steps"]],
+        every=[question["every"]],
+    )
+    possible = [one for one in runs if is_possible(one)]
+    if not possible:
+        msg = "'algorithm' must have the variant and the correction asked for; none has."
+        raise ValueError(msg)
+    return possible
+
+
+def _progress() -> Callable[[int, int, int], None]:
+    """Return what shows throughput and the time left; silent without a terminal."""
+    from noneg.cli.terminal import console
+
+    start, out = time.monotonic(), console(error=True)
+
+    def tell(done: int, failed: int, total: int) -> None:
+        if not out.is_terminal:
+            return
+        ended = done + failed
+        rate = ended / (time.monotonic() - start)
+        left = (total - ended) / rate / 60.0
+        speed = f"{60 * rate:.1f} a minute, {left:.0f} min left"
+        out.print(
+            f"{ended}/{total} runs, {failed} failed, {speed}", end="\n" if ended == total else "\r"
+        )
+
+    return tell
+
+
+@command.command("table", epilog="\b\nnoneg bench table bench --like paper-15 --form latex")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.option("--like", help="A table of the benchmark paper, paper-1 to paper-18.")
+@click.option("--metric", multiple=True, help="Test metric; by default accuracy, auc and f1.")
+@click.option("--by", multiple=True, help="Criterion of selection; by default the paper's three.")
+@click.option(
+    "--form", type=click.Choice(["markdown", "latex", "csv"]), default="markdown", help="Output."
+)
+def table(folder: str, like: str | None, form: Any, **question: Any) -> None:  # noqa: ANN401
+    """Print means over splits of what each criterion chooses."""
+    from noneg.bench import load_records, render, summarise
+
+    records, options = load_records(folder), {}
+    if like is not None:
+        records, options["metrics"] = _like(records, like)
+    if question["metric"]:
+        options["metrics"] = question["metric"]
+    if question["by"]:
+        options["criteria"] = question["by"]
+    click.echo(render(summarise(records, **options), form), nl=False)
+
+
+def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the records of the world of a paper's table, and its metrics."""
+    from noneg.bench import paper_numbers
+    from noneg.bench.summaries import PAPER_RATE
+
+    number = like.removeprefix(_PAPER)
+    if not like.startswith(_PAPER) or not number.isdigit():
+        msg = f"'like' must be a table of the benchmark paper such as 'paper-15', got {like!r}."
+        raise ValueError(msg)
+    theirs = paper_numbers(int(number))
+    world = {
+        "dataset": theirs[0]["dataset"],
+        "case": theirs[0]["case"],
+        "setting": "one-sample",
+        "rate": PAPER_RATE,
+        "given_prior": None,
+    }
+    kept = [r for r in records if all(r["run"][name] == x for name, x in world.items())]
+    return kept, list(dict.fromkeys(n["metric"] for n in theirs))
+
+
+@command.command("compare", epilog="\b\nnoneg bench compare bench")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.option("--metric", multiple=True, default=["accuracy"], show_default=True, help="Metric.")
+def compare(folder: str, metric: tuple[str, ...]) -> None:
+    """Print our numbers beside those of the benchmark paper, in percent."""
+    from noneg.bench import against_paper, load_records, summarise
+    from noneg.cli.terminal import console, say
+
+    rows = against_paper(summarise(load_records(folder), metrics=metric))
+    if not rows:
+        say(console(), "No record here has a world and a method of the paper's tables.")
+        return
+    names = ("table", "method", "metric", "criterion", "ours", "paper", "difference")
+    lines = [list(names), *([_shown(row[name]) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        words = [x.ljust(w) for x, w in zip(line[:4], widths, strict=False)]
+        numbers = [x.rjust(w) for x, w in zip(line[4:], widths[4:], strict=True)]
+        click.echo("  ".join([*words, *numbers]))
+
+
+def _shown(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

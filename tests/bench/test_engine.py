@@ -1,0 +1,194 @@
+"""Whole sweeps: every algorithm once, killed and resumed, on a cluster that loses a worker."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from noneg.bench import RunConfig, load_records, render, summarise, sweep
+from noneg.bench.engine import run_all
+from noneg.bench.records import record_path
+from noneg.bench.work import METHODS, is_possible, perform_and_write, set_up
+from noneg.cli import main
+
+DIGITS = {"dataset": ["digits"], "setting": ["one-sample"]}
+BUDGET = {"steps": [40], "every": [20]}
+FEW = sweep(**DIGITS, **BUDGET, algorithm=["upu", "nnpu", "pusb"], split=range(2))
+COMMAND = [
+    *(sys.executable, "-c", "from noneg.cli import main; main()", "bench", "run"),
+    *("--dataset", "digits", "--setting", "one-sample", "--steps", "40", "--every", "20"),
+    *("--algorithm", "upu", "--algorithm", "nnpu", "--algorithm", "pusb", "--splits", "2"),
+]
+
+
+def table(folder):
+    return render(summarise(load_records(folder), metrics=["accuracy", "auc", "ece"]), "csv")
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The table of an undisturbed sweep."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert run_all(FEW, folder) == {"done": 6, "failed": 0, "kept": 0}
+    return table(folder)
+
+
+def wait_for(folder, records, process=None):
+    deadline = time.monotonic() + 120
+    while sum(1 for _ in folder.glob("[!.]*.json")) < records:
+        assert time.monotonic() < deadline
+        assert process is None or process.poll() is None
+        time.sleep(0.02)
+
+
+def test_every_algorithm_runs(tmp_path):
+    runs = sweep(**DIGITS, **BUDGET, algorithm=METHODS)
+    counts = run_all(runs, tmp_path)
+    failed = {r["run"]["algorithm"]: r["error"] for r in load_records(tmp_path) if "error" in r}
+    assert not failed
+    assert counts["done"] == len(METHODS) >= 17
+    # A method in stages may still be in its first one, and then has nothing to choose.
+    assert len(render(summarise(load_records(tmp_path))).splitlines()) >= 17 + 2
+
+
+def test_a_killed_sweep_resumes_to_the_same_table(tmp_path, expected):
+    folder = tmp_path / "records"
+    folder.mkdir()
+    with subprocess.Popen([*COMMAND, "--out", str(folder)]) as process:
+        wait_for(folder, 2, process)
+        process.send_signal(signal.SIGKILL)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("[!.]*.json")}
+    assert 2 <= len(before) < 6
+    again = subprocess.run(
+        [*COMMAND, "--out", str(folder)], check=True, capture_output=True, text=True
+    )
+    assert f"{6 - len(before)} done, 0 failed, {len(before)} kept from before" in again.stdout
+    after = {path.name: path.stat().st_mtime_ns for path in folder.glob("[!.]*.json")}
+    assert {name: after[name] for name in before} == before
+    assert table(folder) == expected
+
+
+def test_a_cluster_that_loses_a_worker_gives_the_same_table(tmp_path, expected):
+    from distributed import LocalCluster
+
+    folder = tmp_path / "records"
+    folder.mkdir()
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    with LocalCluster(**options, dashboard_address=None, silence_logs=50) as cluster:
+        victim = next(iter(cluster.workers.values())).process.process.pid
+        killed = []
+
+        def tell(done, failed, total):
+            del failed, total
+            if done == 1:
+                os.kill(victim, signal.SIGKILL)
+                killed.append(victim)
+
+        counts = run_all(FEW, folder, scheduler=cluster.scheduler_address, tell=tell)
+    assert killed
+    assert counts == {"done": 6, "failed": 0, "kept": 0}
+    assert table(folder) == expected
+
+
+def test_processes_give_the_same_table(tmp_path, expected):
+    run_all(FEW, tmp_path, jobs=2)
+    assert table(tmp_path) == expected
+
+
+def test_a_failing_run_is_recorded_and_does_not_stop_the_rest(tmp_path, monkeypatch):
+    from noneg.learning.algorithms.nnpu import NNPU
+
+    def broken(*_):
+        raise FloatingPointError("the loss is lost")
+
+    monkeypatch.setattr(NNPU, "loss", broken)
+    assert run_all(FEW, tmp_path) == {"done": 4, "failed": 2, "kept": 0}
+    errors = {r["error"] for r in load_records(tmp_path) if r["status"] == "failed"}
+    assert errors == {"FloatingPointError: the loss is lost"}
+    monkeypatch.undo()
+    assert run_all(FEW, tmp_path) == {"done": 0, "failed": 0, "kept": 6}
+    assert run_all(FEW, tmp_path, retry_failed=True) == {"done": 2, "failed": 0, "kept": 4}
+
+
+def test_configurations_are_drawn_alike_for_all_algorithms():
+    runs = [
+        RunConfig(dataset="digits", setting="one-sample", algorithm=name, configuration=4)
+        for name in ("upu", "cvir")
+    ]
+    one, two = (set_up(run) for run in runs)
+    assert (one.lr, one.batch) == (two.lr, two.batch)
+    assert 10**-4.5 <= one.lr <= 10**-2.5
+    default = set_up(RunConfig(dataset="digits", setting="one-sample", algorithm="upu"))
+    assert (default.lr, default.batch, default.drawn) == (1e-3, 32, {})
+
+
+def test_a_run_is_the_same_whenever_it_is_done(tmp_path):
+    torch.rand(3)
+    for place in ("one", "two"):
+        perform_and_write(FEW[0], tmp_path / place)
+    one, two = (load_records(tmp_path / place)[0]["checkpoints"] for place in ("one", "two"))
+    assert one == two
+    assert set(one) >= {"proxy_accuracy", "proxy_auc", "oracle_accuracy", "pu_log_loss", "pu_ece"}
+    assert set(one) >= {"accuracy", "auc", "f1", "precision", "recall", "ece", "brier", "log_loss"}
+
+
+def test_a_wrong_prior_is_told_to_the_method_and_the_criteria(tmp_path):
+    runs = sweep(
+        **DIGITS, **BUDGET, algorithm=["nnpu"], given_prior=[None, 0.6], correction=["weighted"]
+    )
+    run_all(runs, tmp_path)
+    plain, told = (load_records(tmp_path)[k] for k in (0, 1))
+    assert plain["checkpoints"]["loss"] != told["checkpoints"]["loss"]
+
+
+def test_variants_and_corrections_that_a_method_lacks_are_known():
+    options = {"dataset": "digits", "setting": "one-sample"}
+    assert is_possible(RunConfig(**options, algorithm="upu", variant="bench", correction="batch"))
+    assert not is_possible(RunConfig(**options, algorithm="lbe", variant="bench"))
+
+
+def test_commands_print_tables_and_the_paper(tmp_path):
+    folder = str(tmp_path / "records")
+    options = ["--setting", "one-sample", "--algorithm", "upu", "--steps", "20", "--every", "20"]
+    run = CliRunner().invoke(
+        main, ["bench", "run", "--dataset", "digits", *options, "--splits", "1", "--out", folder]
+    )
+    assert run.exit_code == 0
+    assert "1 done, 0 failed, 0 kept" in run.output
+    shown = CliRunner().invoke(
+        main, ["bench", "table", folder, "--metric", "ece", "--by", "pu_ece"]
+    )
+    assert "| data | method | ece by pu_ece |" in shown.output
+    compared = CliRunner().invoke(main, ["bench", "compare", folder])
+    assert "No record here has a world and a method" in compared.output
+    like = CliRunner().invoke(main, ["bench", "table", folder, "--like", "paper-15"])
+    assert like.output.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--algorithm", "luck"], "--algorithm must be among upu, nnpu"),
+        (["--algorithm", "lbe", "--variant", "bench"], "must have the variant and the correction"),
+        (["--algorithm", "upu", "--rate", "2"], "--rate must be a share"),
+    ],
+)
+def test_wrong_questions_are_refused(tmp_path, options, words):
+    base = ["bench", "run", "--dataset", "digits", "--setting", "one-sample"]
+    command = [sys.executable, "-c", "from noneg.cli import main; main()", *base, *options]
+    found = subprocess.run(
+        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 2
+    assert words in found.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_records_have_the_names_of_their_runs(tmp_path):
+    perform_and_write(FEW[0], tmp_path)
+    assert record_path(tmp_path, FEW[0]).exists()
