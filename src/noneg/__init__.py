@@ -6,7 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from noneg import calibration, learning, performance, plots, recalibration, simulation, sklearn
+    from noneg import (
+        calibration,
+        learning,
+        performance,
+        plots,
+        recalibration,
+        simulation,
+        sklearn,
+        torch,
+    )
     from noneg.calibration import theory
     from noneg.calibration.errors import ece
     from noneg.comparison import compare
@@ -36,6 +45,7 @@ __all__ = [
     "simulation",
     "sklearn",
     "theory",
+    "torch",
 ]
 
 # Names are fetched when they are first used: `import noneg` and `noneg --help` stay light.
@@ -59,6 +69,7 @@ _MODULES = {
     "simulation": "noneg.simulation",
     "sklearn": "noneg.sklearn",
     "theory": "noneg.calibration.theory",
+    "torch": "noneg.torch",
 }
 
 

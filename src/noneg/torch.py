@@ -1,0 +1,211 @@
+"""Metrics for training loops in PyTorch: the same numbers, from sums that live on any device.
+
+Each class is a torchmetrics ``Metric``. Its state is the sums of `noneg.Sketch`, added over batches
+and over processes, so an epoch of any length takes a few megabytes and ``compute`` gives the number
+that `noneg` gives for all rows together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+
+try:
+    from torchmetrics import Metric
+except ImportError as error:
+    raise ImportError("noneg.torch needs torchmetrics. Install noneg[learn].") from error
+
+from noneg.checks import check_prior, check_setting
+from noneg.kernels import N_BUCKETS
+from noneg.metrics import find_metric
+from noneg.sketch import Sketch
+from noneg.tensors import add_rows, bucket_of
+
+if TYPE_CHECKING:
+    from noneg.checks import Setting
+
+__all__ = [
+    "PUAUROC",
+    "PUAccuracy",
+    "PUAveragePrecision",
+    "PUBrierScore",
+    "PUCalibrationError",
+    "PUDebiasedCalibrationError",
+    "PUKolmogorovSmirnovError",
+    "PULogLoss",
+    "PUMetric",
+    "PUPrecision",
+    "PURecall",
+    "PUSmoothCalibrationError",
+    "bucket_of",
+]
+
+
+class PUMetric(Metric):
+    """Any metric of `noneg.metrics.METRICS` over all batches and processes.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the metric.
+    setting : {"two-sample", "one-sample", "labelled"}
+        How the rows were sampled; never guessed.
+    prior : float, optional
+        Share of positives in the population; labelled data have their own.
+    options : dict, optional
+        Options of the metric, such as ``{"bins": 15}``.
+    validate_args : bool
+        Check each batch. On a GPU that waits for the batch; switch it off if that is too slow.
+    **kwargs
+        Of torchmetrics, such as ``dist_sync_on_step``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> metric = PUMetric("auroc", setting="labelled")
+    >>> metric.update(torch.tensor([0.9, 0.2]), torch.tensor([1, 0]))
+    >>> metric.update(torch.tensor([0.3, 0.4]), torch.tensor([1, 0]))
+    >>> metric.compute().item()
+    0.75
+    """
+
+    full_state_update = False
+    is_differentiable = False
+    count: torch.Tensor
+    total: torch.Tensor
+    low: torch.Tensor
+    high: torch.Tensor
+
+    def __init__(
+        self,
+        metric: str,
+        *,
+        setting: Setting,
+        prior: float | None = None,
+        options: dict[str, Any] | None = None,
+        validate_args: bool = True,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(**kwargs)
+        self.metric, self.options = find_metric(metric), dict(options or {})
+        self.setting = check_setting(setting)
+        self.prior = None if prior is None else check_prior(prior)
+        self.validate_args = validate_args
+        zeros = torch.zeros(2 * N_BUCKETS, dtype=torch.int64)
+        self.add_state("count", zeros, dist_reduce_fx="sum")
+        self.add_state("total", zeros.double(), dist_reduce_fx="sum")
+        # No score is below -1 or above 2: what an empty bucket holds changes nothing.
+        bounds = torch.ones(N_BUCKETS, dtype=torch.float64)
+        self.add_state("low", 2.0 * bounds, dist_reduce_fx="min")
+        self.add_state("high", -bounds, dist_reduce_fx="max")
+
+    def update(self, preds: torch.Tensor, target: torch.Tensor) -> None:
+        """Add a batch.
+
+        Parameters
+        ----------
+        preds : Tensor
+            Scores in [0, 1]; apply a sigmoid to logits first.
+        target : Tensor
+            1 for labelled positives, 0 for unlabeled rows (of labelled data: the labels).
+        """
+        s, flags = preds.detach().double().flatten(), target.detach().flatten()
+        if self.validate_args:
+            _check_batch(s, flags)
+        add_rows(self.count, self.total, self.low, self.high, s, flags)
+
+    def sketch(self) -> Sketch:
+        """Return all rows of this process so far as a sketch."""
+        sketch = Sketch(setting=self.setting, prior=self.prior)
+        low, high = self.low.cpu().numpy(), self.high.cpu().numpy()
+        there = np.flatnonzero(high >= 0.0)
+        counts, totals = (x.cpu().numpy().reshape(2, -1) for x in (self.count, self.total))
+        for group in (0, 1):
+            sums = np.stack([counts[group], totals[group]], axis=-1)[there]
+            sketch.add_sums(group, there, sums.astype(np.float64), low[there], high[there])
+        return sketch
+
+    def compute(self) -> torch.Tensor:
+        """Return the metric over all rows."""
+        value = self.metric.function(self.sketch().scores(), **self.options)
+        return torch.tensor(value, dtype=torch.float64, device=self.total.device)
+
+
+def _check_batch(s: torch.Tensor, flags: torch.Tensor) -> None:
+    if s.shape != flags.shape:
+        msg = f"'target' must have one entry a score, got {flags.numel()} for {s.numel()} scores."
+        raise ValueError(msg)
+    if not bool(((s >= 0.0) & (s <= 1.0)).all()):
+        wrong = s[~((s >= 0.0) & (s <= 1.0))][0].item()
+        msg = f"'preds' must hold scores in [0, 1], got {wrong!r}. Apply a sigmoid to logits first."
+        raise ValueError(msg)
+    if not bool(((flags == 0) | (flags == 1)).all()):
+        wrong = flags[(flags != 0) & (flags != 1)][0].item()
+        raise ValueError(f"'target' must hold 0 and 1, got {wrong!r}.")
+
+
+class _Named(PUMetric):
+    """A metric whose name is that of its class."""
+
+    name: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        setting: Setting,
+        prior: float | None = None,
+        validate_args: bool = True,
+        kwargs: dict[str, Any] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(
+            self.name,
+            setting=setting,
+            prior=prior,
+            options=options,
+            validate_args=validate_args,
+            **(kwargs or {}),
+        )
+
+
+def _named(class_name: str, name: str) -> type[_Named]:
+    """Return the class of one metric, whose options are those of the metric's function."""
+    metric = find_metric(name)
+    text = f"""{metric.title} over all batches and processes.
+
+    Parameters
+    ----------
+    setting, prior, validate_args
+        As in `PUMetric`.
+    kwargs : dict, optional
+        Options of torchmetrics, such as ``{{"dist_sync_on_step": True}}``.
+    **options
+        Of the metric `{name}`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noneg.torch import {class_name}
+    >>> metric = {class_name}(setting="labelled")
+    >>> metric.update(torch.tensor([0.9, 0.2, 0.6, 0.4]), torch.tensor([1, 0, 1, 0]))
+    >>> bool(metric.compute() >= 0.0)
+    True
+    """
+    body: dict[str, object] = {"name": name, "__doc__": text, "__module__": __name__}
+    body["higher_is_better"] = metric.better == "higher"
+    return type(class_name, (_Named,), body)
+
+
+PUCalibrationError = _named("PUCalibrationError", "ece")
+PUDebiasedCalibrationError = _named("PUDebiasedCalibrationError", "debiased_ece")
+PUSmoothCalibrationError = _named("PUSmoothCalibrationError", "smooth_ece")
+PUKolmogorovSmirnovError = _named("PUKolmogorovSmirnovError", "ks_error")
+PUBrierScore = _named("PUBrierScore", "brier")
+PULogLoss = _named("PULogLoss", "log_loss")
+PUAUROC = _named("PUAUROC", "auroc")
+PUAveragePrecision = _named("PUAveragePrecision", "average_precision")
+PUAccuracy = _named("PUAccuracy", "accuracy")
+PUPrecision = _named("PUPrecision", "precision")
+PURecall = _named("PURecall", "recall")

@@ -1,0 +1,149 @@
+"""Metrics on tensors: batches, processes and devices add up to what all rows give."""
+
+import json
+import pickle
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import scores as hard_scores
+
+import noneg
+from noneg.kernels import bucket_of
+from noneg.metrics import METRICS
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchmetrics")
+from noneg import torch as nt  # noqa: E402
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+def rows(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    s = rng.beta(2, 5, n)
+    return s, (rng.random(n) < 0.5 * s).astype(np.int64)
+
+
+def exact(name, s, y, **options):
+    scores = noneg.PUScores.from_pu_labels(y, s, prior=0.3, setting="one-sample")
+    return METRICS[name].function(scores, **options)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(score=hard_scores())
+def test_buckets_are_those_of_the_kernels(device, score):
+    got = nt.bucket_of(torch.tensor(score, device=device)).cpu().numpy()
+    np.testing.assert_array_equal(got, bucket_of(score))
+
+
+NAMED = [getattr(nt, name) for name in nt.__all__ if name not in ("PUMetric", "bucket_of")]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("metric", NAMED)
+def test_batches_add_up_to_all_rows(metric, device):
+    s, y = rows()
+    made = metric(setting="one-sample", prior=0.3).to(device)
+    for start in range(0, s.size, 3000):
+        piece = slice(start, start + 3000)
+        made.update(torch.tensor(s[piece], device=device), torch.tensor(y[piece], device=device))
+    # Buckets of twenty thousand rows hold at most a few: a cut between bins moves by one row.
+    assert made.compute().item() == pytest.approx(exact(metric.name, s, y), abs=3e-4)
+    assert made.compute().device.type == device
+    made.reset()
+    assert made.count.sum() == 0
+
+
+def test_options_reach_the_metric():
+    s, y = rows()
+    made = nt.PUCalibrationError(setting="one-sample", prior=0.3, bins=15, binning="width")
+    made.update(torch.tensor(s), torch.tensor(y))
+    want = exact("ece", s, y, bins=15, binning="width")
+    assert made.compute().item() == pytest.approx(want, abs=1e-4)
+
+
+def test_forward_returns_the_batch_and_keeps_the_total():
+    s, y = rows(1000)
+    made = nt.PUBrierScore(setting="labelled")
+    one = made(torch.tensor(s[:500]), torch.tensor(y[:500]))
+    made(torch.tensor(s[500:]), torch.tensor(y[500:]))
+    assert one.item() == pytest.approx(np.mean((s[:500] - y[:500]) ** 2), abs=1e-8)
+    assert made.compute().item() == pytest.approx(np.mean((s - y) ** 2), abs=1e-8)
+
+
+def test_float32_scores_and_pickling():
+    s, y = rows(1000)
+    s = s.astype(np.float32)
+    made = nt.PUAUROC(setting="one-sample", prior=0.3)
+    made.update(torch.tensor(s), torch.tensor(y))
+    again = pickle.loads(pickle.dumps(made))  # noqa: S301
+    assert again.compute() == made.compute()
+    assert made.compute().item() == pytest.approx(exact("auroc", s, y), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("preds", "target", "words"),
+    [
+        ([0.5, 2.0], [0, 1], r"'preds' must hold scores in \[0, 1\], got 2.0"),
+        ([0.5, float("nan")], [0, 1], "got nan"),
+        ([0.5, 0.5], [0, 3], "'target' must hold 0 and 1, got 3"),
+        ([0.5, 0.5], [0], "'target' must have one entry a score, got 1 for 2"),
+    ],
+)
+def test_wrong_batches_are_refused(preds, target, words):
+    made = nt.PUAUROC(setting="labelled")
+    with pytest.raises(ValueError, match=words):
+        made.update(torch.tensor(preds), torch.tensor(target))
+
+
+def test_setting_and_prior_are_never_guessed():
+    with pytest.raises(TypeError, match="setting"):
+        nt.PUAUROC()
+    made = nt.PUAUROC(setting="two-sample")
+    made.update(torch.tensor([0.5, 0.5]), torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match="'prior' must be given"):
+        made.compute()
+
+
+def in_process(rank, port):
+    """Print what one of two processes finds with half of the rows."""
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    s, y = rows()
+    made = nt.PUCalibrationError(setting="one-sample", prior=0.3)
+    made.update(torch.tensor(s[rank::2]), torch.tensor(y[rank::2]))
+    # After compute the state is the process's own again.
+    sys.stdout.write(json.dumps([made.compute().item(), int(made.count.sum())]))
+    dist.destroy_process_group()
+
+
+def test_two_processes_give_what_one_gives():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    processes = [
+        subprocess.Popen([sys.executable, __file__, str(rank), str(port)], stdout=subprocess.PIPE)
+        for rank in (0, 1)
+    ]
+    try:
+        found = [json.loads(process.communicate(timeout=300)[0]) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    s, y = rows()
+    alone = nt.PUCalibrationError(setting="one-sample", prior=0.3)
+    alone.update(torch.tensor(s), torch.tensor(y))
+    for value, own_rows in found:
+        assert value == pytest.approx(alone.compute().item(), abs=1e-12)
+        assert own_rows == s.size // 2
+
+
+if __name__ == "__main__":
+    in_process(*map(int, sys.argv[1:]))
