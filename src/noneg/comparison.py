@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.calibration.reliability import reliability
 from noneg.checks import check_level
 from noneg.performance.confusion import check_threshold
 from noneg.performance.ordering import Ordering, ordering, prior_range
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.calibration.reliability import Reliability
     from noneg.checks import Setting, WeightKind
     from noneg.performance.selection import Better
     from noneg.scores import PUScores
 
 BEST = "best"
+DIAGRAM_BINS = 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,6 +95,8 @@ class Comparison:
     threshold : float
         Of the proxy accuracy.
     criteria : dict of str to Compared
+    diagrams : dict of str to Reliability
+        The reliability diagram of each model, over bins of equal mass.
     """
 
     models: tuple[str, ...]
@@ -103,6 +108,7 @@ class Comparison:
     level: float
     threshold: float
     criteria: dict[str, Compared]
+    diagrams: dict[str, Reliability]
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
@@ -218,7 +224,13 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         level=found.level,
         threshold=found.threshold,
         criteria={one.name: _compared(found, one, reference, span) for one in chosen},
+        diagrams={name: _diagram(one, found.level) for name, one in scores.items()},
     )
+
+
+def _diagram(scores: PUScores, level: float) -> Reliability:
+    bins = int(max(1, min(DIAGRAM_BINS, scores.n_marginal // 2)))
+    return reliability(scores, bins=bins, binning="mass", level=level)
 
 
 def _compared(

@@ -77,11 +77,13 @@ READ = (*NAMES, "weight_kind")
     help="Whether a weight counts identical rows or corrects unequal sampling.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
+@click.option("-o", "--out", metavar="FILE", help="Write a page with charts, too: a name in .html.")
 @options.as_json
 def command(
     files: tuple[str, ...],
     score: tuple[str, ...],
     names: str | None,
+    out: str | None,
     *,
     as_json: bool,
     **question: Any,  # noqa: ANN401
@@ -94,21 +96,57 @@ def command(
     from noneg.cli.printable import to_json
     from noneg.cli.terminal import busy, console, say
 
+    if out is not None:
+        _check_page(out)
     models = _name(files, score, names)
     columns = {name: question.pop(name) for name in READ}
     with busy(f"Reading {' '.join(files)}"):
         comparison, notes = _compare(models, columns, question)
     source = {"files": list(files), "score": list(score), **{name: columns[name] for name in NAMES}}
+    if out is not None:
+        _write_page(comparison, source, notes, out)
     if as_json:
         click.echo(to_json("noneg.comparison/1", {"source": source, **comparison.to_dict()}))
         return
-    out = console()
+    terminal = console()
     shown = ["standard input" if file == "-" else file for file in files]
-    say(out, f"{', '.join(shown)}: label {columns['label']!r}", style="bold")
-    _show(out, comparison)
+    say(terminal, f"{', '.join(shown)}: label {columns['label']!r}", style="bold")
+    _show(terminal, comparison)
     for note in notes:
-        out.print()
-        say(out, f"Note: {note}", style="yellow")
+        terminal.print()
+        say(terminal, f"Note: {note}", style="yellow")
+    if out is not None:
+        terminal.print()
+        say(terminal, f"Wrote {out}")
+
+
+def _check_page(out: str) -> None:
+    from noneg.cli.report import check_out
+
+    if check_out(out, None) != "html":
+        raise ValueError(f"'path' must end in .html, got {out!r}. Choose such a name.")
+
+
+def _write_page(
+    comparison: Comparison, source: dict[str, Any], notes: tuple[str, ...], out: str
+) -> None:
+    from noneg.cli.report import command_line
+    from noneg.report import About, comparison_to_html
+    from noneg.report.about import digest_files
+
+    told = {
+        name.replace("_", " "): ", ".join(value) if isinstance(value, list) else str(value)
+        for name, value in source.items()
+        if value
+    }
+    about = About(
+        title="Which model is best?",
+        source=told,
+        command=command_line(),
+        digests=digest_files(source["files"]),
+    )
+    page = comparison_to_html(comparison, about, warnings=notes)
+    Path(out).write_text(page, encoding="utf-8")
 
 
 def _name(

@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from noneg.report.about import About
+    from noneg.report.comparing import comparison_to_html
     from noneg.report.html import to_html
     from noneg.report.notebook import to_notebook
     from noneg.report.plain import to_json, to_markdown, to_text
 
-__all__ = ["About", "to_html", "to_json", "to_markdown", "to_notebook", "to_text"]
+__all__ = [
+    "About",
+    "comparison_to_html",
+    "to_html",
+    "to_json",
+    "to_markdown",
+    "to_notebook",
+    "to_text",
+]
 
 # Charts and templates are loaded when a report is made.
 _HOME = {
     "About": "about",
+    "comparison_to_html": "comparing",
     "to_html": "html",
     "to_json": "plain",
     "to_markdown": "plain",

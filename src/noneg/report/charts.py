@@ -31,11 +31,12 @@ def specification(name: str) -> Spec:
     'container'
     """
     chart = CHARTS[name]().properties(width="container", height=HEIGHT)
-    spec: Spec = _styled(chart).to_dict(validate=True)
+    spec: Spec = styled(chart).to_dict(validate=True)
     return spec
 
 
-def _styled(chart: Chart) -> Chart:
+def styled(chart: Chart) -> Chart:
+    """Return a chart in the colours and letters of the page."""
     font = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
     return (
         chart.configure(background="transparent", font="system-ui, sans-serif", aria=False)
@@ -51,13 +52,14 @@ def _styled(chart: Chart) -> Chart:
     )
 
 
-def _named(name: str) -> alt.Chart:
+def named(name: str) -> alt.Chart:
+    """Return an empty chart of the data of that name."""
     import altair as alt
 
     return alt.Chart(alt.NamedData(name=name))
 
 
-def _share(field: str, title: str) -> dict[str, Any]:
+def share(field: str, title: str) -> dict[str, Any]:
     """Return an axis from 0 to 1."""
     return {
         "field": field,
@@ -68,14 +70,16 @@ def _share(field: str, title: str) -> dict[str, Any]:
     }
 
 
-def _tooltip(*fields: tuple[str, str]) -> list[dict[str, str]]:
+def tooltip(*fields: tuple[str, str]) -> list[dict[str, str]]:
+    """Return what is shown under the pointer: fields and their titles."""
     return [
         {"field": field, "title": title, "type": "quantitative", "format": ".4f"}
         for field, title in fields
     ]
 
 
-def _diagonal() -> alt.Chart:
+def diagonal() -> alt.Chart:
+    """Return the line of perfect calibration, or of a random ranking."""
     import altair as alt
 
     data = alt.InlineData(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])
@@ -90,15 +94,15 @@ def reliability() -> Chart:
     """Share of positives against score, with intervals; shares above 1 as triangles at 1."""
     import altair as alt
 
-    base = _named("reliability").transform_calculate(
+    base = named("reliability").transform_calculate(
         shown="min(datum.frequency, 1)",
         top="min(datum.high, 1)",
         bottom="min(datum.low, 1)",
         kind="datum.frequency > 1.000000001 ? 'above' : 'inside'",
     )
-    x = _share("score", "score (mean of its range)")
-    y = _share("shown", "share of positives")
-    tip = _tooltip(
+    x = share("score", "score (mean of its range)")
+    y = share("shown", "share of positives")
+    tip = tooltip(
         ("score", "mean score"),
         ("frequency", "share of positives"),
         ("low", "lower end"),
@@ -106,7 +110,7 @@ def reliability() -> Chart:
         ("marginal", "share of all rows"),
     )
     bars = base.mark_rule(stroke=POSITIVE, strokeWidth=2, opacity=0.55).encode(
-        x=x, y=_share("bottom", "share of positives"), y2="top"
+        x=x, y=share("bottom", "share of positives"), y2="top"
     )
     line = base.mark_line(stroke=POSITIVE, strokeWidth=1.5).encode(x=x, y=y)
     point = base.mark_point(filled=True, fill=POSITIVE, opacity=1, size=60).encode(
@@ -119,17 +123,17 @@ def reliability() -> Chart:
         ),
         tooltip=tip,
     )
-    return alt.layer(_diagonal(), bars, line, point)
+    return alt.layer(diagonal(), bars, line, point)
 
 
 def distribution() -> Chart:
     """Shares of positives, all rows and implied negatives, as steps."""
     base = (
-        _named("distribution")
+        named("distribution")
         .transform_calculate(middle="(datum.left + datum.right) / 2")
         .transform_fold(["positive", "marginal", "negative"], as_=["law", "share"])
     )
-    x = _share("middle", "score")
+    x = share("middle", "score")
     y = {
         "field": "share",
         "type": "quantitative",
@@ -142,7 +146,7 @@ def distribution() -> Chart:
         "strokeDash": _keyed([[1, 0], [6, 3], [2, 2]]),
     }
     lines = base.mark_line(interpolate="step", strokeWidth=2, clip=True).encode(
-        x=x, y=y, **look, tooltip=_tooltip(("left", "score from"), ("share", "share of rows"))
+        x=x, y=y, **look, tooltip=tooltip(("left", "score from"), ("share", "share of rows"))
     )
     area = (
         base.transform_filter("datum.law === 'positive'")
@@ -164,7 +168,7 @@ def _keyed(values: list[Any]) -> dict[str, Any]:
 
 def _region(name: str) -> alt.Chart:
     return (
-        _named(name)
+        named(name)
         .mark_line(filled=True, fill=ROWS, fillOpacity=0.22, strokeWidth=0, interpolate="linear")
         .encode(x="x:Q", y="y:Q", order="order:Q")
     )
@@ -172,9 +176,9 @@ def _region(name: str) -> alt.Chart:
 
 def _ring(x: str, y: str) -> alt.Chart:
     return (
-        _named("selected")
+        named("selected")
         .mark_point(size=150, stroke=INK, strokeWidth=2.5, filled=False, opacity=1, clip=True)
-        .encode(x=_share(x, ""), y=_share(y, ""))
+        .encode(x=share(x, ""), y=share(y, ""))
     )
 
 
@@ -182,14 +186,14 @@ def roc() -> Chart:
     """ROC curve with the region that bounds allow, and the chosen threshold."""
     import altair as alt
 
-    x, y = _share("fpr", "false positive rate"), _share("tpr", "true positive rate (recall)")
-    tip = _tooltip(("threshold", "threshold"), ("fpr", "false positive rate"), ("tpr", "recall"))
+    x, y = share("fpr", "false positive rate"), share("tpr", "true positive rate (recall)")
+    tip = tooltip(("threshold", "threshold"), ("fpr", "false positive rate"), ("tpr", "recall"))
     line = (
-        _named("curves")
+        named("curves")
         .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True, interpolate="linear")
         .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     )
-    chance = _diagonal()
+    chance = diagonal()
     return alt.layer(_region("roc_bounds"), chance, line, _ring("fpr", "tpr"))
 
 
@@ -197,18 +201,18 @@ def pr() -> Chart:
     """Precision-recall curve with the region that bounds allow, and the chosen threshold."""
     import altair as alt
 
-    x, y = _share("tpr", "recall"), _share("precision", "precision")
-    tip = _tooltip(("threshold", "threshold"), ("tpr", "recall"), ("precision", "precision"))
+    x, y = share("tpr", "recall"), share("precision", "precision")
+    tip = tooltip(("threshold", "threshold"), ("tpr", "recall"), ("precision", "precision"))
     line = (
-        _named("curves")
+        named("curves")
         .transform_filter("isValid(datum.precision)")
         .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True)
         .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     )
     level = (
-        _named("now")
+        named("now")
         .mark_rule(stroke=FAINT, strokeDash=[5, 4], strokeWidth=1.2)
-        .encode(y=_share("prior", "precision"))
+        .encode(y=share("prior", "precision"))
     )
     return alt.layer(_region("pr_bounds"), level, line, _ring("tpr", "precision"))
 
@@ -224,13 +228,13 @@ def threshold() -> Chart:
         "ppr": (ROWS, [8, 3, 2, 3]),
     }
     lines = (
-        _named("curves")
+        named("curves")
         .transform_fold(list(kinds), as_=["kind", "share"])
         .transform_filter("isValid(datum.share)")
         .mark_line(strokeWidth=2, clip=True)
         .encode(
-            x=_share("threshold", "threshold"),
-            y=_share("share", "share"),
+            x=share("threshold", "threshold"),
+            y=share("share", "share"),
             color=alt.Color(
                 "kind:N",
                 title=None,
@@ -243,13 +247,13 @@ def threshold() -> Chart:
                 scale=alt.Scale(domain=list(kinds), range=[kind[1] for kind in kinds.values()]),
                 legend=None,
             ),
-            tooltip=_tooltip(("threshold", "threshold"), ("share", "share")),
+            tooltip=tooltip(("threshold", "threshold"), ("share", "share")),
         )
     )
     rule = (
-        _named("selected")
+        named("selected")
         .mark_rule(stroke=INK, strokeWidth=1.5)
-        .encode(x=_share("threshold", "threshold"))
+        .encode(x=share("threshold", "threshold"))
     )
     return alt.layer(lines, rule)
 
@@ -258,8 +262,8 @@ def prior_curve() -> Chart:
     """Calibration error over the prior, with its interval, the prior, and what the data allow."""
     import altair as alt
 
-    base = _named("prior_curve")
-    x = _share("prior", "class prior")
+    base = named("prior_curve")
+    x = share("prior", "class prior")
     y = {"field": "ece", "type": "quantitative", "title": "calibration error"}
     band = (
         base.transform_filter("isValid(datum.low)")
@@ -267,7 +271,7 @@ def prior_curve() -> Chart:
         .encode(x=x, y={**y, "field": "low"}, y2="high")
     )
     plain = base.mark_line(stroke=ROWS, strokeWidth=1.5, strokeDash=[6, 3]).encode(
-        x=x, y=y, tooltip=_tooltip(("prior", "prior"), ("ece", "plain error"))
+        x=x, y=y, tooltip=tooltip(("prior", "prior"), ("ece", "plain error"))
     )
     debiased = (
         base.transform_filter("isValid(datum.debiased_ece)")
@@ -275,15 +279,15 @@ def prior_curve() -> Chart:
         .encode(
             x=x,
             y={**y, "field": "debiased_ece"},
-            tooltip=_tooltip(("prior", "prior"), ("debiased_ece", "debiased error")),
+            tooltip=tooltip(("prior", "prior"), ("debiased_ece", "debiased error")),
         )
     )
-    now = _named("now").mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x)
+    now = named("now").mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x)
     limit = (
-        _named("now")
+        named("now")
         .transform_filter("isValid(datum.largest_prior)")
         .mark_rule(stroke=NEGATIVE, strokeDash=[3, 3], strokeWidth=1.5)
-        .encode(x=_share("largest_prior", "class prior"))
+        .encode(x=share("largest_prior", "class prior"))
     )
     return alt.layer(band, plain, debiased, limit, now)
 
@@ -292,10 +296,10 @@ def overlay(data: str, sides: list[str], xlabel: str) -> Chart:
     """Two reliability diagrams on the same axes, told apart by colour and shape."""
     import altair as alt
 
-    base = _named(data).transform_calculate(
+    base = named(data).transform_calculate(
         shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
     )
-    x, y = _share("score", xlabel), _share("shown", "share of positives")
+    x, y = share("score", xlabel), share("shown", "share of positives")
 
     def by_side(values: list[str]) -> dict[str, Any]:
         scale = {"domain": sides, "range": values}
@@ -303,14 +307,14 @@ def overlay(data: str, sides: list[str], xlabel: str) -> Chart:
 
     colour = by_side([NEGATIVE, POSITIVE])
     bars = base.mark_rule(strokeWidth=2, opacity=0.45).encode(
-        x=x, y=_share("bottom", "share of positives"), y2="top", color=colour
+        x=x, y=share("bottom", "share of positives"), y2="top", color=colour
     )
     lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour)
-    tip = _tooltip(("score", "mean score"), ("frequency", "share of positives"))
+    tip = tooltip(("score", "mean score"), ("frequency", "share of positives"))
     points = base.mark_point(filled=True, opacity=1, size=55).encode(
         x=x, y=y, color=colour, shape=by_side(["square", "circle"]), tooltip=tip
     )
-    return alt.layer(_diagonal(), bars, lines, points)
+    return alt.layer(diagonal(), bars, lines, points)
 
 
 def recalibration() -> Chart:

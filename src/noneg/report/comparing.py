@@ -1,0 +1,269 @@
+"""The page of several models: overlaid diagrams, differences, and the order over the prior."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.report.about import About
+from noneg.report.comparison_charts import DIAGRAM, LOOKS, difference, models, order
+from noneg.report.document import Document, Number, Range, Section, Sentence, Table
+from noneg.report.html import render
+from noneg.report.payload import data_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from noneg.comparison import Compared, Comparison
+    from noneg.report.datasets import Rows
+    from noneg.report.document import Cell
+
+PRIORS = 61  # points of the lines over the prior
+
+
+def comparison_to_html(
+    comparison: Comparison, about: About | None = None, *, warnings: Sequence[str] = ()
+) -> str:
+    """Return a comparison as one HTML page that works without a network.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    about : About, optional
+        Title, files, command: where the numbers come from.
+    warnings : sequence of str
+        What needs the reader's attention.
+
+    Examples
+    --------
+    >>> from noneg import compare
+    >>> from noneg.simulation import LogisticGaussian
+    >>> score, label = LogisticGaussian.calibrated().draw_rows(2000, seed=0)
+    >>> found = compare({"plain": score, "squared": score**2}, label, setting="labelled")
+    >>> comparison_to_html(found).startswith("<!DOCTYPE html>")
+    True
+    """
+    about = about or About(title="Which model is best?")
+    content = comparison_document(comparison, about, tuple(warnings))
+    charts = dict(_charts(comparison))
+    data: dict[str, Any] = {
+        "charts": charts,
+        "datasets": dict(_datasets(comparison)),
+        "chart_data": {name: sorted(data_names(spec)) for name, spec in charts.items()},
+    }
+    titles = {f"difference_{name}": "Difference" for name in comparison.criteria}
+    titles |= {f"order_{name}": "Over the prior" for name in comparison.criteria}
+    legend = [
+        (
+            "stroke" if k == 0 else "dashed",
+            f"model-{k % len(LOOKS)}",
+            f"{name} ({LOOKS[k % len(LOOKS)].shape})",
+        )
+        for k, name in enumerate(comparison.models)
+    ]
+    return render(
+        "page.html.jinja",
+        data,
+        ("compare.js",),
+        document=content,
+        movable=False,
+        two_diagrams=False,
+        free=[],
+        chart_titles=titles,
+        legends={DIAGRAM: (*legend, ("dashed", "faint", "perfect calibration"))},
+        descriptions=_descriptions(comparison),
+        worded=("computed",),
+        headed=("computed", *comparison.criteria),
+    )
+
+
+def comparison_document(
+    comparison: Comparison, about: About, warnings: tuple[str, ...]
+) -> Document:
+    """Return what the page says."""
+    return Document(
+        title=about.title,
+        subtitle=_sample(comparison),
+        verdict=tuple(Sentence(text=text) for text in _verdict(comparison)),
+        facts=(),
+        warnings=warnings,
+        sections=(
+            _diagrams(comparison),
+            *(_criterion(comparison, found) for found in comparison.criteria.values()),
+            Section(
+                name="computed",
+                title="How was this computed?",
+                tables=(Table(caption="Settings", header=("", ""), rows=about.rows()),),
+                code=about.command,
+            ),
+        ),
+    )
+
+
+def _sample(comparison: Comparison) -> str:
+    rows = "labelled rows" if comparison.setting == "labelled" else "rows"
+    prior = f"prior {comparison.prior.value:.6g}"
+    return (
+        f"{len(comparison.models)} models on the same {comparison.n_marginal:,.0f} {rows}, "
+        f"{comparison.n_positive:,.0f} labelled positive; {comparison.setting}; {prior}"
+    )
+
+
+def _verdict(comparison: Comparison) -> Iterator[str]:
+    wins: dict[str, list[str]] = {}
+    for found in comparison.criteria.values():
+        if found.winner is not None:
+            wins.setdefault(found.winner, []).append(found.title)
+    ties = [found.title for found in comparison.criteria.values() if found.winner is None]
+    yield _first(wins, ties)
+    if len(wins) > 1:
+        yield from (f"{name} is best by {_listed(titles)}." for name, titles in wins.items())
+    if ties:
+        yield f"No difference beyond sampling error: {_listed(ties)}."
+    turning = [x.title for x in comparison.criteria.values() if x.ordering and x.ordering.crossings]
+    if turning:
+        yield f"With another prior the order may change: {_listed(turning)}."
+
+
+def _first(wins: dict[str, list[str]], ties: list[str]) -> str:
+    if not wins:
+        return "No model is better than the others beyond sampling error."
+    if len(wins) > 1:
+        return "It depends on what you want."
+    name, titles = next(iter(wins.items()))
+    return f"{name} is best by {_listed(titles) if ties else 'every criterion'}."
+
+
+def _listed(names: list[str]) -> str:
+    lower = [name[0].lower() + name[1:] if name[1:2].islower() else name for name in names]
+    return lower[0] if len(lower) == 1 else f"{', '.join(lower[:-1])} and {lower[-1]}"
+
+
+def _diagrams(comparison: Comparison) -> Section:
+    level = f"{100 * comparison.level:.6g}"
+    rows = tuple(
+        (
+            name,
+            Number(float(diagram.score[b]), 3),
+            Number(float(diagram.frequency[b]), 3),
+            Range(float(diagram.low[b]), float(diagram.high[b]), 3),
+        )
+        for name, diagram in comparison.diagrams.items()
+        for b in range(diagram.score.size)
+    )
+    header = ("model", "mean score", "share of positives", f"{level} % interval")
+    return Section(
+        name="diagram",
+        title="What does a score mean, model by model?",
+        sentences=(
+            Sentence(
+                text="On the diagonal a score is the probability. Bins hold equally many rows."
+            ),
+        ),
+        charts=(DIAGRAM,),
+        tables=(Table(caption="Reliability diagrams", header=header, rows=rows, folded=True),),
+    )
+
+
+def _criterion(comparison: Comparison, found: Compared) -> Section:
+    level = f"{100 * comparison.level:.6g} % interval"
+    header = ("", "value", level, f"minus {found.reference}", level)
+    rows = tuple(_row(found, name) for name in comparison.models)
+    charts: tuple[str, ...] = (f"difference_{found.name}",)
+    sentences = [Sentence(text=_judgement(found))]
+    if found.ordering is not None:
+        charts += (f"order_{found.name}",)
+        sentences.append(Sentence(text=_order(found)))
+    return Section(
+        name=found.name,
+        title=f"{found.title} ({found.better} is better)",
+        sentences=tuple(sentences),
+        charts=charts,
+        tables=(Table(caption=found.title, header=header, rows=rows),),
+    )
+
+
+def _row(found: Compared, name: str) -> tuple[Cell, ...]:
+    one, gap = found.estimates[name], found.differences.get(name)
+    value = Number(one.value), Range(one.low, one.high)
+    if gap is None:
+        return name, *value, "", ""
+    return name, *value, Number(gap.value), Range(gap.low, gap.high)
+
+
+def _judgement(found: Compared) -> str:
+    if found.winner is not None:
+        return f"{found.winner} is best, beyond sampling error."
+    return f"A tie between {_listed(list(found.leaders))}."
+
+
+def _order(found: Compared) -> str:
+    ordering = found.ordering
+    if ordering is None or not ordering.crossings:
+        return "The order is the same for all priors shown."
+    parts = [
+        f"{' before '.join(order)} for priors from {low:.3f} to {high:.3f}"
+        for (low, high), order in zip(ordering.intervals, ordering.orders, strict=True)
+    ]
+    return f"Best first: {'; '.join(parts)}."
+
+
+def _charts(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
+    names = list(comparison.models)
+    yield DIAGRAM, models(names)
+    for name, found in comparison.criteria.items():
+        yield f"difference_{name}", difference(name, found.title, names)
+        if found.ordering is not None:
+            yield (
+                f"order_{name}",
+                order(name, found.title, names, turns=bool(found.ordering.crossings)),
+            )
+
+
+def _datasets(comparison: Comparison) -> Iterator[tuple[str, Rows]]:
+    yield (
+        DIAGRAM,
+        [
+            {
+                "model": name,
+                "score": float(diagram.score[b]),
+                "frequency": float(diagram.frequency[b]),
+                "low": float(diagram.low[b]),
+                "high": float(diagram.high[b]),
+            }
+            for name, diagram in comparison.diagrams.items()
+            for b in range(diagram.score.size)
+        ],
+    )
+    for name, found in comparison.criteria.items():
+        yield (
+            f"difference_{name}",
+            [
+                {"model": model, "value": gap.value, "low": gap.low, "high": gap.high}
+                for model, gap in found.differences.items()
+            ],
+        )
+        if found.ordering is not None:
+            yield f"order_{name}", list(_lines(comparison, found))
+            yield f"crossing_{name}", [{"prior": x} for x in found.ordering.crossings]
+    yield "now", [{"prior": comparison.prior.value}]
+
+
+def _lines(comparison: Comparison, found: Compared) -> Iterator[dict[str, float | str | None]]:
+    ordering = found.ordering
+    if ordering is None:
+        return
+    low, high = ordering.priors
+    grid = np.unique(np.concatenate([np.linspace(low, high, PRIORS), ordering.crossings]))
+    for model, curve in zip(comparison.models, ordering.curves, strict=True):
+        for prior, value in zip(grid.tolist(), curve(grid).tolist(), strict=True):
+            yield {"model": model, "prior": prior, "value": value}
+
+
+def _descriptions(comparison: Comparison) -> dict[str, str]:
+    told = {DIAGRAM: "Reliability diagrams of all models, overlaid."}
+    for name, found in comparison.criteria.items():
+        told[f"difference_{name}"] = f"{found.title}: differences with their intervals."
+        told[f"order_{name}"] = f"{found.title} of each model over the class prior."
+    return told
