@@ -256,13 +256,17 @@ class Algorithm:
         f = margin(self.players[player](batch.x)).float()
         return f[:n], f[n:]
 
-    @torch.no_grad()
     def margins(self, x: Tensor, module: nn.Module | None = None) -> Tensor:
         """Return margins in eval mode, a chunk at a time."""
+        return margin(self.outputs(x, module))
+
+    @torch.no_grad()
+    def outputs(self, x: Tensor, module: nn.Module | None = None) -> Tensor:
+        """Return what the network puts out in eval mode, a chunk at a time."""
         net = self.players["net"] if module is None else module
         was, device = net.training, next(net.parameters()).device
         net.eval()
-        parts = [margin(net(part.to(device))).float() for part in torch.split(x, CHUNK)]
+        parts = [net(part.to(device)).float() for part in torch.split(x, CHUNK)]
         net.train(was)
         return torch.cat(parts)
 

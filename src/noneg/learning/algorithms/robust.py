@@ -11,11 +11,12 @@ from torch.nn.functional import softplus
 from noneg.learning.contract import Algorithm, Variant
 from noneg.learning.losses import find_loss, pu_risks
 from noneg.learning.search import Choice, hyper
+from noneg.learning.stages import restart
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noneg.learning.contract import Batch, Epoch, MakeOptimizer
+    from noneg.learning.contract import Batch, Epoch
     from noneg.learning.data import PUData
     from noneg.learning.task import Correction
 
@@ -89,11 +90,6 @@ class RobustPU(Algorithm):
         """Return whether pre-training is over."""
         return not self.state["first"]
 
-    def make_optimizer(self, player: str, default: MakeOptimizer) -> torch.optim.Optimizer:
-        """Return the trainer's optimizer; the original starts a new one in every episode."""
-        self._default = default
-        return super().make_optimizer(player, default)
-
     def start_epoch(self, epoch: Epoch) -> None:
         """At the start of an episode refresh the weights."""
         over = epoch.number >= _BENCH_FIRST if self.bench else epoch.progress >= self.first_stage
@@ -113,7 +109,7 @@ class RobustPU(Algorithm):
             w = torch.exp(-d / (start + (self.largest - start) * grown) ** 2)
             self.state[name] = torch.where(w.mean() < _LEAST_WEIGHT, torch.ones_like(w), w)
         if not self.bench:
-            epoch.optimizers["net"] = self._default(self.players["net"].parameters())
+            restart(epoch.optimizers["net"])
 
     def hardness(self, x: Tensor, *, labelled: bool) -> Tensor:
         """Return the loss at a temperature."""
@@ -125,11 +121,7 @@ class RobustPU(Algorithm):
 
     def positive_logits(self, x: Tensor) -> Tensor:
         """Return the logit of the positive class alone, as the benchmark takes it."""
-        net = self.players["net"]
-        net.eval()
-        out = torch.cat([net(part) for part in torch.split(x, 4096)]).float()
-        net.train()
-        return out.reshape(len(x), -1)[:, -1]
+        return self.outputs(x).reshape(len(x), -1)[:, -1]
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
         """Return the risk of the stage."""
