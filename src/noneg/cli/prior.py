@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Answers = dict[str, "PriorEstimate | str"]
 
 ALL = "all"
+OVERLAPS = (0.05, 0.1, 0.2)
 
 
 @click.command(
@@ -184,6 +185,15 @@ def _row(title: str, found: PriorEstimate | str) -> list[str]:
     return [title, f"{found.value:.4f}", interval, "see the note" if found.warnings else ""]
 
 
+def _if_overlap(found: PriorEstimate) -> str:
+    """Say what the data cannot: how the answer depends on negatives that look like positives."""
+    parts = ", ".join(f"{found.with_overlap(part):.4f} for {part:.0%}" for part in OVERLAPS)
+    return (
+        "No data of this kind tell whether a part of the negatives looks exactly like positives. "
+        f"If one does, the prior is smaller: {parts} of the negatives."
+    )
+
+
 def _sentences(answers: Answers) -> Iterator[str]:
     estimates = [found for found in answers.values() if not isinstance(found, str)]
     for found in estimates:
@@ -191,6 +201,7 @@ def _sentences(answers: Answers) -> Iterator[str]:
     if len(estimates) == 1:
         yield f"Assumes that {estimates[0].assumption}."
         yield f"Interval: {estimates[0].interval}."
+        yield _if_overlap(estimates[0])
     elif estimates:
         values = [found.value for found in estimates]
         yield f"The methods differ by {max(values) - min(values):.4f}; each assumes its own."

@@ -35,6 +35,7 @@ _BEFORE = np.arange(-10, 1) / 100.0
 _LINE = np.concatenate([_BEFORE, SHARES])
 NEIGHBOURS = 10
 FLOOR = 1e-5
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +168,7 @@ def elbow(curve: Floats, start: float) -> float:
     drop = median_filter(-curve, size=5, mode="nearest")
     drop = np.concatenate([np.full(_BEFORE.size, min(-start, drop[0])), drop])
     span = drop[-1] - drop[0]
-    if not span > 0.0:
+    if not span > ROUNDING:
         return float(SHARES[-1])
     drop = (drop - drop[0]) / span
     least = 1.0 / (_LINE[-1] - _LINE[0]) / 100.0

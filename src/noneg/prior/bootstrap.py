@@ -45,14 +45,22 @@ def bootstrap_interval(
     """
     random = stream(seed, "prior bootstrap")
     draws = np.array([estimate(laws.resampled(random)) for _ in range(resamples)])
-    return interval_of_draws(draws, value, level)
+    return interval_of_draws(draws, value, level, laws.n_unlabeled)
 
 
 def interval_of_draws(
-    draws: NDArray[np.float64], value: float, level: float
+    draws: NDArray[np.float64], value: float, level: float, n_unlabeled: float
 ) -> tuple[float, float]:
-    """Return the interval of `bootstrap_interval` from the resampled estimates."""
+    """Return the interval of `bootstrap_interval` from the resampled estimates.
+
+    It is no narrower than the one of a share counted in the unlabeled rows, which no estimate can
+    know better; a share of 0 or 1 is as sure as half a row.
+    """
     if draws.size < 2:
         raise ValueError(f"'resamples' must be at least 2 for an interval, got {draws.size}.")
-    reach = stdtrit(draws.size, 0.5 + level / 2.0) * np.sqrt(np.mean((draws - value) ** 2))
+    half = 0.5 / n_unlabeled
+    share = min(max(value, half), 1.0 - half)
+    counted = share * (1.0 - share) / n_unlabeled
+    square = max(float(np.mean((draws - value) ** 2)), counted)
+    reach = stdtrit(draws.size, 0.5 + level / 2.0) * np.sqrt(square)
     return max(0.0, float(value - reach)), min(1.0, float(value + reach))

@@ -24,6 +24,7 @@ MOST_POINTS = 1024
 GRID = np.arange(1, 1001) / 1000.0
 LARGEST_RATIO = 50.0
 TOLERANCE = 1e-5
+ROUNDING = 1e-12
 # The fixed point counts as degenerate below this, and the excess as small below that.
 NO_POSITIVES = 0.001
 SMALL_EXCESS = 0.05
@@ -61,7 +62,7 @@ class Dedpul(ScoreEstimator):
         "upper bound"
     )
     rank_based: ClassVar[bool] = False
-    bootstrap_points: ClassVar[int] = 512
+    bootstrap_points: ClassVar[int] = 384
 
     bandwidth_positive: float = 0.1
     bandwidth_unlabeled: float = 0.05
@@ -137,8 +138,9 @@ def _fixed_point(posterior: _Posterior) -> float:
 
 
 def _bend(excess: NDArray[np.float64]) -> float:
-    """Return the share where the excess bends most, among those where it is small."""
+    """Return the share where the excess bends most, among those where it is small; 0 for none."""
     second = np.zeros_like(excess)
     second[1:-1] = excess[2:] - 2.0 * excess[1:-1] + excess[:-2]
     second[excess >= SMALL_EXCESS] = -np.inf
-    return float(GRID[int(np.argmax(second))])
+    best = int(np.argmax(second))
+    return float(GRID[best]) if second[best] > ROUNDING else 0.0

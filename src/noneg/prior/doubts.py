@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FEW_POSITIVES = 30
 # Below this the implied classes overlap so much that a purely positive region is a guess.
-SEPARABLE = 0.9
+SEPARABLE = 0.95
 
 
 def implied_separation(laws: ScoreLaws, share: float) -> float:
@@ -34,14 +34,18 @@ def implied_separation(laws: ScoreLaws, share: float) -> float:
     return (laws.separation - share / 2.0) / (1.0 - share) if share < 1.0 else float("nan")
 
 
+def few_positives(n: float) -> tuple[str, ...]:
+    """Return a warning where the positives are too few for any method."""
+    if n >= FEW_POSITIVES:
+        return ()
+    few = "1 labelled positive is" if n == 1 else f"{n:,.0f} labelled positives are"
+    rest = "the estimate may be far off, and no interval from so few rows is to be trusted"
+    return (f"{few} too few: {rest}.",)
+
+
 def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
     """Return what needs attention when a share is read off these scores."""
-    out = []
-    if laws.n_positive < FEW_POSITIVES:
-        out.append(
-            f"{laws.n_positive:,.0f} labelled positives are few: the estimate may be far off, and "
-            "no interval from so few rows is to be trusted."
-        )
+    out = list(few_positives(laws.n_positive))
     if laws.separation - 0.5 < 2.0 * _null_deviation(laws):
         out.append(
             "The scores do not tell positives from unlabeled rows (AUC "
@@ -50,7 +54,9 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
         )
         return tuple(out)
     separation = implied_separation(laws, share)
-    if not separation >= SEPARABLE:
+    # The fewer negatives are left, the less is known of them.
+    noise = _null_deviation(laws) / max(1.0 - share, 1e-12)
+    if not separation - noise >= SEPARABLE:
         out.append(
             f"The classes overlap (an AUC of {separation:.3f} between positives and the negatives "
             "that this prior implies): negatives may contain a part that looks like positives, "

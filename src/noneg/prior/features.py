@@ -12,6 +12,7 @@ from noneg import checks
 from noneg.prior.bootstrap import interval_of_draws
 from noneg.prior.contract import UNCOVERED, Found
 from noneg.prior.conversion import prior_of_share
+from noneg.prior.doubts import few_positives
 from noneg.prior.result import PriorEstimate
 from noneg.randomness import stream
 
@@ -140,13 +141,14 @@ class FeatureEstimator(ABC):
             setting=setting,
             share=found.share,
             labelled=samples.labelled,
+            warnings=few_positives(float(len(samples.positive))),
             diagnostics=found.diagnostics,
         )
 
     def _interval(self, samples: FeatureSamples, share: float, level: float) -> tuple[float, float]:
         random = stream(self.seed, "prior bootstrap of rows")
         draws = [self.find(samples.resampled(random)).share for _ in range(self.resamples)]
-        return interval_of_draws(np.array(draws), share, level)
+        return interval_of_draws(np.array(draws), share, level, float(len(samples.unlabeled)))
 
 
 def _table(X: ArrayLike) -> Floats:

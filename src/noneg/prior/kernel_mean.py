@@ -29,6 +29,7 @@ WIDTHS = (0.1, 0.316, 1.0, 3.16, 10.0)
 LARGEST = 20.0
 STEP = 0.04
 STEEP = 0.9
+ROUNDING = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +141,7 @@ class Walk:
         kernels = [np.exp(-square / (2.0 * (factor * middle) ** 2)) for factor in WIDTHS]
         kernel = max(kernels, key=lambda k: _norm(k, u - p))
         apart = _norm(kernel, u - p)
-        if apart <= 0.0:
+        if apart < ROUNDING:
             raise ValueError("'X' must differ between positives and unlabeled rows; it does not.")
         return cls(kernel, u, p, apart, min(n, m), steps)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from noneg import checks
 from noneg.prior.conversion import prior_of_share
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from noneg.rows import Chunk
 
 Scale = Literal["probability", "logit"]
+SMALLEST = 5e-324
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +170,10 @@ class ScoreLaws:
             return self.points
         inner = self.points[(self.points > 0.0) & (self.points < 1.0)]
         low, high = (inner[0], 1.0 - inner[-1]) if inner.size else (0.5, 0.5)
-        return logit(np.clip(self.points, low / 2.0, 1.0 - high / 2.0))
+        # Below the smallest double there is no half.
+        share = np.where(self.points == 0.0, max(low / 2.0, SMALLEST), self.points)
+        rest = np.where(self.points == 1.0, high / 2.0, 1.0 - self.points)
+        return np.log(share) - np.log(rest)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:

@@ -1,0 +1,183 @@
+"""Laws that every estimator from scores obeys."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prior.worlds import gaussian
+from strategies import samples
+
+from noneg import PUScores
+from noneg.prior import DEFAULT, ESTIMATORS, FROM_SCORES, ScoreLaws, estimate_prior, find_estimator
+
+NAMES = list(FROM_SCORES)
+RANK_BASED = [name for name, kind in FROM_SCORES.items() if kind.rank_based]
+PU = ("two-sample", "one-sample")
+FEW = settings(max_examples=12)
+
+
+def share(name, laws):
+    return find_estimator(name).find(ScoreLaws.of(laws)).share
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(settings=PU, max_size=40), random=st.randoms(use_true_random=False))
+@FEW
+def test_row_order_is_irrelevant(name, sample, random):
+    order = list(range(sample.score.size))
+    random.shuffle(order)
+    shuffled = sample.take(order).build()
+    assert share(name, sample.build()) == pytest.approx(share(name, shuffled), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(settings=PU, max_size=30))
+@FEW
+def test_a_row_twice_is_a_row_of_weight_two(name, sample):
+    twice = sample.take(np.repeat(np.arange(sample.score.size), 2)).build()
+    weighted = sample.build(sample_weight=np.full(sample.score.size, 2))
+    assert share(name, twice) == pytest.approx(share(name, weighted), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", RANK_BASED)
+@given(sample=samples(settings=PU, max_size=40))
+@FEW
+def test_only_ranks_matter(name, sample):
+    _, rank = np.unique(sample.score, return_inverse=True)
+    p, u = rank[sample.flags], rank[~sample.flags]
+    ranks = ScoreLaws.from_arrays(p, u, setting=sample.setting, scale="logit")
+    assert share(name, sample.build()) == pytest.approx(share(name, ranks), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(settings=PU, max_size=30))
+@FEW
+def test_any_data_gets_a_defined_answer(name, sample):
+    estimator = FROM_SCORES[name](resamples=3)
+    found = estimator.fit(sample.build())
+    labelled = sample.flags.mean() if sample.setting == "one-sample" else 0.0
+    assert labelled - 1e-12 <= found.low <= found.value <= found.high <= 1 + 1e-12
+    assert 0 <= found.share <= 1
+    assert found.assumption
+    assert found.interval
+    assert found.to_dict()["method"] == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_settings_see_the_same_share(name):
+    two = gaussian(0.3, 4, 300, 900, seed=0)
+    one = gaussian(0.3, 4, 300, 900, seed=0, setting="one-sample")
+    estimator = FROM_SCORES[name](resamples=2)
+    a, b = estimator.fit(two), estimator.fit(one)
+    assert a.share == a.value == pytest.approx(b.share)
+    assert b.value == pytest.approx((300 + 900 * b.share) / 1200)
+
+
+EXTREMES = {
+    "one positive": ([0.7], [0.1, 0.9, 0.5, 0.6, 0.3]),
+    "one unlabeled row": ([0.7, 0.8, 0.2], [0.5]),
+    "one of each": ([0.5], [0.5]),
+    "constant": ([0.5] * 20, [0.5] * 30),
+    "zeros and ones": ([1.0] * 20, [0.0] * 10 + [1.0] * 10),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("case", EXTREMES)
+def test_extremes_have_answers_and_warnings(name, case):
+    found = FROM_SCORES[name](resamples=5).fit(
+        ScoreLaws.from_arrays(*EXTREMES[case], setting="two-sample")
+    )
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.warnings[0].endswith("no interval from so few rows is to be trusted.")
+
+
+@pytest.mark.parametrize("name", ["dedpul", "bbe", "quick", "elkan-noto-e1", "alphamax"])
+def test_identical_laws_mean_all_positive_and_are_doubted(name):
+    s = np.linspace(0.01, 0.99, 200)
+    found = FROM_SCORES[name](resamples=5).fit(ScoreLaws.from_arrays(s, s, setting="two-sample"))
+    assert found.value > 0.95
+    assert "do not tell positives from unlabeled" in " ".join(found.warnings)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "recpe"])
+def test_disjoint_laws_mean_no_positives(name):
+    p, u = np.linspace(0.8, 0.9, 60), np.linspace(0.1, 0.2, 90)
+    found = FROM_SCORES[name](resamples=5).fit(ScoreLaws.from_arrays(p, u, setting="two-sample"))
+    assert found.value < 1e-6
+    assert found.high > 0
+    assert not found.warnings
+    with pytest.raises(ValueError, match="no unlabeled row looks positive"):
+        found.apply(PUScores(p, u, prior=0.5, setting="two-sample"))
+
+
+def test_the_default_is_close_in_separated_worlds():
+    errors = [
+        abs(share(DEFAULT, gaussian(a, 3, 1000, 2000, seed)) - a)
+        for a in (0.05, 0.2, 0.5, 0.8, 0.9)
+        for seed in range(4)
+    ]
+    assert np.mean(errors) < 0.02
+
+
+def test_a_million_rows_take_seconds():
+    import time
+
+    laws = gaussian(0.3, 3, 200_000, 800_000, seed=0)
+    scores = PUScores(*_sigmoid(laws, np.random.default_rng(0)), prior=0.5, setting="two-sample")
+    start = time.process_time()
+    found = estimate_prior(scores)
+    assert time.process_time() - start < 10
+    assert found.value == pytest.approx(0.3, abs=0.01)
+
+
+def _sigmoid(laws, rng):
+    p = 1 / (1 + np.exp(-3 * rng.normal(3, 1, 200_000)))
+    u = np.append(rng.normal(3, 1, 240_000), rng.normal(0, 1, 560_000))
+    assert laws.n_unlabeled == u.size
+    return p, 1 / (1 + np.exp(-3 * u))
+
+
+def test_the_interval_flows_into_every_number():
+    from noneg import estimate
+
+    scores = PUScores(
+        *(1 / (1 + np.exp(-x)) for x in _logits(500, 2000)), prior=0.5, setting="two-sample"
+    )
+    found = estimate_prior(scores)
+    used = found.apply(scores)
+    assert used.prior_interval == (found.low, found.high)
+    exact = scores.with_prior(found.value)
+    for metric in ("ece", "auroc", "precision"):
+        wide, narrow = estimate(metric, used), estimate(metric, exact)
+        assert wide.low <= narrow.low
+        assert wide.high >= narrow.high
+        assert wide.high - wide.low > narrow.high - narrow.low
+
+
+def _logits(n, m):
+    rng = np.random.default_rng(3)
+    return rng.normal(2, 1, n), np.append(rng.normal(2, 1, m // 2), rng.normal(-2, 1, m // 2))
+
+
+def test_names_and_mistakes():
+    assert DEFAULT in FROM_SCORES
+    assert find_estimator(find_estimator("bbe")).name == "bbe"
+    laws = gaussian(0.3, 3, 50, 100, 0)
+    with pytest.raises(ValueError, match=r"'method' must be an estimator.*got 'guess'"):
+        estimate_prior(laws, method="guess")
+    with pytest.raises(ValueError, match=r"must work on scores.*got 'km2'"):
+        estimate_prior(laws, method="km2")
+    with pytest.raises(ValueError, match=r"'level'.*got 2"):
+        estimate_prior(laws, level=2)
+    with pytest.raises(ValueError, match=r"'setting' must say"):
+        estimate_prior([[1.0], [2.0]], [1, 0])
+    assert len(ESTIMATORS) == len({kind.title for kind in ESTIMATORS.values()})
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_everyone_says_what_it_assumes(name):
+    kind = ESTIMATORS[name]
+    assert kind.name == name
+    assert kind.citation
+    assert not kind.assumption.endswith(".")
