@@ -56,7 +56,10 @@ def sums(x: Floats, weight: Floats) -> Floats:
 
 def products(x: Floats, weight: Floats) -> Floats:
     """Return the weighted sums of products of all pairs of features."""
-    return np.stack([sums(x, weight * row) for row in x])
+    out = np.zeros((len(x), len(x)))
+    for j, row in enumerate(x):
+        out[j, j:] = out[j:, j] = sums(x[j:], weight * row)
+    return out
 
 
 def combined(theta: Floats, x: Floats) -> Floats:
