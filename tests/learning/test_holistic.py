@@ -8,12 +8,13 @@ import torch
 from learning.margins import batch, begin
 from torch.nn.functional import softplus
 
-from noneg.learning.algorithms.holistic import HolisticPU, natural_break, pseudo_labels, trend
+from noneg.learning.algorithms.holistic import HolisticPU
 from noneg.learning.contract import Batch, Epoch, View
 from noneg.learning.data import PUData
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
 from noneg.learning.trainer import Trainer
+from noneg.learning.trends import natural_break, pseudo_labels, trend
 
 TASK = make_task(6, 6, setting="two-sample", prior=None)
 P, U = torch.linspace(-1.0, 4.0, 6), torch.linspace(-3.0, 3.0, 6)

@@ -15,6 +15,7 @@ from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import margin, new_network
 from noneg.learning.search import Choice, hyper
 from noneg.learning.stages import average, restart, scale_rate
+from noneg.learning.trends import pseudo_labels
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -29,60 +30,14 @@ _RECORDS = 3
 _CONFIDENT = math.log(0.9 / 0.1)
 
 
-def trend(scores: Tensor) -> Tensor:
-    r"""Return :math:`\tfrac1T\sum_t \log(1 + d_t + d_t^2/2)` of the changes d, a column a row.
-
-    Examples
-    --------
-    >>> import torch
-    >>> [round(x, 4) for x in trend(torch.tensor([[0.5, 0.5], [0.6, 0.5], [0.7, 0.4]])).tolist()]
-    [0.0998, -0.0499]
-    """
-    d = scores.diff(dim=0)
-    return torch.log(1.0 + d + d.square() / 2.0).mean(0)
-
-
-def natural_break(values: Tensor) -> float:
-    """Return the largest value of the lower of two classes with the least sum of squares within.
-
-    Examples
-    --------
-    >>> import torch
-    >>> natural_break(torch.tensor([5.0, 1.0, 2.0, 6.0]))
-    2.0
-    """
-    x = values.double().sort().values
-    if len(x) < 2:
-        return float(x[-1])
-    # Within = all squares - between: the best split has the largest sum of (class total)^2 / size.
-    size = torch.arange(1, len(x), device=x.device)
-    centred = x - x.mean()
-    lower = centred.cumsum(0)[:-1]
-    between = lower.square() / size + lower.square() / (len(x) - size)
-    return float(x[between.argmax()])
-
-
-def pseudo_labels(scores: Tensor) -> Tensor:
-    """Return 1 for rows whose recorded scores rise, 0 for those that fall.
-
-    If the break is above 0, the steepest rows are left aside and the others split anew.
-    """
-    value = trend(scores)
-    at = natural_break(value)
-    rest = value[value < 0.2 / (len(scores) - 1)]
-    if at > 0.0 and len(rest):
-        at = natural_break(rest)
-    return (value > at).float()
-
-
 @dataclass(kw_only=True, eq=False)
 class HolisticPU(Algorithm):
     r"""Holistic-PU: when U is trained as negative, scores of hidden positives rise, others fall.
 
     First stage: :math:`\tfrac12[\ell_\rho(P) + \ell_\rho(P_{\mathrm{strong}})] + \ell(U, 0)` with
     smoothed labels; before each epoch a moving average of the network scores all unlabeled rows.
-    Then `trend` of each row's record, and its two natural classes (Jenks) are the pseudo-labels
-    :math:`\hat y`. Second stage, a new network: cross-entropy with 1 on P and with
+    Then `noneg.learning.trends` sums up each row's record; its two natural classes (Jenks) are the
+    pseudo-labels :math:`\hat y`. Second stage, a new network: cross-entropy with 1 on P and with
     :math:`\lambda\hat y` on U, where :math:`\lambda = t^{0.8}` grows with the progress t of the
     stage, and, where the prediction is at least 0.9 sure, cross-entropy of the strong view with it
     (Wang, Wan, Geng, Li and Chen 2023, *Beyond Myopia: Learning from Positive and Unlabeled Data
