@@ -48,7 +48,7 @@ def main() -> None:
             done = {tuple(found[key] for key in FIELDS[:4]) for found in csv.DictReader(stream)}
     with path.open("a", newline="") as stream:
         writer = csv.DictWriter(stream, FIELDS)
-        if not done:
+        if not stream.tell():
             writer.writeheader()
         for cell in cells(options.seeds):
             if cell.key() in done or time.process_time() > 60 * options.minutes:

@@ -40,11 +40,10 @@ from noneg.prior import (
     find_estimator,
 )
 from noneg.prior.discriminator import cross_fit
-from noneg.prior.doubts import doubts
 
 HERE = Path(__file__).parent
 FIELDS = ("world", "prior", "n_positive", "seed", "method", "value", "low", "high")
-FIELDS += ("seconds", "auc", "auc_pu", "flagged")
+FIELDS += ("seconds", "auc", "auc_pu")
 FOLDS = 3
 WITH_INTERVAL = ("dedpul", "bbe", "quick")
 FEATURE_SIZES = (50, 200, 1000)
@@ -70,7 +69,7 @@ def measure(cell: Cell):
         start = time.process_time()
         share = estimator.find(samples).share
         seconds = time.process_time() - start
-        yield row(cell, estimator.name, share, np.nan, np.nan, seconds, known, None)
+        yield row(cell, estimator.name, share, np.nan, np.nan, seconds, known)
 
 
 def feature_methods(cell: Cell):
@@ -86,15 +85,13 @@ def line(cell, name, estimator, laws, training, known):
     low = high = np.nan
     if name in WITH_INTERVAL:
         low, high, _ = estimator.interval(laws, share, 0.95)
-    flagged = any("overlap" in doubt or "do not tell" in doubt for doubt in doubts(laws, share))
-    return row(cell, name, share, low, high, seconds, known, flagged)
+    return row(cell, name, share, low, high, seconds, known)
 
 
-def row(cell, name, share, low, high, seconds, known, flagged):
+def row(cell, name, share, low, high, seconds, known):
     numbers = {"value": share, "low": low, "high": high, "seconds": seconds, **known}
     shown = {key: f"{value:.5g}" for key, value in numbers.items()}
-    flag = "" if flagged is None else int(flagged)
-    return dict(zip(FIELDS, cell.key(), strict=False)) | {"method": name, "flagged": flag} | shown
+    return dict(zip(FIELDS, cell.key(), strict=False)) | {"method": name} | shown
 
 
 def main() -> None:
@@ -111,7 +108,7 @@ def main() -> None:
     todo = [c for c in cells(5 if options.full else options.seeds) if c.key() not in done]
     with path.open("a", newline="") as stream:
         writer = csv.DictWriter(stream, FIELDS)
-        if not done:
+        if not stream.tell():
             writer.writeheader()
         for number, cell in enumerate(todo):
             if time.process_time() > 60 * options.minutes:

@@ -139,5 +139,5 @@ def test_the_implied_separation_is_that_of_the_classes():
     u = np.concatenate([p, n])
     laws = ScoreLaws.from_arrays(p, u, setting="two-sample", scale="logit")
     auc = np.mean(p[:, None] > n[None, :])
-    assert implied_separation(laws, 0.4) == pytest.approx(auc)
-    assert np.isnan(implied_separation(laws, 1.0))
+    assert implied_separation(laws.separation, 0.4) == pytest.approx(auc)
+    assert np.isnan(implied_separation(laws.separation, 1.0))

@@ -19,19 +19,39 @@ FEW_POSITIVES = 30
 SEPARABLE = 0.95
 
 
-def implied_separation(laws: ScoreLaws, share: float) -> float:
+def implied_separation(separation: float, share: float) -> float:
     r"""Return the AUC of positives against the negatives that a share implies.
 
     :math:`\mathrm{AUC}_{PU} = a/2 + (1 - a)\,\mathrm{AUC}_{PN}`; nan for a share of one.
 
+    Parameters
+    ----------
+    separation : float
+        AUC of positives against unlabeled rows.
+    share : float
+        Share of positives among the unlabeled rows.
+
     Examples
     --------
-    >>> from noneg.prior import ScoreLaws
-    >>> laws = ScoreLaws.from_arrays([0.9, 0.8], [0.9, 0.8, 0.1, 0.2], setting="two-sample")
-    >>> implied_separation(laws, 0.5)
+    >>> implied_separation(0.75, 0.5)
     1.0
     """
-    return (laws.separation - share / 2.0) / (1.0 - share) if share < 1.0 else float("nan")
+    return (separation - share / 2.0) / (1.0 - share) if share < 1.0 else float("nan")
+
+
+def overlapping(separation: float, share: float, n: float, m: float) -> bool:
+    """Tell whether the implied classes overlap, or are too few rows to say that they do not.
+
+    One standard deviation of the AUC of n positives against m unlabeled rows is given away; the
+    fewer negatives are left, the less is known of them.
+
+    Examples
+    --------
+    >>> overlapping(0.74, 0.5, 1000, 3000), overlapping(0.65, 0.5, 1000, 3000)
+    (False, True)
+    """
+    noise = null_deviation(n, m) / max(1.0 - share, 1e-12)
+    return not implied_separation(separation, share) - noise >= SEPARABLE
 
 
 def few_positives(n: float) -> tuple[str, ...]:
@@ -46,26 +66,23 @@ def few_positives(n: float) -> tuple[str, ...]:
 def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
     """Return what needs attention when a share is read off these scores."""
     out = list(few_positives(laws.n_positive))
-    if laws.separation - 0.5 < 2.0 * _null_deviation(laws):
+    n, m = laws.n_positive, laws.n_unlabeled
+    if laws.separation - 0.5 < 2.0 * null_deviation(n, m):
         out.append(
             "The scores do not tell positives from unlabeled rows (AUC "
             f"{laws.separation:.3f}): either nearly all unlabeled rows are positive, or the scores "
             "know nothing. Only better scores can decide."
         )
-        return tuple(out)
-    separation = implied_separation(laws, share)
-    # The fewer negatives are left, the less is known of them.
-    noise = _null_deviation(laws) / max(1.0 - share, 1e-12)
-    if not separation - noise >= SEPARABLE:
+    elif overlapping(laws.separation, share, n, m):
         out.append(
-            f"The classes overlap (an AUC of {separation:.3f} between positives and the negatives "
+            "The classes overlap, or are too few rows to say that they do not (an AUC of "
+            f"{implied_separation(laws.separation, share):.3f} between positives and the negatives "
             "that this prior implies): negatives may contain a part that looks like positives, "
             "which no PU data can show. Read the estimate as an upper bound."
         )
     return tuple(out)
 
 
-def _null_deviation(laws: ScoreLaws) -> float:
-    """Return the sd of the AUC when both laws are the same, at most its value without ties."""
-    n, m = laws.n_positive, laws.n_unlabeled
+def null_deviation(n: float, m: float) -> float:
+    """Return the sd of the AUC of n against m rows when both laws are the same, without ties."""
     return float(np.sqrt((n + m + 1.0) / (12.0 * n * m)))
