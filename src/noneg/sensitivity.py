@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from noneg.scores import PUScores
 
+__all__ = ["MetricByPrior", "prior_curve"]
+
 POINTS = 41
 
 
