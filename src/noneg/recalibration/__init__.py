@@ -19,10 +19,12 @@ from noneg.recalibration.contract import (
     read_object,
     refusal,
 )
+from noneg.recalibration.held_out import HeldOut, held_out, out_of_fold
 from noneg.recalibration.histogram import Histogram
 from noneg.recalibration.identity import Identity
 from noneg.recalibration.isotonic import Isotonic
 from noneg.recalibration.mix_n_match import MixNMatch
+from noneg.recalibration.multiclass import OneVsRest, TemperatureScaling, VectorScaling
 from noneg.recalibration.platt import Platt
 from noneg.recalibration.prior_shift import PriorShift
 from noneg.recalibration.scaling_binning import ScalingBinning
@@ -32,6 +34,8 @@ from noneg.recalibration.temperature import Temperature
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from noneg.recalibration.recalibrated import Recalibrated
+
 __all__ = [
     "BPM",
     "METHODS",
@@ -39,17 +43,24 @@ __all__ = [
     "Beta",
     "CalibrationWarning",
     "Calibrator",
+    "HeldOut",
     "Histogram",
     "Identity",
     "Isotonic",
     "MixNMatch",
+    "OneVsRest",
     "Platt",
     "PriorShift",
+    "Recalibrated",
     "ScalingBinning",
     "Spline",
     "Temperature",
+    "TemperatureScaling",
+    "VectorScaling",
+    "held_out",
     "load",
     "make",
+    "out_of_fold",
 ]
 
 # Every method by its name in files and on the command line.
@@ -124,3 +135,12 @@ def load_object(content: Mapping[str, Any]) -> Calibrator:
         known = ", ".join(METHODS)
         raise refusal(f"its method {content['method']!r} is unknown (known are {known})")
     return method.from_dict(content)
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Import what needs scikit-learn when it is asked for."""
+    if name == "Recalibrated":
+        from noneg.recalibration.recalibrated import Recalibrated
+
+        return Recalibrated
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
