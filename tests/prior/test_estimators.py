@@ -160,6 +160,16 @@ def _logits(n, m):
     return rng.normal(2, 1, n), np.append(rng.normal(2, 1, m // 2), rng.normal(-2, 1, m // 2))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sketch_gives_the_same_answer(name):
+    from noneg import Sketch
+
+    p, u = (1 / (1 + np.exp(-x)) for x in _logits(300, 1000))
+    scores = PUScores(p, u, prior=0.9, setting="one-sample")
+    sketch = Sketch.from_scores(scores).scores()
+    assert share(name, scores) == pytest.approx(share(name, sketch), abs=0.005)
+
+
 def test_names_and_mistakes():
     assert DEFAULT in FROM_SCORES
     assert find_estimator(find_estimator("bbe")).name == "bbe"
