@@ -21,6 +21,7 @@ MODULES = [
     "noneg.plots",
     "noneg.prior",
     "noneg.recalibration",
+    "noneg.report",
     "noneg.sensitivity",
     "noneg.simulation",
     "noneg.sklearn",

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from noneg import PUScores, evaluate
+from noneg import PUScores, compare, evaluate
 from noneg.demo import handwritten_loops
 from noneg.evaluation.tails import RULES
 from noneg.performance import contingency_bounds
 from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.risk import risk
-from noneg.report import About, to_html
+from noneg.report import About, comparison_to_html, to_html
 from noneg.report.content import MOVING, VALUE_ONLY, document
 from noneg.simulation import LogisticGaussian
 
@@ -332,3 +332,20 @@ def test_it_opens_quickly(open_page):
     page = open_page(to_html(evaluate(DATA["two samples"]())))
     spent = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
     assert spent < 10_000  # a few hundred milliseconds where nothing else runs
+
+
+def test_the_page_of_several_models(open_page):
+    score, label = LogisticGaussian.calibrated().draw_rows(3000, seed=0)
+    labelled = label & (np.random.default_rng(0).random(label.size) < 0.4)
+    hostile = "</script><script>alert(1)</script>"
+    models = {"plain": score, hostile: score**2}
+    found = compare(models, labelled, setting="one-sample", prior=float(label.mean()))
+    for width, scheme in ((390, "dark"), (1280, "light")):
+        page = open_page(comparison_to_html(found), width=width, scheme=scheme)
+        assert page.overflow() <= 0
+        assert page.complaints == []
+        assert page.outside == []
+        charts = page.query_selector_all("[data-chart]")
+        assert len(charts) == 1 + 2 * len(found.criteria)
+        assert all(chart.query_selector("svg") for chart in charts)
+        assert hostile in page.text_content("body")

@@ -7,6 +7,7 @@ light, dark and print change them without drawing again.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ POSITIVE, NEGATIVE, ROWS = "var(--positive)", "var(--negative)", "var(--rows)"
 INK, FAINT = "var(--ink)", "var(--faint)"
 
 
+@cache
 def specification(name: str) -> Spec:
     """Return the Vega-Lite specification of a chart by name.
 

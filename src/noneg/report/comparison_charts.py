@@ -69,7 +69,7 @@ def difference(name: str, title: str, names: list[str]) -> dict[str, Any]:
     x = {
         "type": "quantitative",
         "title": f"difference in {title[0].lower()}{title[1:]}",
-        "axis": {"tickCount": 5},
+        "axis": {"tickCount": 4, "labelFlush": False, "labelOverlap": True},
     }
     bars = base.mark_rule(strokeWidth=2.5).encode(
         x=x | {"field": "low"}, x2="high", y=y, color=colour

@@ -125,8 +125,9 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
         check.name == "prior" and check.verdict == "contradicted"
         for check in evaluation.assumptions
     )
-    title = words.verdict_title(error, contradicted=contradicted)
-    where = words.verdict_where(words.points(evaluation))
+    diagram = words.points(evaluation)
+    title = words.verdict_title(error, diagram, contradicted=contradicted)
+    where = words.verdict_where(diagram)
     return (
         Sentence(text=title, key="verdict_title"),
         Sentence(text=where, key="verdict_where"),

@@ -69,8 +69,11 @@ def svg(name: str, evaluation: Evaluation) -> str:
     """Return a chart as an SVG picture in the colours of the light page."""
     import vl_convert
 
-    spec = specification(name)
-    spec |= {"width": WIDTH, "height": HEIGHT, "autosize": {"type": "fit", "contains": "padding"}}
+    spec = specification(name) | {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "autosize": {"type": "fit", "contains": "padding"},
+    }
     spec["datasets"] = {**spec.get("datasets", {}), **datasets(evaluation)}
     picture: str = vl_convert.vegalite_to_svg(light(spec))
     return picture

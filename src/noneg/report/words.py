@@ -71,20 +71,26 @@ def short(x: float) -> str:
     return f"{x:.{places}f}"
 
 
-def verdict_title(error: Estimate, *, contradicted: bool) -> str:
+def verdict_title(error: Estimate, diagram: Sequence[Point], *, contradicted: bool) -> str:
     """Say in a line whether the scores can be read as probabilities."""
     if contradicted:
         return "The prior and the scores contradict each other: settle that first."
     if error.high <= SMALL:
         return "These scores can be read as probabilities."
     if error.low <= 0.0:
-        doubt = ", but these rows are too few to rule it out." if error.high > WIDE else "."
-        return f"No miscalibration shows{doubt}"
+        return _uncertain(error, diagram)
     if error.value < SMALL:
         return "These scores are nearly probabilities."
     if error.value < LARGE:
         return "These scores are somewhat off: adjust them before you use them as probabilities."
     return "Do not read these scores as probabilities."
+
+
+def _uncertain(error: Estimate, diagram: Sequence[Point]) -> str:
+    if any(point.side for point in diagram):
+        return "Some scores are off, but these rows cannot say how much in all."
+    doubt = ", but these rows are too few to rule it out." if error.high > WIDE else "."
+    return f"No miscalibration shows{doubt}"
 
 
 def verdict_error(error: Estimate) -> str:

@@ -181,9 +181,8 @@
     const diagram = noneg.reliability(sums.diagrams[sums.first_diagram], prior);
     const checks = noneg.assumptions(data, prior);
     const contradicted = checks.prior === "contradicted";
-    const interval = known ? error : { ...error, low: 0, high: 0 };
     return {
-      verdict_title: noneg.verdictTitle(known || contradicted ? interval : data.headline, contradicted),
+      verdict_title: noneg.verdictTitle(known ? error : data.headline, diagram, contradicted),
       verdict_where: noneg.verdictWhere(diagram),
       verdict_error: known
         ? noneg.verdictError(error, data.level)

@@ -18,10 +18,14 @@
     return x.toFixed(places);
   }
 
-  function verdictTitle(error, contradicted) {
+  /** 1 where more are positive than the score says, -1 where fewer are, beyond chance. */
+  const side = (point) => Number(point.low_all > point.score) - Number(point.high_all < point.score);
+
+  function verdictTitle(error, diagram, contradicted) {
     if (contradicted) return "The prior and the scores contradict each other: settle that first.";
     if (error.high <= SMALL) return "These scores can be read as probabilities.";
     if (error.low <= 0) {
+      if (diagram.some(side)) return "Some scores are off, but these rows cannot say how much in all.";
       const doubt = error.high > WIDE ? ", but these rows are too few to rule it out." : ".";
       return `No miscalibration shows${doubt}`;
     }
@@ -40,7 +44,6 @@
     );
   }
 
-  const side = (point) => Number(point.low_all > point.score) - Number(point.high_all < point.score);
   const weightOf = (point) => point.marginal * Math.abs(point.frequency - point.score);
   const weight = (run) => run.reduce((total, point) => total + weightOf(point), 0);
   const direction = (run) => (run[0].frequency > run[0].score ? "under" : "over");

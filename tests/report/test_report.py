@@ -1,0 +1,222 @@
+"""The report: the same content in every form, made of an evaluation alone."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import samples
+
+from noneg import PUScores, evaluate
+from noneg.calibration import ks_error
+from noneg.evaluation.envelope import ks_envelope
+from noneg.metrics import METRICS
+from noneg.report import About, to_html, to_json, to_markdown, to_notebook, to_text
+from noneg.report.about import digest_files
+from noneg.report.charts import CHARTS, DESCRIPTIONS, specification
+from noneg.report.content import FREE, MOVING, VALUE_ONLY, document, positives_needed
+from noneg.report.datasets import datasets
+from noneg.report.payload import data_names
+from noneg.simulation import LogisticGaussian
+
+WORLD = LogisticGaussian.less_calibrated(0.3)
+SCORES = {
+    "two-sample": WORLD.draw(300, 3000, setting="two-sample", seed=0),
+    "one-sample": WORLD.draw(300, 3000, setting="one-sample", seed=0),
+    "labelled": WORLD.draw(n=3000, setting="labelled", seed=0),
+}
+EVALUATIONS = {name: evaluate(scores) for name, scores in SCORES.items()}
+every_setting = pytest.mark.parametrize("evaluation", EVALUATIONS.values(), ids=EVALUATIONS)
+ABOUT = About(title="A | title <b>", source={"files": "a|b.csv"}, command="noneg report 'a b'")
+
+
+# --- content --------------------------------------------------------------------------------------
+
+
+@every_setting
+def test_every_form_says_the_same(evaluation):
+    content = document(evaluation, ABOUT)
+    forms = {
+        "html": unescaped(to_html(evaluation, ABOUT)),
+        "markdown": to_markdown(evaluation, ABOUT).replace("\\", ""),
+        "text": to_text(evaluation, ABOUT, width=10_000),
+    }
+    for name, text in forms.items():
+        for sentence in (*content.verdict, *content.warnings):
+            assert str(sentence) in text, name
+        for section in content.sections:
+            assert section.title in text, name
+            for table in section.tables:
+                for row in table.rows[:3]:
+                    assert all(str(cell) in text for cell in row), (name, row)
+    found = json.loads(to_json(evaluation, ABOUT))
+    assert found["verdict"] == [str(sentence) for sentence in content.verdict]
+    assert found["evaluation"]["ece"]["value"] == evaluation.ece.value
+    assert found["source"]["files"] == "a|b.csv"
+
+
+def unescaped(html):
+    for entity, letter in (("&lt;", "<"), ("&gt;", ">"), ("&#39;", "'"), ("&#34;", '"')):
+        html = html.replace(entity, letter)
+    return html.replace("&amp;", "&")
+
+
+@every_setting
+def test_rendering_is_pure(evaluation):
+    assert to_html(evaluation, ABOUT) == to_html(evaluation, ABOUT)
+    assert to_markdown(evaluation) == to_markdown(evaluation)
+
+
+def test_every_metric_is_in_the_tables():
+    content = document(EVALUATIONS["two-sample"])
+    rows = [row for section in content.sections for table in section.tables for row in table.rows]
+    names = {str(row[0]) for row in rows}
+    for name, metric in METRICS.items():
+        if name not in ("ece", "debiased_ece"):  # named by their bins
+            assert metric.title in names
+    assert VALUE_ONLY <= MOVING
+    assert not MOVING & (FREE - {"recall"})
+
+
+@given(samples(min_size=2, max_size=30))
+@settings(max_examples=15)
+def test_any_data_makes_a_page(sample):
+    page = to_html(evaluate(sample.build()))
+    data = re.search(r'id="noneg-data">(.*?)</script>', page, re.DOTALL)[1]
+    json.loads(data, parse_constant=pytest.fail)  # strict: no NaN, no infinity
+    assert "nan" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL).lower()
+
+
+def test_the_verdict_names_what_is_wrong():
+    few = WORLD.draw(20, 100, setting="two-sample", seed=0)
+    good = LogisticGaussian.calibrated().draw(50_000, 200_000, setting="two-sample", seed=0)
+    titles = {
+        "bad": evaluate(WORLD.draw(3000, 30_000, setting="two-sample", seed=0)),
+        "good": evaluate(good),
+        "few": evaluate(LogisticGaussian.calibrated().draw(20, 60, setting="two-sample", seed=1)),
+        "contradiction": evaluate(SCORES["two-sample"].with_prior(0.8)),
+    }
+    said = {name: str(document(one).verdict[0]) for name, one in titles.items()}
+    assert said["bad"] == "Do not read these scores as probabilities."
+    assert said["good"] == "These scores can be read as probabilities."
+    assert said["few"].startswith("No miscalibration shows, but")
+    assert said["contradiction"].startswith("The prior and the scores contradict each other")
+    assert "20 labelled positives alone" in to_text(evaluate(few))
+
+
+def test_the_verdict_finds_the_confidence():
+    # Every score is 0.2 too high above a half, and right below.
+    rng = np.random.default_rng(0)
+    score = rng.uniform(size=60_000)
+    label = rng.uniform(size=score.size) < np.where(score > 0.5, score - 0.2, score)
+    where = str(document(evaluate(PUScores.from_labels(label, score))).verdict[1])
+    assert re.match(
+        r"Scores above 0\.(47|53) are over-confident: a score of (0\.\d\d) means", where
+    )
+    score_text, mean = re.search(r"score of (\S+) means about (\S+) ", where).groups()
+    assert float(score_text) - float(mean) == pytest.approx(0.2, abs=0.03)
+
+
+def test_positives_needed_are_those_of_the_planner():
+    evaluation = evaluate(WORLD.draw(300, 2_000_000, setting="two-sample", seed=0))
+    needed = positives_needed(evaluation)
+
+    def width(n):
+        return 1.959963984540054 * np.sqrt(0.3**2 / n + evaluation.sums.mean_score / 2_000_000)
+
+    assert width(needed) <= 0.01 < width(needed - 1)
+    assert positives_needed(EVALUATIONS["two-sample"]) is None
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+@every_setting
+def test_the_page_is_one_small_file_that_loads_nothing(evaluation):
+    page = to_html(evaluation, ABOUT)
+    assert len(page.encode()) < 2_500_000
+    markup = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:|//)", markup)
+    assert "default-src 'none'" in unescaped(markup)
+    assert "<b>" not in markup  # the title is text
+
+
+def test_the_size_does_not_follow_the_rows():
+    sizes = {
+        n: len(to_html(evaluate(WORLD.draw(n // 10, n, setting="two-sample", seed=0))))
+        for n in (2000, 20_000, 400_000)
+    }
+    # Two hundred times the rows; only the number of bins grows, with the cube root.
+    assert sizes[400_000] < 1.2 * sizes[2000]
+
+
+def test_charts_are_valid_and_described():
+    assert set(CHARTS) == set(DESCRIPTIONS)
+    known = set(datasets(EVALUATIONS["two-sample"])) | {"truth"}
+    for name in CHARTS:
+        assert {
+            one for one in data_names(specification(name)) if not one.startswith("data-")
+        } <= known
+
+
+def test_hidden_labels_can_be_revealed():
+    truth = evaluate(SCORES["labelled"], edges=EVALUATIONS["one-sample"].edges)
+    page = to_html(EVALUATIONS["one-sample"], truth=truth)
+    assert "The truth, revealed" in page
+    assert "The truth, revealed" not in to_html(EVALUATIONS["one-sample"])
+
+
+def test_recalibration_is_shown_before_and_after():
+    evaluation = evaluate(SCORES["two-sample"], recalibrate=True)
+    before, after = evaluation.recalibration.errors["debiased_ece"]
+    assert after < before
+    page = unescaped(to_html(evaluation))
+    assert "Can they be repaired?" in page
+    assert evaluation.recalibration.calibrator.strip() in page
+    assert json.loads(to_json(evaluation))["recalibration"]["method"]
+
+
+def test_a_notebook_shows_still_charts():
+    shown = EVALUATIONS["one-sample"]._repr_html_()
+    assert len(shown) == pytest.approx(len(to_notebook(EVALUATIONS["one-sample"])), abs=50)
+    assert str(document(EVALUATIONS["one-sample"]).verdict[0]) in shown
+    assert shown.count("<svg") == 4
+    assert "<script" not in shown
+    assert "var(--" not in shown
+
+
+def test_digests_are_those_of_the_files(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("abc")
+    assert digest_files([str(path), "-"]) == {
+        str(path): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    }
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+@given(samples(settings=("two-sample", "one-sample"), min_size=2, max_size=60))
+def test_the_envelope_is_the_ks_error_at_every_prior(sample):
+    scores = sample.build()
+    envelope = ks_envelope(scores)
+    least = scores.n_positive / scores.n_marginal if scores.setting == "one-sample" else 0.0
+    for share in (0.0, 0.2, 0.5, 0.9, 1.0):
+        prior = min(max(least + (1.0 - least) * share, 1e-6), 1.0 - 1e-9)
+        assert envelope(prior) == pytest.approx(ks_error(scores.with_prior(prior)), abs=1e-12)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_sums_at_the_given_prior_are_the_evaluation(setting):
+    found = EVALUATIONS[setting]
+    sums, prior = found.sums, found.prior.value
+    assert sums.bins["ece"].binned.residual.__abs__().sum() == found.ece.value
+    gain, base, _ = sums.risks["brier"]
+    assert prior * gain + base == pytest.approx(found.metrics["brier"].value)
+    assert sums.envelope(prior) == pytest.approx(found.metrics["ks_error"].value)
+    half = int(np.flatnonzero(sums.tails.threshold == 0.5)[0])
+    assert sums.tails.tpr[half] == found.metrics["recall"].value
+    assert sums.bounds.auroc[0] <= found.metrics["auroc"].value <= sums.bounds.auroc[1]
+    again = evaluate(SCORES[setting], edges=found.edges)
+    assert again.metrics["debiased_ece"] == found.metrics["debiased_ece"]
