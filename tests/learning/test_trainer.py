@@ -195,9 +195,29 @@ def test_the_callers_network_is_not_trained(data):
     assert torch.equal(net[1].weight, before)
 
 
-def test_a_diverging_loss_is_reported(data):
-    with pytest.raises(FloatingPointError, match="uPU is not a number at step"):
-        fit(ALGORITHMS["upu"](), PUData(data.pos * 1e30, data.unl * 1e30), lr=1e30, steps=50)
+@dataclass(kw_only=True, eq=False)
+class Diverging(Spy):
+    """Its loss is infinite from the middle on."""
+
+    def loss(self, player, batch):
+        value = super().loss(player, batch)
+        return value * torch.where(torch.tensor(batch.progress) < 0.5, 1.0, torch.inf)
+
+
+def test_a_diverging_loss_is_an_error(data):
+    with pytest.raises(FloatingPointError, match=r"The loss of spy is (inf|nan) at step 13"):
+        fit(Diverging(), data, checkpoint_every=13)
+
+
+def test_with_validation_rows_the_weights_from_before_are_kept(data):
+    options = {"validation": data, "checkpoint_every": 5}
+    got = fit(Diverging(), data, **options)
+    assert got.diverged
+    assert got.steps == 15
+    assert [entry["step"] for entry in got.history] == [5, 10]
+    assert got.step in (5, 10)
+    assert torch.isfinite(flat(got.algorithm)).all()
+    assert not fit(Spy(), data, **options).diverged
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,8 @@ class Fit:
     steps : int
         Steps that were run.
     seconds : float
+    diverged : bool
+        Whether training stopped early because the loss was no finite number any more.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Fit:
     step: int
     steps: int
     seconds: float
+    diverged: bool = False
 
 
 @contextmanager
@@ -122,7 +125,7 @@ class Run:
         half = trainer.precision == "float16" and device.type == "cuda"
         self.scaler = torch.amp.GradScaler(device.type, enabled=half)
         self.joint = torch.cat([data.pos, data.unl]) if data.joint is None else data.joint
-        self.step, self.history = 0, list[dict[str, float]]()
+        self.step, self.history, self.diverged = 0, list[dict[str, float]](), False
         self.best: dict[str, Any] = {"value": None, "step": 0, "state": None, "since": 0}
 
     def go(self) -> Fit:
@@ -131,7 +134,7 @@ class Run:
         for module in self.algorithm.players.values():
             module.train()
         with progress_bar(self.total, self.algorithm.title, show=self.trainer.progress) as bar:
-            while self.step < self.total and not self._out_of_patience():
+            while self.step < self.total and not (self.diverged or self._out_of_patience()):
                 self._start_epoch()
                 loss = self._update()
                 self.step += 1
@@ -198,12 +201,9 @@ class Run:
 
     def _checkpoint(self, loss: Tensor) -> None:
         algorithm, entry = self.algorithm, {"step": float(self.step), "loss": float(loss.detach())}
-        if math.isnan(entry["loss"]):
-            msg = (
-                f"The loss of {algorithm.title} is not a number at step {self.step}. Lower 'lr', "
-                "or standardize the inputs."
-            )
-            raise FloatingPointError(msg)
+        if not (math.isfinite(entry["loss"]) and self._weights_are_finite()):
+            self._diverge(entry["loss"])
+            return
         if self.validation is not None or self.monitor is not None:
             with torch.no_grad():
                 algorithm.before_scoring(self.data)
@@ -216,6 +216,22 @@ class Run:
         self.history.append(entry)
         if self.trainer.folder is not None:
             self.save(Path(self.trainer.folder) / "last.pt")
+
+    def _weights_are_finite(self) -> bool:
+        """Return whether the last step, too, left numbers: its loss is from before it."""
+        modules = self.algorithm.players.values()
+        return all(bool(p.isfinite().all()) for module in modules for p in module.parameters())
+
+    def _diverge(self, loss: float) -> None:
+        """Stop; an error unless there are weights from before to return."""
+        self.diverged = True
+        if self.best["state"] is None:
+            msg = (
+                f"The loss of {self.algorithm.title} is {loss} at step {self.step}. Lower 'lr', "
+                "standardize the inputs, or hold out validation rows: then the best weights from "
+                "before are kept."
+            )
+            raise FloatingPointError(msg)
 
     def _keep_best(self, value: float) -> None:
         better = find_criterion(self.trainer.criterion).sign * value
@@ -238,7 +254,7 @@ class Run:
             module.eval()
         with torch.no_grad():
             algorithm.before_scoring(self.data)
-        return Fit(algorithm, self.history, kept, self.step, seconds)
+        return Fit(algorithm, self.history, kept, self.step, seconds, self.diverged)
 
     def save(self, path: Path) -> None:
         """Write all that is needed to go on."""
