@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from noneg.checks import check_filled, check_flags, check_prior, check_same_length, check_setting
+from noneg.checks import check_filled, check_flags, check_prior, check_same_length
+from noneg.learning.task import check_pu_setting
 from noneg.sklearn import scorer
 
 if TYPE_CHECKING:
@@ -28,9 +29,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_rows(
         self, X: ArrayLike, labeled: ArrayLike
     ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        if check_setting(self.setting) == "labelled":
-            msg = "'setting' must be 'two-sample' or 'one-sample': this learns without negatives."
-            raise ValueError(msg)
+        check_pu_setting(self.setting)
         rows, flags = self._check_inputs(X, fresh=True), check_flags(labeled, "labeled")
         check_same_length(X=len(rows), labeled=flags.size)
         check_filled(int(flags.sum()), "labeled", "labelled positive")

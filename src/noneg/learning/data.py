@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
+_HALVES = (torch.float16, torch.bfloat16)
+
+
 @dataclass(frozen=True)
 class PUData:
     """Inputs of labelled positives and of unlabeled rows; no hidden label is ever in it.
@@ -67,7 +70,7 @@ class PUData:
     def to(self, device: torch.device) -> PUData:
         """Return the rows on a device, in single precision, both parts slices of one tensor."""
         joint = torch.cat([self.pos, self.unl]).to(device)
-        joint = joint.float() if joint.dtype == torch.float64 else joint
+        joint = joint.float() if joint.dtype not in _HALVES else joint
         return replace(self, pos=joint[: self.n_pos], unl=joint[self.n_pos :], joint=joint)
 
 

@@ -47,7 +47,7 @@ class Task:
 
     Attributes
     ----------
-    setting : {"two-sample", "one-sample", "labelled"}
+    setting : {"two-sample", "one-sample"}
     n_pos, n_unl : int
         Labelled positives and unlabeled rows in training.
     population_prior : float or None
@@ -90,7 +90,7 @@ def make_task(
     n_pos: int, n_unl: int, *, setting: object, prior: float | None, correction: Correction = "none"
 ) -> Task:
     """Return the task of a run; two samples need no correction, so there it is ignored."""
-    named = check_setting(setting)
+    named = check_pu_setting(setting)
     if correction not in get_args(Correction):
         msg = f"'correction' must be one of {', '.join(get_args(Correction))}, got {correction!r}."
         raise ValueError(msg)
@@ -106,6 +106,15 @@ def make_task(
     elif correction == "shift":
         used, shift = rest, _shift(rest, pi)
     return Task(named, n_pos, n_unl, prior, used, rest, marginal, shift, correction)
+
+
+def check_pu_setting(setting: object) -> Setting:
+    """Return a sampling setting of PU data."""
+    named = check_setting(setting)
+    if named == "labelled":
+        msg = "'setting' must be 'two-sample' or 'one-sample': this learns without negatives."
+        raise ValueError(msg)
+    return named
 
 
 def _unlabeled_prior(n_pos: int, n_unl: int, prior: float) -> float:
@@ -124,7 +133,7 @@ def _shift(prior_from: float, prior_to: float) -> float:
     if prior_from == 0.0:
         msg = (
             "'correction' must not be 'shift' when every positive is labelled (none is left among "
-            "the unlabeled rows). Use correction='weighted'."
+            "the unlabeled rows). Use another correction, such as 'weighted'."
         )
         raise ValueError(msg)
     return logit(prior_to) - logit(prior_from)

@@ -57,8 +57,8 @@ class PUSB(Risk):
         """Find the threshold that a share equal to the prior exceeds."""
         if self.bench or self.task.population_prior is None:
             return
-        pooled = self.task.setting == "one-sample" and data.joint is not None
-        margins = self.margins(data.joint if pooled and data.joint is not None else data.unl)
+        one_sample = self.task.setting == "one-sample"
+        margins = self.margins(torch.cat([data.pos, data.unl]) if one_sample else data.unl)
         place = math.floor(len(margins) * (1.0 - self.task.population_prior))
         self.state["threshold"] = float(margins.sort().values[min(place, len(margins) - 1)])
 
