@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import samples
 
-from noneg import PUScores
+from noneg import PUScores, Sketch
 from noneg.calibration import brier, ece
 from noneg.recalibration import METHODS, Isotonic, Platt
 from noneg.recalibration.contract import Calibrator
@@ -89,6 +89,20 @@ class TestFolds:
         assert np.array_equal(total, [3e9, 1e9])
         shares = np.array([part[0][1] for part in parts]) / [3e9, 1e9]
         assert np.abs(shares - 0.2).max() < 5 * np.sqrt(0.16 / 1e9)
+
+    def test_buckets_of_weighted_rows_are_split_and_nothing_is_lost(self):
+        rng = np.random.default_rng(0)
+        s, y = WORLD.draw_rows(3000, seed=4)
+        sketch = Sketch(weight_kind="importance", setting="labelled")
+        scores = sketch.update(y, np.round(s, 2), rng.random(3000) + 0.5).scores()
+        parts = deal(scores, 4, 0)
+        for group, whole in enumerate(scores.in_order()):
+            masses = [(part[group][1] * part[group][3]).sum() for part in parts]
+            assert sum(masses) == pytest.approx((whole[1] * whole[3]).sum())
+            assert max(masses) < 1.2 * min(masses)
+        # A bucket of many rows is not dealt as one.
+        assert all(part[0][0].size > 0.5 * scores.in_order()[0][0].size for part in parts)
+        assert held_out("platt", scores).improved["brier"]
 
     def test_importance_and_labelling_rates_travel_with_their_rows(self):
         rng = np.random.default_rng(0)

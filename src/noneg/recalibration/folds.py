@@ -97,18 +97,20 @@ def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, 
 
 def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]:
     s, count, *_ = group
-    if isinstance(count, float) or not (count == np.floor(count)).all():
+    if isinstance(count, float):
         fold = random.permutation(s.size) % folds
         return [_take(group, np.flatnonzero(fold == k)) for k in range(folds)]
-    group = _take(group, np.flatnonzero(count))
-    left = count[count > 0.0].astype(np.int64)
-    out: list[Chunk] = []
+    group, count = _take(group, np.flatnonzero(count)), count[count > 0.0]
+    left, rest, out = np.floor(count).astype(np.int64), count - np.floor(count), list[Any]()
+    # What buckets of weighted rows hold beyond whole rows goes to one fold.
+    place = random.integers(folds, size=rest.size) if rest.any() else np.zeros(rest.size)
     for k in range(folds):
         share = _share(left, folds - k, random)
         left = left - share
-        there = np.flatnonzero(share)
+        held = share + rest * (place == k)
+        there = np.flatnonzero(held)
         scores, _, positive, marginal = _take(group, there)
-        out.append((scores, share[there].astype(np.float64), positive, marginal))
+        out.append((scores, held[there], positive, marginal))
     return out
 
 

@@ -53,6 +53,14 @@ class HeldOut:
         Metrics of the scores as they are, and of the scores mapped by the other folds' calibrators.
     change : dict of str to Estimate
         After minus before on the same rows; below zero is better for all three metrics.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> from noneg.recalibration.held_out import held_out
+    >>> found = held_out("isotonic", PUScores.from_labels([0, 1] * 500, [0.1, 0.6] * 500))
+    >>> print(found.change["ece"])
+    -0.2500 [-0.2606, -0.2394]
     """
 
     method: str
