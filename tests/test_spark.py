@@ -1,5 +1,6 @@
 """A real standalone Spark cluster on this machine, one of whose workers dies in the middle."""
 
+import ctypes
 import json
 import os
 import shutil
@@ -28,6 +29,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not here"),
     # pyspark leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -81,7 +83,7 @@ class Cluster:
             stdout=log,
             stderr=log,
             env=self.environment,
-            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - no other thread runs yet
         )
         log.close()
 
@@ -106,6 +108,11 @@ class Cluster:
     def stop(self):
         for name in list(self.processes):
             self.kill(name)
+
+
+def _die_with_parent():
+    """Have the kernel end this process when the tests are killed."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def _children(pid):
@@ -164,7 +171,7 @@ def session_of(cluster):
     builder = SparkSession.builder.master(cluster.master).appName("noneg-test")
     # One task a file.
     one_each = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
-    settings = dict.fromkeys(one_each, "1") | {"spark.ui.enabled": "false"}
+    settings = dict.fromkeys(one_each, str(1 << 20)) | {"spark.ui.enabled": "false"}
     settings |= {"spark.sql.shuffle.partitions": "2", "spark.task.maxFailures": "8"}
     for name, value in (MEMORY | settings).items():
         builder = builder.config(name, value)
@@ -250,7 +257,7 @@ def check_killed_worker(session, cluster, files, expected):
         return score
 
     frame = session.read.parquet(str(files))
-    frame = frame.withColumn("score", functions.udf(slowly, "double")("score"))
+    frame = frame.withColumn("score", functions.udf(slowly, "double", useArrow=False)("score"))
     death = Timer(4.0, cluster.kill, ["two"])
     death.start()
     start = time.monotonic()

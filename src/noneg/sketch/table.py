@@ -109,7 +109,8 @@ def row_sums(s: Floats, weights: Floats | None, k: int) -> list[Floats | float]:
 
 
 def merge_into(table: Floats, other: Floats) -> None:
-    """Add the rows of another table of the same kind."""
-    table[:, :-2] += other[:, :-2]
-    np.minimum(table[:, -2], other[:, -2], out=table[:, -2])
-    np.maximum(table[:, -1], other[:, -1], out=table[:, -1])
+    """Add the rows of another table of the same kind; empty buckets cost next to nothing."""
+    there = np.flatnonzero(other[:, -1] >= 0.0)
+    table[there, :-2] += other[there, :-2]
+    table[there, -2] = np.minimum(table[there, -2], other[there, -2])
+    table[there, -1] = np.maximum(table[there, -1], other[there, -1])

@@ -58,7 +58,12 @@ def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
 
 def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
     """Return score, label, flag and weight of each row, in types that every engine shares."""
-    kind = frame.collect_schema()[wanted.label]
+    schema = frame.collect_schema()
+    for argument, name in wanted.names().items():
+        if argument != "label" and not schema[name].is_numeric():
+            msg = f"column {name!r} must hold numbers, but its type is {schema[name]}."
+            raise ValueError(f"{msg} Convert the column first.")
+    kind = schema[wanted.label]
     label, meant = nw.col(wanted.label), wanted.positive_label
     if kind.is_numeric() or kind == nw.Boolean:
         positive = 1.0 if meant is None else number_of_label(meant)

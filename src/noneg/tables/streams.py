@@ -119,7 +119,10 @@ class _Stream:
         table = empty_table(self.wanted.weight_kind)
         for file, members in groupby(groups, key=lambda group: group.file):
             # A buffer bounds the memory whatever the size of the pieces.
-            with _arrow_errors(file.name), ParquetFile(file.path, buffer_size=BUFFER) as reader:
+            with (
+                _arrow_errors(file.name),
+                ParquetFile(file.path, buffer_size=BUFFER, pre_buffer=False) as reader,
+            ):
                 for group in members:
                     self._add_group(table, reader, group)
         return table
@@ -138,14 +141,21 @@ class _Stream:
         names = self.wanted.names()
         sql = [f"{part.number(name)} AS {a}" for a, name in names.items() if a != "label"]
         sql.append(f"{part.sql(names['label'])} AS label")
-        row = 0
-        for batch in part.relation.project(", ".join(sql)).to_arrow_reader(2 * BATCH):
+        reader, row = part.relation.project(", ".join(sql)).to_arrow_reader(2 * BATCH), 0
+
+        def place(wrong: int) -> str:
+            # The connection answers no other question while rows are still to come.
+            reader.close()
+            return Places([part])(wrong)
+
+        for batch in reader:
             columns = {argument: batch.column(argument) for argument in names}
             for argument in names.keys() - {"label"}:
                 if columns[argument].null_count:
                     wrong = row + _first_null(columns[argument])
+                    reader.close()
                     refuse_number([part], argument, names[argument], wrong)
-            self._add(table, columns, partial(_shifted, Places([part]), row))
+            self._add(table, columns, partial(_shifted, place, row))
             row += batch.num_rows
 
     def _add(self, table: NDArray[np.float64], columns: dict[str, Any], place: Place) -> None:
