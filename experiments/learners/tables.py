@@ -1,0 +1,219 @@
+"""Runs to tables: accuracy beside the paper's, and calibration before and after repair."""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+from dataclasses import asdict
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+from training import BATCH, RATE, SEARCHED
+
+from noneg import PUScores, ece
+from noneg.learning.algorithms import ALGORITHMS
+from noneg.randomness import stream
+from noneg.recalibration import Auto, CalibrationWarning, Platt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from training import Job
+
+# Prior of the population and share of its positives that is labelled, of each world.
+PRIOR = {"gaussians": (0.4, 0.5), "usps": (0.5, 0.6)}
+MEASURES = ("pu_ece", "ece")
+STAGES = ("before", "platt", "auto")
+
+
+def write(jobs: list[Job], folder: Path, out: Path) -> None:
+    """Write everything that the runs in the folder give."""
+    rows = [summary(job, folder) for job in jobs if job.path(folder).exists()]
+    with (out / "runs.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    tables = {world: sanity(rows, world) for world in PRIOR}
+    tables |= {"acceptance": acceptance(rows), "search": search(rows)}
+    for name, text in tables.items():
+        (out / f"{name}.md").write_text(text)
+    if (out / "README.md").exists():
+        fill(out / "README.md", tables)
+    draw(rows, out / "calibration.png")
+
+
+def fill(page: Path, tables: dict[str, str]) -> None:
+    """Put the tables between their marks."""
+    text = page.read_text()
+    for name, table in tables.items():
+        mark = f"(<!-- {name} -->\n).*?(<!-- end -->)"
+        text = re.sub(mark, lambda m, t=table: f"{m[1]}\n{t}\n{m[2]}", text, flags=re.DOTALL)
+    page.write_text(text)
+
+
+def summary(job: Job, folder: Path) -> dict[str, object]:
+    """Return one run: test metrics where each criterion is best, and calibration errors."""
+    with np.load(job.path(folder)) as file:
+        z = dict(file)
+    oracle, proxy = z["oracle"].argmax(), z["proxy"].argmax()
+    return {
+        **asdict(job),
+        "oracle_step": int(z["step"][oracle]),
+        "oracle_accuracy": z["accuracy"][oracle],
+        "oracle_auc": z["auc"][oracle],
+        "proxy_step": int(z["step"][proxy]),
+        "accuracy": z["accuracy"][proxy],
+        "auc": z["auc"][proxy],
+        "last_accuracy": z["accuracy"][-1],
+        **calibration(job, z),
+        "cpu_seconds": float(z["seconds"]),
+    }
+
+
+def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return PU-ECE and true ECE of the test rows before and after repair from held-out PU rows.
+
+    Test rows are thinned to the prior of the population; then a share of the positives is labelled
+    for the PU estimate, and the true error sees all labels.
+    """
+    prior, c = PRIOR[job.world]
+    random = stream(job.split, "test rows")
+    positive, negative = (random.permutation(np.flatnonzero(z["labels"] == y)) for y in (1, 0))
+    n = int(min(positive.size / prior, negative.size / (1 - prior)))
+    positive, negative = positive[: round(prior * n)], negative[: n - round(prior * n)]
+    cut = round(c * positive.size)
+    labelled, rest = positive[:cut], np.concatenate([positive[cut:], negative])
+    y = np.repeat([1, 0], [positive.size, negative.size])
+    held = PUScores(z["held_pos"], z["held_unl"], prior=prior, setting="one-sample")
+    found = {}
+    for stage, repair in repairs(held).items():
+        s = repair(z["test"])
+        pu = PUScores(s[labelled], s[rest], prior=prior, setting="one-sample")
+        true = PUScores.from_labels(y, s[np.concatenate([positive, negative])])
+        found |= {f"pu_ece_{stage}": ece(pu), f"ece_{stage}": ece(true)}
+    return found
+
+
+def repairs(held: PUScores):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # separable scores: the fit is finite
+        platt, auto = Platt().fit(held), Auto().fit(held)
+    return {"before": lambda s: s, "platt": platt.transform, "auto": auto.transform}
+
+
+def mean(rows, name: str) -> float:
+    return float(np.mean([row[name] for row in rows]))
+
+
+def spread(rows, name: str) -> float:
+    """Standard error, as the paper's tables have it: population deviation / sqrt(trials)."""
+    return float(np.std([row[name] for row in rows]) / np.sqrt(len(rows)))
+
+
+def chosen(rows, **wanted):
+    wanted = {"lr": RATE, "batch": BATCH} | wanted
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def sanity(rows, world: str) -> str:
+    """One line a method: its original version with the library's defaults."""
+    names = [f"{m}_{stage}" for m in MEASURES for stage in STAGES]
+    text = "| method | accuracy | AUC | PU-ECE | + Platt | + Auto | true ECE | + Platt | + Auto |\n"
+    text += "|---|" + "---:|" * 8 + "\n"
+    for name, kind in ALGORITHMS.items():
+        mine = chosen(rows, world=world, algorithm=name, variant="ref")
+        if mine:
+            cells = [f"{100 * mean(mine, x):.1f}" for x in ("accuracy", "auc")]
+            cells += [f"{mean(mine, x):.3f}" for x in names]
+            text += f"| {kind.title} | " + " | ".join(cells) + " |\n"
+    return text
+
+
+def paper() -> dict[str, tuple[float, float]]:
+    """Table 15 of the benchmark paper: accuracy at the oracle's checkpoint, by method."""
+    with files("noneg.bench").joinpath("paper.csv").open() as file:
+        return {
+            row["method"]: (float(row["mean"]), float(row["spread"]))
+            for row in csv.DictReader(file)
+            if (row["table"], row["metric"], row["criterion"])
+            == ("15", "accuracy", "oracle_accuracy")
+        }
+
+
+def acceptance(rows) -> str:
+    """Ours beside the paper's, with the gap, a line a method and correction."""
+    text = "| method | paper | `bench` | gap | splits | `ref` | splits |\n"
+    text += "|---|---:|---:|---:|---:|---:|---:|\n"
+    published = paper()
+    usps = chosen(rows, world="usps")
+    for name, kind in ALGORITHMS.items():
+        ref = chosen(usps, algorithm=name, variant="ref")
+        for correction in dict.fromkeys(["none", *kind.bench_corrections]):
+            with_c = correction == "batch"
+            value = published.get(f"{name}+c" if with_c else name)
+            asked = correction if kind.bench_corrections else "default"
+            bench = chosen(usps, algorithm=name, variant="bench", correction=asked)
+            if with_c and "bench" not in kind.variants:
+                continue
+            cells = [
+                "" if value is None else f"{value[0]:.2f} ± {value[1]:.2f}",
+                accuracy(bench),
+                gap(bench if "bench" in kind.variants else ref, value),
+                str(len(bench) or ""),
+                "" if with_c else accuracy(ref),
+                "" if with_c else str(len(ref) or ""),
+            ]
+            text += f"| {kind.title}{'-c' if with_c else ''} | " + " | ".join(cells) + " |\n"
+    return text
+
+
+def accuracy(rows) -> str:
+    if not rows:
+        return ""
+    return (
+        f"{100 * mean(rows, 'oracle_accuracy'):.2f} ± {100 * spread(rows, 'oracle_accuracy'):.2f}"
+    )
+
+
+def gap(rows, value) -> str:
+    if not rows or value is None:
+        return ""
+    return f"{100 * mean(rows, 'oracle_accuracy') - value[0]:+.2f}"
+
+
+def search(rows) -> str:
+    """Methods with a large gap, in other configurations: the first split."""
+    text = "| method | learning rate | batch | accuracy | AUC | at step |\n"
+    text += "|---|---:|---:|---:|---:|---:|\n"
+    for row in sorted(rows, key=lambda row: (row["algorithm"], -row["batch"], row["lr"])):
+        way = (row["algorithm"], row["variant"], row["correction"])
+        if way in SEARCHED and (row["world"], row["split"]) == ("usps", 0):
+            title = ALGORITHMS[row["algorithm"]].title
+            cells = [f"{row['lr']:g}", str(row["batch"]), f"{100 * row['oracle_accuracy']:.2f}"]
+            cells += [f"{100 * row['oracle_auc']:.2f}", f"{row['oracle_step']:,}"]
+            text += f"| {title} | " + " | ".join(cells) + " |\n"
+    return text
+
+
+def draw(rows, path: Path) -> None:
+    """True error before and after, a line a method, a panel a world."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(PRIOR), figsize=(11, 6.2), sharey=True)
+    names = list(ALGORITHMS)[::-1]
+    colours = {"before": "#D55E00", "platt": "#0072B2", "auto": "#009E73"}
+    for ax, world in zip(axes, PRIOR, strict=True):
+        for stage, marker in zip(STAGES, "os^", strict=True):
+            mine = {n: chosen(rows, world=world, algorithm=n, variant="ref") for n in names}
+            x = [mean(v, f"ece_{stage}") if v else np.nan for v in mine.values()]
+            label = stage if stage == "before" else f"after {stage.title()}"
+            ax.plot(x, range(len(names)), marker, color=colours[stage], label=label)
+        ax.set(title={"gaussians": "two Gaussians", "usps": "USPS"}[world], xlabel="true ECE")
+        ax.set_xlim(left=0.0)
+        ax.grid(axis="y", alpha=0.3)
+    axes[0].set_yticks(range(len(names)), [ALGORITHMS[n].title for n in names])
+    axes[-1].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,111 @@
+"""The two worlds: Gaussians of which all is known, and the digits of the PU benchmark."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from noneg.datasets import load
+from noneg.learning.data import PUData
+from noneg.randomness import stream
+
+HELD_OUT = 0.1
+
+
+@dataclass(frozen=True)
+class World:
+    """One draw in one sample; labels of unlabeled rows are for the oracles alone."""
+
+    train: PUData
+    train_labels: np.ndarray  # of the unlabeled rows
+    held: PUData
+    held_labels: np.ndarray
+    test: torch.Tensor
+    test_labels: np.ndarray
+    prior: float
+
+
+def gaussians(split: int, *, prior: float = 0.4, c: float = 0.5, n: int = 5000) -> World:
+    """Unit Gaussians around +1 and -1 on the first of five axes; a share c of P is labelled."""
+    random = stream(split, "two Gaussians")
+
+    def sample(size: int) -> tuple[np.ndarray, np.ndarray]:
+        y = random.permutation(np.arange(size) < prior * size)
+        x = random.normal(size=(size, 5))
+        x[:, 0] += np.where(y, 1.0, -1.0)
+        return x.astype(np.float32), y
+
+    x, y = sample(n)
+    labelled = np.flatnonzero(y)[: round(c * prior * n)]
+    rest = np.setdiff1d(np.arange(n), labelled)
+    test, labels = sample(20_000)
+    return _held_out(x, y, labelled, rest, random, torch.from_numpy(test), labels, prior)
+
+
+def usps(split: int) -> World:
+    """USPS, case 1, 30 % labelled: 400 rows of each digit, 240 of each positive one in P."""
+    data, random = _usps(), stream(split, "usps one-sample case 1")
+    positive = np.array([4, 5, 7, 8, 9])
+    labelled, rest = [], []
+    for digit in range(10):
+        rows = random.permutation(np.flatnonzero(data.y_train == digit))[:400]
+        cut = 240 if digit in positive else 0
+        labelled.append(rows[:cut])
+        rest.append(rows[cut:])
+    p, u = (random.permutation(np.concatenate(part)) for part in (labelled, rest))
+    y = np.isin(data.y_train, positive)
+    test = torch.from_numpy(_normal(data.X_test))
+    world = _held_out(
+        _normal(data.X_train), y, p, u, random, test, np.isin(data.y_test, positive), 0.5
+    )
+    train = PUData(world.train.pos, world.train.unl, weak=turned, strong=turned)
+    return World(**{**vars(world), "train": train})
+
+
+@lru_cache
+def _usps():
+    return load("usps")
+
+
+def _normal(rows: np.ndarray) -> np.ndarray:
+    """Grey levels in [0, 1], then the benchmark's mean and deviation."""
+    return (((rows + 1.0) / 2.0 - 0.1307) / 0.3081).astype(np.float32)
+
+
+def _held_out(x, y, labelled, rest, random, test, test_labels, prior) -> World:
+    held_p, held_u = (
+        random.permutation(len(rows))[: int(HELD_OUT * len(rows))] for rows in (labelled, rest)
+    )
+    in_p, in_u = np.delete(labelled, held_p), np.delete(rest, held_u)
+    held_p, held_u = labelled[held_p], rest[held_u]
+    parts = [torch.from_numpy(x[rows]) for rows in (in_p, in_u, held_p, held_u)]
+    return World(
+        PUData(*parts[:2]), y[in_u], PUData(*parts[2:]), y[held_u], test, test_labels, prior
+    )
+
+
+@lru_cache
+def _sources() -> torch.Tensor:
+    """Where each pixel comes from, for 41 angles within 10 degrees, then the same mirrored."""
+    row, column = np.mgrid[0:16, 0:16] - 7.5
+    table = []
+    for mirror in (1.0, -1.0):
+        for angle in np.deg2rad(np.linspace(-10.0, 10.0, 41)):
+            c, s = math.cos(angle), math.sin(angle)
+            from_row, from_column = c * row + s * column, mirror * (c * column - s * row)
+            r, k = (np.rint(v + 7.5).astype(int) for v in (from_row, from_column))
+            inside = (r >= 0) & (r < 16) & (k >= 0) & (k < 16)
+            table.append(np.where(inside, 16 * r + k, 256).ravel())
+    return torch.from_numpy(np.array(table))
+
+
+def turned(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """The benchmark's training view: mirrored by chance, turned by up to 10 degrees, nearest."""
+    table = _sources()
+    which = torch.randint(len(table), (len(x),), generator=generator)
+    black = x.new_full((len(x), 1), -0.1307 / 0.3081)
+    return torch.cat([x, black], 1).gather(1, table[which].to(x.device))
