@@ -349,3 +349,19 @@ def test_the_page_of_several_models(open_page):
         assert len(charts) == 1 + 2 * len(found.criteria)
         assert all(chart.query_selector("svg") for chart in charts)
         assert hostile in page.text_content("body")
+
+
+def test_sections_follow_one_another(open_page):
+    scores = DATA["one sample, digits"]()
+    page = open_page(to_html(evaluate(scores, recalibrate=True)))
+    page.evaluate("document.querySelector('#glossary').scrollIntoView()")
+    places = page.evaluate(
+        """() => [...document.querySelectorAll('section')].map((e) => {
+             const box = e.getBoundingClientRect();
+             return [box.top, box.bottom];
+           })"""
+    )
+    for (_, bottom), (top, _) in zip(places, places[1:], strict=False):
+        assert bottom <= top + 1
+    # Only the bar with the slider stays in view.
+    assert page.evaluate("document.querySelector('.prior-bar').getBoundingClientRect().top") == 0

@@ -41,8 +41,8 @@ HISTOGRAM_BINS = 40
 DIAGRAM_BINS = 15
 # Draws of noise are kept up to this many bins; the interval of more stays that of the given prior.
 MOST_NOISY_BINS = 128
-# Bins of equal mass are shown first if their intervals are this much shorter on average.
-MUCH_SHORTER = 0.5
+# Share of the rows in one bin of equal width from which the diagram shows equal mass first.
+CROWDED = 0.8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +102,7 @@ class Sums:
     diagrams : dict of str to Diagram
         Bins of equal "width" and, with enough rows, of equal "mass".
     first_diagram : {"width", "mass"}
-        Which one to show first: equal mass where its intervals are less than half as long.
+        Which one to show first: equal mass when one bin of equal width holds nearly all rows.
     histogram : Binned
         Narrow bins of equal width.
     tails : Tails
@@ -176,7 +176,7 @@ def sum_up(
     return Sums(
         bins=_bins(scores, binned, kinds),
         diagrams=diagrams,
-        first_diagram=_clearest(diagrams, scores.prior),
+        first_diagram=_clearest(diagrams),
         histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
         tails=cuts,
         bounds=rank_bounds(scores, cuts.threshold, level=level),
@@ -197,14 +197,10 @@ def sum_up(
     )
 
 
-def _clearest(diagrams: dict[Binning, Diagram], prior: float) -> Binning:
-    """Return equal width, which reads best, unless most of its intervals say nothing."""
-    lengths = {
-        kind: float((np.minimum(prior * one.high, 1.0) - np.minimum(prior * one.low, 1.0)).mean())
-        for kind, one in diagrams.items()
-    }
-    shorter = "mass" in lengths and lengths["mass"] < MUCH_SHORTER * lengths["width"]
-    return "mass" if shorter else "width"
+def _clearest(diagrams: dict[Binning, Diagram]) -> Binning:
+    """Return equal width, which reads best, unless one of its bins holds nearly all rows."""
+    crowded = float(diagrams["width"].marginal.max(initial=0.0)) > CROWDED
+    return "mass" if crowded and "mass" in diagrams else "width"
 
 
 def _bins(scores: PUScores, binned: Binned, kinds: tuple[Binning, ...]) -> dict[str, BinSums]:
