@@ -10,7 +10,7 @@ from scipy.special import expit
 from scipy.stats import binom
 from torch.nn.functional import softplus
 
-from noneg.learning.algorithms.count_loss import log_count_law
+from noneg.learning.algorithms.count_loss import CountLoss, log_count_law
 from noneg.learning.task import make_task
 
 
@@ -105,3 +105,8 @@ def test_finite_at_the_edges(prior, target):
     value, slope = losses(prior, far, far, target=target)
     assert torch.isfinite(value)
     assert torch.isfinite(slope).all()
+
+
+def test_unknown_target_is_refused():
+    with pytest.raises(ValueError, match="'target' must be 'binomial' or 'exact', got 'mean'"):
+        CountLoss(target="mean")

@@ -100,6 +100,11 @@ class CountLoss(Algorithm):
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
     clip_norm: ClassVar[float | None] = 10.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.target not in ("binomial", "exact"):
+            raise ValueError(f"'target' must be 'binomial' or 'exact', got {self.target!r}.")
+
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the loss on positives and that on the count."""
         p, u = self.scores(batch, player)
