@@ -106,6 +106,17 @@ def test_a_constant_column_is_harmless(world):
     assert model.coef_[-1] == 0.0
 
 
+@pytest.mark.parametrize("loss", ["logistic", "double-hinge"])
+def test_a_nearly_unbounded_risk_is_named(loss):
+    """More positives claimed than the unlabeled rows can hold, and next to no penalty."""
+    x = np.repeat([3.0, -3.0, 3.0], [20, 30, 10])[:, None]
+    labeled = np.arange(60) < 20
+    model = LinearPU(setting="two-sample", prior=0.5, loss=loss, alpha=1e-8)
+    with pytest.raises(ArithmeticError, match="raise 'alpha', now 1e-08, or lower 'prior'"):
+        model.fit(x, labeled)
+    model.set_params(alpha=1e-3).fit(x, labeled)
+
+
 def test_bad_options_are_refused():
     x, labeled = np.zeros((4, 1)), [1, 0, 0, 0]
     with pytest.raises(ValueError, match="'alpha' must be above 0"):

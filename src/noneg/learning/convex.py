@@ -7,10 +7,10 @@ r"""Exact solvers of convex PU risks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def logistic_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple[Flo
         if np.abs(gradient).max() < _TOLERANCE:
             return theta, step
         curvature = np.diag(penalty + 1e-14) + (z.T * (c * s * (1.0 - s))) @ z
-        move = solve(curvature, gradient, assume_a="pos")
+        move = _solve(curvature, gradient, alpha)
         rate, before, slope = 1.0, value(theta), float(gradient @ move)
         # The last steps change the value by less than its rounding.
         rounding = 1e-14 * max(1.0, abs(before))
@@ -82,29 +82,62 @@ def double_hinge_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple
     z, b = np.concatenate([z, z]), np.repeat([1.0, -1.0], len(z))
     # Weights of size one, so that the gap means the same for any number of rows.
     size = float(len(z))
-    top, q, penalty = np.tile(c, 2) / 2 * size, q * size, _penalty(z.shape[1], alpha * size)
-    theta, dual = np.zeros(z.shape[1]), top / 2
-    t = np.maximum(b + z @ theta, 0.0) + 1.0
-    slack = t - b - z @ theta
+    problem = _Hinges(z, np.tile(c, 2) / 2 * size, q * size, _penalty(z.shape[1], alpha * size))
+    t = np.maximum(b, 0.0) + 1.0
+    point = _Point(np.zeros(z.shape[1]), problem.top / 2, t, t - b)
     for step in range(_MOST_STEPS):
-        rest = top - dual
-        residual = penalty * theta - q + z.T @ dual
-        gap = float(dual @ slack + rest @ t) / (2 * size)
+        gap, residual = problem.gap(point), problem.residual(point)
         if gap < _TOLERANCE and np.abs(residual).max() < _TOLERANCE * size:
-            return theta, step
-        scale = slack + dual * t / rest
-        goal = gap * (0.1 if gap > np.abs(residual).max() / size else 0.5)
-        r1, r2 = goal - dual * slack, goal - rest * t
-        shift = (r1 - dual * r2 / rest) / scale
-        curvature = np.diag(penalty + 1e-13 * size) + (z.T * (dual / scale)) @ z
-        d_theta = solve(curvature, -residual - z.T @ shift, assume_a="pos")
-        d_dual = shift + dual / scale * (z @ d_theta)
-        d_t = (r2 + t * d_dual) / rest
-        d_slack = d_t - z @ d_theta
-        rate = _step_length((dual, d_dual), (rest, -d_dual), (t, d_t), (slack, d_slack))
-        theta, dual, t = theta + rate * d_theta, dual + rate * d_dual, t + rate * d_t
-        slack = slack + rate * d_slack
+            return point.theta, step
+        # A problem that is nearly unbounded drives numbers to zero, and the equations say so.
+        with np.errstate(all="ignore"):
+            point = _moved(problem, point, gap, residual, alpha)
     raise ArithmeticError(_failure(alpha))
+
+
+class _Hinges(NamedTuple):
+    """Rows, largest dual values, the linear term, the penalty."""
+
+    z: Floats
+    top: Floats
+    q: Floats
+    penalty: Floats
+
+    def gap(self, at: _Point) -> float:
+        """Return the mean of the products that are zero at the optimum."""
+        rest = self.top - at.dual
+        return float(at.dual @ at.slack + rest @ at.t) / (2 * len(self.z))
+
+    def residual(self, at: _Point) -> Floats:
+        """Return the gradient of the Lagrangian."""
+        return self.penalty * at.theta - self.q + self.z.T @ at.dual
+
+
+class _Point(NamedTuple):
+    """Parameters, dual values in (0, top), t above 0, and t - b - f above 0."""
+
+    theta: Floats
+    dual: Floats
+    t: Floats
+    slack: Floats
+
+
+def _moved(problem: _Hinges, at: _Point, gap: float, residual: Floats, alpha: float) -> _Point:
+    """Return the point after a Newton step towards a smaller gap."""
+    z, size = problem.z, float(len(problem.z))
+    rest = problem.top - at.dual
+    scale = at.slack + at.dual * at.t / rest
+    goal = gap * (0.1 if gap > np.abs(residual).max() / size else 0.5)
+    r1, r2 = goal - at.dual * at.slack, goal - rest * at.t
+    shift = (r1 - at.dual * r2 / rest) / scale
+    curvature = np.diag(problem.penalty + 1e-13 * size) + (z.T * (at.dual / scale)) @ z
+    d_theta = _solve(curvature, -residual - z.T @ shift, alpha)
+    d_dual = shift + at.dual / scale * (z @ d_theta)
+    d_t = (r2 + at.t * d_dual) / rest
+    d_slack = d_t - z @ d_theta
+    rate = _step_length((at.dual, d_dual), (rest, -d_dual), (at.t, d_t), (at.slack, d_slack))
+    moves = (d_theta, d_dual, d_t, d_slack)
+    return _Point(*(value + rate * move for value, move in zip(at, moves, strict=True)))
 
 
 def _step_length(*pairs: tuple[Floats, Floats]) -> float:
@@ -117,5 +150,16 @@ def _step_length(*pairs: tuple[Floats, Floats]) -> float:
     return _BOUNDARY * most
 
 
+def _solve(curvature: Floats, right: Floats, alpha: float) -> Floats:
+    """Return a Newton step; Cholesky's method does not warn of what convergence will show."""
+    try:
+        return np.asarray(cho_solve(cho_factor(curvature), right))
+    except (LinAlgError, ValueError):
+        raise ArithmeticError(_failure(alpha)) from None
+
+
 def _failure(alpha: float) -> str:
-    return f"The solver did not converge in {_MOST_STEPS} steps; raise 'alpha', now {alpha:g}."
+    return (
+        "The solver of the convex risk, which is nearly unbounded, did not converge: raise "
+        f"'alpha', now {alpha:g}, or lower 'prior' if it may be too large."
+    )
