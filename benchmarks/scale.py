@@ -1,0 +1,192 @@
+"""How long does a sketch of a Parquet file take, beside the cheapest scan there is?
+
+    python -m benchmarks.scale --sizes 1e6 1e7 1e8 --folder /tmp --out benchmarks/results
+
+Every case runs in a process of its own: imports, a warm-up pass, then `--repeats`
+timed ones. Cases take turns. Seconds of processor time stand beside the clock's: on a busy machine
+only ratios within one run mean anything. Memory is the peak of the resident set less what was
+resident before the first pass. The files are removed afterwards.
+"""
+
+import argparse
+import csv
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+PIECE = 4_000_000
+SETUP = {
+    "noneg": (
+        "import noneg; from noneg.sketch import loops_numba",
+        "noneg.read_sketch(path, score='score', label='labeled')",
+    ),
+    "noneg without numba": (
+        "import noneg, noneg.tables.streams as s; s.fast_loops = lambda n: None",
+        "noneg.read_sketch(path, score='score', label='labeled')",
+    ),
+    "DuckDB sum(score)": (
+        "import duckdb; c = duckdb.connect()",
+        "c.sql(f\"select sum(score) from '{path}'\").fetchall()",
+    ),
+    "Polars sum(score)": (
+        "import polars as pl",
+        "pl.scan_parquet(path).select(pl.col('score').sum()).collect()",
+    ),
+    "noneg expression on DuckDB": (
+        "import duckdb, noneg; c = duckdb.connect()",
+        "noneg.read_sketch(c.read_parquet(path), score='score', label='labeled')",
+    ),
+    "noneg expression on Polars": (
+        "import polars as pl, noneg",
+        "noneg.read_sketch(pl.scan_parquet(path), score='score', label='labeled')",
+    ),
+    "scikit-learn calibration_curve": (
+        "import pyarrow.parquet as pq; from sklearn.calibration import calibration_curve",
+        (
+            "t = pq.read_table(path); y, s = t['labeled'].to_numpy(), t['score'].to_numpy(); "
+            "calibration_curve(y, s, n_bins=15)"
+        ),
+    ),
+    "torchmetrics BinaryCalibrationError": (
+        (
+            "import pyarrow.parquet as pq, torch; "
+            "from torchmetrics.functional.classification import binary_calibration_error as ece"
+        ),
+        (
+            "t = pq.read_table(path); ece(torch.tensor(t['score'].to_numpy()), "
+            "torch.tensor(t['labeled'].to_numpy()).long(), n_bins=15)"
+        ),
+    ),
+}
+# Peers that hold all rows in memory, several times over.
+IN_MEMORY = {"scikit-learn calibration_curve", "torchmetrics BinaryCalibrationError"}
+RUN = """
+import json, sys, time
+path = sys.argv[1]
+{setup}
+def status(key):
+    return next(int(x.split()[1]) for x in open('/proc/self/status') if x.startswith(key)) / 1024
+before = status('VmRSS')
+def one():
+    {call}
+one()
+times, cpu = [], []
+for _ in range(int(sys.argv[2])):
+    t, c = time.perf_counter(), time.process_time()
+    one()
+    times.append(time.perf_counter() - t)
+    cpu.append(time.process_time() - c)
+print(json.dumps([min(times), min(cpu), status('VmHWM') - before, status('VmHWM')]))
+"""
+
+
+def write_file(path, n):
+    """Write scores of Beta(2, 5) as doubles and labels as truth values."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, writer = np.random.default_rng(0), None
+    for start in range(0, n, PIECE):
+        s = rng.beta(2, 5, min(PIECE, n - start))
+        table = pa.table({"score": s, "labeled": rng.random(s.size) < 0.5 * s})
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=1_000_000)
+    writer.close()
+
+
+def measure(name, path, repeats):
+    setup, call = SETUP[name]
+    code = RUN.format(setup=setup, call=call)
+    command = [sys.executable, "-c", code, str(path), str(repeats)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        return None, done.stderr.strip().splitlines()[-1][:120]
+    return json.loads(done.stdout), ""
+
+
+def run(sizes, folder, repeats, limit):
+    for n in sizes:
+        path = folder / f"noneg-scale-{n}.parquet"
+        try:
+            write_file(path, n)
+            yield from _cases(n, path, repeats, limit)
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _cases(n, path, repeats, limit):
+    rows = []
+    for name in SETUP:
+        row = {"rows": n, "case": name}
+        if name in IN_MEMORY and n > limit:
+            rows.append(row | {"note": f"not run above {limit:,} rows: holds them all in memory"})
+            continue
+        found, note = measure(name, path, repeats)
+        if found is not None:
+            wall, cpu, grown, peak = found
+            row |= {"seconds": round(wall, 4), "cpu_seconds": round(cpu, 4)}
+            row |= {"rows_per_second": round(n / wall), "grown_mb": round(grown)}
+            row |= {"peak_mb": round(peak)}
+        rows.append(row | {"note": note})
+        print(rows[-1], flush=True)
+    base = next(row for row in rows if row["case"] == "DuckDB sum(score)")
+    for row in rows:
+        if "seconds" in row and "seconds" in base:
+            row["times_scan"] = round(row["seconds"] / base["seconds"], 2)
+            row["times_scan_cpu"] = round(row["cpu_seconds"] / base["cpu_seconds"], 2)
+        yield row
+
+
+def versions():
+    names = (
+        "noneg",
+        "numpy",
+        "numba",
+        "pyarrow",
+        "duckdb",
+        "polars",
+        "scikit-learn",
+        "torchmetrics",
+    )
+    found = {"python": platform.python_version()}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "-"
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=float, nargs="+", default=[1e6, 1e7, 1e8])
+    parser.add_argument("--folder", type=Path, default=Path("/tmp"))  # noqa: S108
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=10_000_000)
+    arguments = parser.parse_args()
+    load = os.getloadavg()[0]
+    sizes = [int(n) for n in arguments.sizes]
+    rows = list(run(sizes, arguments.folder, arguments.repeats, arguments.limit))
+    fields = ["rows", "case", "seconds", "cpu_seconds", "times_scan", "times_scan_cpu"]
+    fields += ["rows_per_second", "grown_mb", "peak_mb", "note"]
+    with (arguments.out / "scale.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fields)
+        writer.writeheader()
+        writer.writerows(rows)
+    head = {"command": " ".join(["python", "-m", "benchmarks.scale", *sys.argv[1:]])}
+    head |= {"load_before": load, "processors": os.cpu_count(), "versions": versions()}
+    head |= {"finished": time.strftime("%Y-%m-%d")}
+    text = json.dumps(head, indent=2)
+    (arguments.out / "scale.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
