@@ -1,5 +1,7 @@
 """The page in a browser: its sliders give what Python gives, and nothing leaves it."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -361,7 +363,7 @@ def test_sections_follow_one_another(open_page):
              return [box.top, box.bottom];
            })"""
     )
-    for (_, bottom), (top, _) in zip(places, places[1:], strict=False):
+    for (_, bottom), (top, _) in pairwise(places):
         assert bottom <= top + 1
     # Only the bar with the slider stays in view.
     assert page.evaluate("document.querySelector('.prior-bar').getBoundingClientRect().top") == 0

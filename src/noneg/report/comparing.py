@@ -114,14 +114,16 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     wins: dict[str, list[str]] = {}
     for found in comparison.criteria.values():
         if found.winner is not None:
-            wins.setdefault(found.winner, []).append(found.title)
-    ties = [found.title for found in comparison.criteria.values() if found.winner is None]
+            wins.setdefault(found.winner, []).append(_in_sentence(found.title))
+    tied = [found for found in comparison.criteria.values() if found.winner is None]
+    ties = [_in_sentence(found.title) for found in tied]
     yield _first(wins, ties)
     if len(wins) > 1:
         yield from (f"{name} is best by {_listed(titles)}." for name, titles in wins.items())
     if ties:
         yield f"No difference beyond sampling error: {_listed(ties)}."
-    turning = [x.title for x in comparison.criteria.values() if x.ordering and x.ordering.crossings]
+    orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
+    turning = [_in_sentence(title) for title, order in orders if order.crossings]
     if turning:
         yield f"With another prior the order may change: {_listed(turning)}."
 
@@ -136,8 +138,12 @@ def _first(wins: dict[str, list[str]], ties: list[str]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    lower = [name[0].lower() + name[1:] if name[1:2].islower() else name for name in names]
-    return lower[0] if len(lower) == 1 else f"{', '.join(lower[:-1])} and {lower[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _in_sentence(title: str) -> str:
+    """Return a title as it stands within a sentence."""
+    return title if title.startswith("Brier") else title[0].lower() + title[1:]
 
 
 def _diagrams(comparison: Comparison) -> Section:

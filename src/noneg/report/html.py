@@ -119,17 +119,15 @@ def to_html(
 
 def render(template: str, data: dict[str, Any], scripts: Iterable[str], **values: object) -> str:
     """Fill a template of a page in with its data, style and scripts."""
-    from markupsafe import Markup
-
     texts = [vega(), *map(asset, scripts)]
     return (
-        _environment()
+        environment()
         .get_template(template)
         .render(
             values,
-            data=Markup(as_json(data)),  # noqa: S704 - as_json escapes what HTML would read
-            scripts=[Markup(text) for text in texts],  # noqa: S704 - our own files
-            style=Markup(asset("style.css")),  # noqa: S704
+            data=as_json(data),
+            scripts=texts,
+            style=asset("style.css"),
             policy=policy(texts),
             version=version("noneg"),
         )
@@ -179,10 +177,11 @@ def vega() -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the templates; whatever is filled in is escaped, but for our own files and charts."""
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    names = ("page.html.jinja", "explorer.html.jinja")
+    names = ("page.html.jinja", "explorer.html.jinja", "notebook.html.jinja")
     return Environment(
         loader=DictLoader({name: asset(name) for name in names}),
         autoescape=True,

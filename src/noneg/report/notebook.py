@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from noneg.report.charts import DESCRIPTIONS, specification
 from noneg.report.content import document
 from noneg.report.datasets import datasets
-from noneg.report.html import asset
+from noneg.report.html import asset, environment
 
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
@@ -30,39 +30,9 @@ def to_notebook(evaluation: Evaluation) -> str:
     >>> "<svg" in shown, "<script" in shown
     (True, False)
     """
-    from markupsafe import Markup, escape
-
-    content = document(evaluation)
-    facts = Markup("").join(
-        Markup("<tr><th style='text-align:left'>{}</th><td>{}</td><td>{}</td></tr>").format(*fact)
-        for fact in ((title, str(value), str(interval)) for title, value, interval in content.facts)
-    )
-    warnings = Markup("").join(Markup("<li>{}</li>").format(text) for text in content.warnings)
-    charts = Markup("").join(
-        Markup("<figure style='margin:0' role='img' aria-label='{}'>{}</figure>").format(
-            DESCRIPTIONS[name],
-            Markup(svg(name, evaluation)),  # noqa: S704 - drawn by Vega from numbers
-        )
-        for name in SHOWN
-    )
-    sentences = Markup("").join(
-        Markup("<p style='margin:.2em 0'>{}</p>").format(str(one)) for one in content.verdict[1:]
-    )
-    return Markup(
-        "<div style='font-family:system-ui,sans-serif'>"
-        "<p style='color:#777;margin:0'>{subtitle}</p>"
-        "<p style='font-size:1.25em;font-weight:700;margin:.2em 0'>{title}</p>{sentences}"
-        "<ul>{warnings}</ul><table>{facts}</table>"
-        "<div style='display:flex;flex-wrap:wrap;gap:1em;background:#fff;padding:.5em'>{charts}"
-        "</div></div>"
-    ).format(
-        subtitle=escape(content.subtitle),
-        title=escape(str(content.verdict[0])),
-        sentences=sentences,
-        warnings=warnings,
-        facts=facts,
-        charts=charts,
-    )
+    template = environment().get_template("notebook.html.jinja")
+    charts = [(DESCRIPTIONS[name], svg(name, evaluation)) for name in SHOWN]
+    return template.render(document=document(evaluation), charts=charts)
 
 
 def svg(name: str, evaluation: Evaluation) -> str:
