@@ -29,14 +29,18 @@ class Networks(nn.Module):
         super().__init__()
         self.trials, channels, layers = trials, 1, []
         for out, kernel, stride, padding in CONVOLUTIONS:
-            conv = nn.Conv2d(trials * channels, trials * out, kernel, stride, padding, groups=trials)
+            conv = nn.Conv2d(
+                trials * channels, trials * out, kernel, stride, padding, groups=trials
+            )
             layers += [conv, nn.BatchNorm2d(trials * out), nn.ReLU()]
             channels = out
         self.body = nn.Sequential(*layers)
         self.heads = nn.ParameterList()
         for before, after in ((256, 128), (128, 2)):
             reach = 1.0 / math.sqrt(before)
-            self.heads.append(nn.Parameter(torch.empty(trials, before, after).uniform_(-reach, reach)))
+            self.heads.append(
+                nn.Parameter(torch.empty(trials, before, after).uniform_(-reach, reach))
+            )
             self.heads.append(nn.Parameter(torch.empty(trials, 1, after).uniform_(-reach, reach)))
 
     def forward(self, images):
