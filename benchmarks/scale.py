@@ -32,16 +32,16 @@ SETUP = {
         "noneg.read_sketch(path, score='score', label='labeled')",
     ),
     "DuckDB sum(score)": (
-        "import duckdb; c = duckdb.connect()",
-        "c.sql(f\"select sum(score) from '{path}'\").fetchall()",
+        "import duckdb; db = duckdb.connect()",
+        "db.sql(f\"select sum(score) from '{path}'\").fetchall()",
     ),
     "Polars sum(score)": (
         "import polars as pl",
         "pl.scan_parquet(path).select(pl.col('score').sum()).collect()",
     ),
     "noneg expression on DuckDB": (
-        "import duckdb, noneg; c = duckdb.connect()",
-        "noneg.read_sketch(c.read_parquet(path), score='score', label='labeled')",
+        "import duckdb, noneg; db = duckdb.connect()",
+        "noneg.read_sketch(db.read_parquet(path), score='score', label='labeled')",
     ),
     "noneg expression on Polars": (
         "import polars as pl, noneg",
