@@ -130,6 +130,12 @@ def test_resume_gives_the_same_weights(optimizer, data, tmp_path):
     assert resumed.history == whole.history
 
 
+def test_another_run_cannot_be_resumed(data, tmp_path):
+    fit(Spy(), data, folder=tmp_path)
+    with pytest.raises(ValueError, match=r"'resume' must be a file of the same run, spy .* seed 1"):
+        fit(Spy(), data, resume=tmp_path / "last.pt", seed=1)
+
+
 def test_early_stopping_keeps_the_best_weights(data, world):
     held = world.two_sample(200, 400, seed=9)[0]
     algorithm = ALGORITHMS["upu"]()

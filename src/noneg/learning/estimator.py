@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Algorithm
     from noneg.learning.data import PUData
     from noneg.learning.task import Correction
+    from noneg.learning.trainer import Fit, Precision, Trainer
 
     Flags = NDArray[np.bool_]
 
@@ -105,7 +106,7 @@ class PUClassifier(PUEstimator):
         criterion: str = "proxy_auc",
         patience: int | None = None,
         device: str | None = None,
-        precision: str = "float32",
+        precision: Precision = "float32",
         progress: bool = False,
         random_state: int = 0,
     ) -> None:
@@ -162,12 +163,26 @@ class PUClassifier(PUEstimator):
         )
         return make(str(self.recalibrate)).fit(pooled)
 
-    def _train(self, rows: NDArray[np.float32], flags: Flags) -> Any:  # noqa: ANN401
+    def _train(self, rows: NDArray[np.float32], flags: Flags) -> Fit:
         from noneg.learning.algorithms import find_algorithm
         from noneg.learning.networks import MLP
+
+        data, held = self._split(rows, flags)
+        size = int(np.prod(rows.shape[1:]))
+        return self._trainer().fit(
+            find_algorithm(self.algorithm),
+            (lambda: MLP(size)) if self.network is None else self.network,
+            data,
+            setting=self.setting,
+            prior=self.prior,
+            correction=self.correction,
+            validation=held,
+        )
+
+    def _trainer(self) -> Trainer:
         from noneg.learning.trainer import Trainer
 
-        trainer = Trainer(
+        return Trainer(
             epochs=self.epochs,
             batch_size=self.batch_size,
             optimizer=self.optimizer,
@@ -176,20 +191,9 @@ class PUClassifier(PUEstimator):
             criterion=self.criterion,
             patience=self.patience,
             device=self.device,
-            precision=self.precision,  # type: ignore[arg-type]
+            precision=self.precision,
             progress=self.progress,
             seed=self.random_state,
-        )
-        data, held = self._split(rows, flags)
-        size = int(np.prod(rows.shape[1:]))
-        return trainer.fit(
-            find_algorithm(self.algorithm),
-            (lambda: MLP(size)) if self.network is None else self.network,
-            data,
-            setting=self.setting,
-            prior=self.prior,
-            correction=self.correction,
-            validation=held,
         )
 
     def _split(self, rows: NDArray[np.float32], flags: Flags) -> tuple[PUData, PUData | None]:

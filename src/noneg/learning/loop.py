@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from noneg.atomic import replacing
 from noneg.learning.contract import Algorithm, Batch, Epoch, View
 from noneg.learning.data import RowStream, torch_generator
 from noneg.learning.progress import progress_bar
@@ -256,10 +257,19 @@ class Run:
             algorithm.before_scoring(self.data)
         return Fit(algorithm, self.history, kept, self.step, seconds, self.diverged)
 
+    def _name(self) -> str:
+        algorithm, data = self.algorithm, self.data
+        return (
+            f"{algorithm.title} ({algorithm.variant}) with seed {self.trainer.seed}, {self.total} "
+            f"steps of {self.trainer.batch_size}, {data.n_pos} positives and {data.n_unl} "
+            "unlabeled rows"
+        )
+
     def save(self, path: Path) -> None:
         """Write all that is needed to go on."""
         path.parent.mkdir(parents=True, exist_ok=True)
         state = {
+            "run": self._name(),
             "step": self.step,
             "history": self.history,
             "best": self.best,
@@ -271,13 +281,18 @@ class Run:
             "torch": torch.get_rng_state(),
             "gpu": torch.cuda.get_rng_state() if self.device.type == "cuda" else None,
         }
-        part = path.with_suffix(".part")
-        torch.save(state, part)
-        part.replace(path)
+        with replacing(path) as partial:
+            torch.save(state, partial)
 
     def load(self, path: str | Path) -> None:
         """Go on from a file."""
         state = torch.load(path, map_location="cpu", weights_only=True)
+        if state["run"] != self._name():
+            msg = (
+                f"'resume' must be a file of the same run, {self._name()}; {str(path)!r} is of "
+                f"{state['run']}. Start anew, or resume with the arguments of that run."
+            )
+            raise ValueError(msg)
         self.step, self.history, self.best = state["step"], state["history"], state["best"]
         self.algorithm.load_state_dict(state["algorithm"])
         for name, optimizer in self.optimizers.items():

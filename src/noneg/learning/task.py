@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 Correction = Literal["weighted", "shift", "batch", "none"]
 
-_ROUNDING = 1e-9
-
 
 @dataclass(frozen=True)
 class Task:
@@ -119,7 +117,8 @@ def check_pu_setting(setting: object) -> Setting:
 
 def _unlabeled_prior(n_pos: int, n_unl: int, prior: float) -> float:
     rest = (prior * (n_pos + n_unl) - n_pos) / n_unl
-    if rest < -_ROUNDING:
+    # A part of a sample may hold, by rounding, up to one labelled row too many.
+    if rest * n_unl < -1.0:
         msg = (
             f"'prior' must be at least the labelled share {n_pos / (n_pos + n_unl):.6g} in one "
             f"sample ({n_pos} labelled positives of {n_pos + n_unl} rows), got {prior!r}. Raise "
