@@ -64,6 +64,17 @@ def load_records(folder: str | os.PathLike[str]) -> list[Record]:
     -------
     list of dict
         With `run`, `status`, `checkpoints`, `seconds` and `versions`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from noneg.bench import RunConfig
+    >>> from noneg.bench.records import write_record
+    >>> run = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_record(folder, run, {"status": "done", "checkpoints": {}})
+    ...     print([record["run"]["algorithm"] for record in load_records(folder)])
+    ['nnpu']
     """
     place = Path(folder)
     if not place.is_dir():

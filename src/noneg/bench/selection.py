@@ -82,6 +82,14 @@ def select(records: Iterable[dict[str, Any]], *, by: str = "proxy_accuracy") -> 
     Returns
     -------
     list of Selected
+
+    Examples
+    --------
+    >>> run = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+    >>> columns = {"step": [100, 200], "proxy_auc": [0.7, 0.8], "accuracy": [0.75, 0.9]}
+    >>> records = [{"run": run.to_dict(), "status": "done", "checkpoints": columns}]
+    >>> [(found.step, found.metrics["accuracy"]) for found in select(records, by="proxy_auc")]
+    [(200, 0.9)]
     """
     sign = find_sign(by)
     chosen: dict[tuple[object, ...], Selected] = {}

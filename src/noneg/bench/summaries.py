@@ -67,6 +67,23 @@ def summarise(
     Returns
     -------
     list of Cell
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from noneg.bench import RunConfig
+    >>> run = RunConfig(dataset="usps", setting="one-sample", algorithm="lbe")
+    >>> records = [
+    ...     {
+    ...         "run": replace(run, split=split).to_dict(),
+    ...         "status": "done",
+    ...         "checkpoints": {"step": [100], "proxy_auc": [0.9], "accuracy": [accuracy]},
+    ...     }
+    ...     for split, accuracy in enumerate([0.90, 0.92])
+    ... ]
+    >>> cells = summarise(records, metrics=["accuracy"], criteria=["proxy_auc"])
+    >>> [(cell.method, round(cell.mean, 3), round(cell.error, 3)) for cell in cells]
+    [('lbe', 0.91, 0.01)]
     """
     names, cells = list(metrics), []
     for criterion in criteria:
@@ -108,6 +125,16 @@ def render(cells: Sequence[Cell], form: Form = "markdown") -> str:
     ----------
     cells : sequence of Cell
     form : {"markdown", "latex", "csv"}
+
+    Examples
+    --------
+    >>> world = ("usps", "one-sample", 1, 0.3, None)
+    >>> names = {"method": "lbe", "metric": "accuracy", "criterion": "proxy_auc"}
+    >>> print(render([Cell(world=world, **names, mean=0.91, std=0.014, error=0.01, splits=2)]))
+    | data | method | accuracy by proxy_auc |
+    | --- | --- | ---: |
+    | usps 1, one-sample 30% | lbe | 91.00 ± 1.00 |
+    <BLANKLINE>
     """
     if form == "csv":
         return _as_csv(cells)
@@ -237,6 +264,14 @@ def against_paper(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     list of dict
         With `table`, `dataset`, `case`, `method`, `metric`, `criterion`, `ours`, `ours_error`,
         `paper`, `paper_error` and `difference`.
+
+    Examples
+    --------
+    >>> world = ("usps", "one-sample", 1, 0.3, None)
+    >>> names = {"method": "lbe", "metric": "accuracy", "criterion": "proxy_auc"}
+    >>> cell = Cell(world=world, **names, mean=0.91, std=0.014, error=0.01, splits=2)
+    >>> [(row["table"], row["ours"], row["paper"]) for row in against_paper([cell])]
+    [(15, 91.0, 87.1)]
     """
     theirs = {
         (n["dataset"], n["case"], n["method"], n["metric"], n["criterion"]): n

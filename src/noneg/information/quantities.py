@@ -43,6 +43,16 @@ def ece_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     Returns
     -------
     ndarray, shape (draws,)
+
+    Examples
+    --------
+    >>> from noneg.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=2, seed=0)
+    >>> ece_gaps(runs, bins=2, binning="width").shape
+    (2,)
     """
     pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
     return np.array([abs(np.abs(a.residual).sum() - np.abs(b.residual).sum()) for a, b in pairs])
@@ -58,6 +68,16 @@ def bin_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     ----------
     runs, bins, binning
         As for `ece_gaps`.
+
+    Examples
+    --------
+    >>> from noneg.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=2, seed=0)
+    >>> bin_gaps(runs, bins=2, binning="width").shape
+    (2,)
     """
     pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
     return np.array([np.abs(a.residual - b.residual).sum() for a, b in pairs])
@@ -70,6 +90,16 @@ def label_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     ----------
     runs, bins, binning
         As for `ece_gaps`.
+
+    Examples
+    --------
+    >>> from noneg.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=2, seed=0)
+    >>> label_gaps(runs, bins=2, binning="width").shape
+    (2,)
     """
     pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
     change = (a.prior * a.positive - b.prior * b.positive for a, b in pairs)
@@ -83,6 +113,16 @@ def mass_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     ----------
     runs, bins, binning
         As for `ece_gaps`.
+
+    Examples
+    --------
+    >>> from noneg.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=2, seed=0)
+    >>> mass_gaps(runs, bins=2, binning="width").shape
+    (2,)
     """
     pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
     return np.array([np.abs(a.marginal - b.marginal).sum() for a, b in pairs])
@@ -158,6 +198,16 @@ def membership_noise(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0)
     ----------
     runs, unlabeled_only, seed
         As for `samplewise_information`.
+
+    Examples
+    --------
+    >>> from noneg.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((5, 2)), rng.integers(0, 2, (5, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=60, seed=0)
+    >>> bool(membership_noise(runs).mean() < samplewise_information(runs).mean())
+    True
     """
     other = np.random.default_rng(seed).permuted(runs.membership, axis=0)
     return _samplewise(runs, other, unlabeled_only=unlabeled_only, seed=seed)

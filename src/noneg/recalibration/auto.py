@@ -29,6 +29,7 @@ CANDIDATES = (
     "temperature",
     "platt",
     "beta",
+    "bpm",
     "mix-n-match",
     "spline",
     "isotonic",
