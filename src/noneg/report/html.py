@@ -96,6 +96,7 @@ def to_html(
     (True, False)
     """
     content = document(evaluation, about, truth)
+    known = evaluation.prior
     charts = [name for section in content.sections for name in section.charts]
     return render(
         "page.html.jinja",
@@ -104,6 +105,7 @@ def to_html(
         document=content,
         movable=evaluation.setting != "labelled",
         prior=evaluation.prior.value,
+        interval=(known.low, known.high) if known.low < known.high else None,
         least=evaluation.sums.labelled_share,
         rows=evaluation.n_marginal,
         level=f"{100 * evaluation.level:.6g}",
