@@ -2,14 +2,18 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from learning.margins import begin, loss_and_gradient
 
+from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.counts import count_posterior
+from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
+from noneg.learning.trainer import Trainer
 
 LOGITS = st.lists(st.floats(-30.0, 30.0), min_size=1, max_size=8)
 
@@ -79,3 +83,33 @@ def test_one_sample_counts_the_unlabeled_positives():
 def test_count_must_fit():
     with pytest.raises(ValueError, match="'k' must be a number of rows from 0 to 3"):
         count_posterior(torch.zeros(3), 4)
+
+
+@pytest.mark.parametrize("name", ["glws", "count-loss"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_moved_log_odds_are_the_posterior(name, setting, world):
+    """Unmoved, the mean distance is .09 to .2: scores belong to batches of half P, half U."""
+    draw = world.two_sample(1000, 4000) if setting == "two-sample" else world.one_sample(5000, 0.5)
+    method = ALGORITHMS[name]()
+    Trainer(epochs=8, batch_size=128).fit(
+        method, lambda: MLP(3, (100,)), draw[0], setting=setting, prior=world.prior
+    )
+    x, _ = world.draw(5000, world.prior, 5)
+    f, posterior = method.decision(torch.tensor(x, dtype=torch.float32)), world.posterior(x)
+    assert np.abs(torch.sigmoid(f).numpy() - posterior).mean() < 0.05
+    raw = torch.sigmoid(f - method.task.balanced_shift).numpy()
+    assert np.abs(raw - posterior).mean() > 0.08
+
+
+def test_fixed_point_of_the_two_equations():
+    """On a grid with exact densities: s and q of the docstring, q a constant away from s."""
+    x, a = torch.linspace(-4, 4, 81, dtype=torch.float64), 0.3
+    pos, neg = (torch.softmax(-((x - m) ** 2) / 2, 0) for m in (1.0, -1.0))
+    unl = a * pos + (1 - a) * neg
+    q = a * pos / unl
+    s = (pos + q * unl) / (pos + unl)
+    assert float((q * unl).sum()) == pytest.approx(a)
+    gap = torch.logit(s) - torch.logit(q)
+    torch.testing.assert_close(gap, torch.full_like(gap, float(gap[0])))
+    odds = (1 + a) / (1 - a) * pos / neg  # a share (1 + a) / 2 of positives
+    torch.testing.assert_close(torch.logit(s), odds.log())

@@ -78,6 +78,17 @@ class Task:
     shift: float
     correction: Correction
 
+    @property
+    def balanced_shift(self) -> float:
+        r"""Log odds of the prior less those in batches of as many P as U rows.
+
+        With the share a of positives among the unlabeled rows that the loss is told, such batches
+        hold a share :math:`(1+a)/2`: to be added to log odds that were fitted to them.
+        """
+        if self.population_prior is None:
+            return 0.0
+        return logit(self.population_prior) - logit((1.0 + self.prior) / 2.0)
+
     def mean(self, pos: Tensor, unl: Tensor) -> Tensor:
         """Return the mean over the population of a quantity given on both batches."""
         on_pos, on_unl = self.marginal

@@ -64,9 +64,13 @@ class CountLoss(Algorithm):
 
     (Shukla, Zeng, Ahmed and Van den Broeck 2023, *A Unified Approach to Count-Based
     Weakly-Supervised Learning*, NeurIPS; the divisor n + 1 is that of their code). :math:`\pi_U` is
-    the prior of the unlabeled rows; in one sample the log odds are then moved to the population.
+    the prior of the unlabeled rows. Positives and the count pull equally, so the scores settle
+    where batches of as many P as U rows put them (see `GLWS`), and the log odds are moved from
+    there to the prior.
     ``target="exact"`` has :math:`-w\log P(C = k)` with :math:`k = n\pi_U` rounded instead; its
-    gradient in :math:`f_i` is :math:`w(s_i - P(y_i = 1 \mid C = k))`.
+    gradient in :math:`f_i` is :math:`w(s_i - P(y_i = 1 \mid C = k))`, n times as strong as that of
+    the positives, so that only the prior of the unlabeled rows is to be changed for that of the
+    population.
 
     ``variant="bench"``: the exact count, rounded down, w = 1, and the prior of the population even
     in one sample.
@@ -92,12 +96,14 @@ class CountLoss(Algorithm):
     title: ClassVar[str] = "Count Loss"
     citation: ClassVar[str] = "Shukla, Zeng, Ahmed and Van den Broeck (NeurIPS 2023)"
     probability: ClassVar[str] = (
-        "Its mean over unlabeled rows is right; under-confident with the binomial target, which "
-        "wants equal scores, over-confident with the exact one, which wants scores of 0 and 1."
+        "The class probability, once moved from the share of positives in a batch to the prior; "
+        "under-confident with the binomial target in small batches, over-confident with the exact "
+        "one, which wants scores of 0 and 1."
     )
     corrections: ClassVar[tuple[Correction, ...]] = ("shift", "none")
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    consistent: ClassVar[bool] = True
     clip_norm: ClassVar[float | None] = 10.0
 
     def __post_init__(self) -> None:
@@ -115,6 +121,12 @@ class CountLoss(Algorithm):
             wanted = _log_binomial(len(u), self.task.prior).to(log_law)
             on_count = (wanted.exp() * (wanted - log_law)).sum() / (len(u) + 1)
         return self.weight * (softplus(-p).mean() + on_count)
+
+    def decision(self, x: Tensor) -> Tensor:
+        """Return the log odds, moved to the prior of the population."""
+        if self.target == "exact":
+            return super().decision(x)
+        return self.margins(x) + self.task.balanced_shift
 
     def count(self, n: int) -> int:
         """Return the number of positives among n unlabeled rows."""

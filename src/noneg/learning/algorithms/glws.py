@@ -32,9 +32,15 @@ class GLWS(Algorithm):
     Supervision*, ICML, Section 3). q is exact; a fraction of a row is settled by chance. With a
     strong view, q comes from the first view and the loss from the second.
 
-    ``variant="bench"``: one view, k rounded down, and the prior of the population even in one
-    sample. The released recursion for q has a wrong term (labels do not sum to k); it is not
-    reproduced.
+    With a the share of positives among unlabeled rows, :math:`q = a\,p_+/p_U` and
+    :math:`s = (p_+ + q\,p_U)/(p_+ + p_U)` solve both equations at once for large batches: the log
+    odds of s are those of the class in batches with a share :math:`(1+a)/2` of positives, and q
+    has the same plus a constant, as labels given their number do. So the log odds are moved from
+    that share to the prior.
+
+    ``variant="bench"``: not moved, one view, k rounded down, and the prior of the population even
+    in one sample. The released recursion for q has a wrong term (labels do not sum to k); it is
+    not reproduced.
 
     Examples
     --------
@@ -45,12 +51,13 @@ class GLWS(Algorithm):
     title: ClassVar[str] = "GLWS"
     citation: ClassVar[str] = "Chen et al. (ICML 2024)"
     probability: ClassVar[str] = (
-        "Its mean over unlabeled rows is right, nothing else is fitted; over-confident, since q "
-        "sharpens the scores and the scores sharpen q."
+        "The class probability, once moved from the share of positives in a batch to the prior; "
+        "over-confident with few rows, since q sharpens the scores and the scores sharpen q."
     )
     corrections: ClassVar[tuple[Correction, ...]] = ("shift", "none")
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    consistent: ClassVar[bool] = True
     needs_strong: ClassVar[bool] = True
 
     def count(self, n: int) -> int:
@@ -68,3 +75,7 @@ class GLWS(Algorithm):
         if not self.bench and batch.unl.strong is not None and batch.unl.strong is not batch.unl.x:
             u = margin(self.players[player](batch.unl.strong)).float()
         return softplus(-p).mean() + soft_cross_entropy(u, q).mean()
+
+    def decision(self, x: Tensor) -> Tensor:
+        """Return the log odds, moved from the share of positives in a batch to the prior."""
+        return self.margins(x) + (0.0 if self.bench else self.task.balanced_shift)
