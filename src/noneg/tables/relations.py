@@ -31,12 +31,14 @@ _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|REAL|DOUBLE|DECI
 
 
 def connect() -> DuckDBPyConnection:
-    """Return a private connection that never reaches for the network."""
+    """Return a private connection that never reaches for the network nor writes to the terminal."""
     import duckdb
 
-    return duckdb.connect(
+    connection = duckdb.connect(
         config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     )
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def identifier(name: str) -> str:
