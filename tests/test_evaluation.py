@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from strategies import samples
 
-from noneg import ece, evaluate
+from noneg import PUScores, ece, evaluate
+from noneg.recalibration import load
 from noneg.simulation import LogisticGaussian
 
 
@@ -45,6 +46,37 @@ def test_warnings_say_what_is_wrong():
     assert "5 labelled positives alone" in text
     assert "20 marginal rows are too few" in text
     assert evaluate(few).ece_mass_15 is None
+
+
+def test_labels_at_odds_with_the_setting_are_named():
+    score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
+    words = "if none is hidden, the setting is 'labelled'"
+    for setting in ("two-sample", "one-sample"):
+        prior = float(label.mean())
+        found = PUScores.from_pu_labels(label, score, prior=prior, setting=setting)
+        assert words in " ".join(evaluate(found).warnings)
+        hidden = label & (np.arange(label.size) % 2 == 0)
+        found = PUScores.from_pu_labels(hidden, score, prior=prior, setting=setting)
+        assert words not in " ".join(evaluate(found).warnings)
+
+
+def test_frozen_edges_repeat_an_evaluation_at_another_prior():
+    scores = LogisticGaussian.less_calibrated().draw(300, 3000, setting="two-sample", seed=0)
+    first = evaluate(scores)
+    other = evaluate(scores.with_prior(0.2), edges=first.edges)
+    assert other.bins == first.bins
+    assert other.ece.value == pytest.approx(float(first.prior_curve(0.2)))
+    assert other.ece.value == ece(scores.with_prior(0.2), edges=first.edges)
+
+
+def test_recalibration_is_measured_on_held_out_rows():
+    scores = LogisticGaussian.less_calibrated().draw(500, 3000, setting="two-sample", seed=0)
+    assert evaluate(scores).recalibration is None
+    found = evaluate(scores, recalibrate=True).recalibration
+    assert found.errors["brier"][1] - found.errors["brier"][0] == pytest.approx(found.change.value)
+    assert load(found.calibrator).transform([0.2]).shape == (1,)
+    single = PUScores([0.9], [0.8, 0.3], prior=0.4, setting="two-sample")
+    assert evaluate(single, recalibrate=True).recalibration is None
 
 
 def test_infinite_samples():

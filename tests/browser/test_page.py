@@ -51,7 +51,9 @@ def priors(scores, n=N_PRIORS):
     """Random priors that the setting allows, over the whole range."""
     rng = np.random.default_rng(7)
     least = scores.n_positive / scores.n_marginal if scores.setting == "one-sample" else 0.0
-    return (least + (0.995 - least) * rng.uniform(0.001, 1.0, n)).tolist()
+    share = scores.n_positive / (scores.n_positive + scores.n_unlabeled)
+    # The last one looks as if every positive were labelled.
+    return [*(least + (0.995 - least) * rng.uniform(0.001, 1.0, n)).tolist(), 1.003 * share]
 
 
 MOVE = """prior => {

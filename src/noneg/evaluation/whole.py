@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
 FIXED_BINS = 15
+# Labelled share of the expected positives from which one sample looks fully labelled, and how
+# close to it the labelled share of two samples must be by accident to look suspicious.
+NEARLY_ALL, SAME_SHARE = 0.9, 0.01
 # Metrics over the optimal bins.
 BINNED = ("ece", "debiased_ece")
 
@@ -156,9 +159,29 @@ def _warnings(scores: PUScores, binned: Binned, checks: tuple[Check, ...]) -> li
             f"The mean score is {mean:.4g} but the prior is {scores.prior:.4g}: scores or prior "
             f"are off by {abs(mean - scores.prior):.4g} on average, which no binning can hide."
         )
+    out += label_counts(scores)
     if scores.n_marginal < 2 * FIXED_BINS:
         out.append(
             f"{scores.n_marginal:,.0f} marginal rows are too few for {FIXED_BINS} bins of equal "
             "mass: the error over those is left out."
         )
     return out
+
+
+def label_counts(scores: PUScores) -> list[str]:
+    """Say when the labels look as if nothing were hidden, which the setting denies."""
+    rows = scores.n_positive + scores.n_unlabeled
+    if scores.setting == "labelled" or not np.isfinite(rows):
+        return []
+    share = scores.n_positive / (rows * scores.prior)
+    suspect = (
+        share >= NEARLY_ALL if scores.setting == "one-sample" else abs(share - 1.0) <= SAME_SHARE
+    )
+    if not suspect:
+        return []
+    told = (
+        f"{scores.n_positive:,.0f} of {rows:,.0f} rows are labelled, {100 * share:.0f} % of the "
+        f"positives that the prior {scores.prior:.4g} promises among them: if none is hidden, the "
+        "setting is 'labelled', and otherwise the prior may be too small."
+    )
+    return [told]

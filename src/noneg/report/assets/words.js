@@ -123,6 +123,19 @@
     );
   }
 
+  /** Says when the labels look as if nothing were hidden, which the setting denies. */
+  function labelCounts(data, prior) {
+    const rows = data.n_positive + data.n_unlabeled;
+    const share = data.n_positive / (rows * prior);
+    const suspect = data.setting === "one-sample" ? share >= 0.9 : Math.abs(share - 1) <= 0.01;
+    if (!suspect) return [];
+    return [
+      `${count(data.n_positive)} of ${count(rows)} rows are labelled, ${(100 * share).toFixed(0)} % of ` +
+        `the positives that the prior ${general(prior, 4)} promises among them: if none is hidden, ` +
+        "the setting is 'labelled', and otherwise the prior may be too small.",
+    ];
+  }
+
   /** What needs attention at a prior, as `Evaluation.warnings` says it. */
   function warnings(data, prior) {
     const found = noneg.assumptions(data, prior);
@@ -156,7 +169,7 @@
           "which no binning can hide.",
       );
     }
-    return out.concat(data.other_warnings);
+    return out.concat(labelCounts(data, prior), data.other_warnings);
   }
 
   Object.assign(noneg, {
