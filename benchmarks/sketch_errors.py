@@ -15,7 +15,7 @@ import numpy as np
 
 from noneg import PUScores, Sketch, ece
 from noneg.metrics import METRICS
-from noneg.performance import roc
+from noneg.recalibration import Isotonic
 
 BUDGET, CURVE_BUDGET = 2e-5, 2e-4
 
@@ -45,22 +45,20 @@ def metrics():
 
 
 def curve_errors(exact, found):
-    """Largest distance of the two ROC curves and, if there is one, of the two isotonic maps."""
-    grid = np.linspace(0.0, 1.0, 2001)
-    one, other = roc(exact), roc(found)
-    yield "ROC curve", np.abs(_at(one, grid) - _at(other, grid)).max()
-    from noneg.recalibration import Isotonic
+    """Return gaps between the ROC curves, threshold by threshold, and between isotonic maps.
 
-    maps = [Isotonic().fit(each) for each in (exact, found)]
-    places = np.linspace(0.0, 1.0, 4001)
+    A PU curve need not rise in its false positive rate, so the points of equal threshold are
+    compared and not those of equal rate.
+    """
     s = np.concatenate([each[0] for each in exact.in_order()])
-    places = s[:: max(1, s.size // 4000)]
+    places = np.unique(s[:: max(1, s.size // 4000)])
+    one, other = (each.sums_below(np.append(places, 1.0)) for each in (exact, found))
+    for column, name in enumerate(("positive", "marginal")):
+        gap = np.abs(one[:, column] - other[:, column]).max() / one[-1, column]
+        yield f"ROC curve, {name} rate at a threshold", gap
+    maps = [Isotonic().fit(each) for each in (exact, found)]
     gaps = np.abs(maps[0].transform(places) - maps[1].transform(places))
     yield "isotonic map, mean gap", gaps.mean()
-
-
-def _at(curve, grid):
-    return np.interp(grid, np.asarray(curve.fpr), np.asarray(curve.tpr))
 
 
 def measure(n, seed):
