@@ -76,7 +76,7 @@ def _places(table: Floats, k: int, setting: Setting) -> Floats:
     mass, total = marginal[:, 0 if k == len(SUMS["frequency"]) else 1], marginal[:, -1]
     low, high = np.where(table[:, -1] >= 0.0, table[:, -2:].T, 0.0)
     mean = np.divide(total, mass, out=low.copy(), where=mass > 0.0)
-    # Scores at exactly 0 share the first bucket with scores below 2^-64, and are the ones that count.
+    # Scores of exactly 0 share the first bucket with those below 2^-64, and decide its place.
     mean[0] = low[0]
     # Rounding must not move a bucket off the only score in it.
     return np.clip(mean, low, high)
