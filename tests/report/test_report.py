@@ -62,6 +62,21 @@ def unescaped(html):
     return html.replace("&amp;", "&")
 
 
+def test_hostile_names_stay_names_in_text_and_markdown():
+    about = About(title="\x1b[2J<script>|\u202egpj\n# x", source={"files": "a|b\nc `d`"})
+    for text in (
+        to_text(EVALUATIONS["labelled"], about),
+        to_markdown(EVALUATIONS["labelled"], about),
+    ):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "\n# x" not in text
+    markdown = to_markdown(EVALUATIONS["labelled"], about)
+    assert "<script>" not in markdown
+    row = next(line for line in markdown.splitlines() if line.startswith("| files"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 3
+
+
 @every_setting
 def test_rendering_is_pure(evaluation):
     assert to_html(evaluation, ABOUT) == to_html(evaluation, ABOUT)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from noneg.metrics import METRICS
 from noneg.report.charts import DESCRIPTIONS
 from noneg.report.content import FREE, document
-from noneg.report.payload import finite, payload
+from noneg.report.payload import payload
+from noneg.report.printable import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,7 +145,7 @@ def as_json(data: dict[str, Any]) -> str:
     >>> print(as_json({"name": "</script>&"}))
     {"name":"\u003c/script\u003e\u0026"}
     """
-    text = json.dumps(finite(data), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(data), allow_nan=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text

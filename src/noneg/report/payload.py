@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,14 +138,3 @@ def _bins(sums: BinSums) -> dict[str, Any]:
 def pack(x: NDArray[np.float64]) -> str:
     """Return doubles, first byte first, as base64."""
     return base64.b64encode(np.ascontiguousarray(x, dtype="<f8").tobytes()).decode("ascii")
-
-
-def finite(value: Any) -> Any:  # noqa: ANN401
-    """Return nested plain values with None for what is no number."""
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

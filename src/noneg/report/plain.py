@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from importlib.metadata import version
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from noneg.report.content import document
-from noneg.report.payload import finite
+from noneg.report.printable import plain, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,33 +75,7 @@ def _markdown_table(table: Table) -> Iterator[str]:
 
 def _safe(text: str) -> str:
     """Return text that Markdown shows as it is: no markup, no HTML, no line breaks."""
-    return "".join(f"\\{x}" if x in _SPECIAL else x for x in visible(text))
-
-
-def visible(text: str) -> str:
-    r"""Escape what would move a cursor, break the line or turn its direction; keep the rest.
-
-    Examples
-    --------
-    >>> print(visible("a\n\x1b[2J 🦔"))
-    a\n\x1b[2J 🦔
-    """
-    return "".join(x.encode("unicode_escape").decode() if _is_control(x) else x for x in text)
-
-
-def _is_control(letter: str) -> bool:
-    turning = unicodedata.bidirectional(letter) in {
-        "LRE",
-        "RLE",
-        "LRO",
-        "RLO",
-        "PDF",
-        "LRI",
-        "RLI",
-        "FSI",
-        "PDI",
-    }
-    return turning or unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"}
+    return "".join(f"\\{x}" if x in _SPECIAL else x for x in printable(text))
 
 
 def to_text(
@@ -147,7 +120,7 @@ def text(content: Document, *, width: int = WIDTH, colour: bool = False) -> str:
     )
 
     def say(words: str, style: str = "") -> None:
-        out.print(Text(visible(words), style=style))
+        out.print(Text(printable(words), style=style))
 
     say(content.title, "bold")
     say(content.subtitle, "dim")
@@ -186,7 +159,7 @@ def _rich_table(table: Table) -> object:
     for name in table.header:
         shown.add_column(Text(name))
     for row in table.rows:
-        shown.add_row(*(Text(visible(str(cell))) for cell in row))
+        shown.add_row(*(Text(printable(str(cell))) for cell in row))
     return shown
 
 
@@ -206,7 +179,7 @@ def to_json(evaluation: Evaluation, about: About | None = None) -> str:
     content = document(evaluation, about)
     repair = evaluation.recalibration
     return json.dumps(
-        finite(
+        plain(
             {
                 "schema": SCHEMA,
                 "version": version("noneg"),
