@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,7 @@ class Evaluation:
     bounds: dict[str, Bound]
     assumptions: tuple[Check, ...]
     warnings: tuple[str, ...]
-    sums: Sums
+    sums: Sums = field(repr=False)
     recalibration: Repair | None = None
 
     @property
