@@ -176,9 +176,14 @@ def _region(name: str) -> alt.Chart:
     )
 
 
+# Without negatives noise may take the precision above 1; it is drawn at 1.
+_DRAWN = "isValid(datum.precision) ? min(datum.precision, 1) : null"
+
+
 def _ring(x: str, y: str) -> alt.Chart:
     return (
         named("selected")
+        .transform_calculate(precision=_DRAWN)
         .mark_point(size=150, stroke=INK, strokeWidth=2.5, filled=False, opacity=1, clip=True)
         .encode(x=share(x, ""), y=share(y, ""))
     )
@@ -207,6 +212,7 @@ def pr() -> Chart:
     tip = tooltip(("threshold", "threshold"), ("tpr", "recall"), ("precision", "precision"))
     line = (
         named("curves")
+        .transform_calculate(precision=_DRAWN)
         .transform_filter("isValid(datum.precision)")
         .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True)
         .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
@@ -231,6 +237,7 @@ def threshold() -> Chart:
     }
     lines = (
         named("curves")
+        .transform_calculate(precision=_DRAWN)
         .transform_fold(list(kinds), as_=["kind", "share"])
         .transform_filter("isValid(datum.share)")
         .mark_line(strokeWidth=2, clip=True)

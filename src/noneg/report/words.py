@@ -41,9 +41,14 @@ class Point:
         return (self.low_all > self.score) - (self.high_all < self.score)
 
     @property
+    def gap(self) -> float:
+        """Distance from the diagonal."""
+        return abs(self.frequency - self.score)
+
+    @property
     def weight(self) -> float:
         """Share of the rows times the distance from the diagonal."""
-        return self.marginal * abs(self.frequency - self.score)
+        return self.marginal * self.gap
 
 
 def points(evaluation: Evaluation) -> list[Point]:
@@ -113,7 +118,7 @@ def verdict_where(diagram: Sequence[Point]) -> str:
         return "In no range of scores is the deviation beyond sampling error."
     runs.sort(key=_weight, reverse=True)
     first, *others = runs
-    worst = max((point for point in first if point.side), key=lambda point: point.weight)
+    worst = max((point for point in first if point.side), key=lambda point: point.gap)
     means = f"a score of {short(worst.score)} means about {_clipped(worst.frequency)}"
     ends = f"[{_clipped(worst.low)}, {_clipped(worst.high)}]"
     text = f"{_range(first, diagram)} are {_direction(first)}-confident: {means} {ends}."

@@ -44,7 +44,8 @@
     );
   }
 
-  const weightOf = (point) => point.marginal * Math.abs(point.frequency - point.score);
+  const gap = (point) => Math.abs(point.frequency - point.score);
+  const weightOf = (point) => point.marginal * gap(point);
   const weight = (run) => run.reduce((total, point) => total + weightOf(point), 0);
   const direction = (run) => (run[0].frequency > run[0].score ? "under" : "over");
   const clipped = (x) => short(Math.min(x, 1));
@@ -78,7 +79,7 @@
     const found = runs(diagram).sort((x, y) => weight(y) - weight(x));
     if (!found.length) return "In no range of scores is the deviation beyond sampling error.";
     const [first, second] = found;
-    const worst = first.filter(side).reduce((x, y) => (weightOf(y) > weightOf(x) ? y : x));
+    const worst = first.filter(side).reduce((x, y) => (gap(y) > gap(x) ? y : x));
     const means = `a score of ${short(worst.score)} means about ${clipped(worst.frequency)}`;
     const ends = `[${clipped(worst.low)}, ${clipped(worst.high)}]`;
     let text = `${range(first, diagram)} are ${direction(first)}-confident: ${means} ${ends}.`;
