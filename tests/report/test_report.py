@@ -14,8 +14,9 @@ from noneg.evaluation.envelope import ks_envelope
 from noneg.metrics import METRICS
 from noneg.report import About, to_html, to_json, to_markdown, to_notebook, to_text
 from noneg.report.about import digest_files
+from noneg.report.background import positives_needed
 from noneg.report.charts import CHARTS, DESCRIPTIONS, specification
-from noneg.report.content import FREE, MOVING, VALUE_ONLY, document, positives_needed
+from noneg.report.content import FREE, MOVING, VALUE_ONLY, document
 from noneg.report.datasets import datasets
 from noneg.report.payload import data_names
 from noneg.simulation import LogisticGaussian

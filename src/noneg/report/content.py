@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from noneg.calibration.theory import plan
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.report import words
 from noneg.report.about import About
+from noneg.report.background import (
+    computed_section,
+    glossary_section,
+    prior_section,
+    theory_section,
+)
 from noneg.report.datasets import curves, distribution
 from noneg.report.document import Document, Number, Range, Section, Sentence, Table
-from noneg.report.glossary import GLOSSARY
 from noneg.report.truth import truth_section
 
 if TYPE_CHECKING:
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
     from noneg.report.document import Cell
     from noneg.results import Estimate
 
-EPS = 0.01  # the precision that the theory box plans for
 # Metrics that the page recomputes; the others are only known at the given prior.
 MOVING = frozenset(
     {
@@ -84,11 +87,11 @@ def document(
             _threshold(evaluation),
             _errors(evaluation),
             *_recalibration(evaluation),
-            *_prior(evaluation),
-            _theory(evaluation),
+            *prior_section(evaluation),
+            theory_section(evaluation),
             *([] if truth is None else [truth_section(evaluation, truth)]),
-            _computed(evaluation, about),
-            _glossary(),
+            computed_section(evaluation, about),
+            glossary_section(),
         ),
     )
 
@@ -363,97 +366,3 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
         tables=(Table(caption=caption, header=("", "before", "after"), rows=rows),),
         code=found.calibrator,
     )
-
-
-def _prior(evaluation: Evaluation) -> Iterator[Section]:
-    if evaluation.setting == "labelled":
-        return
-    curve, prior = evaluation.prior_curve, evaluation.prior.value
-    text = (
-        f"The calibration error over the same {evaluation.bins} bins if the prior were another. A "
-        "prior that is wrong by some amount moves the error by at most as much. The error is "
-        f"smallest at a prior of {curve.best:.3f}, which says what the scores expect, not what is "
-        "true."
-    )
-    limit = evaluation.sums.cuts.largest(prior) if evaluation.sums.cuts else 1.0
-    fits = f"Priors up to {limit:.3f} are compatible with the scores."
-    least = evaluation.sums.labelled_share
-    grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
-    rows = tuple((Number(x, 3), Number(float(curve(x)))) for x in grid)
-    header = ("prior", "calibration error")
-    table = Table(caption="Error over the prior", header=header, rows=rows, folded=True)
-    yield Section(
-        name="prior",
-        title="And if the prior were another?",
-        sentences=(Sentence(text=text), Sentence(text=fits, key="prior_fits")),
-        charts=("prior_curve",),
-        tables=(table,),
-    )
-
-
-def _theory(evaluation: Evaluation) -> Section:
-    sentences = [
-        Sentence(
-            text=f"{evaluation.bins} bins of equal mass balance the error of coarse bins against "
-            "the noise of fine ones for samples of this size."
-        )
-    ]
-    if evaluation.bounds:
-        expected, probable = (evaluation.bounds[key].value for key in ("expected", "probable"))
-        text = words.bound_sentence(expected, probable, evaluation.level, evaluation.bins)
-        sentences.append(Sentence(text=text, key="bound"))
-    if evaluation.setting != "labelled" and math.isfinite(evaluation.n_positive):
-        floor = evaluation.sums.noise_floor * evaluation.prior.value
-        text = words.floor_sentence(evaluation.sums.effective_positive, floor)
-        sentences.append(Sentence(text=text, key="floor"))
-        needed = positives_needed(evaluation)
-        text = words.plan_sentence(needed, evaluation.n_positive, EPS)
-        sentences.append(Sentence(text=text, key="plan"))
-    return Section(
-        name="theory", title="How sure can these rows make us?", sentences=tuple(sentences)
-    )
-
-
-def positives_needed(evaluation: Evaluation) -> int | None:
-    """Return the positives that bring the half-width of the interval to `EPS`, None if none do."""
-    sums, n = evaluation.sums, evaluation.n_marginal
-    mean = sums.mean_score
-    if not mean > 0.0 or sums.z**2 * mean / n >= EPS**2:
-        return None
-    return plan(
-        EPS,
-        evaluation.prior.value,
-        n_unlabeled=None if math.isinf(n) else int(n),
-        method="normal",
-        delta=1.0 - evaluation.level,
-        mean_score=min(mean, 1.0),
-    ).n_positive
-
-
-def _computed(evaluation: Evaluation, about: About) -> Section:
-    settings = (
-        ("Setting", evaluation.setting),
-        ("Prior", f"{evaluation.prior.value!r} ({evaluation.prior.method})"),
-        ("Level of intervals", f"{100 * evaluation.level:.6g} %"),
-        ("Interval of the calibration error", evaluation.ece.method),
-        ("Reliability intervals", f"{evaluation.reliability.band}"),
-    )
-    held = (
-        "The page moves in your browser, from sums inside this file; nothing is sent anywhere. "
-        "Bins stay those of the given prior, so each number equals what noneg gives for these bins "
-        "at the prior of the slider. Numbers in grey are only known at the given prior."
-    )
-    sentences = () if evaluation.setting == "labelled" else (Sentence(text=held),)
-    table = Table(caption="Settings", header=("", ""), rows=(*settings, *about.rows()))
-    return Section(
-        name="computed",
-        title="How was this computed?",
-        sentences=sentences,
-        tables=(table,),
-        code=about.command,
-    )
-
-
-def _glossary() -> Section:
-    table = Table(caption="Terms", header=("term", "meaning", "read more"), rows=GLOSSARY)
-    return Section(name="glossary", title="Glossary", tables=(table,))

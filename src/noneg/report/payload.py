@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.report.background import EPS
 from noneg.report.charts import specification
-from noneg.report.content import EPS, SHOWN_THRESHOLDS, headline
+from noneg.report.content import SHOWN_THRESHOLDS, headline
 from noneg.report.datasets import recalibration
 from noneg.report.truth import truth_rows
 
