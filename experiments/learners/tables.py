@@ -67,6 +67,7 @@ def summary(job: Job, folder: Path) -> dict[str, object]:
         "accuracy": z["accuracy"][proxy],
         "auc": z["auc"][proxy],
         "last_accuracy": z["accuracy"][-1],
+        "diverged_after": int(z["step"][-1]) if z.get("diverged") else "",
         **calibration(job, z),
         "cpu_seconds": float(z["seconds"]),
     }

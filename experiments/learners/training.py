@@ -107,18 +107,22 @@ def perform(job: Job, folder: Path) -> Path:
     algorithm = kind(variant=job.variant, **extra)
     watch = Watch(world)
     start = time.process_time()
-    make_trainer(job).fit(
-        algorithm,
-        network(world),
-        world.train,
-        setting="one-sample",
-        prior=world.prior,
-        correction=job.correction_asked,
-        validation=world.held if kind.needs_validation else None,
-        monitor=watch,
-    )
-    part = path.with_suffix(".part.npz")
-    np.savez_compressed(part, **watch.record(), seconds=time.process_time() - start)
+    diverged = False
+    try:
+        make_trainer(job).fit(
+            algorithm,
+            network(world),
+            world.train,
+            setting="one-sample",
+            prior=world.prior,
+            correction=job.correction_asked,
+            validation=world.held if kind.needs_validation else None,
+            monitor=watch,
+        )
+    except FloatingPointError:
+        diverged = True  # risks without a lower bound do; the checkpoints before count
+    part, seconds = path.with_suffix(".part.npz"), time.process_time() - start
+    np.savez_compressed(part, **watch.record(), diverged=diverged, seconds=seconds)
     part.rename(path)
     return path
 
