@@ -171,11 +171,11 @@ def acceptance(rows) -> str:
 
 
 def accuracy(rows) -> str:
+    """Mean and, of several splits, its standard error."""
     if not rows:
         return ""
-    return (
-        f"{100 * mean(rows, 'oracle_accuracy'):.2f} ± {100 * spread(rows, 'oracle_accuracy'):.2f}"
-    )
+    text = f"{100 * mean(rows, 'oracle_accuracy'):.2f}"
+    return f"{text} ± {100 * spread(rows, 'oracle_accuracy'):.2f}" if len(rows) > 1 else text
 
 
 def gap(rows, value) -> str:
