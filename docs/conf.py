@@ -48,3 +48,13 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_routing)
+
+
+def skip_routing(app, what, name, obj, skip, options):
+    """Leave out the routing methods that scikit-learn gives every estimator."""
+    del app, what, obj, options
+    return True if name.startswith("set_") and name.endswith("_request") else skip

@@ -149,7 +149,7 @@ def test_a_wrong_prior_is_told_to_the_method_and_the_criteria(tmp_path):
 def test_variants_and_corrections_that_a_method_lacks_are_known():
     options = {"dataset": "digits", "setting": "one-sample"}
     assert is_possible(RunConfig(**options, algorithm="upu", variant="bench", correction="batch"))
-    assert not is_possible(RunConfig(**options, algorithm="lbe", variant="bench"))
+    assert not is_possible(RunConfig(**options, algorithm="holistic-pu", variant="bench"))
 
 
 def test_commands_print_tables_and_the_paper(tmp_path):
@@ -174,7 +174,10 @@ def test_commands_print_tables_and_the_paper(tmp_path):
     ("options", "words"),
     [
         (["--algorithm", "luck"], "--algorithm must be among upu, nnpu"),
-        (["--algorithm", "lbe", "--variant", "bench"], "must have the variant and the correction"),
+        (
+            ["--algorithm", "cvir", "--correction", "batch"],
+            "must have the variant and the correction",
+        ),
         (["--algorithm", "upu", "--rate", "2"], "--rate must be a share"),
     ],
 )

@@ -55,7 +55,8 @@ _BINARY = ((1,), (0,))
 
 # The benchmark's own four, then data sets that it does not have.
 PLANS: dict[str, Plan] = {
-    "cifar10": Plan(classes=10, rows=20_000, cases=_VEHICLES_AND_OTHERS, kind="image"),
+    # The benchmark takes 20,000 rows; of the first 20,000 images no class fills its tenth exactly.
+    "cifar10": Plan(classes=10, rows=19_000, cases=_VEHICLES_AND_OTHERS, kind="image"),
     "usps": Plan(classes=10, rows=4000, cases=_DIGITS, kind="pixels"),
     "letter": Plan(classes=26, rows=13_000, cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ")),
     "mnist": Plan(classes=10, rows=20_000, cases=_DIGITS, kind="pixels"),
