@@ -217,7 +217,8 @@ class FlaggedRows:
         for start in range(0, self.scores.size, kernels.CHUNK):
             s = self.scores[start : start + kernels.CHUNK]
             if self.flags is not None:
-                s = s[self.flags[start : start + kernels.CHUNK] == bool(group)]
+                # Several times as fast as s[mask], which mispredicts at every flag.
+                s = np.compress(self.flags[start : start + kernels.CHUNK] == bool(group), s)
             if self.flags is not None or group == 0:
                 yield s, 1.0, 1.0, 1.0
 
