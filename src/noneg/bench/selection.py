@@ -14,7 +14,7 @@ from noneg.bench.measures import CRITERIA, RECALIBRATED, TEST
 from noneg.bench.protocol import RunConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MEASURED = (*TEST, *RECALIBRATED, "pu_ece", "pu_ece_recalibrated")
 
@@ -52,7 +52,7 @@ class Selected:
         return run.dataset, run.setting, run.case, run.rate, run.given_prior
 
 
-def best_checkpoint(record: dict[str, Any], criterion: str) -> Selected | None:
+def best_checkpoint(record: Mapping[str, Any], criterion: str) -> Selected | None:
     """Return the best checkpoint of a run, the first of equal ones; None if it has no value."""
     columns, sign = record["checkpoints"], find_sign(criterion)
     values = columns.get(criterion, [])
@@ -68,7 +68,7 @@ def best_checkpoint(record: dict[str, Any], criterion: str) -> Selected | None:
     )
 
 
-def select(records: Iterable[dict[str, Any]], *, by: str = "proxy_accuracy") -> list[Selected]:
+def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") -> list[Selected]:
     """Return what a criterion chooses, for each world, method and split.
 
     Parameters

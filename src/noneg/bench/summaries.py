@@ -88,7 +88,7 @@ def summarise(
     names, cells = list(metrics), []
     for criterion in criteria:
         groups: dict[tuple[Any, ...], list[Any]] = {}
-        for found in select([dict(r) for r in records], by=criterion):
+        for found in select(records, by=criterion):
             groups.setdefault((found.world, found.method), []).append(found.metrics)
         for (world, method), chosen in groups.items():
             cells += [_cell(world, method, metric, criterion, chosen) for metric in names]

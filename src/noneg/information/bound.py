@@ -13,7 +13,7 @@ from noneg.calibration.theory import (
     training_statistical_bound,
 )
 from noneg.calibration.theory import generalization_bound as pu_bound
-from noneg.information.quantities import bin_gaps, ece_gaps
+from noneg.information.quantities import bin_gap, ece_gap, seen_and_unseen
 from noneg.information.supersample import PUSupersample
 
 if TYPE_CHECKING:
@@ -111,12 +111,13 @@ def generalization_bound(
     >>> found.gap < found.bin_gap < found.bound.value, found.vacuous
     (True, False)
     """
-    gaps = ece_gaps(runs, bins=bins, binning=binning)
+    pairs = list(seen_and_unseen(runs, bins=bins, binning=binning))
+    gaps = np.array([ece_gap(*pair) for pair in pairs])
     error = float(gaps.std(ddof=1) / np.sqrt(gaps.size)) if gaps.size > 1 else float("nan")
     return GapAndBound(
         gap=float(gaps.mean()),
         gap_error=error,
-        bin_gap=float(bin_gaps(runs, bins=bins, binning=binning).mean()),
+        bin_gap=float(np.mean([bin_gap(*pair) for pair in pairs])),
         bound=_bound(runs, bins, binning, information, edge_information, lipschitz, form),
         draws=runs.draws,
     )

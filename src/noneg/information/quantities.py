@@ -15,6 +15,8 @@ from noneg.information.mutual import knn_information, plug_in_information
 from noneg.information.supersample import PUSupersample
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from noneg.bins import Binned, Binning
@@ -23,10 +25,21 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def _both(runs: Runs, draw: int, bins: int, binning: Binning) -> tuple[Binned, Binned]:
-    """Return seen and unseen rows in the bins of the seen ones."""
-    seen = bin_scores(runs.seen(draw), bins=bins, binning=binning)
-    return seen, bin_scores(runs.unseen(draw), edges=seen.edges)
+def seen_and_unseen(runs: Runs, *, bins: int, binning: Binning) -> Iterator[tuple[Binned, Binned]]:
+    """Yield, draw by draw, seen and unseen rows in the bins of the seen ones."""
+    for draw in range(runs.draws):
+        seen = bin_scores(runs.seen(draw), bins=bins, binning=binning)
+        yield seen, bin_scores(runs.unseen(draw), edges=seen.edges)
+
+
+def ece_gap(seen: Binned, unseen: Binned) -> float:
+    """Return the gap of one draw that `ece_gaps` is made of."""
+    return float(abs(np.abs(seen.residual).sum() - np.abs(unseen.residual).sum()))
+
+
+def bin_gap(seen: Binned, unseen: Binned) -> float:
+    """Return the gap of one draw that `bin_gaps` is made of."""
+    return float(np.abs(seen.residual - unseen.residual).sum())
 
 
 def ece_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
@@ -54,8 +67,7 @@ def ece_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     >>> ece_gaps(runs, bins=2, binning="width").shape
     (2,)
     """
-    pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
-    return np.array([abs(np.abs(a.residual).sum() - np.abs(b.residual).sum()) for a, b in pairs])
+    return np.array([ece_gap(*pair) for pair in seen_and_unseen(runs, bins=bins, binning=binning)])
 
 
 def bin_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
@@ -79,8 +91,7 @@ def bin_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     >>> bin_gaps(runs, bins=2, binning="width").shape
     (2,)
     """
-    pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
-    return np.array([np.abs(a.residual - b.residual).sum() for a, b in pairs])
+    return np.array([bin_gap(*pair) for pair in seen_and_unseen(runs, bins=bins, binning=binning)])
 
 
 def label_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
@@ -101,7 +112,7 @@ def label_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     >>> label_gaps(runs, bins=2, binning="width").shape
     (2,)
     """
-    pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
+    pairs = seen_and_unseen(runs, bins=bins, binning=binning)
     change = (a.prior * a.positive - b.prior * b.positive for a, b in pairs)
     return np.array([np.abs(x).sum() for x in change])
 
@@ -124,7 +135,7 @@ def mass_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     >>> mass_gaps(runs, bins=2, binning="width").shape
     (2,)
     """
-    pairs = (_both(runs, k, bins, binning) for k in range(runs.draws))
+    pairs = seen_and_unseen(runs, bins=bins, binning=binning)
     return np.array([np.abs(a.marginal - b.marginal).sum() for a, b in pairs])
 
 
