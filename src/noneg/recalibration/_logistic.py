@@ -149,16 +149,29 @@ def collect(
     pieces: Iterable[Piece], features: Callable[[Floats], Floats]
 ) -> tuple[Floats, Floats, Floats]:
     """Return features and masses of the marginal rows, and ``E_plus[x]``."""
-    columns, weights = [], []
-    total, mass = np.zeros(1), 0.0
-    for in_positive, in_marginal, (s, f, a, w) in pieces:
-        x = features(s)
+    known = list(pieces)
+    marginal = [rows for _, in_marginal, rows in known if in_marginal]
+    weight = marginal_masses(marginal)
+    x = np.empty((features(np.full(1, 0.5)).shape[0], weight.size))
+    total, mass, filled = np.zeros(len(x)), 0.0, 0
+    for in_positive, in_marginal, (s, f, a, _) in known:
+        found = features(s)
         if in_positive:
             share = np.broadcast_to(f * a, s.shape)
-            total, mass = total + sums(x, share), mass + float(share.sum())
+            total, mass = total + sums(found, share), mass + float(share.sum())
         if in_marginal:
-            columns.append(x)
-            weights.append(np.broadcast_to(f * w, s.shape))
-    x, weight = np.concatenate(columns, axis=1), np.concatenate(weights)
-    target = np.zeros(x.shape[0]) + total / (mass if mass > 0.0 else 1.0)
-    return x, weight / weight.sum(), target
+            x[:, filled : filled + s.size] = found
+            filled += s.size
+    return x, weight, total / (mass if mass > 0.0 else 1.0)
+
+
+def marginal_masses(pieces: list[Chunk]) -> Floats:
+    """Return the masses of rows, which sum to 1; equal ones take no memory."""
+    masses = [f * w for _, f, _, w in pieces]
+    if all(isinstance(mass, float) for mass in masses) and len(set(masses)) == 1:
+        n = sum(s.size for s, _, _, _ in pieces)
+        return np.broadcast_to(1.0 / n, n)
+    columns = [np.broadcast_to(m, p[0].shape) for m, p in zip(masses, pieces, strict=True)]
+    weight = np.concatenate(columns)
+    weight /= weight.sum()
+    return weight
