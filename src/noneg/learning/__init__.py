@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from noneg.learning.data import PUData
     from noneg.learning.estimator import PUClassifier
     from noneg.learning.linear import LinearPU
+    from noneg.learning.sgld import SGLD, Annealing
     from noneg.learning.trainer import Fit, Trainer, train
     from noneg.learning.weighted import WeightedPU
 
 __all__ = [
     "ALGORITHMS",
+    "SGLD",
     "Algorithm",
+    "Annealing",
     "BaggingPU",
     "Fit",
     "LinearPU",
@@ -38,7 +41,9 @@ __all__ = [
 # Fetched when first used: the estimators without torch must not load it.
 _HOME = {
     "ALGORITHMS": "algorithms",
+    "SGLD": "sgld",
     "Algorithm": "contract",
+    "Annealing": "sgld",
     "BaggingPU": "bagging",
     "Fit": "trainer",
     "LinearPU": "linear",
