@@ -16,6 +16,7 @@ from noneg.cli import (
     recalibrate,
     report,
     simulate,
+    threshold,
 )
 from noneg.cli.group import Commands
 
@@ -36,5 +37,17 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for module in (report, evaluate, compare, prior, recalibrate, apply, plan, simulate, bench, demo):
+for module in (
+    report,
+    evaluate,
+    threshold,
+    compare,
+    prior,
+    recalibrate,
+    apply,
+    plan,
+    simulate,
+    bench,
+    demo,
+):
     main.add_command(module.command)

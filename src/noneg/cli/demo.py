@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -16,8 +17,40 @@ import click
     metavar="FILE",
     help="Where to write the report.",
 )
-def command(out: str) -> None:
+@click.option(
+    "--data", metavar="FOLDER", help="Write the rows there as CSV, for a tour, and no report."
+)
+@click.option("--force", is_flag=True, help="Replace CSV files that exist.")
+def command(out: str, data: str | None, *, force: bool) -> None:
     """Evaluate a classifier from positives and unlabeled data, then reveal the hidden labels."""
+    if data is None:
+        _report(out)
+    else:
+        _write(Path(data), force=force)
+
+
+def _write(folder: Path, *, force: bool) -> None:
+    from noneg.cli.recalibrate import check_paths
+    from noneg.cli.terminal import busy, console, say
+    from noneg.demo import TABLES, tables, write_table
+
+    files = scores, tomorrow, truth = [folder / name for name in TABLES]
+    for path in files:
+        check_paths({"data": str(path)}, force=force)
+    with busy("Training two models"):
+        found = tables()
+    for path in files:
+        write_table(found[path.name], path)
+    terminal = console()
+    say(terminal, f"{scores}: scored images, some of them confirmed to show a loop.")
+    say(terminal, f"{tomorrow}: more images, without labels.")
+    say(terminal, f"{truth}: which images have a loop; look last.")
+    say(terminal, "Four of ten digits have a loop, so the prior is 0.4. Now try:")
+    columns = "--score score --label confirmed --setting one-sample --prior 0.4"
+    say(terminal, f"  noneg report {shlex.quote(str(scores))} {columns}", style="bold")
+
+
+def _report(out: str) -> None:
     from noneg.cli.report import check_out
     from noneg.cli.show_evaluation import show_evaluation
     from noneg.cli.terminal import busy, console, say
