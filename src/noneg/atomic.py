@@ -45,3 +45,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise OSError(msg) from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in UTF-8 that appears whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(Path(folder) / "a.txt", "all of it")
+    ...     print((Path(folder) / "a.txt").read_text(encoding="utf-8"))
+    all of it
+    """
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")

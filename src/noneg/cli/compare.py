@@ -130,6 +130,7 @@ def _check_page(out: str) -> None:
 def _write_page(
     comparison: Comparison, source: dict[str, Any], notes: tuple[str, ...], out: str
 ) -> None:
+    from noneg.atomic import write_text
     from noneg.cli.report import command_line
     from noneg.report import About, comparison_to_html
     from noneg.report.about import digest_files
@@ -145,8 +146,7 @@ def _write_page(
         command=command_line(),
         digests=digest_files(source["files"]),
     )
-    page = comparison_to_html(comparison, about, warnings=notes)
-    Path(out).write_text(page, encoding="utf-8")
+    write_text(out, comparison_to_html(comparison, about, warnings=notes))
 
 
 def _name(

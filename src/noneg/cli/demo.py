@@ -51,6 +51,7 @@ def _write(folder: Path, *, force: bool) -> None:
 
 
 def _report(out: str) -> None:
+    from noneg.atomic import write_text
     from noneg.cli.report import check_out
     from noneg.cli.show_evaluation import show_evaluation
     from noneg.cli.terminal import busy, console, say
@@ -69,7 +70,7 @@ def _report(out: str) -> None:
         source={"data": data.story},
         command="noneg demo",
     )
-    Path(out).write_text(to_html(evaluation, about, truth=truth), encoding="utf-8")
+    write_text(out, to_html(evaluation, about, truth=truth))
     terminal = console()
     say(terminal, data.story)
     terminal.print()

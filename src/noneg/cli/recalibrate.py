@@ -71,6 +71,7 @@ def command(
     The table compares scores before and after on rows that were held out: each fold is mapped by a
     calibrator fitted on the others. The calibrator that is written is fitted on all rows.
     """
+    from noneg.atomic import write_text
     from noneg.checks import check_level
     from noneg.cli.terminal import busy
     from noneg.recalibration.held_out import find_calibrator, held_out
@@ -86,7 +87,7 @@ def command(
         found = held_out(calibrator, scores, folds=folds, level=level, seed=seed)
     n_rows = write_scores(files, calibrator, out, question["score"], column) if out else None
     if save:
-        write_text(calibrator.to_json(), save)
+        write_text(save, calibrator.to_json())
     answer = {
         "source": {"files": list(files), "score": question["score"], "label": question["label"]},
         **held_out_dict(found, calibrator),
@@ -135,14 +136,6 @@ def fit_quietly(calibrator: Calibrator, scores: PUScores) -> list[str]:
         warnings.simplefilter("always", CalibrationWarning)
         calibrator.fit(scores)
     return [str(warning.message) for warning in caught]
-
-
-def write_text(text: str, path: str) -> None:
-    """Write a small file that appears whole or not at all."""
-    from noneg.atomic import replacing
-
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
 
 
 def write_scores(

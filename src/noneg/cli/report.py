@@ -104,6 +104,7 @@ def check_out(out: str, form: str | None) -> str:
 def write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
     """Write a report in a format to a file, and say the verdict; or print it."""
     from noneg import report
+    from noneg.atomic import write_text
     from noneg.cli.terminal import console, say
 
     writers = {
@@ -116,7 +117,7 @@ def write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
     if out == "-":
         click.echo(text, nl=False)
         return
-    Path(out).write_text(text, encoding="utf-8")
+    write_text(out, text)
     from noneg.report.content import document
 
     terminal = console()
