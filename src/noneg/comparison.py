@@ -13,7 +13,7 @@ from noneg.performance.confusion import check_threshold
 from noneg.performance.ordering import Ordering, ordering, prior_range
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import CRITERIA, Criterion, find_criterion
-from noneg.results import Estimate, to_frame
+from noneg.results import Estimate, aligned, to_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,7 +78,7 @@ class Compared:
         }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Comparison:
     """What `compare` found; `to_dict` is the JSON of ``noneg compare --json``.
 
@@ -109,6 +109,16 @@ class Comparison:
     threshold: float
     criteria: dict[str, Compared]
     diagrams: dict[str, Reliability]
+
+    def __repr__(self) -> str:
+        rows = [
+            (found.title, model, str(one), str(gap), "leads" if model in found.leaders else "")
+            for found in self.criteria.values()
+            for model, one in found.estimates.items()
+            for gap in (found.differences.get(model, "reference"),)
+        ]
+        title = f"{self.setting}, prior {self.prior.value:.4g}, {self.level:g} intervals"
+        return f"{title}\n{aligned([('criterion', 'model', 'value', 'difference', ''), *rows])}"
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -52,6 +52,20 @@ class Estimate:
 
     def __str__(self) -> str:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of text as a table whose columns begin at the same place.
+
+    Examples
+    --------
+    >>> print(aligned([("metric", "value"), ("ece", "0.1")]))
+    metric  value
+    ece     0.1
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(lines)
 
 
 def to_frame(columns: Mapping[str, NDArray[np.float64]], backend: str | None = None) -> object:

@@ -53,6 +53,12 @@ class Plan:
     method: Method
     assumes: str
 
+    def __str__(self) -> str:
+        return (
+            f"{self.n_positive:,} positives and {self.n_unlabeled:,} unlabeled rows in {self.bins} "
+            f"bins reach {self.error:.4g} ({self.method}: {self.assumes})"
+        )
+
     def to_dict(self) -> dict[str, float | str]:
         """Return the fields as plain numbers and text."""
         return asdict(self)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from noneg.metrics import RECOMMENDED
+from noneg.metrics import METRICS, RECOMMENDED
+from noneg.results import aligned
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from noneg.results import Estimate
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Evaluation:
     """What `evaluate` found; `to_dict` is the JSON of ``noneg evaluate --json``.
 
@@ -85,7 +86,7 @@ class Evaluation:
     bounds: dict[str, Bound]
     assumptions: tuple[Check, ...]
     warnings: tuple[str, ...]
-    sums: Sums = field(repr=False)
+    sums: Sums
     recalibration: Repair | None = None
 
     @property
@@ -97,6 +98,17 @@ class Evaluation:
     def edges(self) -> NDArray[np.float64]:
         """Edges of the bins behind `ece`."""
         return self.sums.bins["ece"].binned.edges
+
+    def __repr__(self) -> str:
+        rows = f"{self.n_positive:,.0f} labelled positives, {self.n_unlabeled:,.0f} unlabeled rows"
+        table = [(METRICS[name].title, str(found)) for name, found in self.metrics.items()]
+        return "\n".join(
+            [
+                f"{rows}, {self.setting}, prior {self.prior.value:.4g}, {self.level:g} intervals",
+                aligned([*table, ("p-value of calibration", f"{self.test.p_value:.4g}")]),
+                *self.warnings,
+            ]
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""

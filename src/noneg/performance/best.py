@@ -43,6 +43,11 @@ class BestThreshold:
     criterion: str
     confusion: Confusion
 
+    def __str__(self) -> str:
+        names = ("tp", "fp", "fn", "tn")
+        shares = ", ".join(f"{name} {getattr(self.confusion, name):.3f}" for name in names)
+        return f"{self.threshold:.4g} for {self.criterion}: {self.value:.4g} ({shares})"
+
     def to_dict(self) -> dict[str, object]:
         """Return the fields as plain numbers and text."""
         return {

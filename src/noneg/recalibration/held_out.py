@@ -20,7 +20,7 @@ from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import find_criterion
 from noneg.recalibration.contract import CalibrationWarning, Calibrator
 from noneg.recalibration.folds import build, join, splits
-from noneg.results import to_frame
+from noneg.results import aligned, to_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ METRICS = ("ece", "log_loss", "brier")
 BEFORE, AFTER = "before", "after"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HeldOut:
     """What recalibration does to rows that the calibrator has not seen.
 
@@ -74,6 +74,14 @@ class HeldOut:
     def improved(self) -> dict[str, bool]:
         """Whether a metric fell beyond sampling error: the whole interval of its change is < 0."""
         return {name: gap.high < 0.0 for name, gap in self.change.items()}
+
+    def __repr__(self) -> str:
+        rows = [
+            (name, *map(str, (self.before[name], self.after[name], gap)))
+            for name, gap in self.change.items()
+        ]
+        title = f"{self.method}, {self.folds} folds, {self.level:g} intervals"
+        return f"{title}\n{aligned([('', BEFORE, AFTER, 'change'), *rows])}"
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text, ready for JSON."""
