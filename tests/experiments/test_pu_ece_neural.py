@@ -1,0 +1,139 @@
+"""Mathematics of experiments/pu_ece_neural: training side by side, risks, storage, mixtures."""
+
+import copy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+FOLDER = Path(__file__).parents[2] / "experiments" / "pu_ece_neural"
+MODULES = ("objectives", "ensemble", "rows", "storage")
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    """Import the experiment's files, and forget them after the test."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    found = {name: __import__(name) for name in MODULES}
+    yield found
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def test_an_ensemble_trains_each_network_as_if_it_were_alone(modules):
+    from noneg.learning.algorithms import NNPU
+    from noneg.learning.networks import MLP
+
+    ensemble, objectives = modules["ensemble"], modules["objectives"]
+    torch.manual_seed(0)
+    networks = [MLP(6, (5, 4), outputs=1) for _ in range(3)]
+    alone = copy.deepcopy(networks[1])
+    x = torch.randn(12, 3, 2 * objectives.BATCH, 6)
+    loss = objectives.pu_loss(NNPU(loss_name="sigmoid"), 0.4)
+    side_by_side = ensemble.Ensemble(networks, lr=0.05, device=torch.device("cpu"))
+    for step, batch in enumerate(x):
+        side_by_side.step(batch, torch.func.vmap(loss), objectives.rate(step, len(x)))
+
+    optimizer = torch.optim.AdamW(alone.parameters(), weight_decay=objectives.WEIGHT_DECAY)
+    for step, batch in enumerate(x):
+        optimizer.param_groups[0]["lr"] = 0.05 * objectives.rate(step, len(x))
+        optimizer.zero_grad()
+        loss(alone(batch[1])[:, 0]).backward()
+        optimizer.step()
+    for name, weight in alone.named_parameters():
+        assert torch.allclose(side_by_side.weights[name][1], weight, atol=1e-5), name
+        assert not torch.allclose(side_by_side.weights[name][0], weight, atol=1e-2), name
+
+
+def test_the_best_weights_are_those_of_each_network_s_lowest_risk(modules):
+    best = modules["ensemble"].Best({"w": torch.zeros(2, 3)})
+    risks = [[0.5, 0.4], [0.3, 0.4], [0.3, 0.1]]
+    for epoch, risk in enumerate(risks):
+        best.offer({"w": torch.full((2, 3), float(epoch))}, torch.tensor(risk), epoch)
+    assert best.epoch.tolist() == [1, 2]
+    assert best.weights["w"].tolist() == [[1.0] * 3, [2.0] * 3]
+
+
+def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(modules, tmp_path):
+    from noneg.learning.networks import MLP
+
+    ensemble, objectives = modules["ensemble"], modules["objectives"]
+
+    def fit():
+        torch.manual_seed(1)
+        made = ensemble.Ensemble([MLP(2, (3,), outputs=1)], lr=0.1, device=torch.device("cpu"))
+        head = objectives.labelled_loss("logistic")
+
+        def batches(epoch):
+            x = torch.randn(2, 1, 8, 2, generator=torch.Generator().manual_seed(epoch))
+            return ((part, part[..., 0] > 0) for part in x)
+
+        def risk(weights):
+            return weights["1.weight"].abs().sum((1, 2))
+
+        return ensemble.Fit(made, 4, 2, batches, head, risk)
+
+    class TwoEpochs(ensemble.Clock):
+        def over(self):
+            return len(cut.history) == 2
+
+    whole, cut, rest = fit(), fit(), fit()
+    whole.run(ensemble.Clock(np.inf, tmp_path), "whole")
+    with pytest.raises(ensemble.OutOfTime):
+        cut.run(TwoEpochs(np.inf, tmp_path), "cut")
+    rest.run(ensemble.Clock(np.inf, tmp_path), "cut")
+    assert torch.equal(torch.stack(whole.history), torch.stack(rest.history))
+    for name, weight in whole.best.weights.items():
+        assert torch.equal(weight, rest.best.weights[name])
+    assert not list(tmp_path.glob("*.pt"))
+
+
+def test_the_rate_rises_then_falls_to_zero(modules):
+    rate = modules["objectives"].rate
+    shares = [rate(step, 200) for step in range(200)]
+    assert shares[9] == 1.0
+    assert shares[0] == pytest.approx(0.1)
+    assert (np.diff(shares[:10]) > 0).all()
+    assert (np.diff(shares[10:]) < 0).all()
+    assert shares[-1] < 1e-3
+
+
+def test_pu_error_is_the_error_rate_when_all_positives_are_labelled(modules):
+    rng = np.random.default_rng(2)
+    y = rng.random(500) < 0.3
+    said = rng.random((4, 500)) < 0.5
+    risk = modules["objectives"].pu_error(
+        torch.tensor(said, dtype=torch.float64), torch.tensor(y, dtype=torch.float64), y.mean()
+    )
+    assert risk.numpy() == pytest.approx((said != y).mean(axis=1))
+
+
+def test_labelled_rows_of_a_trial_stay_on_their_side_of_the_split(modules):
+    rows = modules["rows"]
+    positive = np.arange(1000) % 3 == 0
+    drawn = rows.draw_rows(positive, 5, "test")
+    assert np.array_equal(np.sort(np.concatenate([drawn.train, drawn.held])), np.arange(1000))
+    assert len(drawn.held) == 100
+    assert positive[drawn.train_pos].all()
+    assert set(drawn.held_pos) <= set(drawn.held)
+    small, large = drawn.labelled(50), drawn.labelled(100)
+    assert (small.sum(), large.sum()) == (5, 10)
+    assert (large >= small).all()
+
+
+def test_stored_logits_come_back_rounded_and_sorted(modules, tmp_path):
+    storage = modules["storage"]
+    rng = np.random.default_rng(3)
+    logits = {g: rng.normal(0, s, 200) for g, s in zip(storage.GROUPS, (1e-3, 1, 5, 50, 500), strict=True)}  # fmt: skip
+    model = storage.Model("d", "PU-x", 100, 7, 3, np.arange(4.0), np.ones(4), logits)
+    storage.save(tmp_path / "a.npz", [model, model], {"seed": 0})
+    storage.merge([tmp_path / "a.npz"] * 2, tmp_path / "b.npz")
+    models, made = storage.load(tmp_path / "b.npz")
+    assert made == {"seed": 0}
+    assert len(models) == 4
+    assert (models[3].name, models[3].n, models[3].trial, models[3].epoch) == ("PU-x", 100, 7, 3)
+    for group, values in logits.items():
+        assert models[3].logits[group] == pytest.approx(np.sort(values), rel=4.5 / 1024, abs=1e-6)
