@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from learning.margins import begin, loss_and_gradient
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.counts import count_posterior
+from noneg.learning.counts import count_posterior, released_posterior
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
 from noneg.learning.trainer import Trainer
@@ -30,6 +30,50 @@ def test_posterior_equals_brute_force(values, data):
     f = torch.tensor(values, dtype=torch.float64)
     k = data.draw(st.integers(0, len(values)))
     torch.testing.assert_close(count_posterior(f, k), brute_force(f, k), atol=1e-9, rtol=0)
+
+
+def released(f, k):
+    """The wrong term of the released recursion, outcome by outcome."""
+    n, q = len(f), []
+    outcomes = [y for y in product((0, 1), repeat=n) if sum(y) == k]
+    for i in range(n):
+        weight = [0.0, 0.0]
+        for y in outcomes:
+            last = max(t for t in range(n) if y[t])
+            wrong = float(f[last]) if i <= last < n - 1 else 0.0
+            weight[y[i]] += float(np.exp(np.dot(y, f.numpy()) - wrong))
+        q.append(weight[1] / sum(weight))
+    return torch.tensor(q, dtype=f.dtype)
+
+
+@given(st.lists(st.floats(-9.0, 9.0), min_size=2, max_size=6), st.data())
+def test_released_posterior_equals_brute_force(values, data):
+    f = torch.tensor(values, dtype=torch.float64)
+    k = data.draw(st.integers(1, len(values) - 1))
+    torch.testing.assert_close(released_posterior(f, k), released(f, k), atol=1e-9, rtol=0)
+
+
+def test_released_posterior_makes_the_last_rows_positive():
+    """Four rows look positive and eight are wanted: the exact one takes all others alike."""
+    f = torch.cat([torch.full((4,), 5.0), torch.full((12,), -5.0)])
+    exact, wrong = count_posterior(f, 8), released_posterior(f, 8)
+    torch.testing.assert_close(exact[4:], exact[4].expand(12))
+    assert wrong[-3:-1].min() > exact[4] + 0.2
+    assert float(exact.sum()) == pytest.approx(8.0, abs=1e-4)
+    assert float(wrong.sum()) > 8.3
+
+
+def test_released_posterior_has_the_same_limits():
+    f = torch.linspace(-1.0, 1.0, 5)
+    for k in (0, 5):
+        torch.testing.assert_close(released_posterior(f, k), count_posterior(f, k))
+
+
+def test_bench_uses_the_released_posterior():
+    p = u = torch.linspace(-1.0, 2.0, 10)
+    task = make_task(10, 10, setting="two-sample", prior=0.37)
+    _, grad = loss_and_gradient(begin("glws", p, u, task, variant="bench"), p, u)
+    torch.testing.assert_close(grad[10:], (torch.sigmoid(u) - released_posterior(u, 3)) / 10)
 
 
 @pytest.mark.parametrize("n", [2, 63, 64, 257])

@@ -48,9 +48,11 @@ def log_count_law(f: Tensor) -> Tensor:
 
 def _log_convolve(a: Tensor, b: Tensor) -> Tensor:
     """Return the laws of sums, a row each, from log laws of equal length."""
-    m = a.shape[1] - 1
-    windows = pad(b.flip(1), (m, m), value=-math.inf).unfold(1, m + 1, 1).flip(1)
-    return torch.logsumexp(a[:, None, :] + windows, dim=2)
+    rows, size = a.shape
+    sums = pad(a[:, :, None] + b[:, None, :], (0, size), value=-math.inf)
+    # Cut into lines that are one shorter, line i has moved by i: a column is a sum of numbers.
+    shifted = sums.reshape(rows, -1)[:, :-size].reshape(rows, size, 2 * size - 1)
+    return torch.logsumexp(shifted, dim=1)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Variant
-from noneg.learning.counts import count_posterior
+from noneg.learning.counts import count_posterior, released_posterior
 from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import margin
 
@@ -38,9 +38,9 @@ class GLWS(Algorithm):
     has the same plus a constant, as labels given their number do. So the log odds are moved from
     that share to the prior.
 
-    ``variant="bench"``: not moved, one view, k rounded down, and the prior of the population even
-    in one sample. The released recursion for q has a wrong term (labels do not sum to k); it is
-    not reproduced.
+    ``variant="bench"``: not moved, one view, k rounded down, the prior of the population even in
+    one sample, and q from the released recursion, in which a term is wrong (see
+    `noneg.learning.counts.released_posterior`): labels do not sum to k.
 
     Examples
     --------
@@ -71,7 +71,8 @@ class GLWS(Algorithm):
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the cross-entropy with the labels expected given their number."""
         p, u = self.scores(batch, player)
-        q = count_posterior(u.detach(), self.count(len(u)))
+        find = released_posterior if self.bench else count_posterior
+        q = find(u.detach(), self.count(len(u)))
         if not self.bench and batch.unl.strong is not None and batch.unl.strong is not batch.unl.x:
             u = margin(self.players[player](batch.unl.strong)).float()
         return softplus(-p).mean() + soft_cross_entropy(u, q).mean()

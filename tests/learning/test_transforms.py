@@ -1,0 +1,63 @@
+"""Losses under torch's transformations: many networks at once, and compilation."""
+
+import copy
+
+import pytest
+import torch
+from learning.margins import batch
+
+from noneg.learning.algorithms import ALGORITHMS
+from noneg.learning.data import PUData
+from noneg.learning.networks import MLP
+from noneg.learning.task import make_task
+
+# Methods of one network, whose loss needs nothing that is made between steps.
+NAMES = ["upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu", "count-loss", "glws", "cvir", "naive"]
+CASES = [(name, variant) for name in NAMES for variant in ALGORITHMS[name].variants]
+
+
+class Step(torch.nn.Module):
+    """The loss of a step as a module: its parameters are those of the network."""
+
+    def __init__(self, name, variant):
+        super().__init__()
+        rng = torch.Generator().manual_seed(4)
+        # So far apart that for some weights the risk on negatives is negative: the clip acts.
+        p, u = (torch.randn(16, generator=rng) + shift for shift in (2.0, -1.5))
+        self.batch, self.net = batch(p, u), MLP(1, (6,))
+        self.algorithm = ALGORITHMS[name](variant=variant)
+        task = make_task(16, 16, setting="two-sample", prior=0.37)
+        self.algorithm.begin(self.net, task, PUData(p[:, None], u[:, None]), 0)
+        self.start = copy.deepcopy((self.algorithm.random, self.algorithm.generator.get_state()))
+
+    def forward(self):
+        return self.algorithm.loss("net", self.batch)
+
+    def at(self, weights):
+        """The loss for given weights, always with the same random numbers."""
+        self.algorithm.random = copy.deepcopy(self.start[0])
+        self.algorithm.generator.set_state(self.start[1])
+        return torch.func.functional_call(self, weights, ())
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_many_networks_at_once(name, variant):
+    """vmap over weights gives the loss and the gradient of each network."""
+    step = Step(name, variant)
+    rng = torch.Generator().manual_seed(0)
+    many = {k: torch.randn(4, *v.shape, generator=rng) for k, v in step.named_parameters()}
+    both = torch.func.grad_and_value(step.at)
+    slopes, values = torch.func.vmap(both, randomness="same")(many)
+    for i in range(4):
+        slope, value = both({key: weights[i] for key, weights in many.items()})
+        torch.testing.assert_close(values[i], value)
+        for key, expected in slope.items():
+            torch.testing.assert_close(slopes[key][i], expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["upu", "nnpu", "nnpu-ga", "pusb", "dist-pu", "count-loss"])
+def test_the_whole_loss_is_one_graph(name):
+    """Nothing breaks the graph; the back end that only captures needs no compiler."""
+    step = Step(name, "ref")
+    compiled = torch.compile(step.forward, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(), step())
