@@ -80,7 +80,7 @@ class SGLD(Optimizer):
         )
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]  # noqa: ANN401
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
         """Take one step; a closure, where there is one, computes the loss and is returned."""
         loss = None
         if closure is not None:

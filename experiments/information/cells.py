@@ -1,0 +1,116 @@
+"""What is trained: data, optimiser and number of rows; and which rows those are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.datasets import load
+from noneg.information.supersample import PUSupersample, Supersample, draw_membership
+from noneg.randomness import stream
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SEED = 0
+# Labelled positives for each unlabeled row of the PU cells.
+POSITIVES = 0.25
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Networks that differ in their training rows, coins, first weights and batches alone."""
+
+    data: str
+    kind: str  # "labelled" or "pu"
+    optimiser: str
+    n: int
+    supersamples: int
+    draws: int
+    epochs: int
+
+    @property
+    def group(self) -> str:
+        """The file that keeps it."""
+        return f"{self.data}-{self.kind}-{self.optimiser}"
+
+    @property
+    def key(self) -> str:
+        """Its name in the file."""
+        return f"{self.n}x{self.supersamples}x{self.draws}"
+
+    @property
+    def networks(self) -> int:
+        return self.supersamples * self.draws
+
+    def pairs(self, number: int) -> Supersample | PUSupersample:
+        """Return a supersample whose rows are the numbers of images."""
+        labels = pool(self.data)[1]
+        seed = SEED + number
+        order = stream(seed, f"rows {self.data} {self.n}").permutation(labels.size)
+        if self.kind == "labelled":
+            rows = order[: 2 * self.n]
+            return Supersample.pair(rows, labels[rows], seed=seed)
+        unlabeled, others = order[: 2 * self.n], order[2 * self.n :]
+        positive = others[labels[others] == 1][: 2 * max(1, int(POSITIVES * self.n))]
+        # The share in the whole pool: the law that both samples are drawn from.
+        prior = float(labels.mean())
+        return PUSupersample.pair(positive, unlabeled, prior=prior, seed=seed)
+
+    def membership(self, number: int) -> NDArray[np.bool_]:
+        """Return the coins of all draws of a supersample, shape (draws, pairs)."""
+        n, seed = self.pairs(number).n, SEED + number
+        return np.stack([draw_membership(n, seed=seed, draw=k) for k in range(self.draws)])
+
+
+@cache
+def pool(name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return images (rows, channels, height, width) and labels: nine or dog is 1."""
+    data = load(name)
+    images, labels = (
+        np.concatenate([getattr(data, f"{x}_train"), getattr(data, f"{x}_test")]) for x in "Xy"
+    )
+    if name == "mnist":
+        chosen = np.isin(labels, (4, 9))
+        images, labels = images[chosen].reshape(-1, 1, 28, 28), labels[chosen] == 9
+    else:
+        images, labels = images.transpose(0, 3, 1, 2), labels == 5
+    return np.ascontiguousarray(images, dtype=np.uint8), labels.astype(np.int64)
+
+
+def full() -> list[Cell]:
+    """Return all cells, so ordered that the first ones are the most wanted."""
+    mnist = Cell("mnist", "labelled", "adam", 75, 5, 10, 200)
+    cifar = Cell("cifar10", "labelled", "sgd", 500, 2, 5, 40)
+    sizes = (75, 250, 1000, 4000)
+    many = [replace(mnist, n=n, supersamples=1, draws=100) for n in (75, 250, 1000)]
+    return [
+        *over(mnist, ("adam", "sgld"), sizes),
+        *over(replace(mnist, kind="pu"), ("adam", "sgld"), sizes),
+        *over(cifar, ("sgd", "sgld"), (500,)),
+        *over(mnist, ("sgld-code",), sizes),
+        *(replace(cell, optimiser=o) for o in ("adam", "sgld") for cell in many),
+        *over(cifar, ("sgd", "sgld"), (1000,)),
+        *over(cifar, ("sgld-code",), (500, 1000)),
+        *over(replace(cifar, supersamples=2, draws=3), ("sgd", "sgld", "sgld-code"), (5000,)),
+        *over(replace(cifar, kind="pu"), ("sgd", "sgld"), (500,)),
+    ]
+
+
+def quick() -> list[Cell]:
+    """Return one small cell of every sort."""
+    mnist = Cell("mnist", "labelled", "adam", 40, 2, 3, 3)
+    cifar = Cell("cifar10", "labelled", "sgd", 20, 1, 2, 1)
+    return [
+        *over(mnist, ("adam", "sgld", "sgld-code"), (40, 80)),
+        *over(replace(mnist, kind="pu"), ("adam", "sgld"), (40, 80)),
+        replace(mnist, supersamples=1, draws=12),
+        *over(cifar, ("sgd", "sgld"), (20,)),
+    ]
+
+
+def over(cell: Cell, optimisers: tuple[str, ...], sizes: tuple[int, ...]) -> list[Cell]:
+    return [replace(cell, optimiser=o, n=n) for n in sizes for o in optimisers]

@@ -1,0 +1,227 @@
+"""Train many networks at once: they share no weight, no batch and no statistic.
+
+Their parameters are stacked and every layer runs over all of them (`torch.func.vmap`). How the
+convolutions are computed is chosen by a stopwatch: all in one grouped convolution, as products of
+matrices with the patches of the images, or one network after the other.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.functional import pad
+
+from noneg.learning import SGLD, Annealing
+from noneg.learning.losses import find_loss, pu_risks, soft_cross_entropy
+from noneg.learning.networks import CNN, margin, resnet18
+from noneg.learning.task import make_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy as np
+    from torch import Tensor
+
+# Tables 3 and 4 of the paper; the inverse temperature is that of the code it adapts.
+BATCH = {"adam": 128, "sgd": 64, "sgld": 100, "sgld-code": 100}
+LANGEVIN = {
+    "mnist": {"lr": 0.004, "every": 100, "high": 4000.0},
+    "cifar10": {"lr": 0.01, "every": 300, "high": 16_000.0},
+}
+NETWORK = {"mnist": CNN, "cifar10": resnet18}
+WAYS = {"mnist": ("group", "patch"), "cifar10": ("group", "loop")}
+# Of the pixels of all training images, as published.
+MEAN = {"mnist": [0.1307], "cifar10": [0.4914, 0.4822, 0.4465]}
+SPREAD = {"mnist": [0.3081], "cifar10": [0.2470, 0.2435, 0.2616]}
+
+
+class PatchConv2d(nn.Conv2d):
+    """A convolution as one product of matrices, which many networks share better than a group."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        k, stride, edge = self.kernel_size[0], self.stride[0], self.padding[0]
+        x = pad(x, (edge,) * 4).unfold(2, k, stride).unfold(3, k, stride)
+        rows, _, height, width = x.shape[:4]
+        columns = x.permute(1, 4, 5, 0, 2, 3).reshape(-1, rows * height * width)
+        out = self.weight.reshape(self.out_channels, -1) @ columns
+        if self.bias is not None:
+            out = out + self.bias[:, None]
+        return out.reshape(-1, rows, height, width).transpose(0, 1)
+
+
+class Ensemble:
+    """Networks side by side, whose parameters are one tensor a layer."""
+
+    def __init__(self, data: str, count: int, *, way: str, device: str, seed: int) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            made = [NETWORK[data]().to(device) for _ in range(count)]
+        self.count, self.way = count, way
+        self.parameters, self.buffers = stack_module_state(made)
+        self.base = made[0]
+        if way == "patch":
+            for module in self.base.modules():
+                if isinstance(module, nn.Conv2d):
+                    module.__class__ = PatchConv2d
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Map images (networks, batch, ...) to margins (networks, batch)."""
+        if self.way == "loop":
+            return torch.stack([self._one(*one) for one in self._apart(x)])
+        return vmap(self._one)(self.parameters, self.buffers, x)
+
+    def _apart(self, x: Tensor) -> Iterator[tuple[dict[str, Tensor], dict[str, Tensor], Tensor]]:
+        layers = {name: p.unbind() for name, p in self.parameters.items()}
+        for k in range(self.count):
+            yield (
+                {name: p[k] for name, p in layers.items()},
+                {name: b[k] for name, b in self.buffers.items()},
+                x[k],
+            )
+
+    def _one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
+        return margin(functional_call(self.base, (parameters, buffers), (x,)))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows of each network, as numbers of images (networks, rows), on the device."""
+
+    first: Tensor  # labelled: all rows; PU: the unlabeled ones
+    positive: Tensor | None = None
+    prior: float = 0.5
+
+
+class Training:
+    """The networks of one cell, their optimiser, and their batches."""
+
+    def __init__(
+        self, data: str, optimiser: str, rows: Rows, *, way: str, device: str, seed: int
+    ) -> None:
+        self.data, self.optimiser, self.rows = data, optimiser, rows
+        self.networks = Ensemble(data, len(rows.first), way=way, device=device, seed=seed)
+        self.update = make_optimiser(data, optimiser, self.networks.parameters, seed)
+        self.source = torch.Generator(device).manual_seed(seed)
+        self.batch = 64 if data == "cifar10" else BATCH[optimiser]
+
+    @property
+    def steps(self) -> int:
+        """Steps of one epoch."""
+        return -(-self.rows.first.shape[1] // self.batch)
+
+    def epoch(self, images: Images) -> float:
+        """Go once over the rows and return the mean loss of a step."""
+        self.networks.base.train()
+        total = torch.zeros((), device=images.pixels.device)
+        for number in range(self.steps):
+            if number == 0:
+                first, positive = self._order(self.rows.first), self._order(self.rows.positive)
+            loss = self.losses(images, first, positive, number)
+            self.update(loss.sum())
+            total += loss.detach().mean()
+        return float(total) / self.steps
+
+    def _order(self, rows: Tensor | None) -> Tensor | None:
+        if rows is None:
+            return None
+        noise = torch.rand(rows.shape, generator=self.source, device=rows.device)
+        return rows.gather(1, noise.argsort(dim=1))
+
+    def losses(self, images: Images, first: Tensor, positive: Tensor | None, number: int) -> Tensor:
+        """Return each network's loss on its batch."""
+        chosen = first[:, number * self.batch : (number + 1) * self.batch]
+        if positive is None:
+            return soft_cross_entropy(self.networks(images(chosen)), images.labels[chosen]).mean(1)
+        n = positive.shape[1]
+        some = positive[:, number * n // self.steps : (number + 1) * n // self.steps]
+        found = self.networks(images(torch.cat([some, chosen], dim=1)))
+        return non_negative_risk(found[:, : some.shape[1]], found[:, some.shape[1] :], self.rows)
+
+    @torch.no_grad()
+    def margins(self, images: Images, rows: Tensor, part: int = 250) -> np.ndarray:
+        """Return the margin of every row (networks, rows) under its network."""
+        self.networks.base.eval()
+        parts = [self.networks(images(some)).float().cpu() for some in rows.split(part, dim=1)]
+        return torch.cat(parts, dim=1).numpy()
+
+
+class Images:
+    """All images of a data set, and their labels, on the device."""
+
+    def __init__(self, data: str, pixels: np.ndarray, labels: np.ndarray, device: str) -> None:
+        self.pixels = torch.as_tensor(pixels, device=device)
+        self.labels = torch.as_tensor(labels, device=device, dtype=torch.float32)
+        shape = (-1, 1, 1)
+        self.mean = 255.0 * torch.tensor(MEAN[data], device=device).reshape(shape)
+        self.spread = 255.0 * torch.tensor(SPREAD[data], device=device).reshape(shape)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        return (self.pixels[rows].float() - self.mean) / self.spread
+
+
+def non_negative_risk(positive: Tensor, unlabeled: Tensor, rows: Rows) -> Tensor:
+    """Return the nnPU risk with the logistic loss (PU-ECE paper, Eq. 3) of each network."""
+    sizes = (rows.positive.shape[1], rows.first.shape[1])
+    task = make_task(*sizes, setting="two-sample", prior=rows.prior)
+    loss = find_loss("logistic")
+    on_positives, on_negatives = vmap(lambda p, u: pu_risks(p, u, task, loss))(positive, unlabeled)
+    return on_positives + torch.relu(on_negatives)
+
+
+def make_optimiser(
+    data: str, name: str, parameters: dict[str, Tensor], seed: int
+) -> Callable[[Tensor], None]:
+    """Return what takes one step down a loss."""
+    tensors = list(parameters.values())
+    schedule = None
+    if name == "adam":
+        update = torch.optim.Adam(tensors, lr=1e-3, betas=(0.9, 0.999))
+    elif name == "sgd":
+        update = torch.optim.SGD(tensors, lr=0.01, momentum=0.9)
+    else:
+        options = LANGEVIN[data]
+        update = SGLD(tensors, options["lr"], inverse_temperature=10.0, seed=seed)
+        schedule = Annealing(update, every=options["every"], high=options["high"])
+
+    def step(loss: Tensor) -> None:
+        update.zero_grad()
+        loss.backward()
+        if name == "sgld-code":
+            # The published code draws noise of standard deviation 1/beta, not 1, before it
+            # multiplies by sqrt(2 lr / beta): the variance is 2 lr / beta^3.
+            for group in update.param_groups:
+                group["inverse_temperature"] = schedule.inverse_temperature() ** 3
+        update.step()
+        if schedule is not None:
+            schedule.step()
+
+    return step
+
+
+def fastest(data: str, optimiser: str, rows: Rows, images: Images, device: str) -> tuple[str, dict]:
+    """Return the way to compute convolutions that takes least time for a step, and all times."""
+    if device == "cpu":
+        return "loop", {"loop": float("nan")}
+    times = {}
+    for way in WAYS[data]:
+        training = Training(data, optimiser, rows, way=way, device=device, seed=0)
+        training.networks.base.train()
+        for number in range(6):
+            if number == 2:  # the first steps choose algorithms
+                wait(device)
+                start = time.perf_counter()
+            training.update(training.losses(images, rows.first, rows.positive, 0).sum())
+        wait(device)
+        times[way] = (time.perf_counter() - start) / 4
+        del training
+    return min(times, key=times.get), times
+
+
+def wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
