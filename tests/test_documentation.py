@@ -17,6 +17,7 @@ MODULES = [
     "noneg.learning",
     "noneg.learning.algorithms",
     "noneg.learning.networks",
+    "noneg.learning.views",
     "noneg.performance",
     "noneg.plots",
     "noneg.prior",

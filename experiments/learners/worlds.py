@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,6 +10,7 @@ import torch
 
 from noneg.datasets import load
 from noneg.learning.data import PUData
+from noneg.learning.views import Turned
 from noneg.randomness import stream
 
 HELD_OUT = 0.1
@@ -62,6 +62,7 @@ def usps(split: int) -> World:
     world = _held_out(
         _normal(data.X_train), y, p, u, random, test, np.isin(data.y_test, positive), 0.5
     )
+    turned = Turned(16, black=-0.1307 / 0.3081)
     train = PUData(world.train.pos, world.train.unl, weak=turned, strong=turned)
     return World(**{**vars(world), "train": train})
 
@@ -86,26 +87,3 @@ def _held_out(x, y, labelled, rest, random, test, test_labels, prior) -> World:
     return World(
         PUData(*parts[:2]), y[in_u], PUData(*parts[2:]), y[held_u], test, test_labels, prior
     )
-
-
-@lru_cache
-def _sources() -> torch.Tensor:
-    """Where each pixel comes from, for 41 angles within 10 degrees, then the same mirrored."""
-    row, column = np.mgrid[0:16, 0:16] - 7.5
-    table = []
-    for mirror in (1.0, -1.0):
-        for angle in np.deg2rad(np.linspace(-10.0, 10.0, 41)):
-            c, s = math.cos(angle), math.sin(angle)
-            from_row, from_column = c * row + s * column, mirror * (c * column - s * row)
-            r, k = (np.rint(v + 7.5).astype(int) for v in (from_row, from_column))
-            inside = (r >= 0) & (r < 16) & (k >= 0) & (k < 16)
-            table.append(np.where(inside, 16 * r + k, 256).ravel())
-    return torch.from_numpy(np.array(table))
-
-
-def turned(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """The benchmark's training view: mirrored by chance, turned by up to 10 degrees, nearest."""
-    table = _sources()
-    which = torch.randint(len(table), (len(x),), generator=generator)
-    black = x.new_full((len(x), 1), -0.1307 / 0.3081)
-    return torch.cat([x, black], 1).gather(1, table[which].to(x.device))

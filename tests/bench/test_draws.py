@@ -73,6 +73,13 @@ def test_scales_come_from_training_rows_alone():
     assert abs(rows.test.rows.mean(axis=0)).max() > 1e-3
 
 
+def test_letters_stay_as_they_are():
+    need_data()
+    rows = draw(replace(DIGITS, dataset="letter")).training.unlabeled
+    assert (rows == np.rint(rows)).all()
+    assert (rows.min(), rows.max()) == (0.0, 15.0)
+
+
 def test_images_have_channels_first_and_one_scale_a_channel():
     need_data()
     rows = draw(replace(DIGITS, dataset="cifar10"))

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,8 +13,8 @@ from click.testing import CliRunner
 
 from noneg.bench import RunConfig, load_records, render, summarise, sweep
 from noneg.bench.engine import run_all
-from noneg.bench.records import record_path
-from noneg.bench.work import METHODS, is_possible, perform_and_write, set_up
+from noneg.bench.records import pack_records, record_path
+from noneg.bench.work import METHODS, is_possible, perform, perform_and_write, set_up
 from noneg.cli import main
 
 DIGITS = {"dataset": ["digits"], "setting": ["one-sample"]}
@@ -26,6 +27,10 @@ COMMAND = [
 ]
 
 
+def counted(**some):
+    return {"done": 0, "failed": 0, "kept": 0, "left": 0, **some}
+
+
 def table(folder):
     return render(summarise(load_records(folder), metrics=["accuracy", "auc", "ece"]), "csv")
 
@@ -34,7 +39,7 @@ def table(folder):
 def expected(tmp_path_factory):
     """The table of an undisturbed sweep."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    assert run_all(FEW, folder) == {"done": 6, "failed": 0, "kept": 0}
+    assert run_all(FEW, folder) == counted(done=6)
     return table(folder)
 
 
@@ -91,8 +96,26 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_table(tmp_path, expected):
 
         counts = run_all(FEW, folder, scheduler=cluster.scheduler_address, tell=tell)
     assert killed
-    assert counts == {"done": 6, "failed": 0, "kept": 0}
+    assert counts == counted(done=6)
     assert table(folder) == expected
+
+
+def test_a_sweep_stops_in_time_and_goes_on(tmp_path, expected):
+    assert run_all(FEW, tmp_path, seconds=-1.0) == counted(left=6)
+    run_all(FEW[:2], tmp_path)
+    assert run_all(FEW, tmp_path, seconds=600.0) == counted(done=4, kept=2)
+    assert table(tmp_path) == expected
+
+
+def test_a_pack_of_another_machine_is_not_done_again(tmp_path, expected):
+    there, here = tmp_path / "there", tmp_path / "here"
+    run_all(FEW[:4], there)
+    here.mkdir()
+    assert pack_records(there, here / "theirs.jsonl") == 4
+    assert run_all(FEW, here) == counted(done=2, kept=4)
+    assert table(here) == expected
+    assert pack_records(here, tmp_path / "all.jsonl") == 6
+    assert table(tmp_path / "all.jsonl") == expected
 
 
 def test_processes_give_the_same_table(tmp_path, expected):
@@ -107,12 +130,12 @@ def test_a_failing_run_is_recorded_and_does_not_stop_the_rest(tmp_path, monkeypa
         raise FloatingPointError("the loss is lost")
 
     monkeypatch.setattr(NNPU, "loss", broken)
-    assert run_all(FEW, tmp_path) == {"done": 4, "failed": 2, "kept": 0}
+    assert run_all(FEW, tmp_path) == counted(done=4, failed=2)
     errors = {r["error"] for r in load_records(tmp_path) if r["status"] == "failed"}
     assert errors == {"FloatingPointError: the loss is lost"}
     monkeypatch.undo()
-    assert run_all(FEW, tmp_path) == {"done": 0, "failed": 0, "kept": 6}
-    assert run_all(FEW, tmp_path, retry_failed=True) == {"done": 2, "failed": 0, "kept": 4}
+    assert run_all(FEW, tmp_path) == counted(kept=6)
+    assert run_all(FEW, tmp_path, retry_failed=True) == counted(done=2, kept=4)
 
 
 def test_configurations_are_drawn_alike_for_all_algorithms():
@@ -135,6 +158,29 @@ def test_a_run_is_the_same_whenever_it_is_done(tmp_path):
     assert one == two
     assert set(one) >= {"proxy_accuracy", "proxy_auc", "oracle_accuracy", "pu_log_loss", "pu_ece"}
     assert set(one) >= {"accuracy", "auc", "f1", "precision", "recall", "ece", "brier", "log_loss"}
+
+
+def test_training_images_vary_unless_told_otherwise():
+    if not os.environ.get("NONEG_DATA"):
+        pytest.skip("NONEG_DATA names no folder with the data sets")
+    options = {"setting": "one-sample", "algorithm": "upu", "steps": 20, "every": 20}
+    run = RunConfig(dataset="usps", **options)
+    losses = [
+        perform(one, device="cpu")["checkpoints"]["loss"]
+        for one in (run, run, replace(run, augmented=False))
+    ]
+    assert losses[0] == losses[1] != losses[2]
+    digits = RunConfig(dataset="digits", **options)
+    plain = [
+        perform(one)["checkpoints"]["loss"] for one in (digits, replace(digits, augmented=False))
+    ]
+    assert plain[0] == plain[1]
+
+
+def test_half_precision_is_noted_in_the_record():
+    found = perform(FEW[0], device="cpu", precision="bfloat16")
+    assert (found["device"], found["precision"], found["diverged"]) == ("cpu", "bfloat16", False)
+    assert found["cpu_seconds"] > 0.0
 
 
 def test_a_wrong_prior_is_told_to_the_method_and_the_criteria(tmp_path):

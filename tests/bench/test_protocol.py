@@ -46,8 +46,9 @@ def test_a_name_changes_with_every_field():
         {"dataset": "breast_cancer"}, {"setting": "two-sample"}, {"case": 2}, {"rate": 0.2},
         {"algorithm": "upu"}, {"variant": "bench"}, {"correction": "none"}, {"configuration": 1},
         {"split": 1}, {"steps": 7}, {"every": 7}, {"given_prior": 0.4},
+        {"augmented": False},
     ]  # fmt: skip
-    assert len({RUN.key, *(replace(RUN, **other).key for other in others)}) == 13
+    assert len({RUN.key, *(replace(RUN, **other).key for other in others)}) == 14
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,14 @@ def test_records_come_back_and_are_not_done_again(tmp_path):
     assert [r["run"]["split"] for r in load_records(tmp_path)] in ([0, 1], [1, 0])
     assert open_runs(tmp_path, [*runs, runs[2]]) == [runs[2]]
     assert open_runs(tmp_path, runs, retry_failed=True) == runs[1:]
+
+
+def test_records_of_an_older_format_are_refused(tmp_path):
+    write_record(tmp_path, RUN, {"status": "done", "checkpoints": {}})
+    path = record_path(tmp_path, RUN)
+    path.write_text(path.read_text().replace("noneg.bench/2", "noneg.bench/1"))
+    with pytest.raises(ValueError, match=r"runs are now of the format 'noneg\.bench/2'"):
+        load_records(tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["other run", "no json", "no run"])

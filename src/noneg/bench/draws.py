@@ -165,7 +165,10 @@ def _test(rows: Floats, positive: NDArray[np.bool_], prior: float) -> Test:
 
 @dataclass(frozen=True, eq=False)
 class _Scale:
-    """Mean zero and variance one over training rows: a feature, a channel, or all pixels."""
+    """Mean zero and variance one over training rows: a feature, a channel, or all pixels.
+
+    Raw rows stay as they are.
+    """
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
@@ -173,6 +176,8 @@ class _Scale:
 
     @classmethod
     def of(cls, rows: NDArray[Any], kind: Kind) -> _Scale:
+        if kind == "raw":
+            return cls(np.zeros(()), np.ones(()), kind)
         axes: dict[Kind, tuple[int, ...] | None] = {
             "table": (0,),
             "pixels": None,

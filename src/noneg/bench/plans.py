@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal
 
-Kind = Literal["table", "pixels", "image"]
+Kind = Literal["table", "raw", "pixels", "image"]
+View = Literal["turned", "cropped"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +22,14 @@ class Plan:
         Training and validation rows, positives and unlabeled ones together.
     cases : tuple of tuple of int
         The positive classes of case 1, 2, ...
-    kind : {"table", "pixels", "image"}
-        How rows are scaled, and the network: a perceptron for the first two, a ResNet for images.
+    kind : {"table", "raw", "pixels", "image"}
+        How rows are scaled: each feature, not at all, all pixels alike, or each channel. The
+        network is a ResNet for images, else a perceptron.
     batch : int
         Default number of rows of P and of U in a step.
+    view : {"turned", "cropped"}, optional
+        How training images vary: mirrored and turned, or mirrored and shifted; see
+        `noneg.learning.views`. By default they do not.
     """
 
     classes: int
@@ -32,6 +37,7 @@ class Plan:
     cases: tuple[tuple[int, ...], ...]
     kind: Kind = "table"
     batch: int = 64
+    view: View | None = None
 
     def positives(self, case: int) -> tuple[int, ...]:
         """Return the positive classes of a case."""
@@ -56,9 +62,17 @@ _BINARY = ((1,), (0,))
 # The benchmark's own four, then data sets that it does not have.
 PLANS: dict[str, Plan] = {
     # The benchmark takes 20,000 rows; of the first 20,000 images no class fills its tenth exactly.
-    "cifar10": Plan(classes=10, rows=19_000, cases=_VEHICLES_AND_OTHERS, kind="image"),
-    "usps": Plan(classes=10, rows=4000, cases=_DIGITS, kind="pixels"),
-    "letter": Plan(classes=26, rows=13_000, cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ")),
+    "cifar10": Plan(
+        classes=10, rows=19_000, cases=_VEHICLES_AND_OTHERS, kind="image", view="cropped"
+    ),
+    "usps": Plan(classes=10, rows=4000, cases=_DIGITS, kind="pixels", view="turned"),
+    # Features are small whole numbers; the benchmark leaves them as they are.
+    "letter": Plan(
+        classes=26,
+        rows=13_000,
+        cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
+        kind="raw",
+    ),
     "mnist": Plan(classes=10, rows=20_000, cases=_DIGITS, kind="pixels"),
     "digits": Plan(classes=10, rows=1000, cases=_DIGITS, kind="pixels", batch=32),
     "breast_cancer": Plan(classes=2, rows=300, cases=_BINARY, batch=32),

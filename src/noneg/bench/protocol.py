@@ -45,6 +45,8 @@ class RunConfig:
         Updates, and updates between checkpoints.
     given_prior : float or None
         The prior told to the algorithm and to the criteria, where it is not the true one.
+    augmented : bool
+        Whether training images vary as the plan of the data set says.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class RunConfig:
     steps: int = 20_000
     every: int = 100
     given_prior: float | None = None
+    augmented: bool = True
 
     def __post_init__(self) -> None:
         find_plan(self.dataset).positives(self.case)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from noneg.bench.draws import draw
 from noneg.bench.measures import on_test, on_validation
 from noneg.bench.plans import find_plan
 from noneg.bench.records import write_record
-from noneg.learning import networks
+from noneg.learning import networks, views
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.data import PUData
 from noneg.learning.search import LogUniform, space
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from noneg.bench.draws import Draw
     from noneg.bench.protocol import RunConfig
     from noneg.learning.contract import Algorithm
+    from noneg.learning.trainer import Precision
 
 # Training rows have no labels, so what needs them cannot take part.
 METHODS = [name for name in ALGORITHMS if name != "pn-oracle"]
@@ -89,18 +91,22 @@ def is_possible(run: RunConfig) -> bool:
     return run.correction in (None, "none", *known)
 
 
-def perform(run: RunConfig, *, device: str | None = None) -> dict[str, Any]:
+def perform(
+    run: RunConfig, *, device: str | None = None, precision: Precision = "float32"
+) -> dict[str, Any]:
     """Train one run and return its record.
 
     Parameters
     ----------
     run : RunConfig
     device : str, optional
-        By default a GPU if there is one. Not part of the run's name.
+        By default a GPU if there is one.
+    precision : {"float32", "bfloat16", "float16"}
+        Of the trainer. Like the device it is in the record but not part of the run's name.
     """
     rows, setup = draw(run), set_up(run)
     prior = rows.prior if run.given_prior is None else run.given_prior
-    data, validation = (_tensors(part) for part in (rows.training, rows.validation))
+    data, validation = _varied(run, rows), _tensors(rows.validation)
     trainer = Trainer(
         steps=run.steps,
         batch_size=setup.batch,
@@ -108,9 +114,10 @@ def perform(run: RunConfig, *, device: str | None = None) -> dict[str, Any]:
         lr=setup.lr,
         seed=_seed(run),
         device=device,
+        precision=precision,
         checkpoint_every=run.every,
     )
-    start = time.perf_counter()
+    start, worked = time.perf_counter(), time.process_time()
     fit = trainer.fit(
         setup.algorithm,
         _network(run, rows),
@@ -125,13 +132,22 @@ def perform(run: RunConfig, *, device: str | None = None) -> dict[str, Any]:
         "status": "done",
         "checkpoints": _columns(fit.history),
         "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - worked,
+        "device": fit.algorithm.device.type,
+        "precision": precision,
+        "diverged": fit.diverged,
         "hyperparameters": {"lr": setup.lr, "batch": setup.batch, **setup.drawn},
         "versions": _versions(),
     }
 
 
 def perform_and_write(
-    run: RunConfig, folder: str | os.PathLike[str], *, device: str | None = None, threads: int = 1
+    run: RunConfig,
+    folder: str | os.PathLike[str],
+    *,
+    device: str | None = None,
+    precision: Precision = "float32",
+    threads: int = 1,
 ) -> str:
     """Train one run and write its record; an error of the run becomes its record.
 
@@ -142,7 +158,7 @@ def perform_and_write(
     """
     torch.set_num_threads(threads)
     try:
-        content = perform(run, device=device)
+        content = perform(run, device=device, precision=precision)
     except Exception as error:  # noqa: BLE001 - whatever a method raises is its result
         content = {
             "status": "failed",
@@ -163,9 +179,25 @@ def _tensors(part: Any) -> PUData:  # noqa: ANN401
     return PUData(torch.from_numpy(part.positive), torch.from_numpy(part.unlabeled))
 
 
+def _varied(run: RunConfig, rows: Draw) -> PUData:
+    """Return the training rows with the view of the plan, if there is one."""
+    plain, kind = _tensors(rows.training), find_plan(run.dataset).view
+    if kind is None or not run.augmented:
+        return plain
+    if kind == "cropped":
+        view: views.Cropped | views.Turned = views.Cropped()
+    else:
+        # Scaled rows are darkest where there is no ink.
+        side, black = math.isqrt(plain.pos.shape[1]), float(rows.training.unlabeled.min())
+        view = views.Turned(side, black=black)
+    return replace(plain, weak=view, strong=view)
+
+
 def _network(run: RunConfig, rows: Draw) -> Callable[[], nn.Module]:
     if find_plan(run.dataset).kind == "image":
-        return networks.resnet32
+        # The layout that convolutions in half precision want on a GPU.
+        layout = torch.channels_last
+        return lambda: networks.resnet32().to(memory_format=layout)  # type: ignore[call-overload]
     width = rows.training.positive.shape[1]
     return lambda: networks.MLP(width)
 
@@ -196,19 +228,27 @@ def _scores(algorithm: Algorithm, rows: Tensor) -> np.ndarray[Any, np.dtype[np.f
 
 
 def _columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
-    """Return the history as columns, with None for what is no number or was not measured."""
+    """Return the history as columns, with None for what is no number or was not measured.
+
+    Seven digits are more than any table needs, and half the size.
+    """
+
+    def kept(value: float | None) -> float | None:
+        return None if value is None or not np.isfinite(value) else float(f"{value:.7g}")
+
     names = dict.fromkeys(name for entry in history for name in entry)
-    return {
-        name: [
-            entry[name] if name in entry and np.isfinite(entry[name]) else None for entry in history
-        ]
-        for name in names
-    }
+    return {name: [kept(entry.get(name)) for entry in history] for name in names}
 
 
 def _versions() -> dict[str, str]:
     import platform
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    packages = {name: version(name) for name in ("noneg", "numpy", "scipy", "torch")}
+    def of(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:  # run from its source folder
+            return "not installed"
+
+    packages = {name: of(name) for name in ("noneg", "numpy", "scipy", "torch")}
     return {"python": platform.python_version(), **packages}

@@ -56,21 +56,38 @@ def command() -> None:
 @click.option("--splits", type=int, default=3, show_default=True, help="Draws of the rows.")
 @click.option("--steps", type=int, default=20_000, show_default=True, help="Updates of a run.")
 @click.option("--every", type=int, default=100, show_default=True, help="Steps a checkpoint.")
+@click.option(
+    "--augmented/--plain",
+    default=True,
+    show_default=True,
+    help="Vary training images as the benchmark does, or not.",
+)
 @click.option("--out", "folder", type=click.Path(file_okay=False), default="bench", help="Records.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
 @click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port.")
 @click.option("--device", help="Device of torch, such as cuda.")
+@click.option(
+    "--precision",
+    type=click.Choice(["float32", "bfloat16", "float16"]),
+    default="float32",
+    show_default=True,
+    help="Of the trainer; half precisions are for GPUs.",
+)
 @click.option("--retry-failed", is_flag=True, help="Do failed runs again.")
+@click.option("--minutes", type=float, help="Start no run after so many; by default do all.")
 def run(folder: str, **question: Any) -> None:  # noqa: ANN401
     """Do all runs of a grid that have no record yet."""
     from noneg.bench.engine import run_all
 
-    engine = {name: question.pop(name) for name in ("jobs", "scheduler", "device", "retry_failed")}
-    runs = _grid(question)
-    counts = run_all(runs, folder, **engine, tell=_progress())
+    names = ("jobs", "scheduler", "device", "precision", "retry_failed")
+    engine = {name: question.pop(name) for name in names}
+    minutes = question.pop("minutes")
+    seconds = None if minutes is None else 60.0 * minutes
+    counts = run_all(_grid(question), folder, **engine, seconds=seconds, tell=_progress())
+    left = f", {counts['left']} left" if counts["left"] else ""
     click.echo(
-        f"{counts['done']} done, {counts['failed']} failed, {counts['kept']} kept from before, "
-        f"in {folder}"
+        f"{counts['done']} done, {counts['failed']} failed, {counts['kept']} kept from before"
+        f"{left}, in {folder}"
     )
     if counts["failed"]:
         click.echo("Records of failed runs hold the error; --retry-failed does them again.")
@@ -98,6 +115,7 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
         split=range(question["splits"]),
         steps=[question["steps"]],
         every=[question["every"]],
+        augmented=[question["augmented"]],
     )
     possible = [one for one in runs if is_possible(one)]
     if not possible:
@@ -127,7 +145,7 @@ def _progress() -> Callable[[int, int, int], None]:
 
 
 @command.command("table", epilog="\b\nnoneg bench table bench --like paper-15 --form latex")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", type=click.Path(exists=True))
 @click.option("--like", help="A table of the benchmark paper, paper-1 to paper-18.")
 @click.option("--metric", multiple=True, help="Test metric; by default accuracy, auc and f1.")
 @click.option("--by", multiple=True, help="Criterion of selection; by default the paper's three.")
@@ -170,7 +188,7 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 
 
 @command.command("compare", epilog="\b\nnoneg bench compare bench")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", type=click.Path(exists=True))
 @click.option("--metric", multiple=True, default=["accuracy"], show_default=True, help="Metric.")
 def compare(folder: str, metric: tuple[str, ...]) -> None:
     """Print our numbers beside those of the benchmark paper, in percent."""
