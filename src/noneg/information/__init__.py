@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noneg.information.bound import GapAndBound, generalization_bound
+from noneg.information.bound import GapAndBound, entropy_bound, generalization_bound, reuse_bound
 from noneg.information.mutual import (
     covering_information,
     draw_limit,
@@ -11,6 +11,7 @@ from noneg.information.mutual import (
 )
 from noneg.information.quantities import (
     bin_gaps,
+    binned_information,
     ece_gaps,
     label_gaps,
     mass_gaps,
@@ -19,25 +20,31 @@ from noneg.information.quantities import (
     samplewise_information,
 )
 from noneg.information.runs import Runs, run
+from noneg.information.summary import Information, measure_information
 from noneg.information.supersample import PUSupersample, Supersample, draw_membership
 
 __all__ = [
     "GapAndBound",
+    "Information",
     "PUSupersample",
     "Runs",
     "Supersample",
     "bin_gaps",
+    "binned_information",
     "covering_information",
     "draw_limit",
     "draw_membership",
     "ece_gaps",
+    "entropy_bound",
     "generalization_bound",
     "knn_information",
     "label_gaps",
     "mass_gaps",
+    "measure_information",
     "membership_noise",
     "plug_in_information",
     "printed_information",
+    "reuse_bound",
     "run",
     "samplewise_information",
 ]

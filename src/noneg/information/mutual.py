@@ -8,6 +8,7 @@ coin; the coins of all rows together are a vector of n bits, and no estimator le
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,9 +54,12 @@ def knn_information(
         return 0.0
     from sklearn.feature_selection import mutual_info_classif
 
-    found = mutual_info_classif(
-        v[:, None], u, discrete_features=False, n_neighbors=neighbors, random_state=seed
-    )
+    with warnings.catch_warnings():
+        # Memberships are classes even where most of them occur once.
+        warnings.filterwarnings("ignore", message="The number of unique classes")
+        found = mutual_info_classif(
+            v[:, None], u, discrete_features=False, n_neighbors=neighbors, random_state=seed
+        )
     return float(found[0])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     # Rows and labels, or positive and unlabeled rows, and a seed.
     Train = Callable[[NDArray[Any], NDArray[Any], int], Scorer]
 
+Keep = Literal["scores", "scorers"]
+
 
 @dataclass(frozen=True, eq=False)
 class Runs:
@@ -35,11 +38,14 @@ class Runs:
         True where the right row of a pair was seen.
     found : ndarray, shape (draws, n, 2)
         Score of every row.
+    files : tuple of Path
+        The trained scorers, where ``run(..., keep="scorers")`` kept them.
     """
 
     supersample: Supersample | PUSupersample
     membership: NDArray[np.bool_]
     found: NDArray[np.float64]
+    files: tuple[Path, ...] = ()
 
     @property
     def draws(self) -> int:
@@ -54,6 +60,13 @@ class Runs:
         """Return the scores of the other rows."""
         return self.supersample.scores(~self.membership[draw], self.found[draw])
 
+    def scorer(self, draw: int) -> Scorer:
+        """Return the trained scorer of a draw from its file."""
+        if not self.files:
+            msg = "'runs' keeps no scorers. Call run(..., folder=..., keep='scorers')."
+            raise ValueError(msg)
+        return _load(self.files[draw])
+
 
 def run(
     supersample: Supersample | PUSupersample,
@@ -63,6 +76,7 @@ def run(
     seed: int,
     folder: str | os.PathLike[str] | None = None,
     name: str = "",
+    keep: Keep = "scores",
     progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Train on draws of the coins and score all rows, seen and unseen.
@@ -80,10 +94,14 @@ def run(
     seed : int
         Of the memberships and of the training.
     folder : path, optional
-        Where to keep the scores of each draw; draws found there are not trained again.
+        Where to keep what each draw gave; draws found there are not trained again.
     name : str
         What else the scores depend on, such as the algorithm and its options; with `folder` it
         must be given, since a function has no name of its own.
+    keep : {"scores", "scorers"}
+        Keep the scores of the supersample alone, or the trained scorers as well, which must then be
+        picklable. `Runs.scorer` reads them again, to score other rows. Unpickling runs code, so
+        read no folder that others can write to.
     progress : callable, optional
         Called with the number of draws done.
 
@@ -101,21 +119,34 @@ def run(
     >>> run(pairs, LogisticRegression(), draws=3, seed=0).found.shape
     (3, 100, 2)
     """
+    _check(draws, folder, name, keep)
+    fit = train if callable(train) else _classifier(train, supersample)
+    bits = np.stack([draw_membership(supersample.n, seed=seed, draw=k) for k in range(draws)])
+    found = np.empty((draws, supersample.n, 2))
+    files = []
+    for k in range(draws):
+        path = None if folder is None else _path(folder, supersample, name, seed, k)
+        file = None if path is None or keep == "scores" else path.with_suffix(".pkl")
+        found[k] = _scores(supersample, fit, bits[k], seed + k, path, file)
+        files += [] if file is None else [file]
+        if progress is not None:
+            progress(k + 1)
+    return Runs(supersample, bits, found, tuple(files))
+
+
+def _check(draws: int, folder: object, name: str, keep: Keep) -> None:
     if draws < 1:
         msg = f"'draws' must be at least 1, got {draws!r}."
         raise ValueError(msg)
     if folder is not None and not name:
         msg = "'name' must say what is trained when 'folder' keeps the scores, got ''."
         raise ValueError(msg)
-    fit = train if callable(train) else _classifier(train, supersample)
-    bits = np.stack([draw_membership(supersample.n, seed=seed, draw=k) for k in range(draws)])
-    found = np.empty((draws, supersample.n, 2))
-    for k in range(draws):
-        path = None if folder is None else _path(folder, supersample, name, seed, k)
-        found[k] = _scores(supersample, fit, bits[k], seed + k, path)
-        if progress is not None:
-            progress(k + 1)
-    return Runs(supersample, bits, found)
+    if keep not in ("scores", "scorers") or (keep == "scorers" and folder is None):
+        msg = (
+            "'keep' must be 'scores', or 'scorers' together with a 'folder', got "
+            f"{keep!r} and folder={folder!r}."
+        )
+        raise ValueError(msg)
 
 
 def _path(
@@ -135,21 +166,45 @@ def _scores(
     membership: NDArray[np.bool_],
     seed: int,
     path: Path | None,
+    file: Path | None,
 ) -> NDArray[np.float64]:
     """Return the scores of one draw, shape (n, 2), from disk where they are."""
     shape = (supersample.n, 2)
-    if path is not None and path.exists():
+    if path is not None and path.exists() and (file is None or file.exists()):
         kept: NDArray[np.float64] = np.load(path, allow_pickle=False)
         if kept.shape != shape or kept.dtype != np.float64:
             msg = f"'folder' holds {path.name}, which is not {shape} numbers; remove that file."
             raise ValueError(msg)
         return kept
-    scorer = train(*supersample.training(membership), seed)
+    scorer = _trained(supersample, train, membership, seed, file)
     found = np.asarray(scorer(supersample.rows()), dtype=np.float64).reshape(shape)
     if path is not None:
         with replacing(path) as partial, partial.open("wb") as stream:
             np.save(stream, found, allow_pickle=False)
     return found
+
+
+def _trained(
+    supersample: Supersample | PUSupersample,
+    train: Train,
+    membership: NDArray[np.bool_],
+    seed: int,
+    file: Path | None,
+) -> Scorer:
+    """Return a trained scorer, from its file where it is kept."""
+    if file is not None and file.exists():
+        return _load(file)
+    scorer = train(*supersample.training(membership), seed)
+    if file is not None:
+        with replacing(file) as partial, partial.open("wb") as stream:
+            pickle.dump(scorer, stream)
+    return scorer
+
+
+def _load(file: Path) -> Scorer:
+    with file.open("rb") as stream:
+        scorer: Scorer = pickle.load(stream)  # noqa: S301  # written by this module
+    return scorer
 
 
 def _classifier(model: object, supersample: Supersample | PUSupersample) -> Train:
@@ -172,6 +227,17 @@ def _classifier(model: object, supersample: Supersample | PUSupersample) -> Trai
             copy.fit(rows, np.arange(len(rows)) < len(first))
         else:
             copy.fit(first, second)
-        return lambda rows: copy.predict_proba(rows)[:, 1]
+        return _Probability(copy)
 
     return train
+
+
+@dataclass(frozen=True)
+class _Probability:
+    """The second column of a classifier's probabilities."""
+
+    model: Any
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        found: NDArray[Any] = self.model.predict_proba(rows)[:, 1]
+        return found
