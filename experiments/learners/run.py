@@ -50,7 +50,7 @@ def main() -> None:
     size.add_argument("--full", action="store_true", help="three splits, 20,000 steps; the default")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--folder", type=Path, default=Path("build/learners"), help="of runs")
-    parser.add_argument("--world", choices=("gaussians", "usps"), help="train on this one only")
+    parser.add_argument("--part", choices=("gaussians", "usps", "search"), help="train these only")
     parser.add_argument("--train-only", action="store_true", help="write no tables")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -58,9 +58,9 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     from training import grid
 
-    jobs = grid(quick=options.quick)
-    asked = [job for job in jobs if options.world in (None, job.world)]
-    train(asked, folder, options.jobs)
+    parts = grid(quick=options.quick)
+    jobs = list(dict.fromkeys(job for part in parts.values() for job in part))
+    train(parts[options.part] if options.part else jobs, folder, options.jobs)
     (folder / "machine.txt").write_text(machine() + "\n")
     if not options.train_only:
         from tables import write
