@@ -7,6 +7,13 @@ positives that score at least c,
 .. math:: \hat c = \arg\min_c \frac{q_U(c)}{q_P(c)} + \frac{1+\gamma}{q_P(c)}
    \Big(\sqrt{\tfrac{\log(4/\delta)}{2 n_P}} + \sqrt{\tfrac{\log(4/\delta)}{2 n_U}}\Big),
    \qquad \hat a = \frac{q_U(\hat c)}{q_P(\hat c)}.
+
+The smallest value of a noisy curve is low by luck too: with K for all but the ratio and
+:math:`1 / q_P` in the penalty, the answer is low by
+
+.. math:: \frac{1}{K}\Big(\frac{a}{n_U} + \frac{a^2}{n_P}\Big)
+
+in the mean where classes are far apart (``experiments/prior/single_draws.py`` derives it).
 """
 
 from __future__ import annotations
@@ -29,7 +36,9 @@ class BestBin(ScoreEstimator):
     """Best bin estimation (BBE).
 
     Every distinct score is a threshold, rows at it counted in both laws; the penalty alone keeps
-    thresholds away that few positives reach.
+    thresholds away that few positives reach. Without ties this is what the authors' code answers,
+    to the last digit, if more than one row of each sample lies above the threshold, which that code
+    asks for; with ties it leaves out one unlabeled row of those at the threshold.
 
     Parameters
     ----------
@@ -62,7 +71,21 @@ class BestBin(ScoreEstimator):
         top_u, top_p = laws.above("unlabeled"), laws.above("positive")
         k = int(np.argmin(self._penalised(laws, top_u, top_p)))
         share = min(1.0, float(top_u[k] / top_p[k]))
-        return Found(share, {"threshold": float(laws.points[k]), "pure_mass": float(top_p[k])})
+        n, m = laws.n_positive, laws.n_unlabeled
+        luck = -(share / m + share**2 / n) / self.slack(n, m)
+        shown = {"threshold": float(laws.points[k]), "pure_mass": float(top_p[k])}
+        return Found(share, shown | {"expected_luck": luck})
+
+    def slack(self, n_positive: float, n_unlabeled: float) -> float:
+        """Return K, so that the penalty is ``K / q_P``.
+
+        Examples
+        --------
+        >>> round(BestBin().slack(2000, 4000), 4)
+        0.0524
+        """
+        reach = _reach(self.delta, n_positive) + _reach(self.delta, n_unlabeled)
+        return (1.0 + self.gamma) * reach
 
     def interval(self, laws: ScoreLaws, share: float, level: float) -> Interval:
         """Return Dvoretzky-Kiefer-Wolfowitz bounds, valid at all thresholds at once.
@@ -88,8 +111,7 @@ class BestBin(ScoreEstimator):
     def _penalised(
         self, laws: ScoreLaws, top_u: NDArray[np.float64], top_p: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        reach = _reach(self.delta, laws.n_positive) + _reach(self.delta, laws.n_unlabeled)
-        total = top_u + (1.0 + self.gamma) * reach
+        total = top_u + self.slack(laws.n_positive, laws.n_unlabeled)
         # Above the last positive there is no ratio.
         there = top_p > 0.0
         return np.divide(total, top_p, out=np.full_like(total, np.inf), where=there)

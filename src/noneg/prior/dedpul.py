@@ -35,8 +35,9 @@ class Dedpul(ScoreEstimator):
     """Difference-of-estimated-densities estimator (DEDPUL).
 
     Densities are taken on the logit scale. At most 1024 groups of neighbouring rows are smoothed,
-    so windows are shares of the unlabeled rows; the released code's "monotonizing trends" are left
-    out, because its last step puts the ratio in order anyway.
+    so windows are shares of them. The "monotonizing trends" of the authors' code are left out, as
+    in their runs on real data. Up to 1024 rows the answer is that code's but for small constants;
+    above that it differs by less than half the error of counting.
 
     Parameters
     ----------
@@ -70,15 +71,7 @@ class Dedpul(ScoreEstimator):
     def find(self, laws: ScoreLaws) -> Found:
         """Return the fixed point, or the grid's answer where that one is degenerate."""
         laws = laws.coarse(MOST_POINTS)
-        ratio = self.ratio(laws)
-        posterior = _Posterior(ratio, laws.unlabeled[laws.unlabeled > 0.0])
-        fixed = _fixed_point(posterior)
-        # Mean negative posterior minus the negative share.
-        excess = GRID - posterior(GRID)
-        best = _bend(excess)
-        wrong = best <= fixed or ((excess < 0.0).sum() > 1 and fixed > NO_POSITIVES)
-        share = fixed if wrong else best
-        return Found(float(share), {"fixed_point": float(fixed), "bend": float(best)})
+        return _share(_Posterior(self.ratio(laws), laws.unlabeled[laws.unlabeled > 0.0]))
 
     def ratio(self, laws: ScoreLaws) -> NDArray[np.float64]:
         """Return the smoothed ratio on the points of the unlabeled law, rising with the score."""
@@ -125,6 +118,16 @@ class _Posterior:
         cut = np.searchsorted(self.ratio, 1.0 / share)
         mean: NDArray[np.float64] = share * self.linear[cut] + np.maximum(0.0, self.capped[cut])
         return mean
+
+
+def _share(posterior: _Posterior) -> Found:
+    fixed = _fixed_point(posterior)
+    # Mean negative posterior minus the negative share.
+    excess = GRID - posterior(GRID)
+    best = _bend(excess)
+    wrong = best <= fixed or ((excess < 0.0).sum() > 1 and fixed > NO_POSITIVES)
+    share = fixed if wrong else best
+    return Found(float(share), {"fixed_point": float(fixed), "bend": float(best)})
 
 
 def _fixed_point(posterior: _Posterior) -> float:

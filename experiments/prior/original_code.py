@@ -1,0 +1,190 @@
+"""The published code of DEDPUL and of BBE / TEDn, loaded from a folder and called as it is.
+
+The folder holds two clones, which are not part of this repository::
+
+    git clone https://github.com/dimonenka/DEDPUL          # commit 04c0281
+    git clone https://github.com/acmi-lab/PU_learning      # commit 5e5e350
+
+Nothing in them is edited. What today's libraries lack is put in place at import: `np.NaN`, the
+argument `center` of `pandas.Series.expanding` (False, its default then), and empty modules for what
+is imported and never called here: catboost, TIcE, torchvision, and PU_learning's own files for data
+and networks. Batches are tensors in memory instead of image files.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from contextlib import contextmanager
+from itertools import pairwise
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Imported by the two projects and never called here.
+FOR_DEDPUL = {"catboost": ("CatBoostClassifier",), "TIcE": ("tice_wrapper",)}
+FOR_TEDN = dict.fromkeys(
+    ("torchvision", "torchvision.transforms", "baselines", "data_helper", "models"), ()
+)
+FOR_TEDN |= {"helper": (), "model_helper": (), "utils": ("progress_bar",)}
+# What DEDPUL needs to estimate, and not to train.
+TO_ESTIMATE = {"pandas": ("Series", "DataFrame"), "matplotlib": (), "matplotlib.pyplot": ()}
+# TEDn's script: optimiser, batch, and epochs before dropping begins.
+SGD = {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4}
+BATCH, WARM = 200, 100
+
+
+class Originals:
+    """Both projects, ready to call."""
+
+    def __init__(self, folder: Path) -> None:
+        stand_ins = dict(FOR_DEDPUL)
+        if importlib.util.find_spec("pandas") is None:
+            stand_ins |= TO_ESTIMATE
+        else:
+            _bring_back()
+        with _standing_in(stand_ins):
+            self.dedpul = _load(folder / "DEDPUL", "algorithms", "NN_functions", "utils")
+        with _standing_in(FOR_TEDN):
+            self.estimator = _load(folder / "PU_learning", "estimator")
+            self.algorithm = _load(folder / "PU_learning", "algorithm")
+
+    def dedpul_share(self, positive, unlabeled, *, trends: bool) -> float:
+        """Share of positives from probabilities of being labelled; `trends` is their switch MT."""
+        # Their prediction is the probability of being unlabeled, 0 marks a positive, and the
+        # answer is the share of negatives.
+        flags = np.repeat([0, 1], [len(positive), len(unlabeled)])
+        guess = 1.0 - np.concatenate([positive, unlabeled])
+        ratio = self.dedpul.estimate_diff(guess, flags, MT=trends, MT_coef=0.25)
+        return 1.0 - float(self.dedpul.estimate_poster_em(diff=ratio, mode="dedpul")[0])
+
+    def bbe_share(self, positive, unlabeled) -> float:
+        """Share of positives from scores; their second column and targets are not looked at."""
+        both = np.stack([unlabeled, 1.0 - unlabeled], axis=1)
+        return float(self.estimator.BBE_estimator(positive, both, np.ones(len(unlabeled)))[0])
+
+    def dedpul_scores(self, positive, unlabeled, *, seed: int, training: dict, **network):
+        """Cross-fitted probabilities of being labelled, by their network."""
+        _seed(seed)
+        rows = np.concatenate([positive, unlabeled]).astype(np.float64)
+        flags = np.repeat([0, 1], [len(positive), len(unlabeled)])
+        guess = self.dedpul.estimate_preds_cv(
+            rows, flags, cv=5, random_state=seed, train_nn_options=training, **network
+        )
+        return 1.0 - guess[flags == 0], 1.0 - guess[flags == 1]
+
+    def tedn(self, train, held_out, *, seed: int, widths, epochs: int, device: str = "cpu"):
+        """Run TED^n: warm start, then rank, drop, train and estimate, as their script does.
+
+        `train` and `held_out` are pairs (positives, unlabeled rows); the hidden labels, which their
+        code only counts, are left out. Returns BBE's answer after each epoch from the end of the
+        warm start on, and the last held-out scores.
+        """
+        import torch
+        from torch import nn
+
+        _seed(seed)
+        sizes = (train[0].shape[1], *widths)
+        layers = [part for a, b in pairwise(sizes) for part in (nn.Linear(a, b), nn.ReLU())]
+        net = nn.Sequential(*layers, nn.Linear(sizes[-1], 2)).to(device)
+        common = (torch.optim.SGD(net.parameters(), **SGD), nn.CrossEntropyLoss(), device)
+        loaders = [_Batches(rows, k) for k, rows in enumerate(train)]
+        p_held, u_held = (_Batches(rows, k) for k, rows in enumerate(held_out))
+        size, shares = len(loaders[1].rows), []
+        for epoch in range(WARM + epochs):
+            if epoch < WARM:
+                self.algorithm.train(epoch, net, *loaders, *common, show_bar=False)
+            else:
+                kept = self.algorithm.rank_inputs(epoch, net, loaders[1], device, shares[-1], size)[
+                    0
+                ]
+                self.algorithm.train_PU_discard(
+                    epoch, net, *loaders, *common, keep_sample=kept, show_bar=False
+                )
+            if epoch >= WARM - 1:
+                p = self.estimator.p_probs(net, device, p_held)
+                u, hidden = self.estimator.u_probs(net, device, u_held)
+                shares.append(self.estimator.BBE_estimator(p, u, hidden)[0])
+        return np.array(shares), p, u[:, 0]
+
+
+class _Batches:
+    """Batches in their loaders' form: (row, features, target) or (row, features, target, truth)."""
+
+    def __init__(self, rows: np.ndarray, target: int) -> None:
+        import torch
+
+        self.rows = torch.as_tensor(np.asarray(rows), dtype=torch.float32)
+        self.target = target
+
+    def __iter__(self):
+        import torch
+
+        for index in torch.randperm(len(self.rows)).split(BATCH):
+            targets = torch.full((len(index),), self.target, dtype=torch.long)
+            batch = (index, self.rows[index], targets)
+            # Not a batch of one row: their `squeeze` would drop its axis.
+            if len(index) > 1:
+                yield batch if self.target == 0 else (*batch, targets)
+
+
+def _bring_back() -> None:
+    """Give NumPy and pandas names back that they had when the code was written."""
+    import pandas as pd
+
+    if not hasattr(np, "NaN"):
+        np.NaN = np.nan  # noqa: NPY201
+    expanding = pd.Series.expanding
+    if not getattr(expanding, "takes_center", False):
+
+        def with_center(self, *, center, **others):  # noqa: ARG001
+            return expanding(self, **others)
+
+        with_center.takes_center = True
+        pd.Series.expanding = with_center
+
+
+def _seed(seed: int) -> None:
+    import torch
+
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 - their code uses the global state
+    torch.manual_seed(seed)
+
+
+@contextmanager
+def _standing_in(names: dict[str, tuple[str, ...]]):
+    before = {name: sys.modules.get(name) for name in names}
+    for name, attributes in names.items():
+        module = ModuleType(name)
+        for attribute in attributes:
+            setattr(module, attribute, None)
+        sys.modules[name] = module
+    yield
+    for name, module in before.items():
+        if module is None:
+            sys.modules.pop(name)
+        else:
+            sys.modules[name] = module
+
+
+def _load(folder: Path, name: str, *needed: str) -> ModuleType:
+    """Import a file by its path; the files it needs are visible only meanwhile."""
+    if not (folder / f"{name}.py").is_file():
+        msg = f"'--originals' must hold {folder.name}/{name}.py; clone the two repositories there."
+        raise SystemExit(msg)
+    sys.path.insert(0, str(folder))
+    try:
+        spec = importlib.util.spec_from_file_location(f"original_{name}", folder / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(folder))
+        for other in needed:
+            sys.modules.pop(other, None)
+    return module
