@@ -177,6 +177,7 @@ class Training:
             n=size,
             trial=self.trial,
             epoch=self.best["epoch"] + 1,
+            prior=self.data.prior,
             risks=risks,
             losses=losses,
             logits=grouped(self.data, on_test, on_held, self.rows, size),

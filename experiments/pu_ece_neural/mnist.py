@@ -115,6 +115,7 @@ class Block:
                 n=n,
                 trial=self.trials[t],
                 epoch=int(fit.best.epoch[k]) + 1,
+                prior=self.data.prior,
                 risks=risks[k],
                 losses=losses[k],
                 logits=grouped(self.data, on_test[k], on_held[k], self.rows[t], n),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # Rows for tests by their class; held-out rows: negatives, positives that are unlabeled only, and
 # positives that are labelled too. All held-out rows together are the unlabeled ones.
 GROUPS = ("test_neg", "test_pos", "held_neg", "held_pos", "held_labelled")
+FIELDS = ("data", "name", "n", "trial", "epoch", "prior")
 SIGN, DROPPED = 0x8000, 3  # of the 11 significant bits of half precision
 
 
@@ -45,13 +46,17 @@ def decode(differences: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Model:
-    """A trained classifier: what it was, the risk of every epoch, and its logits by group."""
+    """A trained classifier: what it was, the risk of every epoch, and its logits by group.
+
+    The prior is the share of positives that a PU classifier was told.
+    """
 
     data: str
     name: str
     n: int
     trial: int
     epoch: int
+    prior: float
     risks: np.ndarray
     losses: np.ndarray
     logits: dict[str, np.ndarray]
@@ -76,10 +81,7 @@ def save(path: Path, models: Iterable[Model], made: dict[str, str | int]) -> Non
     models = list(models)
     codes = [[encode(m.logits[g]) for g in GROUPS] for m in models]
     flat = np.concatenate([c for own in codes for c in own])
-    columns = {
-        field: np.array([getattr(m, field) for m in models])
-        for field in ("data", "name", "n", "trial", "epoch")
-    }
+    columns = {field: np.array([getattr(m, field) for m in models]) for field in FIELDS}
     part = path.with_suffix(".part")
     with part.open("wb") as file:
         np.savez_compressed(
@@ -104,7 +106,7 @@ def load(path: Path) -> tuple[list[Model], dict[str, str | int]]:
     models = []
     for k in range(len(sizes)):
         logits = {g: decode(next(pieces)).astype(np.float64) for g in GROUPS}
-        named = {f: arrays[f][k].item() for f in ("data", "name", "n", "trial", "epoch")}
+        named = {f: arrays[f][k].item() for f in FIELDS}
         models.append(
             Model(**named, risks=arrays["risks"][k], losses=arrays["losses"][k], logits=logits)
         )

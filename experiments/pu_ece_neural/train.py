@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import cifar
 import mnist
+import numpy as np
 import torch
 from ensemble import Clock, OutOfTime
 from storage import header, merge, save
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 QUICK_MNIST = mnist.Plan(sizes=(100, 1000), n_unlabeled=6000, epochs=10, n_test=2000)
 QUICK_CIFAR = cifar.Plan(n_positive=400, n_unlabeled=2000, epochs=2, n_test=1000, small=True)
-QUICK_TRIALS = 2
+QUICK_TRIALS = {"mnist": 2, "cifar": 1}
 MIB = 2**20
+LARGEST = 12 * MIB  # of parts that share a file
 
 
 def mnist_parts(options: argparse.Namespace, device: torch.device) -> Iterator[Part]:
@@ -67,12 +69,16 @@ PARTS = {"mnist": mnist_parts, "cifar": cifar_parts}
 
 
 def collect(folder: Path, data: str, out: Path | None) -> None:
-    """Put all parts into one file of the folder of results."""
-    done = sorted(folder.glob(f"{data}-P*.npz"))
-    if out is not None and done:
-        out.mkdir(parents=True, exist_ok=True)
-        merge(done, out / f"{data}.npz")
-        print(f"{data}.npz {(out / f'{data}.npz').stat().st_size / MIB:.2f} MiB", flush=True)
+    """Put all parts into few files of the folder of results, each below `LARGEST`."""
+    done = sorted(folder.glob(f"{data}-P*.npz"), key=lambda path: path.stem[-3:])
+    if out is None or not done:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    filled = np.cumsum([path.stat().st_size for path in done]) // LARGEST
+    for number in np.unique(filled):
+        path = out / f"{data}-{number + 1}.npz"
+        merge([p for p, k in zip(done, filled, strict=True) if k == number], path)
+        print(f"{path.name} {path.stat().st_size / MIB:.2f} MiB", flush=True)
 
 
 def train(options: argparse.Namespace) -> None:
@@ -109,7 +115,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=math.inf)
     options = parser.parse_args()
     options.started = time.time()
-    options.trials = options.trials or (QUICK_TRIALS if options.quick else 100)
+    options.trials = options.trials or (QUICK_TRIALS[options.data] if options.quick else 100)
     return options
 
 

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "pu_ece_neural"
-MODULES = ("objectives", "ensemble", "rows", "storage")
+MODULES = ("objectives", "ensemble", "rows", "storage", "measures", "mixtures")
 
 
 @pytest.fixture
@@ -127,13 +127,79 @@ def test_labelled_rows_of_a_trial_stay_on_their_side_of_the_split(modules):
 def test_stored_logits_come_back_rounded_and_sorted(modules, tmp_path):
     storage = modules["storage"]
     rng = np.random.default_rng(3)
-    logits = {g: rng.normal(0, s, 200) for g, s in zip(storage.GROUPS, (1e-3, 1, 5, 50, 500), strict=True)}  # fmt: skip
-    model = storage.Model("d", "PU-x", 100, 7, 3, np.arange(4.0), np.ones(4), logits)
+    spreads = zip(storage.GROUPS, (1e-3, 1, 5, 50, 500), strict=True)
+    logits = {group: rng.normal(0, sd, 200) for group, sd in spreads}
+    model = storage.Model("d", "PU-x", 100, 7, 3, 0.4, np.arange(4.0), np.ones(4), logits)
     storage.save(tmp_path / "a.npz", [model, model], {"seed": 0})
     storage.merge([tmp_path / "a.npz"] * 2, tmp_path / "b.npz")
     models, made = storage.load(tmp_path / "b.npz")
     assert made == {"seed": 0}
     assert len(models) == 4
     assert (models[3].name, models[3].n, models[3].trial, models[3].epoch) == ("PU-x", 100, 7, 3)
+    assert models[3].prior == 0.4
     for group, values in logits.items():
         assert models[3].logits[group] == pytest.approx(np.sort(values), rel=4.5 / 1024, abs=1e-6)
+
+
+@pytest.fixture
+def model(modules):
+    rng = np.random.default_rng(4)
+    sizes = {
+        "test_neg": 1500,
+        "test_pos": 1000,
+        "held_neg": 60,
+        "held_pos": 30,
+        "held_labelled": 10,
+    }
+    means = {"test_neg": -2.0, "held_neg": -2.0}
+    logits = {g: rng.normal(means.get(g, 2.0), 1.0, n) for g, n in sizes.items()}
+    return modules["storage"].Model("d", "PU-x", 100, 0, 1, 0.4, np.ones(1), np.ones(1), logits)
+
+
+def test_the_mixture_s_true_error_is_the_paper_s_integral(modules, model):
+    world = modules["mixtures"].mixture_world(model)
+    v = np.linspace(-30.0, 30.0, 10_001)
+    sigma = 1.0 / (1.0 + np.exp(-v))
+    on_pos, marginal = world.positive_law().density(v), world.marginal_law().density(v)
+    integral = np.trapezoid(np.abs(world.prior * on_pos - sigma * marginal), v)  # Lemma 7
+    assert world.tce() == pytest.approx(integral, abs=1e-6)
+    assert len(world.positive.weights) == len(world.negative.weights) == 1
+
+
+def test_bic_finds_the_two_peaks_that_are_there(modules):
+    rng = np.random.default_rng(5)
+    logits = np.concatenate([rng.normal(-4.0, 1.0, 1000), rng.normal(3.0, 0.5, 3000)])
+    law = modules["mixtures"].fit_mixture(logits, components=4)
+    assert sorted(law.means) == pytest.approx([-4.0, 3.0], abs=0.15)
+    assert sorted(law.weights) == pytest.approx([0.25, 0.75], abs=0.02)
+
+
+def test_the_synthetic_experiment_takes_mixtures_for_worlds(modules, model, tmp_path):
+    worlds = {"a mixture": modules["mixtures"].mixture_world(model)}
+    modules["mixtures"].measure_mixtures(worlds, [100, 1000, 10_000], 2, tmp_path)
+    rows = modules["measures"].read_csv(tmp_path / "figure4.csv")
+    assert {r["world"] for r in rows} == {"a mixture"}
+    assert all(0 <= float(r["bias"]) < 0.5 for r in rows)
+
+
+def test_pu_data_of_a_classifier_are_two_samples_of_its_rows(modules, model):
+    measures = modules["measures"]
+    held, halves = measures.held_out_scores(model), measures.pu_scores(model)
+    assert (held.n_positive, held.n_unlabeled) == (10, 100)
+    assert halves.n_unlabeled == pytest.approx(1250, abs=75)
+    assert halves.n_positive == pytest.approx(500, abs=50)
+    assert measures.ece(halves) == pytest.approx(
+        measures.ece(measures.labelled_scores(model)), abs=0.06
+    )
+
+
+def test_the_ordering_is_decided_by_the_interval_of_paired_differences(modules):
+    difference = modules["measures"].difference
+    low, high = {1: 0.1, 2: 0.2, 3: 0.3}, {1: 0.2, 2: 0.31, 3: 0.39, 4: 9.0}
+    found = difference(low, high)
+    assert found["difference"] == pytest.approx(0.1)
+    # t of 2 degrees of freedom, 4.3027, times .01 / sqrt(3)
+    assert found["high"] - found["low"] == pytest.approx(2 * 4.3027 * 0.01 / 3**0.5, rel=1e-4)
+    assert (found["verdict"], found["trials"]) == ("as in the paper", 3)
+    assert difference(high, low)["verdict"] == "the other way"
+    assert difference(low, {1: 0.2, 2: 0.1, 3: 0.35})["verdict"] == "undecided"

@@ -1,0 +1,202 @@
+"""Fill the tables of the README from the csv files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+from measures import CALIBRATORS, NAMES, read_csv
+from mixtures import SYNTHETIC, TOLERANCE
+from pictures import pick
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUFFIXES = ("", *(f"_{c}" for c in CALIBRATORS))
+
+
+def table(head: list[str], lines: list[list[str]]) -> str:
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def with_error(row: dict[str, str], column: str, digits: int = 4) -> str:
+    mean, error = float(row[column]), float(row[f"{column}_se"])
+    text = f"{mean:.{digits}f}"
+    return text if np.isnan(error) else f"{text} ± {error:.{digits}f}"
+
+
+def made(folder: Path) -> str:
+    found = json.loads((folder / "made.json").read_text())
+    lines = [
+        f"- {t['classifiers']:,} classifiers, seeds from {t['seed']}: {t['device']}, "
+        f"Python {t['python']}, torch {t['torch']}, numpy {t['numpy']}; `{t['command']}`"
+        for t in found["training"]
+    ]
+    analysis = found["analysis"]
+    packages = ", ".join(f"{k} {v}" for k, v in analysis.items() if k != "command")
+    return "\n".join([*lines, f"- measured with {packages}; `{analysis['command']}`"])
+
+
+def figure1(folder: Path) -> str:
+    rows = pick(read_csv(folder / "summary.csv"), data="mnist")
+    sizes = list(dict.fromkeys(r["n"] for r in rows))
+    lines = []
+    for name in NAMES:
+        own = {r["n"]: r for r in pick(rows, name=name)}
+        lines.append([name, own[sizes[0]]["trials"], *(with_error(own[n], "ece") for n in sizes)])
+    return table(["classifier", "trials", *(f"n = {int(n):,}" for n in sizes)], lines)
+
+
+def ordering(folder: Path) -> str:
+    rows = pick(read_csv(folder / "ordering.csv"), data="mnist", error="ece")
+    lines = [
+        [
+            f"{int(r['n']):,}",
+            f"{r['smaller']} < {r['larger']}",
+            f"{float(r['difference']):+.4f} ({float(r['low']):+.4f}, {float(r['high']):+.4f})",
+            f"{100 * float(r['share_of_trials']):.0f} %",
+            r["verdict"],
+        ]
+        for r in rows
+    ]
+    return table(["n", "claim", "difference (95 % interval)", "of trials", "verdict"], lines)
+
+
+def largest(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the rows of each data set with the most labelled images."""
+    most = {r["data"]: str(max(int(o["n"]) for o in pick(rows, data=r["data"]))) for r in rows}
+    return [r for r in rows if r["n"] == most[r["data"]]]
+
+
+def place(row: dict[str, str]) -> list[str]:
+    return [row["data"], f"{int(row['n']):,}", row["name"]]
+
+
+def logits(folder: Path) -> str:
+    lines = []
+    for r in largest(read_csv(folder / "summary.csv")):
+        columns = ("positive_median", "positive_iqr", "negative_median")
+        middle = [f"{float(r[c]):.1f}" for c in columns]
+        accuracy, auc, extreme = (
+            f"{100 * float(r[c]):.1f}" for c in ("accuracy", "auc", "extreme")
+        )
+        lines.append([*place(r), accuracy, auc, *middle, extreme, f"{float(r['epoch']):.0f}"])
+    head = "data,n,classifier,accuracy %,AUC %,median logit of positives,their quartile range"
+    head += ",median logit of negatives,scores within .01 of 0 or 1 %,epoch kept"
+    return table(head.split(","), lines)
+
+
+def recalibration(folder: Path) -> str:
+    lines = [
+        [*place(r), r["trials"], *(with_error(r, f"ece{s}") for s in SUFFIXES)]
+        for r in read_csv(folder / "summary.csv")
+    ]
+    return table(["data", "n", "classifier", "trials", "ECE", "Platt", "isotonic", "Auto"], lines)
+
+
+def proper(folder: Path) -> str:
+    """Brier score and log loss: they ask for sharp probabilities too."""
+    lines = [
+        [
+            *place(r),
+            *(f"{float(r[f'brier{s}']):.4f}" for s in SUFFIXES),
+            *(f"{float(r[f'log_loss{s}']):.3f}" for s in SUFFIXES),
+        ]
+        for r in largest(read_csv(folder / "summary.csv"))
+    ]
+    head = "data,n,classifier,Brier,Platt,isotonic,Auto,log loss,Platt,isotonic,Auto"
+    return table(head.split(","), lines)
+
+
+def pu_ece(folder: Path) -> str:
+    rows = read_csv(folder / "models.csv")
+    lines = []
+    for data in ("mnist", "cifar10"):
+        own = pick(rows, data=data)
+        for name in NAMES:
+            part = pick(own, name=name)
+            if part:
+                found, true = (np.array([float(r[c]) for r in part]) for c in ("pu_ece", "ece"))
+                gap = np.abs(found - true)
+                cells = [f"{v:.4f}" for v in (true.mean(), found.mean(), gap.mean(), gap.max())]
+                lines.append([data, name, str(len(part)), *cells])
+    head = [
+        "data",
+        "classifier",
+        "models",
+        "mean ECE",
+        "mean PU-ECE",
+        "mean absolute difference",
+        "largest",
+    ]
+    return table(head, lines)
+
+
+def mixtures(folder: Path) -> str:
+    rows, lines = read_csv(folder / "mixtures.csv"), []
+    for world in read_csv(folder / "worlds.csv"):
+        own = pick(rows, world=world["world"])
+        numbers = [str(len(pick(own, **{"class": label}))) for label in ("positive", "negative")]
+        prior, tce, steepest = own[0]["prior"], float(world["tce"]), float(world["lipschitz"])
+        lines.append([world["world"], prior, *numbers, f"{tce:.4f}", f"{steepest:.3g}"])
+    head = ["mixture", "prior", "Gaussians, positives", "negatives", "TCE", "L"]
+    return table(head, lines)
+
+
+def slopes(folder: Path) -> str:
+    """Slopes on mixtures beside those of the two synthetic classifiers."""
+    synthetic = pick(read_csv(SYNTHETIC / "slopes.csv"), n_low="100")
+    lines = []
+    for r in pick(read_csv(folder / "slopes.csv"), n_low="100"):
+        known = {
+            s["world"]: float(s["slope"])
+            for s in pick(synthetic, figure=r["figure"], setting=r["setting"])
+        }
+        slope = float(r["slope"])
+        less, better = (known[w] for w in ("less calibrated", "better calibrated"))
+        near = min(abs(slope - less), abs(slope - better))
+        lines.append(
+            [
+                r["figure"],
+                r["world"],
+                r["setting"],
+                f"{slope:.3f} ± {float(r['standard_error']):.3f}",
+                f"{less:.3f}",
+                f"{better:.3f}",
+                f"{near:.3f}",
+                "yes" if near <= TOLERANCE else "no",
+            ]
+        )
+    head = "figure,mixture,setting,slope from N = 100,less calibrated,better calibrated,distance"
+    return table([*head.split(","), f"within {TOLERANCE}"], lines)
+
+
+def floors(folder: Path) -> str:
+    lines = [
+        [
+            r["world"],
+            f"{int(r['n_positive']):,}",
+            *(f"{float(r[c]):.4f} ± {float(r[c + '_se']):.4f}" for c in ("bias", "floor")),
+        ]
+        for r in read_csv(folder / "floors.csv")
+    ]
+    return table(["mixture", "n_P", "bias at the largest n_U", "floor, n_U infinite"], lines)
+
+
+TABLES = (made, figure1, ordering, logits, recalibration, proper, pu_ece, mixtures, slopes, floors)
+
+
+def fill(folder: Path) -> None:
+    """Write the numbers between the markers of the README."""
+    path = folder / "README.md"
+    text = path.read_text()
+    for make in TABLES:
+        start = f"<!-- {make.__name__} -->\n"
+        before, found, rest = text.partition(start)
+        if not found:
+            raise ValueError(f"README.md has no place for the table {make.__name__!r}.")
+        after = rest[rest.index("<!-- end -->") :]
+        text = f"{before}{start}\n{make(folder)}\n\n{after}"
+    path.write_text(text)
