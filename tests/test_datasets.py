@@ -3,7 +3,9 @@ import os
 import numpy as np
 import pytest
 
-from noneg.datasets import BUNDLED, FILES, load
+from noneg.datasets import load
+from noneg.datasets.fetched import FETCHED
+from noneg.datasets.folder import BUNDLED, FILES
 
 # Rows, shape of a row, classes and test rows, from the descriptions of the data sets.
 KNOWN = {
@@ -63,10 +65,8 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
         load("iris")
 
 
-def test_a_missing_folder_says_what_to_set(monkeypatch):
-    monkeypatch.delenv("NONEG_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match=r"NONEG_DATA to the folder that holds usps\.npz"):
-        load("usps")
+def test_every_file_is_also_public():
+    assert set(FETCHED) == set(FILES)
 
 
 def test_a_missing_file_is_named(tmp_path):
