@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from noneg import read
 from noneg.cli import main
-from noneg.prior import estimate_prior
+from noneg.prior import DEFAULT, FROM_FEATURES, FROM_SCORES, estimate_prior
 
 COLUMNS = ["--score", "p", "--label", "y", "--setting", "one-sample"]
 
@@ -61,6 +61,17 @@ def test_all_methods_side_by_side(file):
     for title in ("DEDPUL", "Best bin (BBE)", "AlphaMax-N", "Elkan-Noto e3", "Regrouping"):
         assert title in said
     assert "The methods differ by" in said
+    assert "If one does, all methods count it as positive." in " ".join(said.split())
+
+
+def test_the_help_names_every_method_and_what_no_method_can_see():
+    said = " ".join(good("prior", "--help").replace("-\n", "-").split()).replace("- ", "-")
+    listed = said.split("From scores: ")[1].split(" [default: ")[0]
+    scores, features = listed.rstrip(".").split(". From features also ")
+    assert scores.split(", ") == list(FROM_SCORES)
+    assert features.split(", ") == list(FROM_FEATURES)
+    assert f"[default: {DEFAULT}]" in said
+    assert "nothing in the data can show it" in said
 
 
 def test_features_need_no_score(file):

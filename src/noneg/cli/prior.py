@@ -35,13 +35,22 @@ OVERLAPS = (0.05, 0.1, 0.2)
     "columns are features, and a classifier is trained on them.",
 )
 @click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
-@options.setting
+@click.option(
+    "--setting",
+    type=options.SettingChoice(),
+    required=True,
+    metavar="[two-sample|one-sample]",
+    help="two-sample: positives were collected apart from the unlabeled rows. one-sample: one "
+    "sample of everyone, in which some positives are labelled.",
+)
 @click.option(
     "--method",
     "methods",
     multiple=True,
     metavar="NAME",
-    help="An estimator, several, or 'all' for those that fit. [default: the recommended one]",
+    help="Repeat it to set methods side by side; 'all' takes all that fit. From scores: dedpul, "
+    "bbe, quick, alphamax, alphamax-n, elkan-noto-e1, elkan-noto-e2, elkan-noto-e3, recpe. From "
+    "features also tedn, km1, km2, tice, penl1, recpe-features.  [default: dedpul]",
 )
 @click.option(
     "--feature", "features", multiple=True, metavar="COLUMN", help="A feature; by default, all."
@@ -68,7 +77,11 @@ def command(
     """Estimate the share of positives, the class prior, in FILE.
 
     FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
-    if it is a dash. Several methods are set side by side.
+    if it is a dash.
+
+    If some negatives look exactly like positives, every method counts them as positives, and
+    nothing in the data can show it: the answer is then too large. The estimate, its interval, what
+    it assumes and what speaks against it are printed, and what the prior would be in that case.
     """
     from noneg.checks import check_level
     from noneg.cli.printable import to_json
@@ -195,13 +208,24 @@ def _if_overlap(found: PriorEstimate) -> str:
 
 
 def _sentences(answers: Answers) -> Iterator[str]:
+    from noneg.prior import ESTIMATORS
+
     estimates = [found for found in answers.values() if not isinstance(found, str)]
-    for found in estimates:
-        yield from (f"Note: {warning}" for warning in found.warnings)
+    for name, found in answers.items():
+        if not isinstance(found, str):
+            about = f" on {ESTIMATORS[name].title}" if len(estimates) > 1 else ""
+            yield from (f"Note{about}: {warning}" for warning in found.warnings)
     if len(estimates) == 1:
         yield f"Assumes that {estimates[0].assumption}."
         yield f"Interval: {estimates[0].interval}."
         yield _if_overlap(estimates[0])
     elif estimates:
         values = [found.value for found in estimates]
-        yield f"The methods differ by {max(values) - min(values):.4f}; each assumes its own."
+        yield (
+            f"The methods differ by {max(values) - min(values):.4f}; each assumes its own, which "
+            "it prints when asked alone."
+        )
+        yield (
+            "No data of this kind tell whether a part of the negatives looks exactly like "
+            "positives. If one does, all methods count it as positive."
+        )
