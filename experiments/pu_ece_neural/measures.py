@@ -65,6 +65,13 @@ def pu_scores(model: Model) -> PUScores:
     )
 
 
+def redrawn_scores(model: Model) -> PUScores:
+    """Return the test scores with labels drawn from them: what a calibrated classifier shows."""
+    rng = stream(model.trial, "labels drawn from scores")
+    s = sigmoid(np.concatenate([model.logits[g] for g in ("test_neg", "test_pos")]))
+    return PUScores.from_labels((rng.random(s.size) < s).astype(int), s)
+
+
 def fitted(name: str, scores: PUScores):
     """Fit a calibrator; what it warns of is no matter in a study of many fits."""
     with warnings.catch_warnings():
@@ -90,6 +97,7 @@ def measure(model: Model) -> dict[str, object]:
         "accuracy": accuracy(scores, threshold=0.5),
         "auc": auroc(scores),
         "pu_ece": ece(pu_scores(model)),
+        "ece_if_calibrated": ece(redrawn_scores(model)),
         "positive_median": float(np.median(positive)),
         "positive_iqr": float(np.subtract(*np.quantile(positive, [0.75, 0.25]))),
         "negative_median": float(np.median(model.logits["test_neg"])),
@@ -127,6 +135,7 @@ SUMMARY = (
     "accuracy",
     "auc",
     "pu_ece",
+    "ece_if_calibrated",
     "epoch",
     "positive_median",
     "positive_iqr",

@@ -101,7 +101,7 @@ def draw_fits(folder: Path) -> None:
             w, m, s = (np.array([float(r[c]) for r in law]) for c in ("weight", "mean", "sd"))
             x = np.linspace(*ax.get_xlim(), 500)
             heights = w / s / np.sqrt(2 * np.pi) * np.exp(-(((x[:, None] - m) / s) ** 2) / 2)
-            ax.plot(x, heights.sum(1), color=colour, lw=1.8, label=f"{label}: {len(law)} Gaussians")
+            ax.plot(x, heights.sum(1), color=colour, lw=1.8, label=f"{label}, Gaussians: {len(law)}")
         ax.set(title=world, xlabel="logit", ylabel="density")
         ax.legend(fontsize=9)
     figure.savefig(folder / "mixtures.png")

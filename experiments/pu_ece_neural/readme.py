@@ -90,10 +90,16 @@ def logits(folder: Path) -> str:
 
 def recalibration(folder: Path) -> str:
     lines = [
-        [*place(r), r["trials"], *(with_error(r, f"ece{s}") for s in SUFFIXES)]
+        [
+            *place(r),
+            r["trials"],
+            *(with_error(r, f"ece{s}") for s in SUFFIXES),
+            f"{float(r['ece_if_calibrated']):.4f}",
+        ]
         for r in read_csv(folder / "summary.csv")
     ]
-    return table(["data", "n", "classifier", "trials", "ECE", "Platt", "isotonic", "Auto"], lines)
+    head = "data,n,classifier,trials,ECE,Platt,isotonic,Auto,if calibrated"
+    return table(head.split(","), lines)
 
 
 def proper(folder: Path) -> str:

@@ -193,6 +193,14 @@ def test_pu_data_of_a_classifier_are_two_samples_of_its_rows(modules, model):
     )
 
 
+def test_redrawn_labels_leave_only_the_noise_of_a_calibrated_classifier(modules, model):
+    measures = modules["measures"]
+    # Mean of |N(0, p(1 - p) / n_b)| over bins is below .5 sqrt(2 / pi) sqrt(B / n).
+    bound = 0.5 * (2 / np.pi) ** 0.5 * (13 / 2500) ** 0.5
+    assert 0 < measures.ece(measures.redrawn_scores(model)) < bound
+    assert measures.ece(measures.labelled_scores(model)) > bound
+
+
 def test_the_ordering_is_decided_by_the_interval_of_paired_differences(modules):
     difference = modules["measures"].difference
     low, high = {1: 0.1, 2: 0.2, 3: 0.3}, {1: 0.2, 2: 0.31, 3: 0.39, 4: 9.0}
