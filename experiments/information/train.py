@@ -83,8 +83,10 @@ def train(cell: cells.Cell, images: Images, device: str, left: float) -> dict | 
 def described(device: str) -> dict[str, str]:
     """Return command, versions and device."""
     name = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or "CPU"
+    # Folders differ from machine to machine; only their last names matter.
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv]
     return {
-        "command": " ".join(["python", *sys.argv]),
+        "command": " ".join(["python", *words]),
         "seed": cells.SEED,
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -1,0 +1,209 @@
+"""Fill the tables of this experiment's README from its csv files."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from figures import TITLES
+from table import Row, pick, read
+
+from noneg.theory import recalibration_bound, reuse_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+# Table 1 of the paper: TCE after recalibration with separate rows and with the training rows.
+PAPER = {
+    ("mnist-labelled-adam", 4000): ((".0085 ± .0016", ".8475"), (".0058 ± .0026", ".1444")),
+    ("mnist-labelled-sgld", 4000): ((".0101 ± .0025", ".8475"), (".0072 ± .0007", ".1444")),
+    ("cifar10-labelled-sgd", 20_000): ((".0139 ± .0010", "1.455"), (".0197 ± .0044", ".0865")),
+    ("cifar10-labelled-sgld", 20_000): ((".0109 ± .0012", "1.455"), (".0089 ± .0006", ".0865")),
+}
+
+
+def fill(folder: Path, made_with: str) -> None:
+    """Replace what stands between ``<!-- name -->`` and ``<!-- end -->``."""
+    path = folder / "README.md"
+    text = path.read_text(encoding="utf-8")
+    for name, made in {
+        "versions": lambda _: made_with,
+        "runs": runs,
+        "zero": zero,
+        "figure1": figure1,
+        "gaps": gaps,
+        "pu": pu,
+        "table1": table1,
+        "information": information,
+        "accuracy": accuracy,
+    }.items():
+        block = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
+        text, count = re.subn(
+            block, lambda m, made=made: f"{m[1]}\n{made(folder)}\n{m[2]}", text, flags=re.DOTALL
+        )
+        if count != 1:
+            msg = f"the README has {count} places for {name!r}"
+            raise ValueError(msg)
+    path.write_text(text, encoding="utf-8")
+
+
+def table(head: str, lines: Iterable[Iterable[str]]) -> str:
+    rule = "|" + "---|" * (head.count("|") - 1)
+    return "\n".join([head, rule, *(f"| {' | '.join(line)} |" for line in lines)])
+
+
+def rows(folder: Path, name: str) -> list[Row]:
+    path = folder / f"{name}.csv"
+    return read(path) if path.exists() else []
+
+
+def short(value: str, digits: int = 4) -> str:
+    return f"{float(value):.{digits}f}"
+
+
+def spread(row: Row, name: str) -> str:
+    return f"{short(row[name])} ± {short(row[f'{name}_sd'])}"
+
+
+def runs(folder: Path) -> str:
+    """Where, with what and how long the networks were trained."""
+    found = rows(folder, "runs")
+    places = {
+        f"{r['device']}, torch {r['torch']}, Python {r['python']}, numpy {r['numpy']}"
+        for r in found
+    }
+    commands = {f"`{r['command']}`" for r in found}
+    lines = [
+        (
+            TITLES[r["group"]],
+            r["n"],
+            f"{r['supersamples']} x {r['draws']}",
+            r["epochs"],
+            r["way"],
+            short(r["seconds"], 0),
+        )
+        for r in found
+    ]
+    places, commands = ("; ".join(sorted(names)) for names in (places, commands))
+    head = "| networks | n | supersamples x draws | epochs | convolutions | seconds for all |"
+    return f"{commands}, seed {found[0]['seed']}; on {places}.\n\n{table(head, lines)}"
+
+
+def zero(_: Path) -> str:
+    """The bounds that need no training."""
+    lines = []
+    for n, bins, published in ((4000, 15, (".8475", ".1444")), (20_000, 27, ("1.455", ".0865"))):
+        ours = [
+            recalibration_bound(100, bins=bins).value,
+            *(reuse_bound(n, bins=bins, form=f).value for f in ("printed", "corrected")),
+        ]
+        words = [f"{value:.5f}" for value in ours]
+        lines.append((f"{n:,}", str(bins), published[0], words[0], published[1], *words[1:]))
+    head = (
+        "| n | B | 100 separate rows, paper | ours | reuse, paper | printed form, ours | "
+        "corrected form |"
+    )
+    return table(head, lines)
+
+
+def figure1(folder: Path) -> str:
+    lines = [
+        [r["world"], f"{int(r['n']):,}", r["bins"], short(r["bound"]), short(r["gap"]),
+         short(r["largest_gap"]), r["bins_of_least_bound"], r["bins_of_least_gap"]]
+        for r in rows(folder, "figure1")
+    ]  # fmt: skip
+    head = (
+        "| classifier | n | optimal B | bound | mean gap | largest gap | "
+        "candidate with least bound | candidate with least gap |"
+    )
+    return table(head, lines)
+
+
+def gap_line(r: Row) -> tuple[str, ...]:
+    gap, bound = float(r["ece_gap"]), float(r["bound"])
+    return (
+        TITLES[r["group"]],
+        r["n"],
+        r["networks"],
+        r["bins"],
+        spread(r, "ece_gap"),
+        *(short(r[name]) for name in ("largest_gap", "bin_gap", "seen", "unseen", "bound")),
+        "yes" if bound < 1.0 else "no",
+        "yes" if gap < bound else "NO",
+        short(r["printed_information"], 1),
+        short(r["bound_at_most_information"], 2),
+    )
+
+
+GAP_HEAD = (
+    "| networks | n | number | B | ECE gap ± sd | largest gap | sum over bins | ECE seen | "
+    "ECE unseen | bound at zero information | below 1 | gap below it | printed information | "
+    "bound at n log 2 |"
+)
+
+
+def at_rule(folder: Path, kind: str) -> list[Row]:
+    found = pick(rows(folder, "bounds"), binning="mass", is_rule=1)
+    order = list(TITLES)
+    some = [r for r in found if f"-{kind}-" in r["group"]]
+    return sorted(some, key=lambda r: (order.index(r["group"]), int(r["n"])))
+
+
+def gaps(folder: Path) -> str:
+    return table(GAP_HEAD, map(gap_line, at_rule(folder, "labelled")))
+
+
+def pu(folder: Path) -> str:
+    return table(GAP_HEAD, map(gap_line, at_rule(folder, "pu")))
+
+
+def table1(folder: Path) -> str:
+    lines = [
+        (
+            TITLES[r["group"]],
+            r["n"],
+            r["bins"],
+            *(spread(r, name) for name in ("before", "separate", "reuse")),
+            *(short(r[name]) for name in ("separate_bound", "reuse_printed", "reuse_corrected")),
+        )
+        for r in rows(folder, "recalibration")
+    ]
+    for (group, n), (separate, reuse) in PAPER.items():
+        found, bounds = zip(separate, reuse, strict=True)
+        lines.append((f"*paper:* {TITLES[group]}", str(n), "", "", *found, *bounds, ""))
+    head = (
+        "| networks | n | B | ECE before | after, 100 separate rows | after, training rows | "
+        "bound, separate | bound, reuse, printed | corrected |"
+    )
+    return table(head, lines)
+
+
+def information(folder: Path) -> str:
+    nats = ("fcmi", "fcmi_noise", "ecmi", "ecmi_noise", "most", "ece_gap", "most_shown")
+    lines = [
+        (
+            TITLES[r["group"]],
+            r["n"],
+            r["draws"],
+            *(short(r[name], 1) for name in nats),
+            *(short(r[name], 3) for name in ("zero_bound", "excess_bound")),
+            "yes" if r["vacuous"] == "1" else "no",
+        )
+        for r in rows(folder, "information")
+    ]
+    head = (
+        "| networks | n | draws | scores | shuffled | bins | shuffled | most possible | printed "
+        "estimate | most it could be | bound at zero | bound with scores less shuffled | vacuous |"
+    )
+    return table(head, lines)
+
+
+def accuracy(folder: Path) -> str:
+    lines = [
+        [TITLES[r["group"]], r["n"], r["networks"], short(r["accuracy_seen"]),
+         short(r["accuracy_unseen"]), short(r["loss_seen"]), short(r["loss_unseen"])]
+        for r in rows(folder, "training")
+    ]  # fmt: skip
+    head = "| networks | n | number | accuracy seen | unseen | log loss seen | unseen |"
+    return table(head, lines)
