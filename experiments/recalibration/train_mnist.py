@@ -56,10 +56,10 @@ class Networks(nn.Module):
 def make_optimiser(name, parameters):
     """Return an optimiser of Table 3, and what changes its rate after each step, if anything.
 
-    The paper states the rate of SGLD and its decay, but no temperature. It says that its code adapts
-    that of Harutyunyan et al. (2021), whose schedule `Annealing` is, with a largest inverse
-    temperature of 4000 for MNIST. That code's noise is smaller than the formula says: it multiplies
-    draws of standard deviation 1/beta, not 1, by sqrt(2 lr/beta). Here the noise is the formula's.
+    The paper states the rate of SGLD and its decay, but no temperature. Its code adapts that of
+    Harutyunyan et al. (2021), whose schedule `Annealing` is, with a largest inverse temperature of
+    4000 for MNIST. That code's noise is smaller than the formula says: it multiplies draws of
+    standard deviation 1/beta, not 1, by sqrt(2 lr/beta). Here the noise is the formula's.
     """
     if name == "adam":
         return torch.optim.Adam(parameters, lr=1e-3, betas=(0.9, 0.999)), None
