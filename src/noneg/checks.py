@@ -41,7 +41,7 @@ def explain_settings() -> str:
 
 def check_setting(setting: object) -> Setting:
     """Return the sampling setting, or say what each one means."""
-    if setting not in SETTINGS:
+    if not isinstance(setting, str) or setting not in SETTINGS:
         msg = (
             f"'setting' must say how the rows were sampled, got {setting!r}. {explain_settings()}."
         )

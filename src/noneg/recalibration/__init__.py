@@ -130,7 +130,7 @@ def load(text: str) -> Calibrator:
 def load_object(content: Mapping[str, Any]) -> Calibrator:
     """Restore any calibrator from the object that `Calibrator.to_dict` gives; see `load`."""
     check_content(content)
-    method = METHODS.get(content["method"])
+    method = METHODS.get(str(content["method"]))
     if method is None:
         known = ", ".join(METHODS)
         raise refusal(f"its method {content['method']!r} is unknown (known are {known})")

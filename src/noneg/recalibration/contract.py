@@ -251,7 +251,7 @@ def read_object(text: str) -> dict[str, Plain]:
     """Return the object in a JSON text, or say that there is none."""
     try:
         content = json.loads(text)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise refusal(f"it is no JSON text ({error})") from None
     if not isinstance(content, dict):
         raise refusal(f"it holds a {type(content).__name__}, not an object")
@@ -269,8 +269,8 @@ def check_content(content: Mapping[str, Plain]) -> None:
         raise refusal(f"entries are missing or unknown ({odd})")
     try:
         found = checksum({key: content[key] for key in KEYS if key != "checksum"})
-    except ValueError:
-        raise refusal("it holds a number that is not finite") from None
+    except (ValueError, RecursionError) as error:
+        raise refusal(f"its content cannot be checked ({error})") from None
     if content["checksum"] != found:
         raise refusal("its checksum does not fit its content, so it was changed")
     if not all(isinstance(content[key], dict) for key in ("parameters", "fitted_on", "state")):

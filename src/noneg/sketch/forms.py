@@ -157,7 +157,7 @@ def _parsed(text: str) -> Any:  # noqa: ANN401
 
     try:
         return json.loads(text, parse_constant=refuse)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"its text is no JSON ({error})") from error
 
 
@@ -174,9 +174,9 @@ def _checked_head(content: Any) -> dict[str, Any]:  # noqa: ANN401
     if _part(content, "buckets") != N_BUCKETS:
         raise ValueError(f"a sketch must have {N_BUCKETS} buckets, got {content['buckets']!r}.")
     head = {name: _part(content, name) for name in _FACTS}
-    if head["weight_kind"] not in SUMS:
+    if head["weight_kind"] not in list(SUMS):
         raise ValueError(f"'weight_kind' must be one of {', '.join(SUMS)}.")
-    if head["prior_interval"] is not None:
+    if isinstance(head["prior_interval"], list):
         head["prior_interval"] = tuple(head["prior_interval"])
     return head
 

@@ -72,7 +72,7 @@ class Sketch:
         prior: float | None = None,
         prior_interval: tuple[float, float] | None = None,
     ) -> None:
-        if weight_kind not in SUMS:
+        if weight_kind not in list(SUMS):
             msg = f"'weight_kind' must be 'frequency' or 'importance', got {weight_kind!r}."
             raise ValueError(msg)
         self._weight_kind = weight_kind
