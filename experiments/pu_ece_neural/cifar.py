@@ -12,7 +12,19 @@ import numpy as np
 import torch
 from ensemble import Clock, OutOfTime
 from mnist import shuffled
-from objectives import BATCH, EPOCHS, PN, PU, WEIGHT_DECAY, labelled_loss, pu_error, pu_loss, rate
+from objectives import (
+    BATCH,
+    EPOCHS,
+    MIXED,
+    PN,
+    PU,
+    WEIGHT_DECAY,
+    labelled_loss,
+    mixed_loss,
+    pu_error,
+    pu_loss,
+    rate,
+)
 from rows import Images, draw_rows, grouped, split_size
 from storage import Model
 
@@ -29,7 +41,7 @@ VEHICLES = (0, 1, 8, 9)  # airplane, automobile, ship, truck
 LEARNING_RATE = 1e-5  # Table 1 of the paper
 CHUNK = 1000
 # What the paper shows comes first.
-ORDER = ("PU-sigmoid", "PU-logistic", *PN, "PU-GA-sigmoid", "PU-GA-logistic")
+ORDER = ("PU-sigmoid", "PU-logistic", *PN, *MIXED, "PU-GA-sigmoid", "PU-GA-logistic")
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,8 @@ class Training:
         self.history: list[tuple[float, float]] = []
         self.best = {"risk": float("inf"), "epoch": 0, "state": None}
         self._prepare(*split_size(plan.n_positive))
+        rows = self.rows.train if name not in PN else self.parts[0][0]
+        self.steps = max(1, len(rows) // BATCH)
 
     def _prepare(self, n_train: int, n_held: int) -> None:
         """Choose rows, loss and held-out risk of the classifier."""
@@ -90,18 +104,24 @@ class Training:
             self.loss = lambda f, chosen: head(f, positive[chosen])
             self.held = held[:n_held]
             self.risk = lambda said: (said != positive[self.held]).float().mean()
-        else:
+            return
+        labelled = data.tensor(rows.labelled(self.plan.n_positive)).float()
+        self.held = held
+        self.risk = lambda said: pu_error(said.float(), labelled, data.prior)
+        positives = rows.train_pos[:n_train]
+        if self.name in PU:
             make, loss = PU[self.name]
             head = pu_loss(make(loss_name=loss), data.prior)
-            labelled = data.tensor(rows.labelled(self.plan.n_positive)).float()
-            self.parts = [data.tensor(r[None]) for r in (rows.train_pos[:n_train], rows.train)]
+            self.parts = [data.tensor(r[None]) for r in (positives, rows.train)]
             self.loss = lambda f, chosen: head(f)  # noqa: ARG005
-            self.held = held
-            self.risk = lambda said: pu_error(said.float(), labelled, data.prior)
-        self.steps = max(1, self.parts[-1].shape[1] // BATCH)
+        else:
+            head = mixed_loss(MIXED[self.name], data.prior)
+            both = np.concatenate([data.tagged(positives), rows.train])
+            self.parts = [data.tensor(both[None])]
+            self.loss = lambda f, chosen: head(f, data.labelled(chosen))
 
     def logits(self, rows: Tensor) -> Tensor:
-        x = (self.data.pixels[rows].float() - self.mean) / self.sd
+        x = (self.data.pixels[rows % len(self.data.positive)].float() - self.mean) / self.sd
         cuda = self.data.device.type == "cuda"
         with torch.autocast("cuda", torch.bfloat16) if cuda else nullcontext():
             return margin(self.net(x.contiguous(memory_format=torch.channels_last))).float()

@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 ERRORS = (ece, brier, log_loss)
 CALIBRATORS = ("platt", "isotonic", "auto")
 PAPER = ("PN-logistic", "PN-sigmoid", "PU-sigmoid", "PU-logistic")
-NAMES = (*PAPER, "PU-GA-sigmoid", "PU-GA-logistic")
+OTHERS = ("PU-mixed-sigmoid", "PU-mixed-logistic", "PU-GA-sigmoid", "PU-GA-logistic")
+NAMES = (*PAPER, *OTHERS)
 NEAR = 0.01  # a score this close to 0 or 1 is called extreme
-# The paper's ordering: the first has the smaller error.
+# The paper's ordering: the first has the smaller error. Mixed batches are another reading of it.
 CLAIMS = (
     ("PN-logistic", "PN-sigmoid"),
     ("PN-sigmoid", "PU-sigmoid"),
     ("PU-sigmoid", "PU-logistic"),
+    ("PN-sigmoid", "PU-mixed-sigmoid"),
+    ("PU-mixed-sigmoid", "PU-mixed-logistic"),
+    ("PU-GA-sigmoid", "PU-GA-logistic"),
 )
 
 

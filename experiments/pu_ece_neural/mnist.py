@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from ensemble import Clock, Ensemble, Fit
-from objectives import BATCH, EPOCHS, PN, PU, labelled_loss, pu_error, pu_loss
+from objectives import BATCH, EPOCHS, MIXED, PN, PU, labelled_loss, mixed_loss, pu_error, pu_loss
 from rows import Images, draw_rows, grouped, split_size
 from storage import Model
 
@@ -19,7 +19,7 @@ from noneg.learning.networks import MLP
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from torch import Tensor
 
@@ -163,8 +163,6 @@ def train_pu(block: Block, clock: Clock) -> list[Model]:
     heads = [
         torch.func.vmap(pu_loss(make(loss_name=loss), data.prior)) for make, loss in PU.values()
     ]
-    masks = [[r.labelled(n) for r in block.rows] for n in plan.sizes]
-    labelled = data.tensor(np.array(masks)).float()
 
     def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         generator = block.generator("pu", epoch)
@@ -177,11 +175,50 @@ def train_pu(block: Block, clock: Clock) -> list[Model]:
     def losses(f: Tensor, _: Tensor) -> Tensor:
         return torch.cat([head(own) for head, own in zip(heads, f.chunk(len(PU)), strict=True)])
 
-    def risk(weights: dict[str, Tensor]) -> Tensor:
-        said = (block.evaluate(ensemble, weights, block.held) >= 0).float()
-        return pu_error(said.reshape(-1, *labelled.shape), labelled, data.prior).flatten()
-
     ensemble = block.networks(len(PU) * len(plan.sizes))
-    fit = Fit(ensemble, plan.epochs, steps, batches, losses, risk)
+    fit = Fit(ensemble, plan.epochs, steps, batches, losses, held_out_risk(block, ensemble))
     fit.run(clock, f"mnist-PU-{block.trials[0]:03d}")
     return block.models(fit, list(product(PU, plan.sizes)))
+
+
+def train_mixed(block: Block, clock: Clock) -> list[Model]:
+    """Train as `train_pu`, in batches of 256 from both samples together.
+
+    An epoch has as many batches as the unlabeled rows fill, at every size.
+    """
+    plan, data, trials = block.plan, block.data, len(block.trials)
+    unlabeled = np.stack([r.train for r in block.rows])
+    both = []
+    for n in plan.sizes:
+        positives = first([r.train_pos for r in block.rows], split_size(n)[0])
+        both.append(data.tensor(np.concatenate([data.tagged(positives), unlabeled], axis=1)))
+    steps = unlabeled.shape[1] // BATCH
+    heads = [mixed_loss(loss, data.prior) for loss in MIXED.values()]
+
+    def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        generator = block.generator("mixed", epoch)
+        order = [shuffled(rows, steps * BATCH, generator) for rows in both]
+        units = torch.cat([rows.reshape(trials, steps, BATCH) for rows in order])
+        return block.steps(units, len(MIXED))
+
+    def losses(f: Tensor, chosen: Tensor) -> Tensor:
+        labelled = data.labelled(chosen).chunk(len(MIXED))
+        parts = zip(heads, f.chunk(len(MIXED)), labelled, strict=True)
+        return torch.cat([head(own, y) for head, own, y in parts])
+
+    ensemble = block.networks(len(MIXED) * len(plan.sizes))
+    fit = Fit(ensemble, plan.epochs, steps, batches, losses, held_out_risk(block, ensemble))
+    fit.run(clock, f"mnist-PUmixed-{block.trials[0]:03d}")
+    return block.models(fit, list(product(MIXED, plan.sizes)))
+
+
+def held_out_risk(block: Block, ensemble: Ensemble) -> Callable[[dict[str, Tensor]], Tensor]:
+    """Return the uPU 0-1 risk of networks (classifier, size, trial) on held-out rows."""
+    masks = [[r.labelled(n) for r in block.rows] for n in block.plan.sizes]
+    labelled = block.data.tensor(np.array(masks)).float()
+
+    def risk(weights: dict[str, Tensor]) -> Tensor:
+        said = (block.evaluate(ensemble, weights, block.held) >= 0).float()
+        return pu_error(said.reshape(-1, *labelled.shape), labelled, block.data.prior).flatten()
+
+    return risk

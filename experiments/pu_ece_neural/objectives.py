@@ -27,6 +27,8 @@ PN = {f"PN-{loss}": loss for loss in LOSSES}
 # PU is the paper's Eq. (3), GA is Algorithm 1 of Kiryo et al. (2017).
 PU = {f"PU-{loss}": (NNPU, loss) for loss in LOSSES}
 PU |= {f"PU-GA-{loss}": (NNPUGA, loss) for loss in LOSSES}
+# Eq. (3) again, in batches from both samples mixed, as in the code of Kiryo et al.
+MIXED = {f"PU-mixed-{loss}": loss for loss in LOSSES}
 
 
 def rate(step: int, total: int) -> float:
@@ -58,6 +60,24 @@ def labelled_loss(name: str) -> Callable[[Tensor, Tensor], Tensor]:
 
     def loss(f: Tensor, positive: Tensor) -> Tensor:
         return torch.where(positive, margin_loss.positive(f), margin_loss.negative(f)).mean(-1)
+
+    return loss
+
+
+def mixed_loss(name: str, prior: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the clipped PU risk of batches in which positives and unlabeled rows are mixed.
+
+    The share of positives in a batch is left to chance; a batch may hold none.
+    """
+    margin_loss = find_loss(name)
+
+    def mean(values: Tensor, of: Tensor) -> Tensor:
+        return torch.where(of, values, 0.0).sum(-1) / of.sum(-1).clamp(min=1)
+
+    def loss(f: Tensor, labelled: Tensor) -> Tensor:
+        against = margin_loss.negative(f)
+        negative = mean(against, ~labelled) - prior * mean(against, labelled)
+        return prior * mean(margin_loss.positive(f), labelled) + torch.relu(negative)
 
     return loss
 

@@ -22,6 +22,8 @@ LOOKS = {
     "PN-sigmoid": {"color": SKY, "marker": "s", "ls": "-"},
     "PU-sigmoid": {"color": ORANGE, "marker": "^", "ls": "-"},
     "PU-logistic": {"color": VERMILION, "marker": "D", "ls": "-"},
+    "PU-mixed-sigmoid": {"color": ORANGE, "marker": "v", "ls": ":"},
+    "PU-mixed-logistic": {"color": VERMILION, "marker": "X", "ls": ":"},
     "PU-GA-sigmoid": {"color": ORANGE, "marker": "^", "ls": "--", "mfc": "white"},
     "PU-GA-logistic": {"color": VERMILION, "marker": "D", "ls": "--", "mfc": "white"},
 }
@@ -49,7 +51,7 @@ def draw_figure1(folder: Path) -> None:
     draw_errors(ax, rows, "ece")
     ax.set_ylabel("ECE on test images (log scale)")
     ax.set_title("MNIST, digits 5 to 9 positive; bands: standard error")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.savefig(folder / "figure1.png")
 
 
@@ -64,13 +66,13 @@ def draw_recalibration(folder: Path) -> None:
         ax.set_title(TITLES[suffix])
         ax.set_xlabel("labelled images")
     axes[0].set_ylabel("ECE on test images (log scale)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8)
     figure.savefig(folder / "recalibration.png")
 
 
 def draw_histograms(folder: Path, kind: str, path: Path) -> None:
     rows = read_csv(folder / "histograms.csv")
-    figure, axes = plt.subplots(2, 3, figsize=(13, 7.2), layout="constrained")
+    figure, axes = plt.subplots(2, 4, figsize=(16, 7.2), layout="constrained")
     for ax, name in zip(axes.flat, NAMES, strict=True):
         own = pick(rows, world=f"MNIST, {name}", kind=kind)
         for label, colour in (("negative", BLUE), ("positive", VERMILION)):
@@ -101,7 +103,9 @@ def draw_fits(folder: Path) -> None:
             w, m, s = (np.array([float(r[c]) for r in law]) for c in ("weight", "mean", "sd"))
             x = np.linspace(*ax.get_xlim(), 500)
             heights = w / s / np.sqrt(2 * np.pi) * np.exp(-(((x[:, None] - m) / s) ** 2) / 2)
-            ax.plot(x, heights.sum(1), color=colour, lw=1.8, label=f"{label}, Gaussians: {len(law)}")
+            ax.plot(
+                x, heights.sum(1), color=colour, lw=1.8, label=f"{label}, Gaussians: {len(law)}"
+            )
         ax.set(title=world, xlabel="logit", ylabel="density")
         ax.legend(fontsize=9)
     figure.savefig(folder / "mixtures.png")

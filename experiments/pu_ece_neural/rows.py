@@ -31,9 +31,17 @@ class Images:
     def tensor(self, values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(values).to(self.device)
 
+    def tagged(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers of rows as labelled positives, to be told from unlabeled ones."""
+        return rows + len(self.positive)
+
+    def labelled(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return which of the rows are tagged."""
+        return rows >= len(self.positive)
+
     def take(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return pixels in [0, 1], flat, of rows with any leading axes."""
-        flat = self.pixels.index_select(0, rows.flatten())
+        """Return pixels in [0, 1], flat, of rows with any leading axes; tags do not matter."""
+        flat = self.pixels.index_select(0, rows.flatten() % len(self.positive))
         return flat.float().div_(255.0).reshape(*rows.shape, -1)
 
 

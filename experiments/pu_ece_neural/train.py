@@ -50,7 +50,12 @@ def mnist_parts(options: argparse.Namespace, device: torch.device) -> Iterator[P
             return mnist.train_pu(block, clock)
 
         yield f"mnist-PN-{start:03d}", labelled
+
+        def mixed(clock: Clock, block: mnist.Block = block) -> list[Model]:
+            return mnist.train_mixed(block, clock)
+
         yield f"mnist-PU-{start:03d}", unlabeled
+        yield f"mnist-PUmixed-{start:03d}", mixed
 
 
 def cifar_parts(options: argparse.Namespace, device: torch.device) -> Iterator[Part]:

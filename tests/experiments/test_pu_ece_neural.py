@@ -111,6 +111,23 @@ def test_pu_error_is_the_error_rate_when_all_positives_are_labelled(modules):
     assert risk.numpy() == pytest.approx((said != y).mean(axis=1))
 
 
+@pytest.mark.parametrize("loss", ["logistic", "sigmoid"])
+def test_a_mixed_batch_has_the_risk_of_its_two_parts(modules, loss):
+    from noneg.learning.algorithms import NNPU
+
+    objectives = modules["objectives"]
+    torch.manual_seed(2)
+    f = torch.randn(2 * objectives.BATCH, dtype=torch.float64).float()
+    labelled = torch.arange(2 * objectives.BATCH) < objectives.BATCH
+    order = torch.randperm(2 * objectives.BATCH)
+    mixed = objectives.mixed_loss(loss, 0.4)
+    expected = objectives.pu_loss(NNPU(loss_name=loss), 0.4)(f)
+    assert float(mixed(f[order], labelled[order])) == pytest.approx(float(expected), rel=1e-5)
+    without = mixed(f, torch.zeros_like(labelled))
+    assert torch.isfinite(without)
+    assert float(without) == pytest.approx(float(objectives.find_loss(loss).negative(f).mean()))
+
+
 def test_labelled_rows_of_a_trial_stay_on_their_side_of_the_split(modules):
     rows = modules["rows"]
     positive = np.arange(1000) % 3 == 0
