@@ -11,7 +11,8 @@ from __future__ import annotations
 from noneg.bench.draws import Draw, draw
 from noneg.bench.plans import PLANS, Plan
 from noneg.bench.protocol import RunConfig, sweep
-from noneg.bench.records import load_records
+from noneg.bench.ranks import Ranks, rank_methods
+from noneg.bench.records import load_records, pack_records
 from noneg.bench.selection import Selected, select
 from noneg.bench.summaries import Cell, against_paper, paper_numbers, render, summarise
 
@@ -20,12 +21,15 @@ __all__ = [
     "Cell",
     "Draw",
     "Plan",
+    "Ranks",
     "RunConfig",
     "Selected",
     "against_paper",
     "draw",
     "load_records",
+    "pack_records",
     "paper_numbers",
+    "rank_methods",
     "render",
     "select",
     "summarise",

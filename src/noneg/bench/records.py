@@ -48,7 +48,7 @@ def _checked(text: str, file: str, key: str | None = None) -> Record:
     try:
         record: Record = json.loads(text)
         run = RunConfig.from_dict(record["run"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         msg = f"'folder' holds {file}, which is no record of a run ({error}). Remove it."
         raise ValueError(msg) from error
     if record.get("format") != FORMAT:
@@ -72,6 +72,17 @@ def pack_records(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -
     Parameters
     ----------
     folder, path : path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from noneg.bench import RunConfig
+    >>> from noneg.bench.records import write_record
+    >>> run = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_record(folder, run, {"status": "done", "checkpoints": {}})
+    ...     pack_records(folder, f"{folder}/all.jsonl")
+    1
     """
     records = load_records(folder)
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:

@@ -12,6 +12,7 @@ from noneg.cli.group import Commands
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from noneg.bench import Cell
     from noneg.bench.protocol import RunConfig
 
 _PAPER = "paper-"
@@ -152,7 +153,18 @@ def _progress() -> Callable[[int, int, int], None]:
 @click.option(
     "--form", type=click.Choice(["markdown", "latex", "csv"]), default="markdown", help="Output."
 )
-def table(folder: str, like: str | None, form: Any, **question: Any) -> None:  # noqa: ANN401
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False),
+    help="Draw a critical-difference diagram of the first metric and criterion into this file.",
+)
+def table(
+    folder: str,
+    like: str | None,
+    form: Any,  # noqa: ANN401
+    plot: str | None,
+    **question: Any,  # noqa: ANN401
+) -> None:
     """Print means over splits of what each criterion chooses."""
     from noneg.bench import load_records, render, summarise
 
@@ -163,7 +175,25 @@ def table(folder: str, like: str | None, form: Any, **question: Any) -> None:  #
         options["metrics"] = question["metric"]
     if question["by"]:
         options["criteria"] = question["by"]
-    click.echo(render(summarise(records, **options), form), nl=False)
+    cells = summarise(records, **options)
+    click.echo(render(cells, form), nl=False)
+    if plot is not None:
+        _draw(cells, plot)
+
+
+def _draw(cells: list[Cell], path: str) -> None:
+    """Write the critical-difference diagram of what the table has first."""
+    from noneg.atomic import replacing
+    from noneg.plots import CriticalDifferenceDisplay
+
+    if not cells:
+        msg = "'folder' must hold records of the methods to rank, and holds none."
+        raise ValueError(msg)
+    display = CriticalDifferenceDisplay.from_cells(
+        cells, metric=cells[0].metric, criterion=cells[0].criterion
+    )
+    with replacing(path) as partial:
+        display.figure_.savefig(partial, dpi=150)
 
 
 def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]], list[str]]:

@@ -6,11 +6,13 @@ Global settings of matplotlib are read, never written.
 
 from noneg.plots.precision_recall import PUPrecisionRecallDisplay
 from noneg.plots.prior import PriorSensitivityDisplay
+from noneg.plots.ranks import CriticalDifferenceDisplay
 from noneg.plots.reliability import ReliabilityDisplay
 from noneg.plots.roc import PURocDisplay
 from noneg.plots.scores import ScoreDistributionDisplay
 
 __all__ = [
+    "CriticalDifferenceDisplay",
     "PUPrecisionRecallDisplay",
     "PURocDisplay",
     "PriorSensitivityDisplay",

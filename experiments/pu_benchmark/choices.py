@@ -1,0 +1,74 @@
+"""What each criterion chooses, as rows to compare."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from noneg.bench import RunConfig, select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from noneg.bench import Selected
+
+    Record = dict[str, Any]
+
+MAIN = (("usps", 1), ("usps", 2), ("letter", 1), ("letter", 2))
+NAMES = {
+    "upu": "uPU", "nnpu": "nnPU", "nnpu-ga": "nnPU-GA", "pusb": "PUSB", "pubn": "PUbN",
+    "vpu": "VPU", "pan": "PAN", "cvir": "CVIR", "tedn": "TEDn", "dist-pu": "Dist-PU",
+    "p3mix-e": "P3MIX-E", "p3mix-c": "P3MIX-C", "lbe": "LBE", "count-loss": "Count Loss",
+    "robust-pu": "Robust-PU", "holistic-pu": "Holistic-PU", "pue": "PUe", "glws": "GLWS",
+    "elkan-noto": "Elkan-Noto", "naive": "P vs U",
+}  # fmt: skip
+
+
+def title(method: str) -> str:
+    """Return the name in tables: "-c" is the paper's correction, "bench" its version."""
+    algorithm, *rest = method.split("/")
+    name = NAMES[algorithm]
+    if "bench" not in rest:
+        return name
+    return f"{name}-c (bench)" if "batch" in rest else f"{name} (bench)"
+
+
+def configs(records: Iterable[Record]) -> list[tuple[RunConfig, Record]]:
+    return [(RunConfig.from_dict(r["run"]), r) for r in records]
+
+
+def main_runs(records: Iterable[Record]) -> list[Record]:
+    """One sample, 30 % labelled, the prior known: the paper's worlds."""
+    return [
+        r
+        for run, r in configs(records)
+        if (run.dataset, run.case) in MAIN
+        and (run.setting, run.rate, run.given_prior) == ("one-sample", 0.3, None)
+    ]
+
+
+def common(records: list[Record]) -> list[Record]:
+    """Keep configurations that every method has in every split of a world."""
+    cells: dict[tuple, set[int]] = defaultdict(set)
+    for run, r in configs(records):
+        if r["status"] == "done":
+            cells[run.dataset, run.case, run.setting, run.rate, run.method, run.split].add(
+                run.configuration
+            )
+    shared: dict[tuple, set[int]] = {}
+    for cell, found in cells.items():
+        shared[cell[:4]] = shared.get(cell[:4], found) & found
+    return [
+        r
+        for run, r in configs(records)
+        if run.configuration in shared.get((run.dataset, run.case, run.setting, run.rate), {0})
+    ]
+
+
+def chosen(records: list[Record], criterion: str) -> dict[tuple, Selected]:
+    """Return what a criterion chooses by world, method and split."""
+    return {(s.world, s.method, s.run.split): s for s in select(records, by=criterion)}
+
+
+def defaults(records: Iterable[Record]) -> list[Record]:
+    return [r for r in records if r["run"]["configuration"] == 0]

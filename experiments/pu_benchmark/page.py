@@ -1,0 +1,296 @@
+"""The page: every number on it is computed from the records."""
+
+# ruff: noqa: E501 - the text is broken where the page breaks it
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import figures
+import findings
+import numpy as np
+from choices import NAMES, chosen, common, configs, defaults, main_runs, title
+from findings import SHORT, single
+from plan import CONFIGURATIONS, CORRECTED, EVERY, IMAGE_EVERY
+from tables import WORLD_NAMES, cost, images, markdown, percent, tables
+from thin import collect
+
+from noneg.bench import load_records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    Record = dict[str, Any]
+
+
+def write(folder: Path, out: Path) -> None:
+    """Write records, pictures and the page."""
+    collect(folder, out)
+    records = load_records(out / "records.jsonl")
+    figures.draw(records, out)
+    parts = [head(records), first(records), second(records), third(records), slipped(records)]
+    parts += [
+        calibrated(records),
+        selecting(records),
+        rates(records),
+        told(records),
+        images(records),
+    ]
+    parts += [tables(records), cost(records)]
+    (out / "README.md").write_text("\n".join(part.strip() + "\n" for part in parts))
+
+
+def searched(records: list[Record]) -> dict[str, int]:
+    """Number of configurations that all methods of a world have."""
+    found: dict[str, set[int]] = {}
+    for run, _ in configs(single(common(main_runs(records)))):
+        found.setdefault(f"{WORLD_NAMES[run.dataset]} {run.case}", set()).add(run.configuration)
+    return {world: len(numbers) for world, numbers in sorted(found.items())}
+
+
+def splits_of(records: list[Record]) -> Counter:
+    return Counter(len(found) for found in _splits(records).values())
+
+
+def _splits(records: list[Record]) -> dict[tuple, set[int]]:
+    found: dict[tuple, set[int]] = {}
+    for run, r in configs(main_runs(records)):
+        if r["status"] == "done" and run.configuration == 0:
+            found.setdefault((run.dataset, run.case, run.method), set()).add(run.split)
+    return found
+
+
+def head(records: list[Record]) -> str:
+    done = [r for r in records if r["status"] == "done"]
+    failed = [r for r in records if r["status"] != "done"]
+    methods = {run.method for run, _ in configs(single(main_runs(records)))}
+    steps = sorted({run.steps for run, _ in configs(records)})
+    many = ", ".join(f"{world}: {n}" for world, n in searched(records).items())
+    counts = splits_of(records)
+    splits = ", ".join(
+        f"{n} cells with {k} splits" for k, n in sorted(counts.items(), reverse=True)
+    )
+    hours = sum(r["cpu_seconds"] for r in done) / 3600
+    trouble = Counter(r["error"].split(":")[0] for r in failed)
+    return f"""# The PU benchmark, with calibration
+
+    export NONEG_DATA=...
+    python experiments/pu_benchmark/run.py --full --jobs 8
+    python experiments/pu_benchmark/run.py --full --part images --device cuda --jobs 2
+    python experiments/pu_benchmark/run.py --full --part page
+
+The first two lines train what has no record yet (stop and repeat them as you like), the third writes this page and its
+pictures; every number below is computed by it. `records.jsonl` holds all runs, at the checkpoints that some criterion chooses.
+
+{len(done)} runs, {len(failed)} failed{f" ({dict(trouble)})" if trouble else ""}, {hours:.1f} CPU hours. The protocol is that of the
+PU benchmark paper ("Accessible, Realistic, and Fair Evaluation of Positive-Unlabeled Learning Algorithms"): one sample, 30 %
+of all rows labelled, the same rows for every method, SGD with momentum 0.9 at rate 1e-3 and batches of 64 + 64 by default,
+mirrored and turned digits, mirrored and shifted images. Other than the paper: {" and ".join(f"{s:,}" for s in steps)} steps where it has 20,000
+(a warm-up counts), a checkpoint every {EVERY} steps ({IMAGE_EVERY} for CIFAR-10), validation rows as they are, and fewer
+configurations: all methods have the default and the same random ones, in number ({many}), where the paper has
+{CONFIGURATIONS + 1}. {splits} (a cell is a data set, a case and a method). {len(methods)} methods: "(bench)" is the version behind the paper's
+numbers, "-c" with its correction; the others are the original methods, made right for one sample.
+
+With a prior of 1/2 and equal batches, uPU-c, nnPU-c, nnPU-GA-c and PUSB-c are one loss, and PUSB decides as nnPU does, so
+they are shown once: {_twins(records)}.
+
+Intervals are 95 % percentile bootstraps over methods, since runs of one method are no independent evidence.
+"""
+
+
+def _twins(records: list[Record]) -> str:
+    same, total = findings.twins_agree(records)
+    return f"of {total} pairs of runs that were made, {same} choose the same step and have the same test accuracy"
+
+
+def first(records: list[Record]) -> str:
+    found, columns = findings.winners(records)
+    name, times = found.most_common(1)[0]
+    ranks = findings.ranks(records, "accuracy", "proxy_accuracy")
+    top = next((g for g in ranks.groups if ranks.methods[0] in g), (ranks.methods[0],))
+    verdict = "holds" if times < columns else "is refuted"
+    early = [m for m in top if m.split(" ")[0].split("-c")[0] in ("uPU", "nnPU", "nnPU-GA")]
+    listing = ", ".join(f"{m} {n}" for m, n in found.most_common())
+    return f"""
+## 1. No single winner: {verdict}
+
+Over {columns} columns (data set and case x accuracy, AUC, F1 x PA, PAUC, OA), {len(found)} methods come first at least once;
+{name} most often, {times} times. Wins: {listing}.
+
+Ranks by accuracy, selected by PA, over {ranks.worlds} draws (splits of the same data set share test rows, so the test is
+optimistic): Friedman p = {ranks.p_value:.1g}, critical difference {ranks.critical_difference:.1f} ranks. {len(top)} of {len(ranks.methods)} methods
+do not differ significantly from the best, {ranks.methods[0]}; among them of the early, simple ones: {", ".join(early) or "none"}.
+
+![Critical-difference diagram](ranks.png)
+"""
+
+
+def second(records: list[Record]) -> str:
+    apart = findings.spread(records)
+    gap = findings.against(records, "proxy_auc", "proxy_accuracy", "accuracy")
+    area = findings.against(records, "proxy_auc", "proxy_accuracy", "auc")
+    oracle = findings.against(records, "oracle_accuracy", "proxy_accuracy", "accuracy")
+    verdict = "holds" if gap.clear or area.clear else "is not supported"
+    return f"""
+## 2. The selection criterion matters: {verdict}
+
+Of {apart["n"]} selections (world, method, split) PA, PAUC and OA lead to test accuracies that differ by more than one point in
+{percent(apart["over_one"])} % and by more than five in {percent(apart["over_five"])} %; the median is {100 * apart["median"]:.2f} points, the largest {100 * apart["largest"]:.1f}.
+Against PA, selection by PAUC changes accuracy by {gap.text(100)} points and AUC by {area.text(100)} points, so the metric that
+counts should choose the criterion. Labels for validation (OA) would be worth {oracle.text(100)} points of accuracy.
+"""
+
+
+def third(records: list[Record]) -> str:
+    text = ["", "## 3. Two-sample methods in one sample"]
+    for criterion in ("oracle_accuracy", "proxy_accuracy"):
+        found = findings.shift(records, criterion)
+        gaps = found["gaps"]
+        suffer = gaps["two"].low > 0 if "two" in gaps else None
+        repair = gaps["batch"].low > 0 if "batch" in gaps else None
+        words = {True: "holds", False: "is not supported", None: "was not tested"}
+        rows = [
+            [
+                _world_method(name),
+                *(percent(row.get(k, np.nan)) for k in ("two", "none", "batch", "ref")),
+            ]
+            for name, row in sorted(found["rows"].items())
+        ]
+        text.append(f"""
+Selected by {SHORT[criterion]}, default hyperparameters, mean test accuracy. **They suffer in one sample: {words[suffer]}**; two samples
+instead would give {gaps["two"].text(100) if "two" in gaps else "n/a"} points. **The correction repairs it: {words[repair]}**: {gaps["batch"].text(100)} points; the
+original method, corrected by weights, {gaps["ref"].text(100)}. (Intervals over pairs of data set, case and method.)
+
+{markdown(["", "two samples", "one sample, as it is", "corrected (-c)", "original, weighted"], rows)}""")
+    return "\n".join(text)
+
+
+def _world_method(name: str) -> str:
+    dataset, case, method = name.split(" ")
+    return f"{WORLD_NAMES[dataset]} {case}, {NAMES[method]}"
+
+
+def slipped(records: list[Record]) -> str:
+    found = findings.slip(records)
+    return f"""
+## The published code's proxy accuracy
+
+In one sample it adds labelled positives *above* the threshold where the definition has those below. It chooses another
+checkpoint in {percent(found["changed"])} % of {found["runs"]} runs, and another model in {percent(found["models_changed"])} % of {found["models"]} selections. Against the
+criterion as defined the chosen models have {found["accuracy"].text(100)} points of accuracy, {found["recall"].text(100)} of recall, {found["precision"].text(100)} of precision,
+{found["f1"].text(100)} of F1, and {found["ece"].text(1, 4)} of true calibration error.
+"""
+
+
+def calibrated(records: list[Record]) -> str:
+    rows = findings.calibration(records)
+    agree = findings.agreement(records)
+    gain = findings.recalibration_gain(records)
+    names = ("ece", "pu_ece", "ece_recalibrated", "pu_ece_recalibrated")
+    body = [[r["method"], percent(r["accuracy"]), *(f"{r[k]:.3f}" for k in names)] for r in rows]
+    return f"""
+## How calibrated they are
+
+USPS and Letter, both cases, all splits, selected by PA. The true error is that of the test rows at the true prior; PU-ECE is
+estimated on held-out rows without any negative; recalibration is Platt scaling on those same rows.
+
+{markdown(["method", "accuracy", "true ECE", "PU-ECE", "true, recalibrated", "PU-ECE, recalibrated"], body)}
+Over {agree["pearson"].n} runs of this study PU-ECE and the true error correlate by {agree["pearson"].text(1, 2, sign=False)} (ranks: {agree["spearman"].text(1, 2, sign=False)}); PU-ECE is
+larger by {agree["gap"].text(1, 3)}, the noise of few rows in a bin. Recalibration changes the true error by {gain.text(1, 3)}.
+
+![PU-ECE beside the true calibration error](calibration.png)
+"""
+
+
+def selecting(records: list[Record]) -> str:
+    rows = findings.criteria(records)
+    body = [
+        [
+            row["criterion"],
+            *(_with_gap(row, metric) for metric in ("accuracy", "auc", "ece", "log_loss")),
+        ]
+        for row in rows
+    ]
+    lines = []
+    for one in ("pu_log_loss", "pu_ece"):
+        for two in ("proxy_accuracy", "proxy_auc"):
+            gaps = {m: findings.against(records, one, two, m) for m in ("accuracy", "ece")}
+            lines.append(
+                f"- {SHORT[one]} against {SHORT[two]}: accuracy {gaps['accuracy'].text(100)} points "
+                f"({_verdict(gaps['accuracy'], better=1)}), true ECE {gaps['ece'].text(1, 4)} ({_verdict(gaps['ece'], better=-1)})."
+            )
+    return f"""
+## Does selecting by PU log loss or PU-ECE beat PA and PAUC?
+
+Means over {rows[0]["n"]} selections; in brackets the difference to PA with its interval, in points for accuracy and AUC.
+
+{markdown(["criterion", "accuracy", "AUC", "true ECE", "log loss"], body)}
+{chr(10).join(lines)}
+"""
+
+
+def _with_gap(row: dict[str, Any], metric: str) -> str:
+    shares = metric in ("accuracy", "auc")
+    value = percent(row[metric]) if shares else f"{row[metric]:.3f}"
+    gap = row.get(f"{metric}_gap")
+    return value if gap is None else f"{value} ({gap.text(100) if shares else gap.text(1, 3)})"
+
+
+def _verdict(gap, *, better: int) -> str:
+    if not gap.clear:
+        return "no clear difference"
+    return "better" if gap.value * better > 0 else "worse"
+
+
+def rates(records: list[Record]) -> str:
+    table = figures.rate_table(records)
+    levels = sorted({rate for cell in table.values() for rate in cell})
+    body = []
+    for dataset in ("usps", "letter"):
+        for name in CORRECTED:
+            for correction, label in (("none", ""), ("batch", "-c")):
+                x, means, _ = figures.rate_line(table, dataset, name, correction)
+                cells = dict(zip(x, means, strict=True))
+                numbers = [f"{cells[rate]:.1f}" if rate in cells else "" for rate in levels]
+                body.append([f"{WORLD_NAMES[dataset]} 1", f"{NAMES[name]}{label}", *numbers])
+    return f"""
+## More or fewer labelled rows (the paper's Figures 2 and 3)
+
+Test accuracy in %, selected by OA, default hyperparameters, mean over splits, against labelled rows as a share of all. At 50 % every
+positive is labelled, and no unlabeled row is one.
+
+![Accuracy against the rate of labelled rows](rates.png)
+
+{markdown(["data", "method", *(f"{rate:.0%}" for rate in levels)], body, left=2)}"""
+
+
+def told(records: list[Record]) -> str:
+    found = chosen(defaults(records), "proxy_accuracy")
+    cells: dict[str, dict[float, list]] = {}
+    for (world, method, _), s in found.items():
+        if world[:4] == ("usps", "one-sample", 1, 0.3) and method in NAMES:
+            cells.setdefault(method, {}).setdefault(world[4] or 0.5, []).append(s.metrics)
+    cells = {m: c for m, c in cells.items() if len(c) > 1}
+    priors = sorted({p for c in cells.values() for p in c})
+    body = [
+        [
+            title(method),
+            *(
+                f"{percent(np.mean([m['accuracy'] for m in c[p]]))} ({np.mean([m['ece'] for m in c[p]]):.3f})"
+                if p in c
+                else ""
+                for p in priors
+            ),
+        ]
+        for method, c in sorted(cells.items())
+    ]
+    return f"""
+## A wrong prior (the paper's Appendix E)
+
+The prior is told to the method and to the criterion; the true one is 0.5. USPS case 1, selected by PA: test accuracy in %, and the
+true calibration error in brackets.
+
+![Accuracy and calibration error against the prior that was told](priors.png)
+
+{markdown(["method", *(f"told {p:g}" for p in priors)], body)}"""
