@@ -1,0 +1,59 @@
+"""Corners of the calibration modules that ordinary data do not reach."""
+
+import numpy as np
+import pytest
+
+from noneg import PUScores
+from noneg.calibration import calibration_test, smooth_ece
+from noneg.calibration.theory import plan
+from noneg.simulation import LogisticGaussian
+
+WORLD = LogisticGaussian(beta0=-0.5, beta1=1.5)
+ROWS = WORLD.draw(200, 1000, setting="two-sample", seed=0)
+
+
+def test_the_number_of_bins_of_the_test_can_be_given():
+    given = calibration_test(ROWS, bins=7, replicates=19)
+    assert given.value != calibration_test(ROWS, replicates=19).value
+    assert given.value == pytest.approx(calibration_test(ROWS, bins=7, replicates=9).value)
+
+
+def test_a_known_marginal_law_adds_no_noise_to_the_null():
+    """With the marginal law known, redraws of positives are all that varies."""
+    scores = WORLD.draw(200, np.inf, setting="two-sample", seed=0)
+    assert calibration_test(scores, replicates=19).p_value == pytest.approx(1 / 20)
+
+
+def test_finer_nodes_are_tried_for_a_small_fixed_point():
+    """Scores a rounding away from calibrated: the error is far below the coarsest nodes."""
+    n = 4000
+    s = (np.arange(n) + 0.5) / n
+    # Labels whose running sum stays within one of that of the scores.
+    y = np.diff(np.floor(np.cumsum(s) + 0.5), prepend=0.0)
+    value = smooth_ece(PUScores.from_labels(y, s))
+    assert 0.0 < value < 0.02
+
+
+def test_scores_that_equal_their_labels_have_no_error():
+    assert smooth_ece(PUScores.from_labels([0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0])) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_positive": 10.5}, "'n_positive' must be a whole number"),
+        ({"mean_score": 0.0}, "'mean_score' must lie in"),
+        ({"method": "x"}, "'method' must be 'bound' or 'normal'"),
+        ({"ratio": 0.0}, "'ratio' must be a finite number"),
+    ],
+)
+def test_plans_that_have_no_answer(options, words):
+    with pytest.raises(ValueError, match=words):
+        plan(eps=0.2, prior=0.3, **options)
+
+
+def test_a_plan_with_fewer_unlabeled_rows_than_positives():
+    """A ratio below one tries single unlabeled rows, which make no bins of equal mass."""
+    found = plan(eps=0.5, prior=0.01, ratio=0.01)
+    assert found.n_unlabeled >= 2
+    assert found.error <= 0.5
