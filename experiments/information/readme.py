@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 from figures import TITLES
-from table import Row, pick, read
+from table import Row, column, pick, read
 
 from noneg.theory import recalibration_bound, reuse_bound
 
@@ -117,7 +118,18 @@ def figure1(folder: Path) -> str:
         "| classifier | n | optimal B | bound | mean gap | largest gap | "
         "candidate with least bound | candidate with least gap |"
     )
-    return table(head, lines)
+    return f"{table(head, lines)}\n\n{slopes(rows(folder, 'figure1'))}"
+
+
+def slopes(found: list[Row]) -> str:
+    """How fast gap and bound fall, on log scales, from n = 1000 on."""
+    parts = []
+    for world in dict.fromkeys(r["world"] for r in found):
+        some = [r for r in pick(found, world=world) if int(r["n"]) >= 1000]
+        n = np.log(column(some, "n"))
+        gap, bound = (np.polyfit(n, np.log(column(some, k)), 1)[0] for k in ("gap", "bound"))
+        parts.append(f"{world} {gap:.2f} (bound {bound:.2f})")
+    return f"Slope of the mean gap on log scales, n from 1000: {', '.join(parts)}."
 
 
 def gap_line(r: Row) -> tuple[str, ...]:
