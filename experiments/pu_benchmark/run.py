@@ -43,7 +43,7 @@ def options() -> argparse.Namespace:
 
 
 def progress(folder: Path, pack: Path | None):
-    """Return what prints a line a run now and then, and packs once a minute."""
+    """Return what prints a line a run now and then, and packs twice a minute."""
     from noneg.bench.records import pack_records
 
     start, told = time.time(), {"line": 0.0, "pack": time.time()}
@@ -58,7 +58,7 @@ def progress(folder: Path, pack: Path | None):
                 f"{60 * rate:.1f} a minute",
                 flush=True,
             )
-        if pack is not None and now - told["pack"] > 60:
+        if pack is not None and now - told["pack"] > 30:
             told["pack"] = now
             pack_records(folder, pack)
 
