@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--folder", type=Path, default=Path("build/learners"), help="of runs")
     parser.add_argument("--part", choices=("gaussians", "usps", "search"), help="train these only")
+    parser.add_argument("--match", nargs="+", default=[""], help="only runs with this in the name")
     parser.add_argument("--train-only", action="store_true", help="write no tables")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -60,7 +61,9 @@ def main() -> None:
 
     parts = grid(quick=options.quick)
     jobs = list(dict.fromkeys(job for part in parts.values() for job in part))
-    train(parts[options.part] if options.part else jobs, folder, options.jobs)
+    asked = parts[options.part] if options.part else jobs
+    named = [job for job in asked if any(text in job.path(folder).stem for text in options.match)]
+    train(named, folder, options.jobs)
     (folder / "machine.txt").write_text(machine() + "\n")
     if not options.train_only:
         from tables import write

@@ -238,7 +238,7 @@ def seeds(rows) -> str:
     ]
     text = "| method | seeds | mean | standard deviation | smallest | largest |\n"
     text += "|---|---:|---:|---:|---:|---:|\n"
-    if len(values) < 2:  # noqa: PLR2004
+    if len(values) < 2:
         return text
     numbers = [np.mean(values), np.std(values, ddof=1), min(values), max(values)]
     cells = [ALGORITHMS[algorithm].title, str(len(values)), *(f"{x:.2f}" for x in numbers)]

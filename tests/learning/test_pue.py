@@ -44,6 +44,29 @@ def test_constant_propensity_in_the_benchmark_is_upu(margins):
     torch.testing.assert_close(got, loss_and_gradient(begin("upu", p, u, TASK), p, u))
 
 
+def test_optimum_under_random_labelling_is_nearly_flat():
+    """Exact labelling rates among all rows make s = pi m / p, with m the law of all rows.
+
+    Three cells, 8 labelled rows and 40 unlabeled ones, 16 of them positive.
+    """
+    pos, unl = torch.tensor([1, 2, 5]), torch.tensor([16, 12, 12])
+    pooled, whole = (pos + unl) / 48, unl / 40
+    f = torch.logit(0.4 * pooled / whole)
+    p, u = f.repeat_interleave(pos), f.repeat_interleave(unl)
+    method = begin("pue", p, u, make_task(8, 40, setting="two-sample", prior=0.4))
+    e = (pos / (pos + unl)).repeat_interleave(pos)
+    method.state["weight"] = 8 * inverse_weights(e)
+    _, grad = loss_and_gradient(method, p, u)
+    cells = torch.arange(3)
+    by_cell = torch.zeros(3).index_add(
+        0, torch.cat([cells.repeat_interleave(pos), cells.repeat_interleave(unl)]), grad
+    )
+    torch.testing.assert_close(by_cell, torch.zeros(3), atol=1e-6, rtol=0)
+    posterior, found = 0.4 * pos / 8 / whole, torch.sigmoid(f)
+    assert float(found.max() - found.min()) < 0.2 < 0.7 * float(posterior.max() - posterior.min())
+    assert (found.argsort() == posterior.argsort()).all()
+
+
 def test_propensity_losses_by_hand(margins):
     p, u = margins
     s = torch.sigmoid

@@ -13,6 +13,7 @@ from noneg.learning.task import make_task
 
 # Methods of one network, whose loss needs nothing that is made between steps.
 NAMES = ["upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu", "count-loss", "glws", "cvir", "naive"]
+TWINS = ("upu", "nnpu")
 CASES = [(name, variant) for name in NAMES for variant in ALGORITHMS[name].variants]
 
 
@@ -22,8 +23,7 @@ class Step(torch.nn.Module):
     def __init__(self, name, variant):
         super().__init__()
         rng = torch.Generator().manual_seed(4)
-        # So far apart that for some weights the risk on negatives is negative: the clip acts.
-        p, u = (torch.randn(16, generator=rng) + shift for shift in (2.0, -1.5))
+        p, u = (torch.randn(16, generator=rng) + shift for shift in (4.0, -3.0))
         self.batch, self.net = batch(p, u), MLP(1, (6,))
         self.algorithm = ALGORITHMS[name](variant=variant)
         task = make_task(16, 16, setting="two-sample", prior=0.37)
@@ -40,19 +40,30 @@ class Step(torch.nn.Module):
         return torch.func.functional_call(self, weights, ())
 
 
+def networks(step, n=6):
+    """Weights of several networks along a first axis."""
+    rng = torch.Generator().manual_seed(0)
+    return {k: torch.randn(n, *v.shape, generator=rng) for k, v in step.named_parameters()}
+
+
 @pytest.mark.parametrize(("name", "variant"), CASES)
 def test_many_networks_at_once(name, variant):
     """vmap over weights gives the loss and the gradient of each network."""
     step = Step(name, variant)
-    rng = torch.Generator().manual_seed(0)
-    many = {k: torch.randn(4, *v.shape, generator=rng) for k, v in step.named_parameters()}
-    both = torch.func.grad_and_value(step.at)
+    many, both = networks(step), torch.func.grad_and_value(step.at)
     slopes, values = torch.func.vmap(both, randomness="same")(many)
-    for i in range(4):
+    for i, found in enumerate(values):
         slope, value = both({key: weights[i] for key, weights in many.items()})
-        torch.testing.assert_close(values[i], value)
+        torch.testing.assert_close(found, value)
         for key, expected in slope.items():
             torch.testing.assert_close(slopes[key][i], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_the_clip_acts_on_some_of_them():
+    """So that the networks above take both branches of nnPU."""
+    risks = [torch.func.vmap(Step(name, "ref").at)(networks(Step(name, "ref"))) for name in TWINS]
+    clipped = risks[0] != risks[1]
+    assert 0 < clipped.sum() < len(clipped)
 
 
 @pytest.mark.parametrize("name", ["upu", "nnpu", "nnpu-ga", "pusb", "dist-pu", "count-loss"])
