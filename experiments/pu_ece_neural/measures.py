@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 ERRORS = (ece, brier, log_loss)
 CALIBRATORS = ("platt", "isotonic", "auto")
 PAPER = ("PN-logistic", "PN-sigmoid", "PU-sigmoid", "PU-logistic")
-OTHERS = ("PU-mixed-sigmoid", "PU-mixed-logistic", "PU-GA-sigmoid", "PU-GA-logistic")
+OTHERS = ("PU-GA-sigmoid", "PU-GA-logistic", "PU-mixed-sigmoid", "PU-mixed-logistic")
 NAMES = (*PAPER, *OTHERS)
 NEAR = 0.01  # a score this close to 0 or 1 is called extreme
-# The paper's ordering: the first has the smaller error. Mixed batches are another reading of it.
+# The paper's ordering, the smaller error first, for each reading of its "nnPU".
 CLAIMS = (
     ("PN-logistic", "PN-sigmoid"),
     ("PN-sigmoid", "PU-sigmoid"),
     ("PU-sigmoid", "PU-logistic"),
+    ("PN-sigmoid", "PU-GA-sigmoid"),
+    ("PU-GA-sigmoid", "PU-GA-logistic"),
     ("PN-sigmoid", "PU-mixed-sigmoid"),
     ("PU-mixed-sigmoid", "PU-mixed-logistic"),
-    ("PU-GA-sigmoid", "PU-GA-logistic"),
 )
 
 

@@ -27,7 +27,7 @@ PN = {f"PN-{loss}": loss for loss in LOSSES}
 # PU is the paper's Eq. (3), GA is Algorithm 1 of Kiryo et al. (2017).
 PU = {f"PU-{loss}": (NNPU, loss) for loss in LOSSES}
 PU |= {f"PU-GA-{loss}": (NNPUGA, loss) for loss in LOSSES}
-# Eq. (3) again, in batches from both samples mixed, as in the code of Kiryo et al.
+# Algorithm 1 in batches from both samples mixed, as the code of Kiryo et al. has it.
 MIXED = {f"PU-mixed-{loss}": loss for loss in LOSSES}
 
 
@@ -65,7 +65,7 @@ def labelled_loss(name: str) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def mixed_loss(name: str, prior: float) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return the clipped PU risk of batches in which positives and unlabeled rows are mixed.
+    """Return the loss of `NNPUGA` for batches in which positives and unlabeled rows are mixed.
 
     The share of positives in a batch is left to chance; a batch may hold none.
     """
@@ -77,7 +77,8 @@ def mixed_loss(name: str, prior: float) -> Callable[[Tensor, Tensor], Tensor]:
     def loss(f: Tensor, labelled: Tensor) -> Tensor:
         against = margin_loss.negative(f)
         negative = mean(against, ~labelled) - prior * mean(against, labelled)
-        return prior * mean(margin_loss.positive(f), labelled) + torch.relu(negative)
+        positive = prior * mean(margin_loss.positive(f), labelled)
+        return torch.where(negative < 0.0, -negative, positive + negative)
 
     return loss
 

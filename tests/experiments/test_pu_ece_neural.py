@@ -112,19 +112,20 @@ def test_pu_error_is_the_error_rate_when_all_positives_are_labelled(modules):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "sigmoid"])
-def test_a_mixed_batch_has_the_risk_of_its_two_parts(modules, loss):
-    from noneg.learning.algorithms import NNPU
+@pytest.mark.parametrize("shift", [-1.0, 1.0])
+def test_a_mixed_batch_has_the_loss_of_its_two_parts(modules, loss, shift):
+    from noneg.learning.algorithms import NNPUGA
 
     objectives = modules["objectives"]
     torch.manual_seed(2)
-    f = torch.randn(2 * objectives.BATCH, dtype=torch.float64).float()
     labelled = torch.arange(2 * objectives.BATCH) < objectives.BATCH
-    order = torch.randperm(2 * objectives.BATCH)
-    mixed = objectives.mixed_loss(loss, 0.4)
-    expected = objectives.pu_loss(NNPU(loss_name=loss), 0.4)(f)
+    # Labelled rows far above or below the others: the risk on negatives is below or above 0.
+    f = torch.randn(len(labelled)) + torch.where(labelled, shift, -shift)
+    order = torch.randperm(len(labelled))
+    mixed = objectives.mixed_loss(loss, 0.9)
+    expected = objectives.pu_loss(NNPUGA(loss_name=loss), 0.9)(f)
     assert float(mixed(f[order], labelled[order])) == pytest.approx(float(expected), rel=1e-5)
     without = mixed(f, torch.zeros_like(labelled))
-    assert torch.isfinite(without)
     assert float(without) == pytest.approx(float(objectives.find_loss(loss).negative(f).mean()))
 
 
