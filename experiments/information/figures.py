@@ -103,7 +103,7 @@ def panels(
     figure, axes = plt.subplots(
         1,
         len(there),
-        figsize=(4.1 * len(there) + 0.6, 4.9),
+        figsize=(max(4.1 * len(there) + 0.6, 9.0), 4.9),
         squeeze=False,
         sharey=True,
         layout="constrained",
@@ -121,7 +121,9 @@ def panels(
         for ax in axes[0]
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=5)
+    figure.legend(
+        handles.values(), handles, loc="outside lower center", ncols=5 if len(there) > 3 else 3
+    )
     save(figure, path)
 
 
@@ -178,15 +180,20 @@ def information(folder: Path) -> None:
     rows = read(folder / "information.csv")
     groups = list(dict.fromkeys(row["group"] for row in rows))
     figure, axes = plt.subplots(
-        1, len(groups), figsize=(4.6 * len(groups) + 0.6, 4.8), squeeze=False, sharey=True,
+        1,
+        len(groups),
+        figsize=(max(4.6 * len(groups) + 0.6, 9.0), 5.0),
+        squeeze=False,
+        sharey=True,
         layout="constrained",
-    )  # fmt: skip
+    )
     for ax, group in zip(axes[0], groups, strict=True):
         some = pick(rows, group=group)
         n = column(some, "n")
         for name, colour, label in (("fcmi", BLUE, "scores"), ("ecmi", GREEN, "bins")):
             ax.plot(n, column(some, name) / n, "o-", color=colour, label=f"{label}, own coin")
-            ax.plot(n, column(some, f"{name}_noise") / n, "o:", color=colour,
+            ax.plot(n, column(some, f"{name}_noise") / n, "o:",
+                mfc="none", color=colour,
                     label=f"{label}, shuffled coins")  # fmt: skip
         ax.axhline(np.log(2.0), color="k", ls="--", lw=1, label="the most there can be, log 2")
         ax.axhline(0.125, color="0.5", ls=":", lw=1.5, label="more makes every bound vacuous, 1/8")
@@ -196,5 +203,5 @@ def information(folder: Path) -> None:
         plain(ax)
     axes[0, 0].set_ylabel("information a row, nats")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
     save(figure, folder / "information.png")
