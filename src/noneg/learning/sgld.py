@@ -120,8 +120,8 @@ class Annealing:
     The schedule of the code of Harutyunyan et al. (2021, *Information-theoretic generalization
     bounds for black-box learning algorithms*), with r = 0.9, :math:`\beta_0 = 10`,
     :math:`\beta_{low} = 100`, and k = 100, :math:`\beta_{high} = 4000` for MNIST and k = 300,
-    :math:`\beta_{high} = 16000` for CIFAR-10 (there the very first step has :math:`\beta = 10`). Call
-    `step` after each step of the optimiser.
+    :math:`\beta_{high} = 16000` for CIFAR-10; its very first step has :math:`\beta = 10`.
+    Call `step` after each step of the optimiser.
 
     Parameters
     ----------
