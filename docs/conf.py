@@ -1,4 +1,8 @@
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "noneg"
 author = "noneg developers"
@@ -8,6 +12,7 @@ version = release = installed_version("noneg")
 extensions = [
     "myst_parser",
     "numpydoc",
+    "paper_tables",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.doctest",

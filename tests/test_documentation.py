@@ -1,12 +1,17 @@
-"""Every public name has a place in the reference."""
+"""Every public name has a place in the reference, and every paper's statement a place in noneg."""
 
+import csv
 import re
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-API = Path(__file__).parents[1] / "docs" / "api.rst"
+ROOT = Path(__file__).parents[1]
+API = ROOT / "docs" / "api.rst"
+PAPERS = sorted((ROOT / "docs" / "papers").glob("*.csv"))
+STATUS = {"done", "differs", "partly", "open", "not covered"}
 # Types that only annotations use.
 MODULES = [
     "noneg",
@@ -61,3 +66,56 @@ def test_every_documented_name_has_an_example():
                 # A twin may point at the function whose example serves it too.
                 shown = ">>>" in item.__doc__ or "; see `" in item.__doc__
                 assert shown, f"{module}.{name} shows no example"
+
+
+def statements(paper: Path) -> list[dict[str, str]]:
+    with paper.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def imported(name: str) -> object:
+    """Return what a dotted name stands for."""
+    parts = name.split(".")
+    for split in range(len(parts) - 1, 0, -1):
+        try:
+            module = import_module(".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        return reduce(getattr, parts[split:], module)
+    raise AssertionError(name)
+
+
+def test_there_are_five_papers():
+    page = (ROOT / "docs" / "papers.md").read_text()
+    shown = set(re.findall(r"^```\{paper\} (\w+)$", page, re.MULTILINE))
+    assert shown == {paper.stem for paper in PAPERS}
+    assert len(PAPERS) == 5
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda path: path.stem)
+def test_what_a_paper_states_is_where_the_index_says(paper):
+    items = [row["item"] for row in statements(paper)]
+    assert len(set(items)) == len(items)
+    for row in statements(paper):
+        places = row["where"].split("; ") if row["where"] else []
+        assert row["status"] in STATUS, row
+        assert places or row["status"] == "not covered", row
+        assert row["note"] or row["status"] == "done", row
+        for place in places:
+            if place.startswith("noneg."):
+                assert imported(place) is not None
+            else:
+                assert (ROOT / place).is_dir(), place
+                assert place.startswith("experiments/"), place
+
+
+def test_the_index_of_papers_names_documented_functions_only():
+    known = {f"{module}.{name}" for module in MODULES for name in documented(module)}
+    named = {
+        place
+        for paper in PAPERS
+        for row in statements(paper)
+        for place in row["where"].split("; ")
+        if place.startswith("noneg.")
+    }
+    assert named <= known, named - known

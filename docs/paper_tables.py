@@ -1,0 +1,54 @@
+"""The directive ``{paper}``: a table of what a paper states and where it went, from a CSV file."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+from sphinx.util.docutils import SphinxDirective
+
+FOLDER = Path(__file__).parent / "papers"
+
+
+def entries(name):
+    """Return the rows of a paper's file."""
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def shown(place):
+    """Return a place as Markdown: a link into the reference, or a path."""
+    if place.startswith("noneg."):
+        return f"{{any}}`{place.removeprefix('noneg.')} <{place}>`"
+    return f"`{place}`"
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def markdown(rows):
+    """Return a table with how many entries have each status above it."""
+    counts = Counter(row["status"] for row in rows)
+    head = (
+        f"{len(rows)} entries: {', '.join(f'{n} {status}' for status, n in counts.most_common())}."
+    )
+    lines = [head, "", "| item | says | where | status |", "|---|---|---|---|"]
+    for row in rows:
+        where = ", ".join(shown(place) for place in row["where"].split("; ") if place)
+        status = f"**{row['status']}**" + (f": {row['note']}" if row["note"] else "")
+        lines.append(f"| {cell(row['item'])} | {cell(row['says'])} | {where} | {cell(status)} |")
+    return "\n".join(lines)
+
+
+class Paper(SphinxDirective):
+    required_arguments = 1
+
+    def run(self):
+        name = self.arguments[0]
+        self.env.note_dependency(str(FOLDER / f"{name}.csv"))
+        return self.parse_text_to_nodes(markdown(entries(name)))
+
+
+def setup(app):
+    app.add_directive("paper", Paper)
+    return {"parallel_read_safe": True}
