@@ -111,6 +111,9 @@ def row_sums(s: Floats, weights: Floats | None, k: int) -> list[Floats | float]:
 def merge_into(table: Floats, other: Floats) -> None:
     """Add the rows of another table of the same kind; empty buckets cost next to nothing."""
     there = np.flatnonzero(other[:, -1] >= 0.0)
+    if there.size and not (table[:, -1] >= 0.0).any():
+        table[:] = other
+        return
     table[there, :-2] += other[there, :-2]
     table[there, -2] = np.minimum(table[there, -2], other[there, -2])
     table[there, -1] = np.maximum(table[there, -1], other[there, -1])

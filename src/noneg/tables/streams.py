@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int | None], None]
     Place = Callable[[int], str]
 
-# Rows of a batch: enough that decoding and counting do not drive each other out of the cache.
-BATCH = 1 << 19
+# Rows decoded at a time: they fit into the cache. Counting them at once would push the table out
+# of it for each batch, so as many as `HELD` wait for each other.
+BATCH = 1 << 17
+HELD = 1 << 21
 # Bytes of a column that are read at a time.
 BUFFER = 1 << 20
 # More threads would wait for memory, and each has a table of its own.
@@ -114,9 +116,30 @@ class _Stream:
                 first += metadata.row_group(number).num_rows
 
     def _add_groups(self, groups: Sequence[_RowGroup]) -> NDArray[np.float64]:
+        table = empty_table(self.wanted.weight_kind)
+        held: list[tuple[dict[str, Any], Place]] = []
+        rows = 0
+        for columns, place in self._batches(groups):
+            held.append((columns, place))
+            rows += len(columns["score"])
+            if rows >= HELD:
+                self._add_all(table, held)
+                rows = 0
+        self._add_all(table, held)
+        return table
+
+    def _add_all(
+        self, table: NDArray[np.float64], held: list[tuple[dict[str, Any], Place]]
+    ) -> None:
+        for columns, place in held:
+            self._add(table, columns, place)
+        held.clear()
+
+    def _batches(self, groups: Sequence[_RowGroup]) -> Iterator[tuple[dict[str, Any], Place]]:
+        """Yield the wanted columns batch by batch, with what says where a row of them is."""
         from pyarrow.parquet import ParquetFile
 
-        table = empty_table(self.wanted.weight_kind)
+        names = self.wanted.names()
         for file, members in groupby(groups, key=lambda group: group.file):
             # A buffer bounds the memory whatever the size of the pieces.
             with (
@@ -124,18 +147,11 @@ class _Stream:
                 ParquetFile(file.path, buffer_size=BUFFER, pre_buffer=False) as reader,
             ):
                 for group in members:
-                    self._add_group(table, reader, group)
-        return table
-
-    def _add_group(self, table: NDArray[np.float64], reader: Any, group: _RowGroup) -> None:  # noqa: ANN401
-        names, row = self.wanted.names(), 0
-        with _arrow_errors(group.file.name, group):
-            for batch in reader.iter_batches(
-                BATCH, [group.number], list(names.values()), use_threads=False
-            ):
-                columns = {argument: batch.column(name) for argument, name in names.items()}
-                self._add(table, columns, partial(_shifted, group.place, row))
-                row += batch.num_rows
+                    row = 0
+                    for batch in _decoded(reader, group, list(names.values())):
+                        columns = {argument: batch.column(name) for argument, name in names.items()}
+                        yield columns, partial(_shifted, group.place, row)
+                        row += batch.num_rows
 
     def _add_text(self, table: NDArray[np.float64], part: Part) -> None:
         names = self.wanted.names()
@@ -172,6 +188,11 @@ class _Stream:
             with self.lock:
                 self.done += score.size
                 self.progress(self.done, self.opened.n_rows if self.opened.counted else None)
+
+
+def _decoded(reader: Any, group: _RowGroup, names: list[str]) -> Iterator[Any]:  # noqa: ANN401
+    with _arrow_errors(group.file.name, group):
+        yield from reader.iter_batches(BATCH, [group.number], names, use_threads=False)
 
 
 def _shifted(place: Place, first: int, row: int) -> str:
