@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noneg.bench import RunConfig
-from noneg.bench.work import METHODS
-from noneg.learning.algorithms import ALGORITHMS
+from noneg.bench.work import versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,16 +49,6 @@ TWINS = {
 }
 
 
-def methods() -> list[Method]:
-    """The benchmark's versions, with and without correction, and the original methods."""
-    found: list[Method] = []
-    for name in METHODS:
-        kind = ALGORITHMS[name]
-        if "bench" in kind.variants:
-            found += [(name, "bench", c) for c in kind.bench_corrections or (None,)]
-    return found + [(name, "ref", None) for name in METHODS]
-
-
 def run(method: Method, dataset: str, case: int, split: int, **other) -> RunConfig:
     algorithm, variant, correction = method
     options = {"setting": "one-sample", "steps": STEPS, "every": EVERY, **other}
@@ -83,7 +72,7 @@ def tables(*, quick: bool = False) -> list[RunConfig]:
 
 def _first(split: int) -> Iterator[RunConfig]:
     """What every claim needs, of one split."""
-    single = [m for m in methods() if m not in TWINS]
+    single = [m for m in versions() if m not in TWINS]
     yield from (run(m, "usps", 1, split) for m in single)
     if split == 0:
         yield from (run(m, "usps", 1, split) for m in TWINS)
@@ -103,7 +92,7 @@ def _first(split: int) -> Iterator[RunConfig]:
 
 def _then() -> Iterator[RunConfig]:
     """What makes it more certain: other methods in two samples, other configurations, twins."""
-    single = [m for m in methods() if m not in TWINS]
+    single = [m for m in versions() if m not in TWINS]
     splits = range(SPLITS)
     other = [(*m[:2], None) for m in single if m[2] in (None, "none")]
     yield from (run(m, "usps", 1, k, setting="two-sample") for k in splits for m in other)

@@ -11,10 +11,11 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from noneg.bench import RunConfig, load_records, render, summarise, sweep
+from noneg.bench import RunConfig, load_records, paper_numbers, render, summarise, sweep
 from noneg.bench.engine import run_all
 from noneg.bench.records import pack_records, record_path
-from noneg.bench.work import METHODS, is_possible, perform, perform_and_write, set_up
+from noneg.bench.summaries import paper_name
+from noneg.bench.work import METHODS, is_possible, perform, perform_and_write, set_up, versions
 from noneg.cli import main
 
 DIGITS = {"dataset": ["digits"], "setting": ["one-sample"]}
@@ -196,6 +197,39 @@ def test_variants_and_corrections_that_a_method_lacks_are_known():
     options = {"dataset": "digits", "setting": "one-sample"}
     assert is_possible(RunConfig(**options, algorithm="upu", variant="bench", correction="batch"))
     assert not is_possible(RunConfig(**options, algorithm="holistic-pu", variant="bench"))
+
+
+def test_all_versions_are_the_rows_of_the_papers_tables():
+    named = {
+        paper_name(
+            RunConfig(
+                dataset="usps", setting="one-sample", algorithm=a, variant=v, correction=c
+            ).method
+        )
+        for a, v, c in versions()
+    }
+    theirs = {n["method"] for n in paper_numbers(15)}
+    assert theirs <= named
+    assert len(versions()) == len(set(versions())) == 40
+
+
+def test_the_command_runs_all_versions(tmp_path):
+    folder = str(tmp_path / "records")
+    options = ["--algorithm", "vpu", "--algorithm", "cvir", "--versions", "--splits", "1"]
+    base = ["bench", "run", "--dataset", "digits", "--setting", "one-sample", "--out", folder]
+    run = CliRunner().invoke(main, [*base, *options, "--steps", "20", "--every", "20"])
+    assert "5 done, 0 failed" in run.output
+    assert {RunConfig.from_dict(r["run"]).method for r in load_records(folder)} == {
+        "vpu", "vpu/bench/batch", "vpu/bench/none", "cvir", "cvir/bench",
+    }  # fmt: skip
+
+
+def test_a_command_with_a_limit_says_what_is_left(tmp_path):
+    options = ["--setting", "one-sample", "--algorithm", "upu", "--splits", "2"]
+    base = ["bench", "run", "--dataset", "digits", "--out", str(tmp_path), "--minutes", "-1"]
+    assert "0 done, 0 failed, 0 kept from before, 2 left" in (
+        CliRunner().invoke(main, [*base, *options]).output
+    )
 
 
 def test_commands_print_tables_and_the_paper(tmp_path):

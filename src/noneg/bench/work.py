@@ -24,7 +24,7 @@ from noneg.randomness import stream
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from torch import Tensor, nn
 
@@ -89,6 +89,27 @@ def is_possible(run: RunConfig) -> bool:
         return False
     known = kind.bench_corrections if run.variant == "bench" else kind.corrections
     return run.correction in (None, "none", *known)
+
+
+def versions(algorithms: Iterable[str] = METHODS) -> list[tuple[str, str, str | None]]:
+    """Return algorithm, variant and correction of every row of the benchmark's tables, and more.
+
+    These are the benchmark's versions, with and without correction where it has one, then the
+    original methods with the correction that is their own.
+
+    Examples
+    --------
+    >>> versions(["vpu"])
+    [('vpu', 'bench', 'batch'), ('vpu', 'bench', 'none'), ('vpu', 'ref', None)]
+    """
+    names = list(algorithms)
+    bench = [
+        (name, "bench", correction)
+        for name in names
+        if "bench" in ALGORITHMS[name].variants
+        for correction in ALGORITHMS[name].bench_corrections or (None,)
+    ]
+    return [*bench, *((name, "ref", None) for name in names)]
 
 
 def perform(

@@ -52,6 +52,12 @@ def command() -> None:
     help="Original methods, or the benchmark's versions of those that have one.",
 )
 @click.option("--correction", multiple=True, help="One-sample correction; by default the method's.")
+@click.option(
+    "--versions",
+    is_flag=True,
+    help="All rows of the benchmark's tables: its versions with and without correction, and the "
+    "original methods. Instead of --variant and --correction.",
+)
 @click.option("--given-prior", multiple=True, type=float, help="A prior to tell, true or not.")
 @click.option("--configurations", type=int, default=1, show_default=True, help="Hyperparameters.")
 @click.option("--splits", type=int, default=3, show_default=True, help="Draws of the rows.")
@@ -97,20 +103,22 @@ def run(folder: str, **question: Any) -> None:  # noqa: ANN401
 def _grid(question: dict[str, Any]) -> list[RunConfig]:
     """Return the runs that make sense: a variant or correction that a method has."""
     from noneg.bench.protocol import sweep
-    from noneg.bench.work import METHODS, is_possible
+    from noneg.bench.work import METHODS, is_possible, versions
 
     unknown = set(question["algorithm"]) - set(METHODS)
     if unknown:
         msg = f"'algorithm' must be among {', '.join(METHODS)}, got {min(unknown)!r}."
         raise ValueError(msg)
+    names = question["algorithm"] or METHODS
+    all_of_them = set(versions(names)) if question["versions"] else None
     runs = sweep(
         dataset=question["dataset"],
         setting=question["setting"],
         case=question["case"],
         rate=question["rate"],
-        algorithm=question["algorithm"] or METHODS,
-        variant=question["variant"],
-        correction=question["correction"] or [None],
+        algorithm=names,
+        variant=["bench", "ref"] if all_of_them else question["variant"],
+        correction=[None, "batch", "none"] if all_of_them else question["correction"] or [None],
         given_prior=question["given_prior"] or [None],
         configuration=range(question["configurations"]),
         split=range(question["splits"]),
@@ -118,7 +126,12 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
         every=[question["every"]],
         augmented=[question["augmented"]],
     )
-    possible = [one for one in runs if is_possible(one)]
+    possible = [
+        one
+        for one in runs
+        if is_possible(one)
+        and (not all_of_them or (one.algorithm, one.variant, one.correction) in all_of_them)
+    ]
     if not possible:
         msg = "'algorithm' must have the variant and the correction asked for; none has."
         raise ValueError(msg)
@@ -193,7 +206,7 @@ def _draw(cells: list[Cell], path: str) -> None:
         cells, metric=cells[0].metric, criterion=cells[0].criterion
     )
     with replacing(path) as partial:
-        display.figure_.savefig(partial, dpi=150)
+        display.figure_.savefig(partial, dpi=150)  # type: ignore[union-attr]  # a whole figure
 
 
 def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]], list[str]]:
