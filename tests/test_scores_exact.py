@@ -1,0 +1,127 @@
+"""What `PUScores` hands to estimators, against sums over plain rows."""
+
+import math
+
+import numpy as np
+import pytest
+
+from noneg import PUScores
+from noneg.bins import bin_scores, check_edges
+from noneg.kernels import N_BUCKETS, Axis, bucket_of
+from noneg.simulation import LogisticGaussian
+
+RNG = np.random.default_rng(0)
+P, U = RNG.beta(3, 2, 40), RNG.beta(2, 3, 90)
+SETTINGS = ["two-sample", "one-sample", "labelled"]
+
+
+def build(setting):
+    flags, s = np.r_[np.ones(40), np.zeros(90)], np.r_[P, U]
+    if setting == "labelled":
+        return PUScores.from_labels(flags, s)
+    return PUScores(P, U, prior=0.6, setting=setting)
+
+
+def rows_of(setting):
+    """Scores of the positive and of the marginal sample."""
+    return P, U if setting == "two-sample" else np.r_[U, P]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_sums_by_bucket(setting):
+    positive, marginal = rows_of(setting)
+    found = build(setting).sums_by_bucket()
+    count = [np.bincount(bucket_of(s), minlength=N_BUCKETS) for s in (positive, marginal)]
+    total = np.bincount(bucket_of(marginal), weights=marginal, minlength=N_BUCKETS)
+    np.testing.assert_array_equal(found[:, :2].T, count)
+    np.testing.assert_allclose(found[:, 2], total)
+    scores = build(setting)
+    assert scores.sums_by_bucket() is scores.sums_by_bucket()
+    assert scores.sums_by_bucket() is scores.kept("buckets", pytest.fail)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_sums_at_nodes_keep_mass_and_mean(setting):
+    """Each row is shared out between its two neighbours, so totals and first moments stay."""
+    positive, marginal = rows_of(setting)
+    scores = build(setting)
+    for n in (8, 16):
+        axis = Axis(n)
+        found = scores.sums_at_nodes(axis)
+        np.testing.assert_allclose(
+            found.sum(axis=0), [positive.size, marginal.size, marginal.sum()]
+        )
+        assert scores.sums_at_nodes(axis) is found
+    assert scores.sums_at_nodes(Axis(8)).shape != scores.sums_at_nodes(Axis(16)).shape
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_chunks_say_which_law_their_rows_belong_to(setting):
+    positive, marginal = rows_of(setting)
+    found = {"positive": [], "marginal": []}
+    for in_positive, in_marginal, (s, count, a, w) in build(setting).chunks():
+        assert (count, a, w) == (1.0, 1.0, 1.0)
+        if in_positive:
+            found["positive"].append(s)
+        if in_marginal:
+            found["marginal"].append(s)
+    np.testing.assert_array_equal(np.sort(np.concatenate(found["positive"])), np.sort(positive))
+    np.testing.assert_array_equal(np.sort(np.concatenate(found["marginal"])), np.sort(marginal))
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_another_prior_keeps_everything_else(setting):
+    scores = build(setting)
+    kept = scores.sums_by_width(5)
+    other = scores.with_prior(0.7, interval=(0.65, 0.75))
+    assert (other.prior, other.prior_interval, other.setting) == (0.7, (0.65, 0.75), setting)
+    assert other.sums_by_width(5) is kept
+    assert scores.prior_interval is None
+    assert (other.n_positive, other.n_unlabeled) == (40, 90)
+
+
+def test_words_about_rows():
+    assert repr(build("labelled")) == "PUScores(40 positives, 130 labelled rows, prior 0.307692)"
+    one = PUScores([0.5], [0.5], prior=0.4, setting="two-sample", prior_interval=(0.3, 0.45))
+    assert (
+        repr(one) == "PUScores(1 positive, 1 unlabeled row, two-sample, prior 0.4 in [0.3, 0.45])"
+    )
+    two = PUScores([0.5], [0.5, 0.2], prior=0.4, setting="two-sample")
+    assert "2 unlabeled rows, two-sample" in repr(two)
+    known = LogisticGaussian.calibrated().draw(math.inf, 5, setting="two-sample", seed=0)
+    assert repr(known).startswith("PUScores(infinitely many positives, 5 unlabeled rows")
+
+
+def test_labelled_rows_have_a_constructor_of_their_own():
+    with pytest.raises(ValueError, match="from_labels instead"):
+        PUScores.from_pu_labels([1, 0], [0.5, 0.5], prior=0.4, setting="labelled")
+    with pytest.raises(ValueError, match="from_labels instead"):
+        PUScores([0.5], [0.5], prior=0.4, setting="labelled")
+    with pytest.raises(ValueError, match="cannot be set on labelled data"):
+        build("labelled").with_prior(0.5)
+
+
+def test_a_population_is_no_single_sample():
+    known = LogisticGaussian.calibrated().draw(math.inf, math.inf, setting="two-sample", seed=0)
+    sources = known._rows.sources
+    with pytest.raises(ValueError, match="one-sample needs finite samples"):
+        PUScores(sources[1].law, sources[0].law, prior=0.5, setting="one-sample")
+
+
+@pytest.mark.parametrize(
+    "edges", [[], [1.0], [0.0], [[0.0, 1.0]], [0.0, 0.6, 0.4, 1.0], [0.1, 1.0]], ids=str
+)
+def test_edges_that_are_none(edges):
+    with pytest.raises(ValueError, match="'edges' must rise from 0 to 1"):
+        check_edges(edges)
+
+
+def test_whole_edges_become_doubles():
+    assert check_edges([0, 1]).dtype == np.float64
+
+
+def test_frequencies_are_missing_where_no_marginal_row_is():
+    scores = PUScores([0.1, 0.9], [0.8, 0.9], prior=0.4, setting="two-sample")
+    binned = bin_scores(scores, edges=[0.0, 0.5, 0.85, 1.0])
+    np.testing.assert_allclose(binned.frequency, [np.nan, 0.0, 0.4])
+    np.testing.assert_allclose(binned.mean_score, [np.nan, 0.8, 0.9])
