@@ -1,0 +1,180 @@
+"""Mathematics of experiments/pu_benchmark: its queue, its intervals, and findings we planted."""
+
+import json
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from noneg.bench import RunConfig, load_records
+from noneg.bench.measures import CRITERIA, RECALIBRATED, TEST
+from noneg.bench.records import write_record
+
+FOLDER = Path(__file__).parents[2] / "experiments" / "pu_benchmark"
+MODULES = ("plan", "thin", "intervals", "choices", "findings", "figures", "tables", "page")
+
+
+@pytest.fixture
+def study(monkeypatch):
+    """Import the experiment's files, and forget them after the test."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    found = SimpleNamespace(**{name: __import__(name) for name in MODULES})
+    monkeypatch.setattr(found.intervals, "DRAWS", 200)
+    yield found
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def record(run, *, accuracy=(0.8, 0.9), ece=(0.1, 0.2), pu=None, best=None):
+    """A run with two checkpoints; `best` says which of them each criterion prefers."""
+    columns = {name: [0.5, 0.5] for name in (*TEST, *RECALIBRATED, "pu_ece_recalibrated")}
+    for name, sign in CRITERIA.items():
+        place = (best or {}).get(name, 0)
+        columns[name] = [sign * (k == place) for k in range(2)]
+    pu = [e + 0.01 for e in ece] if pu is None else pu
+    columns |= {"step": [100, 200], "accuracy": list(accuracy), "ece": list(ece), "pu_ece": pu}
+    return {
+        "format": "noneg.bench/2", "key": run.key, "run": run.to_dict(), "status": "done",
+        "checkpoints": columns, "seconds": 1.0, "cpu_seconds": 1.0, "device": "cpu",
+        "precision": "float32", "diverged": False, "versions": {"python": "3", "torch": "2"},
+    }  # fmt: skip
+
+
+# The queue ---------------------------------------------------------------------------------------
+
+
+def test_every_beginning_of_the_queue_is_a_result(study):
+    runs = study.plan.tables()
+    first = runs[:36]
+    assert {(r.dataset, r.case, r.split, r.configuration) for r in first} == {("usps", 1, 0, 0)}
+    assert len({r.method for r in first}) == 36
+    whole = [r for r in dict.fromkeys(runs) if r.split == 0 and r.configuration == 0]
+    assert {r.rate for r in whole} == {0.1, 0.2, 0.3, 0.4, 0.5}
+    assert {r.setting for r in whole} == {"one-sample", "two-sample"}
+    assert {(r.dataset, r.case) for r in whole} == set(study.plan.WORLDS)
+    assert all(one.split <= two.split for one, two in pairwise(runs[:680]))
+
+
+def test_images_are_at_least_six_methods(study):
+    first = [r for r in study.plan.images() if r.split == 0]
+    assert len({r.method for r in first}) >= 6
+    assert {r.dataset for r in first} == {"cifar10"}
+
+
+# Intervals ---------------------------------------------------------------------------------------
+
+
+def test_intervals_see_groups(study, monkeypatch):
+    monkeypatch.setattr(study.intervals, "DRAWS", 4000)
+    random = np.random.default_rng(0)
+    effects = random.normal(size=30)
+    groups = np.repeat(np.arange(30), 20)
+    values = np.repeat(effects, 20) + 0.01 * random.normal(size=600)
+    found = study.intervals.interval(groups, values)
+    # As wide as of 30 group means, whatever the number of rows in a group.
+    expected = 1.96 * effects.std() / np.sqrt(30)
+    assert (found.high - found.low) / 2 == pytest.approx(expected, rel=0.1)
+    assert found.n == 600
+
+
+def test_correlations_are_known(study):
+    pairs = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [4.0, 8.0]])
+    assert study.intervals.correlation(pairs) == pytest.approx(1.0)
+    assert study.intervals.rank_correlation(pairs * [1.0, -1.0]) == pytest.approx(-1.0)
+
+
+# Thin records ------------------------------------------------------------------------------------
+
+
+def test_thin_records_choose_as_whole_ones(study, tmp_path):
+    run = RunConfig(dataset="usps", setting="one-sample", algorithm="vpu")
+    whole = record(run, best={"proxy_auc": 1, "pu_ece": 1})
+    kept = study.thin.thin(whole)
+    assert kept["checkpoints"]["step"] == [100, 200]
+    only = study.thin.thin(record(run))
+    assert only["checkpoints"]["step"] == [100]
+    write_record(tmp_path, run, {k: whole[k] for k in set(whole) - {"format", "key", "run"}})
+    out = tmp_path / "out"
+    out.mkdir()
+    study.thin.collect(tmp_path, out)
+    other = replace(run, split=1)
+    write_record(
+        tmp_path / "more",
+        other,
+        {**json.loads(json.dumps(whole)), "run": other.to_dict(), "key": other.key},
+    )
+    study.thin.collect(tmp_path / "more", out)
+    assert len(load_records(out / "records.jsonl")) == 2
+
+
+# Findings ----------------------------------------------------------------------------------------
+
+
+def planted(study):
+    """Runs in which -c adds 5 points, two samples 7, and weights 6; PAUC's choice adds 10."""
+    records = []
+    gains = {"none": 0.0, "batch": 0.05, None: 0.06}
+    for k, (name, variant, correction) in enumerate(study.plan.versions()):
+        gain = gains[correction] if variant == "bench" else 0.06
+        for dataset, case in study.plan.WORLDS:
+            for split in range(2):
+                run = study.plan.run((name, variant, correction), dataset, case, split)
+                base = 0.6 + 0.001 * k * (name not in study.plan.CORRECTED) + gain
+                records.append(
+                    record(run, accuracy=(base, base + 0.1), ece=(0.01 * k, 0.01 * k + 0.1),
+                           best={"proxy_auc": 1, "proxy_accuracy_slip": split})
+                )  # fmt: skip
+        if correction == "none":
+            run = study.plan.run((name, variant, None), "usps", 1, 0, setting="two-sample")
+            records.append(record(run, accuracy=(0.67, 0.77)))
+    return records
+
+
+def test_planted_findings_are_found(study):
+    records = planted(study)
+    shift = study.findings.shift(records, "proxy_accuracy")
+    assert shift["gaps"]["batch"].value == pytest.approx(0.05)
+    assert shift["gaps"]["ref"].value == pytest.approx(0.06)
+    assert shift["gaps"]["two"].value == pytest.approx(0.07)
+    gap = study.findings.against(records, "proxy_auc", "proxy_accuracy", "accuracy")
+    assert (gap.value, gap.clear) == (pytest.approx(0.1), True)
+    spread = study.findings.spread(records)
+    assert (spread["over_five"], spread["median"]) == (1.0, pytest.approx(0.1))
+    slip = study.findings.slip(records)
+    assert slip["changed"] == slip["models_changed"] == pytest.approx(0.5)
+    assert slip["accuracy"].value == pytest.approx(0.05)
+    agree = study.findings.agreement(records)
+    assert agree["pearson"].value == pytest.approx(1.0)
+    assert agree["gap"].value == pytest.approx(0.01)
+    same, total = study.findings.twins_agree(records)
+    assert (same, total) == (32, 32)
+
+
+def test_only_shared_configurations_are_compared(study):
+    run = RunConfig(dataset="usps", setting="one-sample", algorithm="vpu")
+    other = replace(run, algorithm="upu")
+    records = [record(r) for r in (run, replace(run, configuration=1), other)]
+    kept = study.choices.common(records)
+    assert [r["run"]["configuration"] for r in kept] == [0, 0]
+    assert len(study.choices.common([*records, record(replace(other, configuration=1))])) == 4
+
+
+def test_the_page_says_what_was_planted(study, tmp_path, monkeypatch):
+    monkeypatch.setattr(study.figures, "draw", lambda *_: None)
+    for found in planted(study):
+        run = RunConfig.from_dict(found["run"])
+        write_record(tmp_path, run, {k: found[k] for k in set(found) - {"format", "key", "run"}})
+    out = tmp_path / "out"
+    out.mkdir()
+    study.page.write(tmp_path, out)
+    text = (out / "README.md").read_text()
+    assert "**They suffer in one sample: holds**" in text
+    assert "**The correction repairs it: holds**: +5.00 [+5.00, +5.00] points" in text
+    assert "2. The selection criterion matters: holds" in text
+    assert "another\ncheckpoint in 50.0 % of 288 runs" in text
