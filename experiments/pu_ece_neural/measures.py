@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from storage import Model
 
 ERRORS = (ece, brier, log_loss)
+AUTO_TRIALS = 20  # it compares nine methods, and takes as long as all else together
 CALIBRATORS = ("platt", "isotonic", "auto")
 PAPER = ("PN-logistic", "PN-sigmoid", "PU-sigmoid", "PU-logistic")
 OTHERS = ("PU-GA-sigmoid", "PU-GA-logistic", "PU-mixed-sigmoid", "PU-mixed-logistic")
@@ -110,6 +111,9 @@ def measure(model: Model) -> dict[str, object]:
     } | errors(scores, "")
     held = held_out_scores(model)
     for name in CALIBRATORS:
+        if name == "auto" and model.trial >= AUTO_TRIALS:
+            row |= dict.fromkeys([*(f"{f.__name__}_auto" for f in ERRORS), "auto"], "")
+            continue
         calibrator = fitted(name, held)
         row |= errors(labelled_scores(model, calibrator.transform), f"_{name}")
         if name == "auto":
@@ -119,6 +123,8 @@ def measure(model: Model) -> dict[str, object]:
 
 def mean_and_error(values: np.ndarray) -> tuple[float, float]:
     """Return the mean over trials and its standard error."""
+    if values.size == 0:
+        return math.nan, math.nan
     if values.size < 2:
         return float(values.mean()), math.nan
     return float(values.mean()), float(values.std(ddof=1) / math.sqrt(values.size))
@@ -128,7 +134,7 @@ def by_trial(rows: list[dict], data: str, name: str, n: int, column: str) -> dic
     return {
         int(r["trial"]): float(r[column])
         for r in rows
-        if (r["data"], r["name"], int(r["n"])) == (data, name, n)
+        if (r["data"], r["name"], int(r["n"])) == (data, name, n) and r[column] != ""
     }
 
 

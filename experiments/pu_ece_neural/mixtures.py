@@ -9,6 +9,7 @@ import importlib.util
 import sys
 import warnings
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,6 @@ from sklearn.mixture import GaussianMixture
 from noneg.simulation import LogitMixture, MixtureLaw
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from storage import Model
 
 SYNTHETIC = Path(__file__).parents[1] / "pu_ece"
@@ -51,11 +50,10 @@ def mixture_world(model: Model) -> LogitMixture:
     return LogitMixture(positive=positive, negative=negative, prior=model.prior)
 
 
-def component_rows(worlds: dict[str, LogitMixture]) -> list[dict[str, object]]:
+def component_rows(name: str, world: LogitMixture) -> list[dict[str, object]]:
     """Return the components of both classes, a row each."""
     return [
         {"world": name, "prior": world.prior, "class": label, "weight": w, "mean": m, "sd": s}
-        for name, world in worlds.items()
         for label, law in (("positive", world.positive), ("negative", world.negative))
         for w, m, s in zip(law.weights, law.means, law.sds, strict=True)
     ]
@@ -63,6 +61,9 @@ def component_rows(worlds: dict[str, LogitMixture]) -> list[dict[str, object]]:
 
 def synthetic_experiment(worlds: dict[str, LogitMixture]) -> ModuleType:
     """Return the program of experiments/pu_ece with these worlds and bins of equal mass."""
+    if importlib.util.find_spec("matplotlib") is None:
+        # The program then measures all the same; only its pictures are missing.
+        sys.modules.setdefault("figures", ModuleType("figures"))
     sys.path.insert(0, str(SYNTHETIC))
     try:
         spec = importlib.util.spec_from_file_location("pu_ece_run", SYNTHETIC / "run.py")
@@ -79,20 +80,23 @@ def synthetic_experiment(worlds: dict[str, LogitMixture]) -> ModuleType:
     return program
 
 
-def measure_mixtures(worlds: dict[str, LogitMixture], sizes: list[int], trials: int, out: Path):
-    """Write the points, slopes and floors of Figures 4 and 5."""
-    program = synthetic_experiment(worlds)
-    measured = []
-    for figure, settings in program.SETTINGS.items():
-        for world in worlds:
-            for setting in settings:
-                cells = [program.Cell(figure, world, setting, n, trials) for n in sizes]
-                measured += [m for cell in cells for m in program.measure(cell)]
-            print(f"figure {figure}, {world}: measured", flush=True)
+def measure_mixture(name: str, world: LogitMixture, sizes: list[int], trials: int, out: Path):
+    """Write the points, slopes and floors of Figures 4 and 5 on one mixture, and its components."""
+    program = synthetic_experiment({name: world})
+    measured = [
+        m
+        for figure, settings in program.SETTINGS.items()
+        for setting in settings
+        for n in sizes
+        for m in program.measure(program.Cell(figure, name, setting, n, trials))
+    ]
+    out.mkdir(parents=True, exist_ok=True)
     for figure in program.SETTINGS:
         rows = [program.bias_row(m) for m in measured if m.cell.figure == figure]
         program.write_csv(out / f"figure{figure}.csv", rows)
     program.write_csv(out / "slopes.csv", program.slope_rows(measured))
     program.write_csv(out / "floors.csv", program.floor_rows(measured))
-    program.write_csv(out / "worlds.csv", program.world_rows())
-    return program
+    program.write_csv(out / "mixtures.csv", component_rows(name, world))
+    program.write_csv(
+        out / "worlds.csv", program.world_rows()
+    )  # the last: it says that all is there

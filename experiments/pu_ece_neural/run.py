@@ -5,7 +5,8 @@
 Trains what is missing in ``build/pu_ece_neural``, measures, draws, and writes tables, pictures
 and the numbers of the README beside this file (``--quick``: a few minutes on two cores, small
 data, everything into ``build/pu_ece_neural/quick``). ``--logits`` takes files that ``train.py``
-made on another machine, and trains nothing; ``--redraw`` starts from the tables.
+made on another machine, and trains nothing; ``--measured`` takes the folder that ``measure.py``
+filled there; ``--redraw`` starts from the tables.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,13 +27,11 @@ import measures
 import pictures
 import readme
 import storage
-from mixtures import component_rows, measure_mixtures, mixture_world, synthetic_experiment
+from measure import TABLES, Work, folder_of, shown, stored
+from mixtures import synthetic_experiment
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "pu_ece_neural"
-SIZES = [round(10 ** (1 + k / 4)) for k in range(13)]  # 10 to 10,000
-TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
-MIXED = ("PU-sigmoid", "PU-logistic")  # which of the two the paper took, it does not say
 TRIALS = {"mnist": 100, "cifar": 3}
 
 
@@ -61,33 +61,24 @@ def load(paths: list[Path], out: Path) -> list[storage.Model]:
     return models
 
 
-def measure_models(models: list[storage.Model], out: Path) -> None:
-    rows, start = [], time.time()
-    for k, model in enumerate(models, 1):
-        rows.append(measures.measure(model))
-        if k % 100 == 0 or k == len(models):
-            print(f"{k}/{len(models)} classifiers, {time.time() - start:.0f} s", flush=True)
+def measure(models: list[storage.Model], cache: Path, out: Path, *, quick: bool) -> None:
+    """Measure what the cache does not hold, and write the tables behind the pictures."""
+    with ProcessPoolExecutor(1) as pool:
+        work = Work(cache, pool, quick=quick)
+        work.add(models)
+        while work.waiting or work.worlds:
+            time.sleep(2)
+            work.gather()
+    rows = [stored(cache)[k] for k in sorted(stored(cache))]
     measures.write_csv(out / "models.csv", rows)
     measures.write_csv(out / "summary.csv", measures.summary_rows(rows))
     measures.write_csv(out / "ordering.csv", measures.ordering_rows(rows))
-
-
-def shown(models: list[storage.Model]) -> dict[str, storage.Model]:
-    """Return the first trial of each classifier at its largest size."""
-    found = {}
-    for model in sorted(models, key=lambda m: (-m.n, m.trial)):
-        found.setdefault(f"{TITLES[model.data]}, {model.name}", model)
-    return found
-
-
-def measure_benchmark(models: list[storage.Model], out: Path, *, quick: bool) -> None:
-    """Figures 2 to 5."""
     first = shown(models)
     measures.write_csv(out / "histograms.csv", measures.histogram_rows(first))
-    names = [f"{title}, {name}" for title in TITLES.values() for name in MIXED]
-    worlds = {name: mixture_world(first[name]) for name in names if name in first}
-    measures.write_csv(out / "mixtures.csv", component_rows(worlds))
-    measure_mixtures(worlds, SIZES[::4] if quick else SIZES, 10 if quick else 100, out)
+    worlds = [folder_of(cache, name) for name in first if folder_of(cache, name).exists()]
+    for name in TABLES:
+        parts = [measures.read_csv(world / f"{name}.csv") for world in worlds]
+        measures.write_csv(out / f"{name}.csv", [row for part in parts for row in part])
 
 
 def parse() -> argparse.Namespace:
@@ -96,6 +87,7 @@ def parse() -> argparse.Namespace:
     size.add_argument("--quick", action="store_true")
     size.add_argument("--full", action="store_true")
     parser.add_argument("--logits", type=Path, nargs="+", help="files of train.py; train nothing")
+    parser.add_argument("--measured", type=Path, help="folder that measure.py filled before")
     parser.add_argument("--redraw", action="store_true", help="pictures and README alone")
     return parser.parse_args()
 
@@ -109,8 +101,7 @@ def main() -> None:
         shutil.copy(HERE / "README.md", out)
     if not options.redraw:
         models = load(options.logits or train(folder, quick=options.quick), out)
-        measure_models(models, out)
-        measure_benchmark(models, out, quick=options.quick)
+        measure(models, options.measured or folder / "measured", out, quick=options.quick)
     pictures.draw_all(out, synthetic_experiment({}).figures)
     readme.fill(out)
 

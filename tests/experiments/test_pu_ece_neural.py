@@ -192,12 +192,14 @@ def test_bic_finds_the_two_peaks_that_are_there(modules):
     assert sorted(law.weights) == pytest.approx([0.25, 0.75], abs=0.02)
 
 
-def test_the_synthetic_experiment_takes_mixtures_for_worlds(modules, model, tmp_path):
-    worlds = {"a mixture": modules["mixtures"].mixture_world(model)}
-    modules["mixtures"].measure_mixtures(worlds, [100, 1000, 10_000], 2, tmp_path)
+def test_the_synthetic_experiment_takes_a_mixture_for_its_world(modules, model, tmp_path):
+    world = modules["mixtures"].mixture_world(model)
+    modules["mixtures"].measure_mixture("a mixture", world, [100, 1000, 10_000], 2, tmp_path)
     rows = modules["measures"].read_csv(tmp_path / "figure4.csv")
     assert {r["world"] for r in rows} == {"a mixture"}
     assert all(0 <= float(r["bias"]) < 0.5 for r in rows)
+    (known,) = modules["measures"].read_csv(tmp_path / "worlds.csv")
+    assert float(known["tce"]) == pytest.approx(world.tce(), rel=1e-5)
 
 
 def test_pu_data_of_a_classifier_are_two_samples_of_its_rows(modules, model):
