@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 MAIN = (("usps", 1), ("usps", 2), ("letter", 1), ("letter", 2))
+NEARLY = 0.9
 NAMES = {
     "upu": "uPU", "nnpu": "nnPU", "nnpu-ga": "nnPU-GA", "pusb": "PUSB", "pubn": "PUbN",
     "vpu": "VPU", "pan": "PAN", "cvir": "CVIR", "tedn": "TEDn", "dist-pu": "Dist-PU",
@@ -63,6 +64,17 @@ def common(records: list[Record]) -> list[Record]:
         for run, r in configs(records)
         if run.configuration in shared.get((run.dataset, run.case, run.setting, run.rate), {0})
     ]
+
+
+def complete(records: list[Record]) -> list[Record]:
+    """Keep splits of a world that nearly all methods have, so that all are judged on the same."""
+    blocks: dict[tuple, set[str]] = defaultdict(set)
+    for run, r in configs(records):
+        if r["status"] == "done" and run.configuration == 0:
+            blocks[run.dataset, run.case, run.split].add(run.method)
+    most = max((len(found) for found in blocks.values()), default=0)
+    kept = {block for block, found in blocks.items() if len(found) >= NEARLY * most}
+    return [r for run, r in configs(records) if (run.dataset, run.case, run.split) in kept]
 
 
 def chosen(records: list[Record], criterion: str) -> dict[tuple, Selected]:

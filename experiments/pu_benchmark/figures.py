@@ -107,6 +107,7 @@ def priors(records):
             )  # fmt: skip
         ax.axvline(0.5, color="0.85", zorder=0)
         ax.set(xlabel="prior that was told (true: 0.5)", ylabel=label)
+        ax.set_xticks(sorted({p for found in cells.values() for p in found}))
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].legend(fontsize="small", edgecolor="none")
     return figure

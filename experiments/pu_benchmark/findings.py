@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from choices import chosen, common, defaults, main_runs, title
+from choices import chosen, common, complete, defaults, main_runs, title
 from intervals import correlation, interval, rank_correlation
 from plan import CORRECTED, TWINS
 
@@ -39,9 +39,14 @@ def _method(record: Record) -> str:
     return "/".join(x for x in (run["algorithm"], run["variant"], run["correction"]) if x)
 
 
+def fair(records: list[Record]) -> list[Record]:
+    """The paper's worlds: the same splits and configurations for every method, each shown once."""
+    return common(complete(single(main_runs(records))))
+
+
 def winners(records: list[Record]) -> tuple[Counter, int]:
     """Return how often a method is first over worlds, metrics and criteria, and of how many."""
-    cells = summarise(single(common(main_runs(records))), metrics=METRICS, criteria=THREE)
+    cells = summarise(fair(records), metrics=METRICS, criteria=THREE)
     best: dict[tuple, Cell] = {}
     for cell in cells:
         place = (cell.world, cell.metric, cell.criterion)
@@ -52,7 +57,7 @@ def winners(records: list[Record]) -> tuple[Counter, int]:
 
 def ranks(records: list[Record], metric: str, criterion: str) -> Ranks:
     """Rank methods in every split of every world."""
-    found = chosen(single(common(main_runs(records))), criterion)
+    found = chosen(fair(records), criterion)
     cells = [
         Cell(
             world=(*world, split),
@@ -83,7 +88,7 @@ def paired(records: list[Record], one: str, two: str, metric: str) -> tuple[list
 
 def criteria(records: list[Record]) -> list[dict[str, Any]]:
     """Means of what each criterion chooses, and its difference to proxy accuracy."""
-    runs = single(common(main_runs(records)))
+    runs = fair(records)
     rows = []
     for criterion in (*WITHOUT_LABELS, "oracle_accuracy"):
         found = chosen(runs, criterion).values()
@@ -99,12 +104,12 @@ def criteria(records: list[Record]) -> list[dict[str, Any]]:
 
 def against(records: list[Record], one: str, two: str, metric: str):
     """Interval of the difference between what two criteria choose."""
-    return interval(*paired(single(common(main_runs(records))), one, two, metric))
+    return interval(*paired(fair(records), one, two, metric))
 
 
 def spread(records: list[Record]) -> dict[str, float]:
     """How far the three criteria lead apart, over worlds, methods and splits."""
-    runs = single(common(main_runs(records)))
+    runs = fair(records)
     found = [chosen(runs, criterion) for criterion in THREE]
     places = set.intersection(*(set(f) for f in found))
     values = np.array([[f[p].metrics["accuracy"] for f in found] for p in places])
@@ -195,7 +200,7 @@ def slip(records: list[Record]) -> dict[str, Any]:
             if a is not None and b is not None:
                 total += 1
                 changed += a.step != b.step
-    runs = single(common(main_runs(records)))
+    runs = fair(records)
     first, second = (chosen(runs, c) for c in ("proxy_accuracy", "proxy_accuracy_slip"))
     models = [(first[p].run, first[p].step) != (second[p].run, second[p].step) for p in first]
     return {
@@ -214,7 +219,7 @@ def calibration(records: list[Record], criterion: str = "proxy_accuracy") -> lis
     """Errors of probabilities of every method, before and after recalibration."""
     names = ("accuracy", "ece", "pu_ece", "ece_recalibrated", "pu_ece_recalibrated")
     groups: dict[str, list[dict]] = {}
-    for (_, method, _), s in chosen(single(common(main_runs(records))), criterion).items():
+    for (_, method, _), s in chosen(fair(records), criterion).items():
         groups.setdefault(method, []).append(s.metrics)
     rows = [
         {
@@ -247,7 +252,7 @@ def agreement(records: list[Record], criterion: str = "proxy_accuracy") -> dict[
 
 def recalibration_gain(records: list[Record]):
     """Interval of what recalibration does to the true error."""
-    runs = single(common(main_runs(records)))
+    runs = fair(records)
     groups, gaps = [], []
     for (_, method, _), s in chosen(runs, "proxy_accuracy").items():
         groups.append(method)

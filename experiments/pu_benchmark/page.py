@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import figures
 import findings
 import numpy as np
-from choices import NAMES, chosen, common, configs, defaults, main_runs, title
-from findings import SHORT, single
+from choices import NAMES, chosen, configs, defaults, main_runs, title
+from findings import SHORT, fair, single
 from plan import CONFIGURATIONS, CORRECTED, EVERY, IMAGE_EVERY
 from tables import WORLD_NAMES, cost, images, markdown, percent, tables
 from thin import collect
@@ -44,7 +44,7 @@ def write(folder: Path, out: Path) -> None:
 def searched(records: list[Record]) -> dict[str, int]:
     """Number of configurations that all methods of a world have."""
     found: dict[str, set[int]] = {}
-    for run, _ in configs(single(common(main_runs(records)))):
+    for run, _ in configs(fair(records)):
         found.setdefault(f"{WORLD_NAMES[run.dataset]} {run.case}", set()).add(run.configuration)
     return {world: len(numbers) for world, numbers in sorted(found.items())}
 
