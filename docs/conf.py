@@ -44,9 +44,14 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["noneg.css"]
+# Pages without pages below them need no list of those.
+html_sidebars = {page: [] for page in ("index", "start", "theory", "papers")}
 html_title = "noneg"
 html_show_sourcelink = False
 html_theme_options = {
+    "header_links_before_dropdown": 8,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": False,

@@ -18,7 +18,7 @@ def entries(name):
 def shown(place):
     """Return a place as Markdown: a link into the reference, or a path."""
     if place.startswith("noneg."):
-        return f"{{any}}`{place.removeprefix('noneg.')} <{place}>`"
+        return f"{{any}}`{place.rsplit('.', 1)[1]} <{place}>`"
     return f"`{place}`"
 
 

@@ -100,8 +100,20 @@ def test_never_to_act_can_be_best():
 
 
 @pytest.mark.usefixtures("files")
+def test_a_given_threshold_is_measured():
+    chosen, given = found("--recall", 0.8), found("--at", found("--recall", 0.8)["threshold"])
+    assert given["criterion"] == "as given"
+    for rate in ("precision", "recall", "f_beta", "accuracy"):
+        assert given[rate] == chosen[rate]
+    assert given["value"] == pytest.approx(chosen["precision"]["value"])
+    said = run("threshold", "scores.csv", "--score", "score", *ASKED, "--at", 0.5).stdout
+    assert "Act from a score of 0.5 on: as given." in said
+    assert "chosen on these rows" not in said
+
+
+@pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("wanted", [[], ["--precision", 0.9, "--recall", 0.9]])
 def test_exactly_one_wish_is_needed(wanted):
     result = run("threshold", "scores.csv", "--score", "score", *ASKED, *wanted)
     assert result.exit_code == 2
-    assert "exactly one of --precision, --recall, --f-beta and --cost" in result.stderr
+    assert "exactly one of --precision, --recall, --f-beta, --cost and --at" in result.stderr

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-WANTED = ("precision", "recall", "f_beta", "cost")
+WANTED = ("precision", "recall", "f_beta", "cost")  # what `best_threshold` takes
+GIVEN = "as given"
 SHOWN = {"precision": "Precision", "recall": "Recall", "f_beta": "F1", "accuracy": "Accuracy"}
 
 
@@ -36,12 +37,21 @@ SHOWN = {"precision": "Precision", "recall": "Recall", "f_beta": "F1", "accuracy
     metavar="FP FN",
     help="Threshold of the smallest cost, if a false alarm and a missed positive cost this much.",
 )
+@click.option("--at", type=float, metavar="SCORE", help="Choose nothing: measure this threshold.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
 @options.as_json
-def command(files: tuple[str, ...], level: float, *, as_json: bool, **question: Any) -> None:  # noqa: ANN401
+def command(
+    files: tuple[str, ...],
+    at: float | None,
+    level: float,
+    *,
+    as_json: bool,
+    **question: Any,  # noqa: ANN401
+) -> None:
     """Choose the score in FILE from which on to call rows positive.
 
-    Say what you want: --precision, --recall, --f-beta or --cost.
+    Say what you want: --precision, --recall, --f-beta or --cost. Then measure what came out on
+    other rows, with --at.
     """
     from noneg.checks import check_level
     from noneg.cli.printable import to_json
@@ -49,12 +59,14 @@ def command(files: tuple[str, ...], level: float, *, as_json: bool, **question: 
     from noneg.performance import best_threshold
 
     wanted = {name: question.pop(name) for name in WANTED}
-    if sum(value is not None for value in wanted.values()) != 1:
-        raise click.UsageError("Give exactly one of --precision, --recall, --f-beta and --cost.")
+    if sum(value is not None for value in (at, *wanted.values())) != 1:
+        raise click.UsageError(
+            "Give exactly one of --precision, --recall, --f-beta, --cost and --at."
+        )
     check_level(level)
     scores = read_scores(files, question, level)
     with busy("Searching"):
-        best = best_threshold(scores, **wanted)
+        best = best_threshold(scores, **wanted) if at is None else _given(scores, at)
         rates = _rates(scores, best.threshold, level)
     if as_json:
         found = {name: rate.to_dict() for name, rate in rates.items()}
@@ -62,6 +74,17 @@ def command(files: tuple[str, ...], level: float, *, as_json: bool, **question: 
         click.echo(to_json("noneg.threshold/1", {"source": source, **best.to_dict(), **found}))
         return
     _show(scores, best, rates, level)
+
+
+def _given(scores: PUScores, at: float) -> BestThreshold:
+    from noneg.performance import BestThreshold, confusion, precision
+
+    return BestThreshold(
+        threshold=at,
+        value=precision(scores, threshold=at),
+        criterion=GIVEN,
+        confusion=confusion(scores, threshold=at),
+    )
 
 
 def _rates(scores: PUScores, threshold: float, level: float) -> dict[str, Estimate]:
@@ -86,9 +109,11 @@ def _show(scores: PUScores, best: BestThreshold, rates: dict[str, Estimate], lev
         for name, rate in rates.items()
     ]
     show_table(out, ["", "value", f"{100 * level:.6g} % interval"], rows)
+    if best.criterion == GIVEN:
+        return
     out.print()
     say(
         out,
         "The threshold was chosen on these rows, so it looks a little better than it is; intervals "
-        "take it as given. Measure it on other rows before you promise anything.",
+        "take it as given. Measure it on other rows, with --at, before you promise anything.",
     )
