@@ -9,8 +9,10 @@ from noneg.cli import (
     apply,
     bench,
     compare,
+    completion,
     demo,
     evaluate,
+    explain,
     plan,
     prior,
     recalibrate,
@@ -49,5 +51,7 @@ for module in (
     simulate,
     bench,
     demo,
+    explain,
+    completion,
 ):
     main.add_command(module.command)

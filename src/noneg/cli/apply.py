@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noneg.cli import options
+from noneg.cli.completion import file_names
 from noneg.cli.recalibrate import ENDINGS, check_paths, column, force, write_scores
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     short_help="Map new scores by a stored calibrator.",
     epilog="\b\nnoneg apply calibrator.json new.parquet --score p --out better.parquet",
 )
-@click.argument("calibrator", metavar="CALIBRATOR")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("calibrator", metavar="CALIBRATOR", shell_complete=file_names)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
 @click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1].")
 @click.option(
     "--out",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options
+from noneg.cli.completion import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ READ = (*NAMES, "weight_kind")
     epilog="\b\nnoneg compare old.parquet new.parquet --score p --label confirmed "
     "--setting one-sample --prior 0.12",
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
 @click.option(
     "--score",
     required=True,

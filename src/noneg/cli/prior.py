@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options
+from noneg.cli.completion import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ OVERLAPS = (0.05, 0.1, 0.2)
     epilog="\b\nnoneg prior scores.csv --score p --label confirmed --setting one-sample\n"
     "noneg prior table.parquet --label confirmed --setting two-sample --method tedn --method bbe",
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
 @click.option(
     "--score",
     metavar="COLUMN",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options
+from noneg.cli.completion import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ NAMES = (
     "weight_kind",
 )
 _OPTIONS = (
-    click.argument("files", nargs=-1, metavar="FILE..."),
+    click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names),
     click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1]."),
     click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not."),
     options.setting,
