@@ -142,6 +142,15 @@ def test_a_sketch_whose_head_is_odd(name, odd):
     assert refuses(Sketch.from_dict, sketch("frequency").to_dict() | {name: odd})
 
 
+@pytest.mark.parametrize("name", ["weight", "square", "sum"])
+@pytest.mark.parametrize("huge", [1e200, 1e299, 1e308])
+def test_sums_of_a_sketch_that_are_huge(name, huge):
+    """Their squares are no numbers any more, which was once a warning of an overflow."""
+    content = sketch("importance").to_dict()
+    content["positive"][name][0] = huge
+    assert refuses(Sketch.from_dict, content)
+
+
 def test_a_sketch_that_is_nested_deeply(tmp_path):
     (tmp_path / "s.json").write_text(DEEP)
     assert refuses(Sketch.load, tmp_path / "s.json")

@@ -31,6 +31,8 @@ _FACTS = ("weight_kind", "setting", "prior", "prior_interval")
 _METADATA = b"noneg"
 # Sums of many rows may miss what they must lie between by their rounding.
 ROUNDING = 1e-6
+# Beyond it sums of a few would not be numbers any more.
+LARGEST = 1e300
 
 
 def to_dict(sketch: Sketch) -> dict[str, object]:
@@ -209,8 +211,8 @@ def _check_group(sums: dict[str, Floats], low: Floats, high: Floats, group: str)
     _require(np.all(n == np.floor(n)), f"{group} counts must be whole")
     mass = n
     if "weight" in sums:
-        mass, square = sums["weight"], sums["square"]
-        fits = (square <= mass**2 * (1.0 + ROUNDING)) & (mass**2 <= n * square * (1.0 + ROUNDING))
+        mass, root = sums["weight"], np.sqrt(sums["square"])
+        fits = (root <= mass * (1.0 + ROUNDING)) & (mass <= np.sqrt(n) * root * (1.0 + ROUNDING))
         _require(fits.all(), f"{group} squares must fit the weights")
     fits = (total >= mass * low * (1.0 - ROUNDING)) & (total <= mass * high * (1.0 + ROUNDING))
     _require(fits.all(), f"{group} means must lie between low and high")
@@ -221,7 +223,8 @@ def _vector(values: object, name: str) -> Floats:
         column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         column = np.array(math.nan)
-    _require(column.ndim == 1 and np.isfinite(column).all(), f"{name} must be a list of numbers")
+    good = column.ndim == 1 and (np.abs(column) < LARGEST).all()
+    _require(good, f"{name} must be a list of numbers below {LARGEST:g}")
     return column
 
 
