@@ -106,7 +106,7 @@ def test_a_real_bash_completes(words, expected, tmp_path):
     line = " ".join(f"'{word}'" for word in words)
     script = f"""
         eval "$(noneg completion bash)"
-        compopt() {{ echo "compopt $*"; }}  # the real one works only while tab is pressed
+        compopt() {{ echo compopt "$@"; }}  # the real one works only while tab is pressed
         COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}
         _noneg_completion noneg "${{COMP_WORDS[$COMP_CWORD]}}"
         printf '%s\\n' "${{COMPREPLY[@]}}"
