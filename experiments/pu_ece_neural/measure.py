@@ -3,8 +3,9 @@
     python measure.py FOLDER --out OUT [--quick] [--processes 2] [--seconds 600]
 
 FOLDER holds the parts that `train.py` writes. OUT gets `measured.csv`, a row a classifier, and a
-folder for each mixture. With `--seconds` it watches for new parts until then, else it ends when
-all parts that are there are measured. Needs no matplotlib.
+folder for each mixture. With `--seconds` it watches for new parts until then or until a file
+`trained` is in FOLDER, else it ends when all parts that are there are measured. Needs no
+matplotlib.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ MIXED = {
     "mnist": ("PU-sigmoid", "PU-logistic", "PU-GA-sigmoid", "PU-GA-logistic"),
     "cifar10": ("PU-sigmoid", "PU-logistic"),
 }
+TRAINED = "trained"
 TABLES = ("figure4", "figure5", "slopes", "floors", "mixtures", "worlds")
 
 
@@ -96,7 +98,8 @@ def watch(folder: Path, work: Work, deadline: float | None) -> None:
             work.add(storage.load(path)[0])
             seen.add(path)
         work.gather()
-        if deadline is None or time.time() > deadline:
+        over = (folder / TRAINED).exists() and not (work.waiting or work.worlds)
+        if deadline is None or time.time() > deadline or over:
             return
         time.sleep(5)
 

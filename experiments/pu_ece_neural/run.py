@@ -53,7 +53,8 @@ def load(paths: list[Path], out: Path) -> list[storage.Model]:
         models += found
         made[json.dumps(how)] = made.get(json.dumps(how), 0) + len(found)
     packages = ("noneg", "numpy", "scipy", "scikit-learn", "matplotlib")
-    analysis = {"command": shlex.join(["python", *sys.argv]), "python": platform.python_version()}
+    words = [Path(word).name for word in sys.argv]  # folders are those of one machine
+    analysis = {"command": shlex.join(words), "python": platform.python_version()}
     analysis |= {p: version(p).partition("+")[0] for p in packages}
     training = [{"classifiers": count} | json.loads(how) for how, count in made.items()]
     text = json.dumps({"training": training, "analysis": analysis}, indent=1)

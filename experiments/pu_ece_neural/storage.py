@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shlex
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,13 +60,13 @@ class Model:
     logits: dict[str, np.ndarray]
 
 
-def header(seed: int) -> dict[str, str | int]:
+def header(seed: int, command: str) -> dict[str, str | int]:
     """Return where and how something was made."""
     import torch
 
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {
-        "command": shlex.join(["python", *sys.argv]),
+        "command": command,
         "seed": seed,
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -91,6 +91,8 @@ def train(options: argparse.Namespace) -> None:
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.benchmark = True
     options.folder.mkdir(parents=True, exist_ok=True)
+    command = f"train.py {options.data} --first {options.first} --trials {options.trials}"
+    made = header(options.first, command + " --quick" * options.quick)
     clock = Clock(options.started + options.seconds, options.folder)
     collect(options.folder, options.data, options.out)
     for label, work in PARTS[options.data](options, device):
@@ -100,7 +102,7 @@ def train(options: argparse.Namespace) -> None:
         if clock.over():
             break
         try:
-            save(path, work(clock), header(options.first))
+            save(path, work(clock), made)
         except OutOfTime:
             print(f"{label}: out of time, kept", flush=True)
             break
