@@ -44,9 +44,10 @@ def fit_mixture(logits: np.ndarray, components: int = MAX_COMPONENTS, seed: int 
     )
 
 
-def mixture_world(model: Model) -> LogitMixture:
+def mixture_world(model: Model, components: int = MAX_COMPONENTS) -> LogitMixture:
     """Return a world with the prior and the laws of a classifier's test logits."""
-    positive, negative = (fit_mixture(model.logits[g]) for g in ("test_pos", "test_neg"))
+    groups = ("test_pos", "test_neg")
+    positive, negative = (fit_mixture(model.logits[g], components) for g in groups)
     return LogitMixture(positive=positive, negative=negative, prior=model.prior)
 
 

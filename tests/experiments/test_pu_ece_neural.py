@@ -175,7 +175,7 @@ def model(modules):
 
 
 def test_the_mixture_s_true_error_is_the_paper_s_integral(modules, model):
-    world = modules["mixtures"].mixture_world(model)
+    world = modules["mixtures"].mixture_world(model, components=2)
     v = np.linspace(-30.0, 30.0, 10_001)
     sigma = 1.0 / (1.0 + np.exp(-v))
     on_pos, marginal = world.positive_law().density(v), world.marginal_law().density(v)
@@ -193,7 +193,7 @@ def test_bic_finds_the_two_peaks_that_are_there(modules):
 
 
 def test_the_synthetic_experiment_takes_a_mixture_for_its_world(modules, model, tmp_path):
-    world = modules["mixtures"].mixture_world(model)
+    world = modules["mixtures"].mixture_world(model, components=2)
     modules["mixtures"].measure_mixture("a mixture", world, [100, 1000, 10_000], 2, tmp_path)
     rows = modules["measures"].read_csv(tmp_path / "figure4.csv")
     assert {r["world"] for r in rows} == {"a mixture"}
