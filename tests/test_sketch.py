@@ -154,6 +154,19 @@ SETTING_OF = {
 }
 
 
+def beyond(scores, name):
+    """What the documentation allows beyond the budget, and why."""
+    allowed = {
+        # Hundreds of bins, and all their edges inside buckets: a standard error of 1e-5.
+        "debiased_ece": 4e-5,
+        # The number of bins jumps when two frequencies that are nearly equal change places.
+        "sweep_ece": 2e-4,
+        # No upper limit where positives are rare: one of them on the other side of the cut.
+        "lift_at": 1.0 / (0.1 * METRICS["lift_at"].function(scores) * scores.n_positive),
+    }
+    return allowed.get(name, 0.0)
+
+
 def test_every_metric_is_within_the_error_budget(study, subtests):
     rng = np.random.default_rng(3)
     for law, s, p in study.laws(MANY, rng):
@@ -161,15 +174,7 @@ def test_every_metric_is_within_the_error_budget(study, subtests):
         found = Sketch.from_scores(exact).scores()
         for name, _, error, budget in study.distances(exact, found):
             with subtests.test(f"{name}, {law}"):
-                assert error <= max(budget, one_row_at_the_cut(exact, name))
-
-
-def one_row_at_the_cut(scores, name):
-    """A lift grows without limit where positives are rare: one of them may be off, at the cut."""
-    if name != "lift_at":
-        return 0.0
-    positives = METRICS[name].function(scores) * 0.1 * scores.n_positive
-    return 1.0 / positives
+                assert error <= max(budget, beyond(exact, name))
 
 
 # One row on the other side of a cut by rank is more than the budget when rows are few.

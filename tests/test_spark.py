@@ -57,6 +57,8 @@ class Cluster:
         self.folder, self.processes = folder, {}
         self.port = free_port()
         self.master = f"spark://127.0.0.1:{self.port}"
+        # Otherwise Spark makes a folder for tables where the tests were started.
+        self.settings = MEMORY | {"spark.sql.warehouse.dir": str(folder / "warehouse")}
         self.environment = {
             **os.environ,
             "SPARK_HOME": str(HOME),
@@ -173,7 +175,7 @@ def session_of(cluster):
     one_each = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
     settings = dict.fromkeys(one_each, str(1 << 20)) | {"spark.ui.enabled": "false"}
     settings |= {"spark.sql.shuffle.partitions": "2", "spark.task.maxFailures": "8"}
-    for name, value in (MEMORY | settings).items():
+    for name, value in (cluster.settings | settings).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     try:
@@ -201,8 +203,8 @@ def test_a_real_cluster(cluster, files, expected, subtests, monkeypatch):
 
 
 def check_command(cluster, files, expected):
-    memory = " ".join(f"--conf {name}={value}" for name, value in MEMORY.items())
-    environment = cluster.environment | {"PYSPARK_SUBMIT_ARGS": f"{memory} pyspark-shell"}
+    conf = " ".join(f"--conf {name}={value}" for name, value in cluster.settings.items())
+    environment = cluster.environment | {"PYSPARK_SUBMIT_ARGS": f"{conf} pyspark-shell"}
     command = [sys.executable, "-c", "from noneg.cli import main; main()", "evaluate"]
     command += ["--engine", "spark", "--master", cluster.master]
     command += ["--table", f"parquet.`{files}`", "--json"]

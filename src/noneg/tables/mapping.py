@@ -20,7 +20,7 @@ from noneg.checks import check_scores
 from noneg.tables.columns import Wanted, about_columns
 from noneg.tables.files import open_files
 from noneg.tables.relations import Places, identifier, literal, refuse_number
-from noneg.tables.writing import format_options, write_errors
+from noneg.tables.writing import format_options, write_errors, write_failure
 
 if TYPE_CHECKING:
     import os
@@ -106,15 +106,32 @@ def map_scores(
 @contextmanager
 def _staged(opened: OpenFiles) -> Iterator[str]:
     """Attach an empty database on disk, and yield its name."""
-    with tempfile.TemporaryDirectory(prefix="noneg-") as folder:
-        place = literal(str(Path(folder) / "stage.db"))
-        with write_errors():
-            opened.connection.execute(f"ATTACH {place} AS noneg_stage")
+    with tempfile.TemporaryDirectory(prefix="noneg-") as folder, _stage_errors(folder):
+        run, place = opened.connection.execute, literal(str(Path(folder) / "stage.db"))
+        # What is thrown away need not be written to its end.
+        run("PRAGMA disable_checkpoint_on_shutdown")
+        run(f"ATTACH {place} AS noneg_stage")
         try:
             yield "noneg_stage"
         finally:
-            opened.connection.execute("DROP VIEW IF EXISTS noneg_table")
-            opened.connection.execute("DETACH noneg_stage")
+            run("DROP VIEW IF EXISTS noneg_table")
+            run("DETACH noneg_stage")
+
+
+@contextmanager
+def _stage_errors(folder: str) -> Iterator[None]:
+    """Tell a folder without room for the stage from a file that cannot be read."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        if folder not in str(error):
+            raise
+        reason = write_failure(error)
+        where = f"the temporary folder {tempfile.gettempdir()!r}, which cannot be written: {reason}"
+        msg = f"'source' needs room for its scores in {where}. Set TMPDIR to a folder with room."
+        raise OSError(msg) from error
 
 
 def _check_columns(opened: OpenFiles, column: str) -> None:
@@ -137,19 +154,18 @@ def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], sc
     _union([part.relation.project(part.number(score)) for part in opened.parts]).create_view(
         "noneg_scores"
     )
-    with write_errors():
-        run(f"CREATE TABLE {stage}.scores AS SELECT #1 AS score FROM noneg_scores")  # noqa: S608
-        run("DROP VIEW noneg_scores")
-        run(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
-        counted = run(f"SELECT count(*) FROM {stage}.scores").fetchall()  # noqa: S608
-        n_rows = int(counted[0][0])
-        for start in range(0, n_rows, PIECE):
-            where = f"rowid >= {start} AND rowid < {start + PIECE}"
-            piece = run(f"SELECT score FROM {stage}.scores WHERE {where}").fetchnumpy()["score"]  # noqa: S608
-            value = function(_checked(piece, opened.parts, score, start))
-            opened.connection.register("noneg_piece", {"value": np.ascontiguousarray(value)})
-            run(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
-            opened.connection.unregister("noneg_piece")
+    run(f"CREATE TABLE {stage}.scores AS SELECT #1 AS score FROM noneg_scores")  # noqa: S608
+    run("DROP VIEW noneg_scores")
+    run(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
+    counted = run(f"SELECT count(*) FROM {stage}.scores").fetchall()  # noqa: S608
+    n_rows = int(counted[0][0])
+    for start in range(0, n_rows, PIECE):
+        where = f"rowid >= {start} AND rowid < {start + PIECE}"
+        piece = run(f"SELECT score FROM {stage}.scores WHERE {where}").fetchnumpy()["score"]  # noqa: S608
+        value = function(_checked(piece, opened.parts, score, start))
+        opened.connection.register("noneg_piece", {"value": np.ascontiguousarray(value)})
+        run(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
+        opened.connection.unregister("noneg_piece")
     return n_rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +73,14 @@ def write_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.IOException as error:
-        raise OSError(str(error).strip().splitlines()[0]) from error
+        raise OSError(write_failure(error)) from error
+
+
+def write_failure(error: Exception) -> str:
+    """Return why DuckDB could not write a file, without the file's name."""
+    message = str(error).strip()
+    found = re.search(r'Could not write file \\?"[^"]*": ([\w ]+)', message)
+    return found[1] if found else message.splitlines()[0]
 
 
 def format_options(path: Path) -> str:

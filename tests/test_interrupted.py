@@ -1,0 +1,201 @@
+"""Commands that die, run out of disk, or meet a damaged file: where it went wrong, nothing half."""
+
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from noneg import PUScores
+from noneg.cli import main
+from noneg.recalibration import Platt
+from noneg.tables import write
+
+COLUMNS = ["--score", "score", "--label", "label"]
+LABELLED = [*COLUMNS, "--setting", "labelled"]
+READING = {
+    "evaluate": ["evaluate", "{file}", *LABELLED],
+    "report": ["report", "{file}", *LABELLED, "-o", "new.html"],
+    "recalibrate": ["recalibrate", "{file}", *LABELLED, "--method", "platt", "--out", "new.csv"],
+    "apply": ["apply", "platt.json", "{file}", "--score", "score", "--out", "new.csv"],
+}
+WRITING = {
+    "report": ["report", "rows.csv", *LABELLED, "-o", "new.html"],
+    "recalibrate": [*READING["recalibrate"], "--save", "new.json"],
+    "save alone": ["recalibrate", "rows.csv", *LABELLED, "--method", "platt", "--save", "new.json"],
+    "apply": ["apply", "platt.json", "rows.csv", "--score", "score", "--out", "new.parquet"],
+}
+COMMAND = "from noneg.cli import main; main(prog_name='noneg')"
+SKETCH = "import noneg; noneg.Sketch().update([1, 0], [0.9, 0.2]).save(sys.argv[1])"
+# The process kills itself with -9 at the moment it asks for: as a file is opened to be written, or
+# when all is written and only the name is missing.
+KILLED = """
+import os, signal, sys
+moment = sys.argv.pop(1)
+def watch(event, arguments):
+    if event == moment and ".partial." in str(arguments[0]):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(watch)
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_with_rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    s = rng.random(3000)
+    scores = PUScores.from_labels(rng.random(3000) < s, s)
+    write(scores, "rows.csv")
+    write(scores, "rows.parquet")
+    Path("platt.json").write_text(Platt().fit(scores).to_json(), encoding="utf-8")
+
+
+def python(code, *arguments, **options):
+    command = [sys.executable, "-c", code, *(str(argument) for argument in arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def filled(arguments, file="rows.csv"):
+    return [argument.format(file=file) for argument in arguments]
+
+
+def visible():
+    return {path.name for path in Path().iterdir() if not path.name.startswith(".")}
+
+
+def killed(moment, code, *arguments):
+    done = python(KILLED + code, moment, *arguments)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert list(Path().glob(".*.partial.*")) or moment == "open"
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_killed_command_leaves_nothing_under_the_final_name(command):
+    before = visible()
+    killed("os.rename", COMMAND, *filled(WRITING[command]))
+    assert visible() == before
+
+
+def test_a_command_killed_as_it_begins_to_write_leaves_nothing():
+    before = visible()
+    killed("open", COMMAND, *filled(WRITING["report"]))
+    assert visible() == before
+
+
+@pytest.mark.parametrize("name", ["new.json", "new.parquet"])
+def test_a_killed_process_leaves_no_sketch(name):
+    before = visible()
+    killed("os.rename", SKETCH, name)
+    assert visible() == before
+
+
+def test_a_killed_command_leaves_the_old_file_as_it_was():
+    Path("new.parquet").write_text("old")
+    killed("os.rename", COMMAND, *filled(WRITING["apply"]), "--force")
+    assert Path("new.parquet").read_text() == "old"
+    assert python(COMMAND, *filled(WRITING["apply"]), "--force").returncode == 0
+    assert Path("new.parquet").read_bytes().startswith(b"PAR1")
+
+
+def test_a_command_killed_in_the_middle_of_its_rows():
+    """A signal from outside, as soon as rows are in the file; there are many, so it takes long."""
+    rows = np.random.default_rng(0).random(600_000)
+    np.savetxt("many.csv", rows, header="score", comments="")
+    arguments = ["apply", "platt.json", "many.csv", "--score", "score", "--out", "new.csv"]
+    process = subprocess.Popen([sys.executable, "-c", COMMAND, *arguments])
+    try:
+        while not any(path.stat().st_size for path in Path().glob(".*.partial.*")):
+            assert process.poll() is None
+            time.sleep(0.0005)
+    finally:
+        process.kill()
+        process.wait(60)
+    assert process.returncode == -signal.SIGKILL
+    assert "new.csv" not in visible()
+
+
+def refused(*arguments, **options):
+    """Run a command that must fail: one paragraph on stderr, no traceback, nothing new."""
+    before = visible()
+    done = python(COMMAND, *arguments, **options)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert {path.name for path in Path().iterdir()} == before
+    return done.stderr
+
+
+def small_disk(n_bytes):
+    """Let no file grow beyond a few bytes, as on a full disk."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+
+    return {"preexec_fn": limit}
+
+
+def test_a_full_disk_under_a_report():
+    words = refused(*filled(WRITING["report"]), **small_disk(50_000))
+    assert "--out cannot be written: 'new.html': File too large. No file was left there." in words
+
+
+def test_a_full_disk_under_a_calibrator():
+    words = refused(*filled(WRITING["save alone"]), **small_disk(100))
+    assert "cannot be written: 'new.json': File too large. No file was left there." in words
+
+
+def test_a_full_disk_under_the_rows():
+    s = np.random.default_rng(0).random(20_000)
+    np.savetxt("many.csv", s, header="score", comments="")
+    arguments = ["apply", "platt.json", "many.csv", "--score", "score", "--out", "new.csv"]
+    words = refused(*arguments, **small_disk(600_000))
+    assert "--out cannot be written: 'new.csv': File too large. No file was left there." in words
+
+
+def test_a_full_disk_under_the_temporary_folder():
+    words = refused(*filled(WRITING["apply"]), **small_disk(8192))
+    assert "temporary folder" in words
+    assert "cannot be written: File too large. Set TMPDIR" in words
+
+
+def refused_here(*arguments):
+    """Run a command that must fail, in this process."""
+    before = visible()
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert {path.name for path in Path().iterdir()} == before
+    return result.stderr
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_truncated_parquet_file_is_named(command):
+    content = Path("rows.parquet").read_bytes()
+    Path("cut.parquet").write_bytes(content[: len(content) // 2])
+    words = refused_here(*filled(READING[command], "cut.parquet"))
+    assert "FILE cannot be read: 'cut.parquet' is cut off" in words
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_bad_row_in_the_middle_of_a_csv_file_is_named(command):
+    lines = Path("rows.csv").read_text().splitlines()
+    lines[1501] = "high,0"
+    Path("bad.csv").write_text("\n".join([*lines, ""]))
+    words = refused_here(*filled(READING[command], "bad.csv"))
+    assert "'score' must hold numbers, got 'high' in row 1500 of 'bad.csv'" in words
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_row_with_a_field_too_many_is_named(command):
+    lines = Path("rows.csv").read_text().splitlines()
+    lines[1501] += ",7"
+    Path("bad.csv").write_text("\n".join([*lines, ""]))
+    words = refused_here(*filled(READING[command], "bad.csv"))
+    assert "'bad.csv' is not regular: line 1502 has 3 fields, the header has 2" in words
