@@ -5,36 +5,14 @@ import random
 import numpy as np
 import pytest
 import torch
+from learning.ranking import fit, least, make, ranking
 
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.data import PUData
-from noneg.learning.networks import MLP
-from noneg.learning.trainer import Trainer
 
 CASES = [(name, variant) for name, kind in ALGORITHMS.items() for variant in kind.variants]
 # Two standard errors of the accuracy of 20,000 rows are .005; the rest is for training.
 BAYES_GAP = 0.02
-# PUe fits the labelling rate among all rows; its optimum is then nearly flat (docs/learning.md).
-LEAST_AUC = {"pue": 0.85}
-
-
-def make(name, variant="ref", hidden=None):
-    """An algorithm; the oracle alone is told the hidden labels."""
-    kind = ALGORITHMS[name]
-    options = {"truth": torch.as_tensor(hidden)} if "truth" in kind.__dataclass_fields__ else {}
-    return kind(variant=variant, **options)
-
-
-def fit(algorithm, data, prior, *, setting="two-sample", held=None, **options):
-    trainer = Trainer(**{"batch_size": 256, "lr": 0.01, "epochs": 50} | options)
-    return trainer.fit(
-        algorithm,
-        lambda: MLP(3, (8,)),
-        data,
-        setting=setting,
-        prior=prior,
-        validation=(held or data) if algorithm.needs_validation else None,
-    ).algorithm
 
 
 def weights(algorithm):
@@ -94,14 +72,11 @@ def test_consistent_methods_come_close_to_the_bayes_rule(name, setting, world):
 
 @pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - set(CONSISTENT)))
 def test_other_methods_rank_well(name, world):
-    """Methods without a guarantee for the threshold still order rows as the posterior does."""
-    data, hidden = world.two_sample(1000, 4000, seed=1)
-    trained = fit(make(name, "ref", hidden), data, world.prior, epochs=30)
-    x, y = world.draw(4000, world.prior, 8)
-    score = trained.decision(torch.tensor(x, dtype=torch.float32)).numpy()
-    ranks = score.argsort().argsort()
-    auc = (ranks[y].mean() - (y.sum() - 1) / 2) / (~y).sum()
-    assert auc > LEAST_AUC.get(name, 0.90)  # of the posterior: .92
+    """Methods without a guarantee for the threshold still order rows, as well as other seeds do.
+
+    The posterior has .92. PUe varies most: its optimum is nearly flat (see test_pue.py).
+    """
+    assert ranking(name, world, 0) > least(name)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
