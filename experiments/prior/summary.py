@@ -1,4 +1,4 @@
-"""Tables and the picture of the study, from ``study.csv`` and ``peers.csv``.
+"""Tables and the picture of the study, from ``study.csv``, ``peers.csv`` and ``papers.csv``.
 
 python experiments/prior/summary.py
 """
@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from mixtures import REDUCIBLE, Cell, identifiable
+from peer_tables import markdown, paired, papers
 
 from noneg.prior import DEFAULT
 from noneg.prior.doubts import overlapping
@@ -28,11 +29,11 @@ def load() -> pd.DataFrame:
     """All estimates of irreducible worlds and of reducible ones, with their errors."""
     study = pd.read_csv(HERE / "study.csv")
     cell = ["world", "prior", "n_positive", "seed"]
-    frames = [study]
-    if (HERE / "peers.csv").exists():
-        known = study[[*cell, "auc", "auc_pu"]].drop_duplicates()
-        frames.append(pd.read_csv(HERE / "peers.csv").merge(known, on=cell))
-    data = pd.concat(frames, ignore_index=True)
+    known = study[[*cell, "auc", "auc_pu"]].drop_duplicates()
+    peers = pd.read_csv(HERE / "peers.csv").merge(known, on=cell)
+    # Other peers were asked about some of the cells only: they have a table of their own.
+    everywhere = peers[peers["method"].str.startswith("pulearn")]
+    data = pd.concat([study, everywhere], ignore_index=True)
     data["best"] = [
         identifiable(Cell(w, p, n, s)) for w, p, n, s in data[cell].itertuples(index=False)
     ]
@@ -87,6 +88,23 @@ def worst_gap(data: pd.DataFrame) -> str:
                 f"{own - others.min():+.4f} |"
             )
     return "\n".join(lines)
+
+
+def peers_paired() -> str:
+    """Peers against the default on the same mixtures, separable ones and all irreducible ones."""
+    study, peers = pd.read_csv(HERE / "study.csv"), pd.read_csv(HERE / "peers.csv")
+    words = []
+    for title, least in (("Separable mixtures", SEPARABLE), ("All irreducible mixtures", 0.0)):
+        found = paired(
+            study,
+            peers,
+            DEFAULT,
+            lambda own, least=least: (
+                ~own.index.get_level_values("world").isin(REDUCIBLE) & (own["auc"] >= least)
+            ),
+        )
+        words.append(f"{title}:\n\n{markdown(found)}")
+    return "\n\n".join(words)
 
 
 def by_draw(data: pd.DataFrame) -> str:
@@ -192,6 +210,8 @@ def main() -> None:
         "By number of positives": by(data, "n_positive"),
         "By share": by(data, "prior"),
         "The default against the best other method": worst_gap(data),
+        "Peers, on the mixtures that each was asked about": peers_paired(),
+        "In the settings of the papers": markdown(papers()),
         "By draw: chosen on one, measured on the other": by_draw(data),
         "Intervals at 95 %": coverage(data),
         "Reducible and other Gaussian worlds, from 1000 positives on": reducible(data),
