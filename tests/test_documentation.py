@@ -4,6 +4,7 @@ import csv
 import re
 from functools import reduce
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,25 @@ def test_the_index_of_papers_names_documented_functions_only():
         if place.startswith("noneg.")
     }
     assert named <= known, named - known
+
+
+def test_the_drawing_shows_the_layers_and_every_module():
+    path = ROOT / "docs" / "house.py"
+    spec = spec_from_file_location("house", path)
+    house = module_from_spec(spec)
+    spec.loader.exec_module(house)
+    assert (ROOT / "docs" / "house.svg").read_text() == house.picture()
+    there = {p.stem for p in (ROOT / "src" / "noneg").iterdir() if p.suffix in ("", ".py")}
+    # The demo is a story told by one command.
+    assert set(house.layers()) == there - {"__init__", "__pycache__", "demo"}
+
+
+def test_files_named_in_the_architecture_exist():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.split("## Where is it?")[1].split("##")[0]
+    named = re.findall(r"`([\w/]+(?:\.py|\.js|/))`", table)
+    assert len(named) > 20
+    folders = [ROOT / "src" / "noneg", ROOT / "src" / "noneg" / "report"]
+    folders += [p for p in folders[0].iterdir() if p.is_dir()]
+    for name in named:
+        assert any((folder / name).exists() for folder in folders), name

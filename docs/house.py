@@ -1,0 +1,124 @@
+"""Draw the layers of noneg from pyproject.toml: python docs/house.py
+
+Floors are groups of layers; rooms stand in the order of the layers, from left to right.
+"""
+
+import re
+import tomllib
+from html import escape
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FLOORS = [  # name, colour, rooms with what they hold
+    ("show", "#f6d8ae", {"cli": "commands", "report": "page, text, JSON", "plots": "matplotlib"}),
+    (
+        "train",
+        "#f2e6b6",
+        {"bench": "many runs, tables", "learning": "torch algorithms", "information": "fCMI, eCMI"},
+    ),
+    ("fit in", "#e4ecc0", {"sklearn": "scorers, splits", "torch": "in training loops"}),
+    (
+        "answer",
+        "#cfe5c3",
+        {
+            "comparison": "which model",
+            "evaluation": "all at once",
+            "sensitivity": "by prior",
+            "metrics": "registry, intervals",
+        },
+    ),
+    (
+        "compute",
+        "#b9dcd3",
+        {
+            "recalibration": "calibrators",
+            "prior": "class prior",
+            "performance": "risk, ROC, PR",
+            "theory": "bounds, plans",
+            "calibration": "errors, intervals",
+        },
+    ),
+    (
+        "take in",
+        "#bcd4ea",
+        {
+            "tables": "frames, files",
+            "sketch": "mergeable sums",
+            "tensors": "on devices",
+            "simulation": "known truth",
+            "datasets": "of the papers",
+        },
+    ),
+    (
+        "rest on",
+        "#d3cdea",
+        {
+            "bins": "width, mass",
+            "functionals": "means, noise",
+            "bin_count": "how many",
+            "scores": "PUScores",
+            "intake": "validation",
+            "rows": "weights",
+        },
+    ),
+    (
+        "at the bottom",
+        "#ddd3d9",
+        {
+            "atomic": "whole files",
+            "checks": "clear errors",
+            "randomness": "streams",
+            "results": "Estimate",
+            "kernels": "plain loops",
+            "kernels_numba": "quick twins",
+        },
+    ),
+]
+LEFT, WIDTH, HEIGHT, GAP = 108, 760, 52, 8
+
+
+def layers():
+    """Return the modules in the order of the layers that the linter enforces."""
+    settings = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = settings["tool"]["importlinter"]["contracts"][0]
+    return [name for layer in contract["layers"] for name in re.findall(r"\w+", layer)]
+
+
+def words(middle, height, style, text):
+    place = f'x="{middle:.0f}" y="{height}" text-anchor="middle"'
+    return f"<text {place} {style}>{escape(text)}</text>"
+
+
+def room(left, top, width, colour, name, holds):
+    middle, size = left + width / 2, f'width="{width:.0f}" height="{HEIGHT}"'
+    return [
+        f'<rect x="{left:.0f}" y="{top}" {size} rx="5" fill="{colour}"/>',
+        words(middle, top + 22, 'font-weight="bold"', name),
+        words(middle, top + 40, 'font-size="12"', holds),
+    ]
+
+
+def picture():
+    """Return the drawing as SVG."""
+    drawn = [name for _, _, rooms in FLOORS for name in rooms]
+    assert drawn == layers(), f"the floors are not the layers: {set(drawn) ^ set(layers())}"
+    lines = ["<title>The layers of noneg, from the command line down to the loops</title>"]
+    for number, (floor, colour, rooms) in enumerate(FLOORS):
+        top = GAP + number * (HEIGHT + GAP)
+        width = (WIDTH - LEFT - GAP * len(rooms)) / len(rooms)
+        lines.append(
+            f'<text x="{LEFT - 12}" y="{top + 31}" text-anchor="end" fill="#7a7f87">{floor}</text>'
+        )
+        for place, (name, holds) in enumerate(rooms.items()):
+            lines += room(LEFT + place * (width + GAP), top, width, colour, name, holds)
+    height = GAP + len(FLOORS) * (HEIGHT + GAP)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        'font-family="sans-serif" font-size="13" fill="#1f2328">'
+    )
+    paper = f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>'
+    return "\n".join([head, paper, *(f"  {line}" for line in lines), "</svg>"]) + "\n"
+
+
+if __name__ == "__main__":
+    (HERE / "house.svg").write_text(picture(), encoding="utf-8")
