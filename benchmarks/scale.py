@@ -2,10 +2,11 @@
 
     python -m benchmarks.scale --sizes 1e6 1e7 1e8 --folder /tmp --out benchmarks/results
 
-Every case runs in a process of its own: imports, a warm-up pass, then `--repeats`
-timed ones. Cases take turns. Seconds of processor time stand beside the clock's: on a busy machine
-only ratios within one run mean anything. Memory is the peak of the resident set less what was
-resident before the first pass. The files are removed afterwards.
+Every case runs in a process of its own: imports, a warm-up pass, then `--repeats` timed ones. Cases
+take turns, `--rounds` times, and the best time counts. Seconds of processor time stand beside the
+clock's: on a busy machine only ratios within one run mean anything. Memory is the peak of the
+resident set less what was resident before the first pass. The files are removed afterwards unless
+`--keep` is given, which also takes those that are there.
 """
 
 import argparse
@@ -34,6 +35,10 @@ SETUP = {
     "DuckDB sum(score)": (
         "import duckdb; db = duckdb.connect()",
         "db.sql(f\"select sum(score) from '{path}'\").fetchall()",
+    ),
+    "DuckDB both columns": (
+        "import duckdb; db = duckdb.connect()",
+        "db.sql(f\"select sum(score), count_if(labeled) from '{path}'\").fetchall()",
     ),
     "Polars sum(score)": (
         "import polars as pl",
@@ -112,37 +117,68 @@ def measure(name, path, repeats):
     return json.loads(done.stdout.strip().splitlines()[-1]), ""
 
 
-def run(sizes, cases, folder, repeats, limit):
-    for n in sizes:
-        path = folder / f"noneg-scale-{n}.parquet"
+def run(arguments):
+    for n in map(int, arguments.sizes):
+        path = arguments.folder / f"noneg-scale-{n}.parquet"
         try:
-            write_file(path, n)
-            yield from _cases(n, cases, path, repeats, limit)
+            if not (arguments.keep and path.exists()):
+                write_file(path, n)
+            yield from compared(list(_cases(n, path, arguments)))
         finally:
-            path.unlink(missing_ok=True)
+            if not arguments.keep:
+                path.unlink(missing_ok=True)
 
 
-def _cases(n, cases, path, repeats, limit):
-    rows = []
-    for name in cases:
-        row = {"rows": n, "case": name}
-        if name in IN_MEMORY and n > limit:
-            rows.append(row | {"note": f"not run above {limit:,} rows: holds them all in memory"})
-            continue
-        found, note = measure(name, path, repeats)
-        if found is not None:
-            wall, cpu, grown, peak = found
+def _cases(n, path, arguments):
+    """Yield the best figures of each case; cases take turns."""
+    found, notes = {}, dict.fromkeys(arguments.cases, "")
+    for name in IN_MEMORY & notes.keys() if n > arguments.limit else ():
+        notes[name] = f"not run above {arguments.limit:,} rows: holds them all in memory"
+    for _ in range(arguments.rounds):
+        for name in [name for name, note in notes.items() if not note]:
+            figures, notes[name] = measure(name, path, arguments.repeats)
+            if figures is not None:
+                *times, grown, peak = zip(figures, found.get(name, figures), strict=True)
+                found[name] = [*map(min, times), max(grown), max(peak)]
+                print(n, name, found[name], flush=True)
+    for name, note in notes.items():
+        row = {"rows": n, "case": name, "note": note}
+        if name in found:
+            wall, cpu, grown, peak = found[name]
             row |= {"seconds": round(wall, 4), "cpu_seconds": round(cpu, 4)}
             row |= {"rows_per_second": round(n / wall), "grown_mb": round(grown)}
             row |= {"peak_mb": round(peak)}
-        rows.append(row | {"note": note})
-        print(rows[-1], flush=True)
-    base = next(row for row in rows if row["case"] == "DuckDB sum(score)")
+        yield row
+
+
+def compared(rows):
+    """Set every case beside the scan."""
+    base = next((row for row in rows if row["case"] == "DuckDB sum(score)"), {})
     for row in rows:
         if "seconds" in row and "seconds" in base:
             row["times_scan"] = round(row["seconds"] / base["seconds"], 2)
             row["times_scan_cpu"] = round(row["cpu_seconds"] / base["cpu_seconds"], 2)
-        yield row
+    return rows
+
+
+def table(rows):
+    """Return seconds by number of rows as Markdown."""
+    sizes = list(dict.fromkeys(row["rows"] for row in rows))
+    yield " | ".join(["| one pass over the file", *(f"{n:,} rows" for n in sizes), "memory |"])
+    yield "|---" * (len(sizes) + 2) + "|"
+    for name in dict.fromkeys(row["case"] for row in rows):
+        those = {row["rows"]: row for row in rows if row["case"] == name}
+        peak = max((row["peak_mb"] for row in those.values() if "peak_mb" in row), default=None)
+        cells = [name, *(cell(those.get(n, {})) for n in sizes)]
+        yield "| " + " | ".join([*cells, "-" if peak is None else f"{peak} MB"]) + " |"
+
+
+def cell(row):
+    """Return seconds by the clock, processor seconds, and the latter beside those of the scan."""
+    if "seconds" not in row:
+        return "-"
+    times = f" ({row['times_scan_cpu']:.1f}x)" if "times_scan_cpu" in row else ""
+    return f"{row['seconds']:.3g} / {row['cpu_seconds']:.3g}{times}"
 
 
 def versions():
@@ -172,18 +208,24 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("/tmp"))  # noqa: S108
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=int, default=10_000_000)
+    parser.add_argument("--keep", action="store_true")
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
-    sizes = [int(n) for n in arguments.sizes]
-    rows = list(run(sizes, arguments.cases, arguments.folder, arguments.repeats, arguments.limit))
+    rows = list(run(arguments))
     fields = ["rows", "case", "seconds", "cpu_seconds", "times_scan", "times_scan_cpu"]
     fields += ["rows_per_second", "grown_mb", "peak_mb", "note"]
     with (arguments.out / "scale.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fields)
         writer.writeheader()
         writer.writerows(rows)
-    head = {"command": " ".join(["python", "-m", "benchmarks.scale", *sys.argv[1:]])}
+    command = " ".join(["python -m benchmarks.scale", *sys.argv[1:]])
+    busy = f"{os.cpu_count()} processors, load {load:.0f} before the run"
+    units = "Seconds by the clock / of processor time (beside the scan's); peak of resident memory"
+    lines = [f"{units}. Written by `{command}`; {busy}.", "", *table(rows), ""]
+    (arguments.out / "scale.md").write_text("\n".join(lines), encoding="utf-8")
+    head = {"command": command}
     head |= {"load_before": load, "processors": os.cpu_count(), "versions": versions()}
     head |= {"finished": time.strftime("%Y-%m-%d")}
     text = json.dumps(head, indent=2)

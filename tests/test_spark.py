@@ -234,6 +234,10 @@ def check_frame(session, files, expected):
     frame = session.read.parquet(str(files))
     same_sketch(noneg.read_sketch(frame, score="score", label="label"), expected)
     found = evaluate(noneg.read(frame, **SETTING))
+    here = evaluate(expected.scores(setting=SETTING["setting"], prior=SETTING["prior"]))
+    for name, estimate in here.metrics.items():
+        same = pytest.approx(estimate.value, abs=2e-5, nan_ok=True)
+        assert found.metrics[name].value == same, name
     wanted = evaluate(noneg.read(str(files / "*.parquet"), **SETTING, exact=True))
     assert (found.n_positive, found.n_unlabeled) == (wanted.n_positive, wanted.n_unlabeled)
     assert found.ece_width_15.value == pytest.approx(wanted.ece_width_15.value, abs=2e-5)

@@ -142,7 +142,7 @@ def test_files_make_the_same_sketch(kind, columns, tmp_path):
 
 def test_every_source_gives_the_same_evaluation(columns, tmp_path):
     exact = evaluate(noneg.read(columns, **NAMES, **FACTS))
-    sources = {**frames(columns), **write_files(columns, tmp_path)}
+    sources = {name: native(name, columns) for name in ENGINES} | write_files(columns, tmp_path)
     plain = [os.fspath(x) if hasattr(x, "suffix") else x for x in sources.values()]
     sketched = [evaluate(noneg.read(x, **NAMES, **FACTS, exact=False)) for x in plain]
     for found in sketched:

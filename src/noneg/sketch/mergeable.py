@@ -207,9 +207,10 @@ class Sketch:
         prior: float | None = None,
         prior_interval: tuple[float, float] | None = None,
     ) -> PUScores:
-        """Return the rows as weighted `PUScores`: one point a bucket, at the bucket's mean score.
+        """Return the rows as weighted `PUScores`, which every metric takes as it takes rows.
 
-        Every metric, curve, interval and calibrator takes them as it takes rows.
+        A bucket is one point at its mean score; if it holds more than 5 millionths of a group, it
+        is a few points, among which rows are shared out by the mean of either group.
 
         Parameters
         ----------
