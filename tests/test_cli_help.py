@@ -39,7 +39,8 @@ def test_every_topic_is_listed_with_its_title():
 def test_a_topic_is_shown_as_plain_text(topic):
     shown = run("help", topic)
     lines = shown.splitlines()
-    assert text(topic).splitlines()[0].removeprefix("# ") == lines[0].strip()
+    # Some versions of rich draw a box around it.
+    assert text(topic).splitlines()[0].removeprefix("# ") in "".join(lines[:3])
     assert all(line == line.rstrip() for line in lines)
     assert "\x1b" not in shown
     assert "`" not in shown

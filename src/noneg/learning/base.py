@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from noneg.checks import check_filled, check_flags, check_prior, check_same_length
+from noneg.checks import check_flags, check_prior, check_same_length
 from noneg.learning.task import check_pu_setting
+from noneg.recalibration.recalibrated import check_binary
 from noneg.sklearn import scorer
 
 if TYPE_CHECKING:
@@ -30,23 +31,34 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: ArrayLike, labeled: ArrayLike
     ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         check_pu_setting(self.setting)
-        rows, flags = self._check_inputs(X, fresh=True), check_flags(labeled, "labeled")
+        rows = self._check_inputs(X, fresh=True)
+        if labeled is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+        labels = column_or_1d(labeled, warn=True)
+        check_binary(labels)
+        flags = check_flags(labels, "labeled")
         check_same_length(X=len(rows), labeled=flags.size)
-        check_filled(int(flags.sum()), "labeled", "labelled positive")
-        check_filled(int((~flags).sum()), "labeled", "unlabeled row")
-        self.classes_ = np.array([0, 1])
+        for found, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
+            if not found.any():
+                msg = f"'labeled' must hold at least one {what}, got none: only one class is there."
+                raise ValueError(msg)
+        # As it was given: 0 or -1, False, and so on.
+        self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
         return rows, flags
 
     def _check_inputs(self, X: ArrayLike, *, fresh: bool = False) -> NDArray[Any]:
-        rows: NDArray[Any] = check_array(X, allow_nd=True, dtype=(np.float32, np.float64))
-        if fresh:
-            self.n_features_in_ = rows.shape[1]
-        else:
+        if not fresh:
             check_is_fitted(self)
-            if rows.shape[1] != self.n_features_in_:
-                msg = f"'X' must have {self.n_features_in_} columns as in fit, got {rows.shape[1]}."
-                raise ValueError(msg)
+        rows: NDArray[Any] = validate_data(
+            self, X, reset=fresh, allow_nd=True, dtype=(np.float32, np.float64)
+        )
         return rows
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def _need_prior(self, what: str) -> float:
         if self.prior is None:
@@ -66,9 +78,11 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive = self._positive(X)
         return np.stack([1.0 - positive, positive], axis=-1)
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Return 1 where the probability is at least 1/2, else 0."""
-        return (self._positive(X) >= 0.5).astype(np.int64)  # noqa: PLR2004
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the positive label where its probability is at least 1/2, else the other one."""
+        positive = (self._positive(X) >= 0.5).astype(np.intp)  # noqa: PLR2004
+        chosen: NDArray[Any] = self.classes_[positive]
+        return chosen
 
     def score(self, X: ArrayLike, labeled: ArrayLike, sample_weight: None = None) -> float:
         """Return the proxy accuracy, which is the accuracy plus the prior, without any negative.
@@ -83,5 +97,6 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if sample_weight is not None:
             raise ValueError("'sample_weight' must be None; weigh with noneg.sklearn.scorer.")
+        self._check_inputs(X)
         prior = self._need_prior("for the score")
         return float(scorer("proxy_accuracy", setting=self.setting, prior=prior)(self, X, labeled))

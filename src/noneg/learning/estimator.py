@@ -216,7 +216,8 @@ class PUClassifier(PUEstimator):
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return the algorithm's log odds, before recalibration: for ranking."""
-        return _log_odds(self.algorithm_, self._scaled(self._check_inputs(X)))
+        rows = self._check_inputs(X)
+        return _log_odds(self.algorithm_, self._scaled(rows))
 
     def _positive(self, X: ArrayLike) -> Floats:
         raw = np.asarray(expit(self.decision_function(X)))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
+from noneg.recalibration._kinds import as_kind, check_kind
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -99,8 +100,28 @@ class Calibrator(ABC):
         }
         return self
 
-    def transform(self, s: ArrayLike) -> Floats:
-        """Return calibrated probabilities for scores in [0, 1], in an array of the same shape."""
+    def transform(self, s: ArrayLike) -> Any:  # noqa: ANN401
+        """Return calibrated probabilities for scores in [0, 1].
+
+        They come in an array of the same shape, or, if `s` is a column of pandas, Polars or
+        another library, in such a column with the same name and index; `set_output` chooses.
+        """
+        return as_kind(self._transform(s), s, getattr(self, "_output", "default"))
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` returns, as scikit-learn's transformers let you.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            The kind that was given, or a column of one library; None changes nothing.
+        """
+        kind = check_kind(transform)
+        if kind is not None:
+            self._output = kind
+        return self
+
+    def _transform(self, s: ArrayLike) -> Floats:
         self._require_fit()
         scores = check_unit(s)
         out = np.empty(scores.shape)
@@ -110,13 +131,13 @@ class Calibrator(ABC):
             target[piece] = self._map(flat[piece])
         return np.clip(out, 0.0, 1.0, out=out)
 
-    def fit_transform(self, scores: PUScores, s: ArrayLike) -> Floats:
+    def fit_transform(self, scores: PUScores, s: ArrayLike) -> Any:  # noqa: ANN401
         """Fit on `scores` and return the calibrated probabilities of `s`."""
         return self.fit(scores).transform(s)
 
     def predict_proba(self, s: ArrayLike) -> Floats:
         """Return the probabilities of both classes, negative first, shape (n, 2)."""
-        positive = self.transform(s).reshape(-1)
+        positive = self._transform(s).reshape(-1)
         return np.stack([1.0 - positive, positive], axis=-1)
 
     @abstractmethod

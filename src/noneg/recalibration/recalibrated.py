@@ -158,12 +158,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise ValueError(f"{msg} Labels of every row determine it, and nothing else does.")
 
     def _flags(self, labels: NDArray[Any], weight: Floats | None) -> NDArray[np.bool_]:
-        if labels.dtype.kind == "f":
-            assert_all_finite(labels, input_name="y")
-        kind = type_of_target(labels, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            msg = f"Only binary classification is supported. The type of the target is {kind}."
-            raise ValueError(f"{msg} Use noneg.recalibration.OneVsRest for many classes.")
+        check_binary(labels)
         flags = check_flags(labels, "y", self.positive_label)
         counted = flags if weight is None else flags[weight > 0.0]
         if counted.all() or not counted.any():
@@ -219,6 +214,16 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             return PUScores.from_labels(flags, score, **options)
         setting = check_setting(self.setting)
         return PUScores.from_pu_labels(flags, score, prior=self.prior, setting=setting, **options)
+
+
+def check_binary(labels: NDArray[Any]) -> None:
+    """Refuse labels that are no two classes, in the words that scikit-learn uses for it."""
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    kind = type_of_target(labels, input_name="y", raise_unknown=True)
+    if kind != "binary":
+        msg = f"Only binary classification is supported. The type of the target is {kind}."
+        raise ValueError(f"{msg} Use noneg.recalibration.OneVsRest for many classes.")
 
 
 def _trained(
