@@ -10,13 +10,13 @@ copyright = f"2026, {author}"  # noqa: A001
 version = release = installed_version("noneg")
 
 extensions = [
+    "mathml",
     "myst_parser",
     "numpydoc",
     "paper_tables",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.doctest",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
@@ -43,6 +43,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["noneg.css"]
