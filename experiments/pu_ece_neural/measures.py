@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from storage import Model
 
 ERRORS = (ece, brier, log_loss)
-AUTO_TRIALS = 20  # it compares nine methods, and takes as long as all else together
+AUTO_TRIALS, AUTO_FROM = 10, 1000  # trials and sizes; it compares nine methods, which takes long
 CALIBRATORS = ("platt", "isotonic", "auto")
 PAPER = ("PN-logistic", "PN-sigmoid", "PU-sigmoid", "PU-logistic")
 OTHERS = ("PU-GA-sigmoid", "PU-GA-logistic", "PU-mixed-sigmoid", "PU-mixed-logistic")
@@ -111,7 +111,7 @@ def measure(model: Model) -> dict[str, object]:
     } | errors(scores, "")
     held = held_out_scores(model)
     for name in CALIBRATORS:
-        if name == "auto" and model.trial >= AUTO_TRIALS:
+        if name == "auto" and (model.trial >= AUTO_TRIALS or model.n < AUTO_FROM):
             row |= dict.fromkeys([*(f"{f.__name__}_auto" for f in ERRORS), "auto"], "")
             continue
         calibrator = fitted(name, held)

@@ -29,7 +29,8 @@ def encode(logits: np.ndarray) -> np.ndarray:
     Half-precision numbers are numbered in their order, 8 of them to a code, so that many equal or
     neighbouring logits compress well. The largest relative error is 4.5/1024.
     """
-    bits = np.sort(logits.astype(np.float16)).view(np.uint16).astype(np.int32)
+    # Sorted before it is rounded: numpy 2.4.6 was seen to sort half precision wrongly.
+    bits = np.sort(logits).astype(np.float16).view(np.uint16).astype(np.int32)
     ordered = np.where(bits & SIGN, SIGN - (bits ^ SIGN), bits + SIGN)
     codes = (ordered + (1 << DROPPED >> 1)) >> DROPPED
     return np.diff(codes, prepend=0).astype(np.uint16)
