@@ -102,7 +102,7 @@ def test_inputs_are_checked(kind, table):
         make(kind).fit(x, np.zeros(1500))
     with pytest.raises(ValueError, match="'labeled' must have one entry a row"):
         make(kind).fit(x, labeled[:-1])
-    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3 features"):
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
         make(kind).fit(x, labeled).predict(x[:, :2])
     if kind is not BaggingPU:
         with pytest.raises(ValueError, match=r"'prior' must be given.*"):
