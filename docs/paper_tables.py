@@ -9,10 +9,18 @@ from sphinx.util.docutils import SphinxDirective
 FOLDER = Path(__file__).parent / "papers"
 
 
+OPEN = "the experiment is set up, its results are not stored yet"
+
+
 def entries(name):
-    """Return the rows of a paper's file."""
+    """Return the rows of a paper's file; a result that is not there is open, whatever it says."""
     with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        if row["evidence"] and not (FOLDER.parents[1] / row["evidence"]).exists():
+            row["status"] = "open"
+            row["note"] = "; ".join(filter(None, [row["note"], OPEN]))
+    return rows
 
 
 def shown(place):
