@@ -48,10 +48,8 @@ def rate_table(records, criterion: str = "oracle_accuracy"):
 
 def rate_line(table, dataset: str, name: str, correction: str):
     """Return rates, means and standard errors; of its twin where a method has one."""
-    cell = table.get((dataset, name, correction), {})
-    twin = TWINS.get((name, "bench", correction))
-    if twin is not None:
-        cell = {**table.get((dataset, twin[0], twin[2]), {}), **cell}
+    same, _, kind = TWINS.get((name, "bench", correction), (name, "bench", correction))
+    cell = table.get((dataset, same, kind), {})
     x = sorted(cell)
     means = np.array([100 * np.mean(cell[r]) for r in x])
     errors = np.array(

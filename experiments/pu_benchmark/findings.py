@@ -134,10 +134,10 @@ def shift(records: list[Record], criterion: str) -> dict[str, Any]:
     for (world, method, split), s in found.items():
         dataset, _, case, rate, prior = world
         name, *rest = method.split("/")
-        if rate != 0.3 or prior is not None or rest[-1:] != ["none"]:
+        if rate != 0.3 or prior is not None or rest[-1:] != ["none"] or method in _TWINS:
             continue
         plain = s.metrics["accuracy"]
-        batch = _twin(found, world, name, "batch", split)
+        batch = _same(found, world, name, "batch", split)
         ref = found.get((world, name, split))
         two = found.get(((dataset, "two-sample", case, rate, prior), f"{name}/bench", split))
         row = table.setdefault(f"{dataset} {case} {name}", {})
@@ -152,16 +152,27 @@ def shift(records: list[Record], criterion: str) -> dict[str, Any]:
             name: {k: float(np.mean(v)) for k, v in row.items()} for name, row in table.items()
         },
         "gaps": {kind: interval(*pairs) for kind, pairs in repaired.items() if pairs[1]},
+        "medians": {kind: _median(*pairs) for kind, pairs in repaired.items() if pairs[1]},
     }
 
 
-def _twin(found: dict, world: tuple, name: str, correction: str, split: int) -> Selected | None:
-    """Return a corrected method, or the one that is the same."""
-    direct = found.get((world, f"{name}/bench/{correction}", split))
-    other = TWINS.get((name, "bench", correction))
-    if direct is None and other is not None:
-        return found.get((world, "/".join(other), split))
-    return direct
+def _median(groups: list[str], gaps: list[float]) -> dict[str, Any]:
+    """Return the median over groups of their mean gaps, and in how many it is above 0."""
+    means = [
+        np.mean([g for n, g in zip(groups, gaps, strict=True) if n == name]) for name in set(groups)
+    ]
+    return {
+        "median": float(np.median(means)),
+        "better": int(np.sum(np.array(means) > 0)),
+        "of": len(means),
+    }
+
+
+def _same(found: dict, world: tuple, name: str, correction: str, split: int) -> Selected | None:
+    """Return a corrected method, or the one that is the same and was run on all splits."""
+    own = (name, "bench", correction)
+    places = [(world, "/".join(method), split) for method in (TWINS.get(own, own), own)]
+    return next((found[place] for place in places if place in found), None)
 
 
 def twins_agree(records: list[Record]) -> tuple[int, int]:
@@ -188,6 +199,22 @@ def twins_agree(records: list[Record]) -> tuple[int, int]:
             a, b = (best_checkpoint(r, "oracle_accuracy") for r in (record, other))
             same += a.metrics["accuracy"] == b.metrics["accuracy"] and a.step == b.step
     return same, total
+
+
+def more_labels(records: list[Record], few: float = 0.1, many: float = 0.5) -> dict[str, Any]:
+    """What more labelled rows do to accuracy, as it is and corrected, paired over splits."""
+    found = chosen(defaults(records), "oracle_accuracy")
+    gaps: dict[str, tuple[list[str], list[float]]] = {"none": ([], []), "batch": ([], [])}
+    for (world, method, split), s in found.items():
+        dataset, setting, case, rate, prior = world
+        name, *rest = method.split("/")
+        if rate != few or rest[:1] != ["bench"] or method in _TWINS:
+            continue
+        other = found.get(((dataset, setting, case, many, prior), method, split))
+        if other is not None:
+            gaps[rest[1]][0].append(f"{dataset} {name}")
+            gaps[rest[1]][1].append(other.metrics["accuracy"] - s.metrics["accuracy"])
+    return {kind: interval(*pairs) for kind, pairs in gaps.items() if pairs[1]}
 
 
 def slip(records: list[Record]) -> dict[str, Any]:
@@ -232,12 +259,19 @@ def calibration(records: list[Record], criterion: str = "proxy_accuracy") -> lis
     return sorted(rows, key=lambda row: row["ece"])
 
 
-def agreement(records: list[Record], criterion: str = "proxy_accuracy") -> dict[str, Any]:
-    """Correlation of PU-ECE with the true error over all runs, one point a run."""
+def agreement(
+    records: list[Record], criterion: str = "proxy_accuracy", *, varied: bool = False
+) -> dict[str, Any]:
+    """Correlation of PU-ECE with the true error over all runs, one point a run.
+
+    `varied` leaves runs out that call every test row the same.
+    """
     groups, pairs = [], []
     for record in single(records):
         found = best_checkpoint(record, criterion) if record["status"] == "done" else None
         if found is None or found.run.given_prior is not None:
+            continue
+        if varied and found.metrics["recall"] in (0.0, 1.0):
             continue
         groups.append(found.method)
         pairs.append((found.metrics["pu_ece"], found.metrics["ece"]))
@@ -248,6 +282,16 @@ def agreement(records: list[Record], criterion: str = "proxy_accuracy") -> dict[
         "spearman": interval(groups, values, rank_correlation),
         "gap": interval(groups, values[:, 0] - values[:, 1]),
     }
+
+
+def constant(records: list[Record], criterion: str = "proxy_accuracy") -> Counter:
+    """Runs whose choice calls every test row the same, by data set and method."""
+    found = (best_checkpoint(r, criterion) for r in single(records) if r["status"] == "done")
+    return Counter(
+        f"{title(s.method)} on {s.run.dataset}"
+        for s in found
+        if s is not None and s.run.given_prior is None and s.metrics["recall"] in (0.0, 1.0)
+    )
 
 
 def recalibration_gain(records: list[Record]):

@@ -8,7 +8,7 @@ import numpy as np
 
 from noneg.randomness import stream
 
-DRAWS = 4000
+DRAWS = 2000
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import findings
 import numpy as np
 from choices import NAMES, chosen, configs, defaults, main_runs, title
 from findings import SHORT, fair, single
-from plan import CONFIGURATIONS, CORRECTED, EVERY, IMAGE_EVERY
+from plan import CONFIGURATIONS, EVERY, IMAGE_EVERY
 from tables import WORLD_NAMES, cost, images, markdown, percent, tables
 from thin import collect
 
@@ -24,12 +24,31 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 
+RATE_ROWS = (
+    ("upu", "none", "uPU"),
+    ("nnpu", "none", "nnPU = PUSB"),
+    ("nnpu-ga", "none", "nnPU-GA"),
+    ("upu", "batch", "uPU-c = nnPU-c = nnPU-GA-c = PUSB-c"),
+    ("vpu", "none", "VPU"),
+    ("vpu", "batch", "VPU-c"),
+    ("dist-pu", "none", "Dist-PU"),
+    ("dist-pu", "batch", "Dist-PU-c"),
+)
+
+
 def write(folder: Path, out: Path) -> None:
     """Write records, pictures and the page."""
     collect(folder, out)
     records = load_records(out / "records.jsonl")
     figures.draw(records, out)
-    parts = [head(records), first(records), second(records), third(records), slipped(records)]
+    parts = [
+        head(records),
+        short(records),
+        first(records),
+        second(records),
+        third(records),
+        slipped(records),
+    ]
     parts += [
         calibrated(records),
         selecting(records),
@@ -92,8 +111,8 @@ configurations: all methods have the default and the same random ones, in number
 {CONFIGURATIONS + 1}. {splits} (a cell is a data set, a case and a method). {len(methods)} methods: "(bench)" is the version behind the paper's
 numbers, "-c" with its correction; the others are the original methods, made right for one sample.
 
-With a prior of 1/2 and equal batches, uPU-c, nnPU-c, nnPU-GA-c and PUSB-c are one loss, and PUSB decides as nnPU does, so
-they are shown once: {_twins(records)}.
+With a prior of 1/2 and equal batches, uPU-c, nnPU-c, nnPU-GA-c and PUSB-c are one loss, and PUSB decides as nnPU does (all in
+the paper's version), so they are shown once: {_twins(records)}.
 
 Intervals are 95 % percentile bootstraps over methods, since runs of one method are no independent evidence.
 """
@@ -102,6 +121,33 @@ Intervals are 95 % percentile bootstraps over methods, since runs of one method 
 def _twins(records: list[Record]) -> str:
     same, total = findings.twins_agree(records)
     return f"of {total} pairs of runs that were made, {same} choose the same step and have the same test accuracy"
+
+
+def short(records: list[Record]) -> str:
+    """The answers in a few lines."""
+    wins, columns = findings.winners(records)
+    apart = findings.spread(records)
+    gaps = findings.shift(records, "oracle_accuracy")["gaps"]
+    slip = findings.slip(records)
+    varied = findings.agreement(records, varied=True)
+    gain = findings.recalibration_gain(records)
+    brier = {
+        m: findings.against(records, "pu_brier", "proxy_accuracy", m) for m in ("accuracy", "ece")
+    }
+    loss = findings.against(records, "pu_log_loss", "proxy_accuracy", "accuracy")
+    return f"""
+## In short
+
+- No single winner: {len(wins)} methods come first in {columns} columns. (Section 1)
+- The criterion matters: in {percent(apart["over_five"])} % of selections PA, PAUC and OA differ by more than five points of accuracy. (2)
+- The paper's correction is worth {gaps["batch"].text(100)} points to two-sample methods in one sample; two samples instead
+  {gaps["two"].text(100) if "two" in gaps else "n/a"}. (3)
+- The slip in the published proxy accuracy changes {percent(slip["models_changed"])} % of the selected models and their accuracy by {slip["accuracy"].text(100)} points.
+- PU-ECE, which sees no negative, tells the true calibration error: correlation {varied["pearson"].text(1, 2, sign=False)}. PU recalibration
+  changes the true error by {gain.text(1, 3)}.
+- Selecting by PU log loss instead of PA changes accuracy by {loss.text(100)} points: {_beats(loss)}. The PU Brier score
+  changes it by {brier["accuracy"].text(100)} and the true calibration error by {brier["ece"].text(1, 4)}.
+"""
 
 
 def first(records: list[Record]) -> str:
@@ -159,11 +205,17 @@ def third(records: list[Record]) -> str:
         ]
         text.append(f"""
 Selected by {SHORT[criterion]}, default hyperparameters, mean test accuracy. **They suffer in one sample: {words[suffer]}**; two samples
-instead would give {gaps["two"].text(100) if "two" in gaps else "n/a"} points. **The correction repairs it: {words[repair]}**: {gaps["batch"].text(100)} points; the
+instead would give {gaps["two"].text(100) if "two" in gaps else "n/a"} points{_pairs(found["medians"].get("two"))}. **The correction repairs it: {words[repair]}**: {gaps["batch"].text(100)} points{_pairs(found["medians"].get("batch"))}; the
 original method, corrected by weights, {gaps["ref"].text(100)}. (Intervals over pairs of data set, case and method.)
 
 {markdown(["", "two samples", "one sample, as it is", "corrected (-c)", "original, weighted"], rows)}""")
     return "\n".join(text)
+
+
+def _pairs(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    return f" (better in {found['better']} of {found['of']}, median {100 * found['median']:+.1f})"
 
 
 def _world_method(name: str) -> str:
@@ -185,10 +237,12 @@ criterion as defined the chosen models have {found["accuracy"].text(100)} points
 
 def calibrated(records: list[Record]) -> str:
     rows = findings.calibration(records)
-    agree = findings.agreement(records)
+    agree, varied = findings.agreement(records), findings.agreement(records, varied=True)
     gain = findings.recalibration_gain(records)
     names = ("ece", "pu_ece", "ece_recalibrated", "pu_ece_recalibrated")
     body = [[r["method"], percent(r["accuracy"]), *(f"{r[k]:.3f}" for k in names)] for r in rows]
+    constant = findings.constant(records)
+    listing = ", ".join(f"{name} {n}" for name, n in constant.most_common())
     return f"""
 ## How calibrated they are
 
@@ -196,7 +250,8 @@ USPS and Letter, both cases, all splits, selected by PA. The true error is that 
 estimated on held-out rows without any negative; recalibration is Platt scaling on those same rows.
 
 {markdown(["method", "accuracy", "true ECE", "PU-ECE", "true, recalibrated", "PU-ECE, recalibrated"], body)}
-Over {agree["pearson"].n} runs of this study PU-ECE and the true error correlate by {agree["pearson"].text(1, 2, sign=False)} (ranks: {agree["spearman"].text(1, 2, sign=False)}); PU-ECE is
+Over {agree["pearson"].n} runs of this study PU-ECE and the true error correlate by {agree["pearson"].text(1, 2, sign=False)} (ranks: {agree["spearman"].text(1, 2, sign=False)}); without the {agree["pearson"].n - varied["pearson"].n} runs
+that call every row the same ({listing}), by {varied["pearson"].text(1, 2, sign=False)} (ranks: {varied["spearman"].text(1, 2, sign=False)}). PU-ECE is
 larger by {agree["gap"].text(1, 3)}, the noise of few rows in a bin. Recalibration changes the true error by {gain.text(1, 3)}.
 
 ![PU-ECE beside the true calibration error](calibration.png)
@@ -213,7 +268,7 @@ def selecting(records: list[Record]) -> str:
         for row in rows
     ]
     lines = []
-    for one in ("pu_log_loss", "pu_ece"):
+    for one in ("pu_log_loss", "pu_brier", "pu_ece"):
         for two in ("proxy_accuracy", "proxy_auc"):
             gaps = {m: findings.against(records, one, two, m) for m in ("accuracy", "ece")}
             lines.append(
@@ -237,6 +292,10 @@ def _with_gap(row: dict[str, Any], metric: str) -> str:
     return value if gap is None else f"{value} ({gap.text(100) if shares else gap.text(1, 3)})"
 
 
+def _beats(gap) -> str:
+    return "it beats PA" if gap.low > 0 else "it does not beat PA"
+
+
 def _verdict(gap, *, better: int) -> str:
     if not gap.clear:
         return "no clear difference"
@@ -246,23 +305,34 @@ def _verdict(gap, *, better: int) -> str:
 def rates(records: list[Record]) -> str:
     table = figures.rate_table(records)
     levels = sorted({rate for cell in table.values() for rate in cell})
+    more = findings.more_labels(records)
     body = []
     for dataset in ("usps", "letter"):
-        for name in CORRECTED:
-            for correction, label in (("none", ""), ("batch", "-c")):
-                x, means, _ = figures.rate_line(table, dataset, name, correction)
-                cells = dict(zip(x, means, strict=True))
-                numbers = [f"{cells[rate]:.1f}" if rate in cells else "" for rate in levels]
-                body.append([f"{WORLD_NAMES[dataset]} 1", f"{NAMES[name]}{label}", *numbers])
+        for name, correction, label in RATE_ROWS:
+            x, means, _ = figures.rate_line(table, dataset, name, correction)
+            cells = dict(zip(x, means, strict=True))
+            numbers = [f"{cells[rate]:.1f}" if rate in cells else "" for rate in levels]
+            body.append([f"{WORLD_NAMES[dataset]} 1", label, *numbers])
     return f"""
 ## More or fewer labelled rows (the paper's Figures 2 and 3)
 
 Test accuracy in %, selected by OA, default hyperparameters, mean over splits, against labelled rows as a share of all. At 50 % every
-positive is labelled, and no unlabeled row is one.
+positive is labelled, and no unlabeled row is one. From 10 to 50 % the accuracy changes by {more["none"].text(100) if "none" in more else "n/a"} points as the methods are, and by
+{more["batch"].text(100) if "batch" in more else "n/a"} corrected (intervals over data set and method){_labels(more)}.
 
 ![Accuracy against the rate of labelled rows](rates.png)
 
 {markdown(["data", "method", *(f"{rate:.0%}" for rate in levels)], body, left=2)}"""
+
+
+def _labels(more: dict[str, Any]) -> str:
+    """What more labels do without the correction."""
+    if "none" not in more or "batch" not in more:
+        return ""
+    words = {1: "help", 0: "do not clearly help", -1: "do harm"}
+    kind = int(more["none"].low > 0) - int(more["none"].high < 0)
+    corrected = int(more["batch"].low > 0) - int(more["batch"].high < 0)
+    return f": more labels {words[kind]} without the correction, and {words[corrected]} with it"
 
 
 def told(records: list[Record]) -> str:
