@@ -14,7 +14,7 @@ from noneg.metrics import METRICS
 from noneg.report.charts import DESCRIPTIONS
 from noneg.report.content import FREE, document
 from noneg.report.payload import payload
-from noneg.report.printable import plain
+from noneg.report.printable import escaped_turns, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,7 +123,7 @@ def to_html(
 def render(template: str, data: dict[str, Any], scripts: Iterable[str], **values: object) -> str:
     """Fill a template of a page in with its data, style and scripts."""
     texts = [vega(), *map(asset, scripts)]
-    return (
+    page = (
         environment()
         .get_template(template)
         .render(
@@ -135,6 +135,8 @@ def render(template: str, data: dict[str, Any], scripts: Iterable[str], **values
             version=version("noneg"),
         )
     )
+    # A name of a file may hold half a character or turn the direction of the line.
+    return escaped_turns(page)
 
 
 def as_json(data: dict[str, Any]) -> str:

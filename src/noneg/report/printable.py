@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 
 _UNSEEN = {"Cc", "Cs", "Zl", "Zp"}  # controls, halves of pairs, separators of lines
 _TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
+_TURNS = re.compile(f"[{''.join(sorted(_TURNING))}\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -23,6 +25,19 @@ def printable(text: str) -> str:
         else character
         for character in text
     )
+
+
+def escaped_turns(page: str) -> str:
+    r"""Escape what no page may hold: halves of pairs, and marks that turn the line.
+
+    The escape is that of JSON and JavaScript, so data inside the page stay what they are.
+
+    Examples
+    --------
+    >>> escaped_turns("<p>\u202etxt.exe</p>\n") == "<p>\\u202etxt.exe</p>\n"
+    True
+    """
+    return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", page)
 
 
 def plain(value: object) -> object:

@@ -1,0 +1,276 @@
+"""What the source never does, and what it always does with files."""
+
+import ast
+import csv
+import html
+import io
+import json
+import os
+import pickle
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from markdown_it import MarkdownIt
+
+import noneg
+from noneg import atomic
+from noneg.cli import main
+from noneg.simulation import LogisticGaussian
+from noneg.tables import write
+
+SOURCE = Path(noneg.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+
+# Calls that run what a file or a person wrote.
+DANGEROUS = {
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "os.system",
+    "os.popen",
+    "os.execv",
+    "os.spawnv",
+    "pty.spawn",
+    "pickle.load",
+    "pickle.loads",
+    "pickle.Unpickler",
+    "marshal.load",
+    "marshal.loads",
+    "shelve.open",
+    "joblib.load",
+    "cloudpickle.load",
+    "yaml.load",
+    "yaml.unsafe_load",
+    "dill.load",
+}
+MODULES = {"subprocess", "pickle", "marshal", "shelve", "dill", "yaml", "ctypes", "telnetlib"}
+# Opened for writing; each must lie inside ``with replacing(path)``.
+WRITERS = {"write_text", "write_bytes", "savefig", "to_csv", "write_parquet", "to_parquet"}
+
+
+def dotted(node):
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return ""
+
+
+def calls(tree):
+    return [(dotted(x.func), x) for x in ast.walk(tree) if isinstance(x, ast.Call)]
+
+
+# Files that may read pickles, and why.
+PICKLES = {
+    "datasets/fetched.py": "arrays of a published archive, by a reader that knows only arrays",
+    "information/runs.py": "trained models, which this module wrote into the caller's own folder",
+}
+
+
+def test_the_reader_of_arrays_knows_only_arrays():
+    from noneg.datasets.fetched import _Arrays
+
+    array = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    content = pickle.dumps({b"data": array}, protocol=2)
+    assert np.array_equal(_Arrays(io.BytesIO(content)).load()[b"data"], array)
+    for hostile in (print, os.system, np.load, ast.parse):
+        with pytest.raises(pickle.UnpicklingError, match="is no part of an array"):
+            _Arrays(io.BytesIO(pickle.dumps(hostile))).load()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_nothing_from_outside_is_executed(file):
+    tree = TREES[file]
+    if str(file.relative_to(SOURCE)) in PICKLES:
+        allowed = {"pickle.load", "pickle.Unpickler"}
+        assert {name for name, _ in calls(tree)} & DANGEROUS <= allowed
+        return
+    for name, call in calls(tree):
+        assert name not in DANGEROUS, f"{file}:{call.lineno}"
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        assert "shell" not in given, f"{file}:{call.lineno}"
+        if name.endswith("torch.load"):
+            assert given["weights_only"].value is True, f"{file}:{call.lineno}"
+        if name in ("np.load", "numpy.load"):
+            found = given.get("allow_pickle")
+            assert found is None or found.value is False, f"{file}:{call.lineno}"
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names]
+            roots = {node.module or ""} if isinstance(node, ast.ImportFrom) else set(names)
+            assert not {root.split(".")[0] for root in roots} & MODULES, f"{file}:{node.lineno}"
+
+
+def guarded(tree):
+    """Line numbers inside ``with replacing(...)``, and of temporary folders."""
+    inside = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With):
+            names = {dotted(getattr(item.context_expr, "func", None)) for item in node.items}
+            if names & {"replacing", "atomic.replacing", "TemporaryDirectory"}:
+                inside |= set(range(node.lineno, node.end_lineno + 1))
+    return inside
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_files_are_written_whole_or_not_at_all(file):
+    tree = TREES[file]
+    inside = guarded(tree)
+    for name, call in calls(tree):
+        last = name.rsplit(".", 1)[-1]
+        mode = next((x.value for x in call.args if isinstance(x, ast.Constant)), "r")
+        opens = last == "open" and isinstance(mode, str) and set(mode) & set("wax+")
+        saves = name in ("np.save", "np.savez", "torch.save", "json.dump")
+        if (opens and len(mode) <= 3) or saves or (last in WRITERS and "." in name):
+            where = str(file.relative_to(SOURCE))
+            assert call.lineno in inside or where in EXCUSED, f"{where}:{call.lineno}"
+
+
+# A pipe or a temporary copy that is read by the same function and removed.
+EXCUSED = {"tables/files.py"}
+
+
+def test_an_error_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(atomic.os, "fsync", fail)
+    with pytest.raises(OSError, match=r"cannot be written.*No space left.*No file was left"):
+        atomic.write_text(path, "new")
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_device_is_written_to_as_it_is():
+    atomic.write_text("/dev/null", "x")
+    assert not Path("/dev/null").is_file()
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    '"><svg/onload=alert(1)>',
+    "{{ 7*7 }}{% raw %}",
+    "[x](javascript:alert(1))",
+    "`|a|b|`\n# no heading",
+    "\u202etxt.exe",
+]
+
+
+class Tags(HTMLParser):
+    """Tags and attributes that a browser would see."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def tags(page):
+    parser = Tags()
+    parser.feed(page)
+    return parser.found
+
+
+def structure(page):
+    """What tags a page has, without the text between them; data of charts left out."""
+    return [
+        (tag, sorted(attrs))
+        for tag, attrs in tags(page)
+        if not any(name.startswith("on") for name in attrs)
+    ]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    world = LogisticGaussian.less_calibrated()
+    write(world.draw(60, 300, setting="two-sample", seed=0), folder / "plain.csv")
+    return folder / "plain.csv"
+
+
+def renamed(rows, folder, name):
+    """The same rows with hostile column names, in a file of a hostile name."""
+    lines = list(csv.reader(rows.read_text(encoding="utf-8").splitlines()))
+    lines[0] = [f"s{name}", f"l{name}"]
+    safe = name.replace("/", "_").replace("\n", "_")
+    path = folder / f"f{safe}.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(lines)
+    return path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, [str(x) for x in arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "txt", "json"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_reports_show_hostile_names_as_text(rows, tmp_path, name, ending):
+    path, out = renamed(rows, tmp_path, name), tmp_path / f"r.{ending}"
+    arguments = ["--score", f"s{name}", "--label", f"l{name}", "--setting", "two-sample"]
+    arguments += ["--prior", "0.5", "--no-recalibrate", "--title", f"t{name}", "-o", out]
+    run("report", path, *arguments)
+    text = out.read_text(encoding="utf-8")
+    check_inert(text, ending)
+    if ending == "html":
+        clean = tmp_path / "clean.html"
+        options = ["--score", "score", "--label", "label", "--setting", "two-sample"]
+        run("report", rows, *options, "--prior", "0.5", "--no-recalibrate", "-o", clean)
+        assert structure(text) == structure(clean.read_text(encoding="utf-8"))
+
+
+# Tags that Markdown itself makes.
+MARKDOWN = {"h1", "h2", "h3", "h4", "p", "ul", "ol", "li", "code", "pre", "em", "strong", "a"}
+MARKDOWN |= {"table", "thead", "tbody", "tr", "th", "td", "br", "hr", "blockquote"}
+
+
+def check_inert(text, ending):
+    if ending == "html":
+        scripts = [attrs for tag, attrs in tags(text) if tag == "script"]
+        assert all("src" not in attrs for attrs in scripts)
+        assert not [tag for tag, attrs in tags(text) if any(a.startswith("on") for a in attrs)]
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+    elif ending == "md":
+        # Rendered by a reader that lets tags through.
+        shown = tags(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
+        assert {tag for tag, _ in shown} <= MARKDOWN
+        assert not [attrs for _, attrs in shown if "javascript" in attrs.get("href", "")]
+        assert "\n# no heading" not in text
+    elif ending == "json":
+        json.loads(text)
+    assert "\u202e" not in text or ending == "json"
+
+
+@pytest.mark.parametrize("name", HOSTILE[:4])
+def test_the_page_of_a_comparison_shows_hostile_names_as_text(rows, tmp_path, name):
+    one, out = renamed(rows, tmp_path, name), tmp_path / "c.html"
+    two = tmp_path / "other.csv"
+    two.write_bytes(one.read_bytes())
+    options = ["--score", f"s{name}", "--label", f"l{name}", "--setting", "two-sample"]
+    run("compare", one, two, *options, "--prior", "0.5", "--names", f"a{name},b", "-o", out)
+    check_inert(out.read_text(encoding="utf-8"), "html")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_terminal_gets_no_control_characters(rows, tmp_path, name):
+    path = renamed(rows, tmp_path, f"{name}\x1b[31m\x07")
+    options = ["--score", f"s{name}\x1b[31m\x07", "--label", f"l{name}\x1b[31m\x07"]
+    shown = run("evaluate", path, *options, "--setting", "two-sample", "--prior", "0.5").stdout
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert html.unescape(shown) == shown or "&" in name
+    assert np.all([character.isprintable() or character == "\n" for character in shown])
