@@ -35,6 +35,8 @@ SEPARATE = 100
 # So many draws show something of each coin; a cell of the paper has ten or five.
 MANY = 12
 GAPS = ("ece_gap", "bin_gap", "label_gap", "mass_gap", "reused")
+# Errors, and the share of the positives in the last bin.
+SIDES = ("seen", "unseen", "top_seen", "top_unseen")
 
 
 def stored(folder: Path) -> Iterator[tuple[Cell, np.ndarray, dict]]:
@@ -89,11 +91,12 @@ def bounds(pairs: Supersample | PUSupersample, bins: int, nats: float) -> dict[s
 
 def measured(runs: Runs, bins: int, binning: str) -> dict[str, np.ndarray]:
     """Return what the bounds speak of, a draw an entry."""
-    out: dict[str, list[float]] = {name: [] for name in (*GAPS, "seen", "unseen")}
+    out: dict[str, list[float]] = {name: [] for name in (*GAPS, *SIDES)}
     for seen, unseen in seen_and_unseen(runs, bins=bins, binning=binning):
         sides = [float(np.abs(side.residual).sum()) for side in (seen, unseen)]
-        out["seen"].append(sides[0])
-        out["unseen"].append(sides[1])
+        tops = [float(side.positive[-1]) for side in (seen, unseen)]
+        for name, value in zip(SIDES, (*sides, *tops), strict=True):
+            out[name].append(value)
         out["ece_gap"].append(abs(sides[0] - sides[1]))
         out["bin_gap"].append(float(np.abs(seen.residual - unseen.residual).sum()))
         labels = seen.prior * seen.positive - unseen.prior * unseen.positive
@@ -115,7 +118,7 @@ def bound_rows(cell: Cell, runs: list[Runs]) -> Iterator[dict[str, object]]:
             nats = [printed_information(r, f["ece_gap"]) for r, f in zip(runs, found, strict=True)]
             row = {"group": cell.group, "n": cell.n, "binning": binning, "bins": bins}
             row |= {"is_rule": int(bins == best), "networks": cell.networks}
-            for name in (*GAPS, "seen", "unseen"):
+            for name in (*GAPS, *SIDES):
                 values = np.concatenate([f[name] for f in found])
                 row |= {name: values.mean(), f"{name}_sd": values.std(ddof=1)}
             row["largest_gap"] = max(f["ece_gap"].max() for f in found)

@@ -26,6 +26,8 @@ PAPER = {
 
 def fill(folder: Path, made_with: str) -> None:
     """Replace what stands between ``<!-- name -->`` and ``<!-- end -->``."""
+    # The documentation shows the outcome, too.
+    (folder / "agreement.md").write_text(f"{agreement(folder)}\n", encoding="utf-8")
     path = folder / "README.md"
     text = path.read_text(encoding="utf-8")
     for name, made in {
@@ -38,6 +40,7 @@ def fill(folder: Path, made_with: str) -> None:
         "table1": table1,
         "information": information,
         "accuracy": accuracy,
+        "agreement": agreement,
     }.items():
         block = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
         text, count = re.subn(
@@ -155,8 +158,8 @@ GAP_HEAD = (
 )
 
 
-def at_rule(folder: Path, kind: str) -> list[Row]:
-    found = pick(rows(folder, "bounds"), binning="mass", is_rule=1)
+def at_rule(folder: Path, kind: str, binning: str = "mass") -> list[Row]:
+    found = pick(rows(folder, "bounds"), binning=binning, is_rule=1)
     order = list(TITLES)
     some = [r for r in found if f"-{kind}-" in r["group"]]
     return sorted(some, key=lambda r: (order.index(r["group"]), int(r["n"])))
@@ -219,3 +222,77 @@ def accuracy(folder: Path) -> str:
     ]  # fmt: skip
     head = "| networks | n | number | accuracy seen | unseen | log loss seen | unseen |"
     return table(head, lines)
+
+
+def agreement(folder: Path) -> str:
+    """What the tables say about the paper's claims."""
+    labelled, hidden = (at_rule(folder, kind) for kind in ("labelled", "pu"))
+    wide = at_rule(folder, "pu", binning="width")
+    mass = below(hidden, "ece_gap", "bound")
+    reuse = below(labelled, "reused", "reuse_printed")
+    corrected = f"Corrected: {below(labelled, 'reused', 'reuse_corrected')}."
+    return "\n".join(
+        [
+            f"- **Labelled rows: {below(labelled, 'ece_gap', 'bound')}.** {largest(labelled)}",
+            f"- **Labels hidden, mass bins: {mass}.** {crowds(hidden)}",
+            f"- Labels hidden, width bins: {below(wide, 'ece_gap', 'bound')}.",
+            f"- **After recalibration on the training rows: {reuse}**, as printed. {corrected}",
+            f"- **Informed bounds: {vacuous(folder)}.**",
+            f"- **Separate rows or training rows: {winners(folder)}.**",
+        ]
+    )
+
+
+def crowds(found: list[Row]) -> str:
+    """Where the labelled positives are, in the cell with the largest gap."""
+    r = max(found, key=lambda r: float(r["ece_gap"]))
+    return (
+        f"In {named(r)}, the last of {r['bins']} bins holds {float(r['top_seen']):.0%} of the seen "
+        f"positives and {float(r['top_unseen']):.0%} of the unseen ones."
+    )
+
+
+def named(r: Row) -> str:
+    return f"{TITLES[r['group']]}, n = {int(r['n']):,}"
+
+
+def below(found: list[Row], gap: str, bound: str) -> str:
+    over = [r for r in found if float(r[gap]) >= float(r[bound])]
+    words = f"the mean lies below the bound at zero information in {len(found) - len(over)} of "
+    words += f"{len(found)} cells"
+    if not over:
+        return words
+    return f"{words}, not in " + "; ".join(
+        f"{named(r)} ({short(r[gap], 3)} against {short(r[bound], 3)})" for r in over
+    )
+
+
+def largest(found: list[Row]) -> str:
+    """The largest bound, and the largest share of it that a gap reaches."""
+    top = max(found, key=lambda r: float(r["bound"]))
+    near = max(found, key=lambda r: float(r["ece_gap"]) / float(r["bound"]))
+    share = float(near["ece_gap"]) / float(near["bound"])
+    return (
+        f"The largest bound is {short(top['bound'], 3)}; the gap is at most {share:.0%} of its "
+        f"bound ({named(near)})."
+    )
+
+
+def vacuous(folder: Path) -> str:
+    found = rows(folder, "information")
+    parts = [
+        f"{named(r)}: {short(r['zero_bound'], 2)} becomes {short(r['excess_bound'], 2)}"
+        + (", vacuous" if r["vacuous"] == "1" else "")
+        for r in found
+    ]
+    return "with the information that pairs show, " + "; ".join(parts)
+
+
+def winners(folder: Path) -> str:
+    found = rows(folder, "recalibration")
+    reuse = [r for r in found if float(r["reuse"]) < float(r["separate"])]
+    best = [r for r in found if float(r["before"]) < min(float(r["reuse"]), float(r["separate"]))]
+    return (
+        f"training rows are the better ones in {len(reuse)} of {len(found)} cells "
+        f"({'; '.join(named(r) for r in reuse)}); no recalibration at all is best in {len(best)}"
+    )
