@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-from training import BATCH, CONFIGURATIONS, RATE, REPEATED, SEARCHED, configuration
+from training import BATCH, CONFIGURATIONS, FARTHEST, RATE, REPEATED, SEARCHED, configuration
 
 from noneg import PUScores, ece
 from noneg.learning.algorithms import ALGORITHMS
@@ -37,7 +37,9 @@ def write(jobs: list[Job], folder: Path, out: Path) -> None:
         writer.writeheader()
         writer.writerows(rows)
     tables = {world: sanity(rows, world) for world in PRIOR}
-    tables |= {"acceptance": acceptance(rows), "search": search(rows), "seeds": seeds(rows)}
+    tables |= {"acceptance": acceptance(rows), "search": search(rows)}
+    tables |= {"seeds": seeds(rows), "rates": rates(rows)}
+    tables = {name: text for name, text in tables.items() if text}
     for name, text in tables.items():
         (out / f"{name}.md").write_text(text)
     if (out / "README.md").exists():
@@ -227,22 +229,32 @@ def best_run(runs):
     return max(runs, key=lambda row: row["oracle"])
 
 
+def on_first_split(rows, way):
+    names = ("world", "split", "algorithm", "variant", "correction")
+    return [row for row in rows if tuple(row[name] for name in names) == ("usps", 0, *way)]
+
+
 def seeds(rows) -> str:
     """Return the accuracies of one configuration on one split by seed alone."""
-    algorithm, variant, correction = REPEATED
-    values = [
-        100 * row["oracle_accuracy"]
-        for row in rows
-        if (row["algorithm"], row["variant"], row["correction"]) == (algorithm, variant, correction)
-        and (row["world"], row["split"], row["lr"], row["batch"]) == ("usps", 0, RATE, BATCH)
-    ]
+    runs = [r for r in on_first_split(rows, REPEATED) if (r["lr"], r["batch"]) == (RATE, BATCH)]
+    values = [100 * row["oracle_accuracy"] for row in runs]
+    if len(values) < 2:
+        return ""
     text = "| method | seeds | mean | standard deviation | smallest | largest |\n"
     text += "|---|---:|---:|---:|---:|---:|\n"
-    if len(values) < 2:
-        return text
     numbers = [np.mean(values), np.std(values, ddof=1), min(values), max(values)]
-    cells = [ALGORITHMS[algorithm].title, str(len(values)), *(f"{x:.2f}" for x in numbers)]
+    cells = [ALGORITHMS[REPEATED[0]].title, str(len(values)), *(f"{x:.2f}" for x in numbers)]
     return text + "| " + " | ".join(cells) + " |\n"
+
+
+def rates(rows) -> str:
+    """Return all configurations of the method furthest away, on the first split."""
+    text = "| learning rate | batch | accuracy | AUC | at step |\n|---:|---:|---:|---:|---:|\n"
+    for row in sorted(on_first_split(rows, FARTHEST), key=lambda r: (-r["batch"], r["lr"])):
+        cells = [f"{row['lr']:.2g}", str(row["batch"]), f"{100 * row['oracle_accuracy']:.2f}"]
+        cells += [f"{100 * row['oracle_auc']:.2f}", f"{row['oracle_step']:,}"]
+        text += "| " + " | ".join(cells) + " |\n"
+    return text
 
 
 def draw(rows, path: Path) -> None:

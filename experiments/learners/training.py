@@ -38,6 +38,8 @@ SEARCHED = {
 }
 # Run again with other seeds on the first split: its risk has no lower bound.
 REPEATED, REPEATS = ("pue", "bench", "default"), 9
+# Further configurations of the search space on the first split, for the method left furthest away.
+FARTHEST, FURTHER = ("vpu", "bench", "none"), ((1e-3, 16), (3e-3, 16))
 
 
 def configuration(index: int, split: int) -> tuple[float, int]:
@@ -107,14 +109,15 @@ def grid(*, quick: bool) -> dict[str, list[Job]]:
 
 
 def search_grid(steps: int, splits: int) -> list[Job]:
-    """The paper's configurations, one of all methods after the other; then other seeds."""
+    """The paper's configurations, one of all methods after the other; then seeds and rates."""
     jobs = []
     for index in range(CONFIGURATIONS if splits > 1 else 2):
         for way in dict.fromkeys(SEARCHED.values()):
             size = length(way[0], steps)
             jobs += [Job("usps", *way, s, size, *configuration(index, s)) for s in range(splits)]
     size, repeats = length(REPEATED[0], steps), REPEATS if splits > 1 else 1
-    return jobs + [Job("usps", *REPEATED, 0, size, repeat=r + 1) for r in range(repeats)]
+    jobs += [Job("usps", *REPEATED, 0, size, repeat=r + 1) for r in range(repeats)]
+    return jobs + [Job("usps", *FARTHEST, 0, steps, *other) for other in FURTHER]
 
 
 def length(name: str, steps: int) -> int:
