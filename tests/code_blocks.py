@@ -41,7 +41,7 @@ RUN = {"sh", "python", "{doctest}"}
 OUTPUT = "text"
 DEMO = re.compile(r"^noneg demo --data \.", re.MULTILINE)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-PATIENCE = 120
+PATIENCE = 600  # seconds a block: a machine may be busy
 
 
 @dataclass(frozen=True)
