@@ -1,9 +1,12 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PIP := pip==26.2
 WORKERS ?= auto
+CORE := test_scores.py test_bins.py test_functionals.py test_kernels.py test_tables.py test_cli.py test_cli_help.py \
+  test_sklearn.py test_evaluation.py calibration/test_errors.py report/test_report.py
 
 VENV := .venv
 BENCH := .venv-bench
+DIST := .venv-dist
 LOCK := .venv-lock
 INSTALL = bin/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 SPHINX = $(VENV)/bin/sphinx-build --jobs auto --fail-on-warning --keep-going
@@ -12,7 +15,7 @@ export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser check docs bench format lock clean
+.PHONY: coverage dist fuzz minimum mutation help demo test browser check docs bench format lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -44,6 +47,32 @@ docs: $(VENV)/.dev ## build the documentation into docs/_build/html
 bench: $(BENCH)/.bench ## time noneg against its peers and store the run
 	$(BENCH)/bin/python -m benchmarks --out benchmarks/results
 
+coverage: $(VENV)/.dev browser ## measure which branches the tests take, and enforce it
+	$(VENV)/bin/python tests/coverage/measure.py
+
+fuzz: $(VENV)/.dev ## search for inputs that break commands and readers, for as long as FUZZ says
+	NONEG_FUZZ=$(or $(FUZZ),50) $(VENV)/bin/pytest -q tests/fuzz --hypothesis-show-statistics
+
+mutation: $(VENV)/.dev ## change the code in small ways and count what the tests notice (hours)
+	$(VENV)/bin/python -m pip install --quiet --upgrade --target build/mutation/tools 'mutmut==3.8.*' 'pytest<9.2'
+	$(VENV)/bin/python tests/mutation/run.py
+
+# Wheels carry the version of the tag; an empty environment shows that nothing is forgotten.
+dist: ## build wheel and source archive, install the wheel and run it
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python -m pip install --quiet $(PIP) build
+	rm -rf dist
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(DIST)/bin/python -m build --outdir dist . >/dev/null
+	$(DIST)/bin/python tests/packaging/check.py dist
+
+# The lowest versions that pyproject.toml allows, without torch and Spark.
+minimum: ## run the core of the tests with the lowest versions allowed
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python -m pip install --quiet $(PIP) uv
+	$(DIST)/bin/uv pip install --quiet --python $(DIST)/bin/python --resolution lowest-direct \
+	  '.[fast,plot,cluster]' 'pytest>=9.0' 'hypothesis>=6.100' 'pytest-benchmark>=5.0' 'pandas>=2.2' 'polars>=1.31'
+	$(DIST)/bin/python -m pytest -q -p no:cacheprovider $(addprefix tests/,$(CORE))
+
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(VENV)/bin/ruff check --fix-only
 	$(VENV)/bin/ruff format
@@ -57,7 +86,7 @@ lock: ## write constraints.txt anew from the newest releases
 	rm -rf $(LOCK)
 
 clean: ## remove environments and everything built
-	rm -rf $(VENV) $(BENCH) $(LOCK) build dist docs/_build docs/gallery docs/generated
+	rm -rf $(VENV) $(BENCH) $(DIST) $(LOCK) build dist docs/_build docs/gallery docs/generated
 	rm -rf .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache report.html
 
 $(VENV)/.demo: EXTRAS := fast
