@@ -24,14 +24,16 @@ PAPER = {
 }
 
 
-def fill(folder: Path, made_with: str) -> None:
-    """Replace what stands between ``<!-- name -->`` and ``<!-- end -->``."""
+def fill(folder: Path, made_with: str | None) -> None:
+    """Replace what stands between ``<!-- name -->`` and ``<!-- end -->``.
+
+    Without `made_with` the tables are old, and what made them stays as it is.
+    """
     # The documentation shows the outcome, too.
     (folder / "agreement.md").write_text(f"{agreement(folder)}\n", encoding="utf-8")
     path = folder / "README.md"
     text = path.read_text(encoding="utf-8")
-    for name, made in {
-        "versions": lambda _: made_with,
+    blocks = {
         "runs": runs,
         "zero": zero,
         "figure1": figure1,
@@ -41,7 +43,10 @@ def fill(folder: Path, made_with: str) -> None:
         "information": information,
         "accuracy": accuracy,
         "agreement": agreement,
-    }.items():
+    }
+    if made_with is not None:
+        blocks["versions"] = lambda _: made_with
+    for name, made in blocks.items():
         block = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
         text, count = re.subn(
             block, lambda m, made=made: f"{m[1]}\n{made(folder)}\n{m[2]}", text, flags=re.DOTALL

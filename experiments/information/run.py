@@ -5,8 +5,8 @@
 
 Draws Figure 1 from simulated rows; trains what the folder of margins (`--margins`) does not hold
 yet, with the data of NONEG_DATA; computes gaps and bounds, draws the figures, and fills the tables
-of the README. ``--full --no-training`` takes the margins that are there. ``--quick`` writes to
-``build/information/quick``.
+of the README. ``--no-training`` takes the margins that are there, ``--from-tables`` the csv files.
+``--quick`` writes to ``build/information/quick``.
 """
 
 from __future__ import annotations
@@ -60,32 +60,42 @@ def versions(command: str) -> str:
     return ", ".join([f"`{command}`", f"Python {platform.python_version()}", *found])
 
 
+def compute(out: Path, margins: Path, *, quick: bool, training: bool) -> None:
+    """Write all tables."""
+    say("Figure 1")
+    sizes, trials = synthetic.SIZES, synthetic.TRIALS
+    if quick:
+        sizes, trials = sizes[:5:2], 10
+    table.write(out / "figure1.csv", synthetic.rows(sizes, trials))
+    if training:
+        train(margins, quick=quick)
+    for name, rows in analysis.tables(margins, say).items():
+        if rows:
+            table.write(out / f"{name}.csv", rows)
+    table.write(out / "training.csv", accuracies(margins))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--quick", action="store_true")
     size.add_argument("--full", action="store_true")
     parser.add_argument("--margins", type=Path, help="folder of the networks' margins")
-    parser.add_argument("--no-training", action="store_true")
+    parser.add_argument(
+        "--no-training", action="store_true", help="take the margins that are there"
+    )
+    parser.add_argument("--from-tables", action="store_true", help="draw the stored tables again")
     options = parser.parse_args()
     out = BUILD / "quick" if options.quick else HERE
     margins = options.margins or BUILD / ("quick-margins" if options.quick else "margins")
     if options.quick:
         out.mkdir(parents=True, exist_ok=True)
         shutil.copy(HERE / "README.md", out)
-    say("Figure 1")
-    sizes, trials = (
-        (synthetic.SIZES[:5:2], 10) if options.quick else (synthetic.SIZES, synthetic.TRIALS)
-    )
-    table.write(out / "figure1.csv", synthetic.rows(sizes, trials))
-    if not options.no_training:
-        train(margins, quick=options.quick)
-    for name, rows in analysis.tables(margins, say).items():
-        if rows:
-            table.write(out / f"{name}.csv", rows)
-    table.write(out / "training.csv", accuracies(margins))
+    if not options.from_tables:
+        compute(out, margins, quick=options.quick, training=not options.no_training)
     figures.draw_all(out)
-    readme.fill(out, versions(" ".join(["python", *sys.argv])))
+    command = " ".join(["python", *sys.argv])
+    readme.fill(out, None if options.from_tables else versions(command))
     say("wrote", out)
 
 
