@@ -125,3 +125,46 @@ def test_frequencies_are_missing_where_no_marginal_row_is():
     binned = bin_scores(scores, edges=[0.0, 0.5, 0.85, 1.0])
     np.testing.assert_allclose(binned.frequency, [np.nan, 0.0, 0.4])
     np.testing.assert_allclose(binned.mean_score, [np.nan, 0.8, 0.9])
+
+
+def test_options_of_one_table_arrive():
+    flags, s = ["b", "a", "a", "b"], [0.9, 0.4, 0.2, 0.6]
+    options = {"prior": 0.5, "setting": "one-sample", "positive_label": "b"}
+    scores = PUScores.from_pu_labels(flags, s, **options, prior_interval=(0.5, 0.6))
+    assert (scores.n_positive, scores.prior_interval) == (2, (0.5, 0.6))
+    with pytest.raises(ValueError, match=r"^'labeled'"):
+        PUScores.from_pu_labels(flags, s, prior=0.5, setting="one-sample")
+
+
+def test_the_prior_of_weighted_labels_is_their_share_of_the_weight():
+    weight = [3.0, 0.5, 0.5, 1.0]
+    scores = PUScores.from_labels(
+        [1, 0, 0, 1], [0.9, 0.4, 0.2, 0.6], sample_weight=weight, weight_kind="importance"
+    )
+    assert scores.prior == pytest.approx(0.8)
+
+
+def test_what_is_kept_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        build("two-sample").sums_by_width(3)[0] = 1.0
+
+
+def test_a_prior_of_exactly_the_labelled_share_is_possible():
+    assert PUScores([0.5], [0.5, 0.2, 0.3], prior=0.25, setting="one-sample").prior == 0.25
+
+
+def test_edges_may_coincide():
+    assert check_edges([0.0, 0.5, 0.5, 1.0]).size == 4
+
+
+def test_bins_of_unequal_weights_follow_the_effective_size():
+    """Kish's size of these weights is no whole number; ranks are floors of its shares."""
+    s, weight = np.linspace(0.05, 0.95, 19), np.tile([1.0, 3.0], 10)[:19]
+    scores = PUScores.from_labels(
+        np.arange(19) % 2, s, sample_weight=weight, weight_kind="importance"
+    )
+    n = weight.sum() ** 2 / (weight**2).sum()
+    assert not float(n).is_integer()
+    share = np.cumsum(weight) / weight.sum()
+    expected = [s[np.searchsorted(share, np.floor(n * b / 4) / n * (1 - 1e-12))] for b in (1, 2, 3)]
+    np.testing.assert_allclose(bin_scores(scores, bins=4).edges, [0.0, *expected, 1.0])
