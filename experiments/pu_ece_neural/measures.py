@@ -32,6 +32,8 @@ NAMES = (*PAPER, *OTHERS)
 NEAR = 0.01  # a score this close to 0 or 1 is called extreme
 # The paper's ordering, the smaller error first, for each reading of its "nnPU".
 CLAIMS = (
+    ("PN-logistic", "PU-logistic"),
+    ("PN-logistic", "PU-GA-logistic"),
     ("PN-logistic", "PN-sigmoid"),
     ("PN-sigmoid", "PU-sigmoid"),
     ("PU-sigmoid", "PU-logistic"),

@@ -59,7 +59,7 @@ def draw_recalibration(folder: Path) -> None:
     rows = pick(read_csv(folder / "summary.csv"), data="mnist")
     suffixes = ["", *(f"_{c}" for c in CALIBRATORS)]
     figure, axes = plt.subplots(
-        1, len(suffixes), figsize=(15, 5.4), sharey=True, layout="constrained"
+        1, len(suffixes), figsize=(15, 5.4), sharex=True, sharey=True, layout="constrained"
     )
     for ax, suffix in zip(axes, suffixes, strict=True):
         draw_errors(ax, rows, f"ece{suffix}")
@@ -92,10 +92,11 @@ def draw_fits(folder: Path) -> None:
     """Draw the mixtures over the logits they were fitted to."""
     components, counts = (read_csv(folder / f"{name}.csv") for name in ("mixtures", "histograms"))
     worlds = list(dict.fromkeys(r["world"] for r in components))
-    figure, axes = plt.subplots(
-        1, len(worlds), figsize=(4.8 * len(worlds), 4.6), layout="constrained", squeeze=False
-    )
-    for ax, world in zip(axes[0], worlds, strict=True):
+    columns = -(-len(worlds) // 2)
+    figure, axes = plt.subplots(2, columns, figsize=(5 * columns, 8), layout="constrained")
+    for ax in axes.flat[len(worlds) :]:
+        ax.set_axis_off()
+    for ax, world in zip(axes.flat, worlds, strict=False):
         for label, colour in (("negative", BLUE), ("positive", VERMILION)):
             keys = {"world": world, "kind": "logit", "class": label}
             draw_density(ax, pick(counts, **keys), colour)

@@ -24,6 +24,8 @@ def table(head: list[str], lines: list[list[str]]) -> str:
 
 def with_error(row: dict[str, str], column: str, digits: int = 4) -> str:
     mean, error = float(row[column]), float(row[f"{column}_se"])
+    if np.isnan(mean):
+        return ""
     text = f"{mean:.{digits}f}"
     return text if np.isnan(error) else f"{text} ± {error:.{digits}f}"
 
@@ -111,7 +113,7 @@ def usable(folder: Path) -> str:
     for name in NAMES:
         cells = []
         for r in pick(rows, name=name):
-            errors = {s: float(r[f"ece{s}"]) for s in SUFFIXES}
+            errors = {s: float(r[f"ece{s}"]) for s in SUFFIXES if r[f"ece{s}"] != "nan"}
             best = min(errors, key=errors.get)
             text = f"{errors[best]:.3f} {TITLES[best]}"
             cells.append(f"**{text}**" if errors[best] <= USABLE else text)
@@ -193,7 +195,13 @@ def slopes(folder: Path) -> str:
             ]
         )
     head = "figure,mixture,setting,slope from N = 100,less calibrated,better calibrated,distance"
-    return table([*head.split(","), f"within {TOLERANCE}"], lines)
+    text = table([*head.split(","), f"within {TOLERANCE}"], lines)
+    counts = [
+        f"{sum(line[-1] == 'yes' for line in own)} of {len(own)} in Figure {figure}"
+        for figure in ("4", "5")
+        for own in [[line for line in lines if line[0] == figure]]
+    ]
+    return f"{text}\n\nWithin {TOLERANCE}: {', '.join(counts)}."
 
 
 def floors(folder: Path) -> str:
