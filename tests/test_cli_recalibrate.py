@@ -86,7 +86,9 @@ def test_scores_calibrator_and_table_agree_with_the_library(file, scores):
 def test_apply_gives_what_recalibrate_wrote(file):
     good("recalibrate", file, *TWO_SAMPLE, "--out", "a.parquet", "--save", "c.json")
     said = good("apply", "c.json", file, "--score", "score", "--out", "b.csv")
-    assert said == "Wrote 5,500 rows to b.csv; column 'calibrated' is 'score' mapped by auto.\n"
+    chosen = load(Path("c.json").read_text()).chosen_.name
+    words = f"Wrote 5,500 rows to b.csv; column 'calibrated' is 'score' mapped by {chosen}.\n"
+    assert said == words
     one, other = (table(path).fetchnumpy()["calibrated"] for path in ("a.parquet", "b.csv"))
     assert np.array_equal(one, other)
 

@@ -65,7 +65,8 @@ def command(
         click.echo(to_json("noneg.apply/1", answer))
         return
     words = f"Wrote {n_rows:,} rows to {out}; column {column!r} is {score!r} mapped by"
-    say(console(), f"{words} {loaded.name}.", style="bold")
+    chosen = getattr(loaded, "chosen_", loaded)
+    say(console(), f"{words} {chosen.name}.", style="bold")
 
 
 def _load(path: str) -> Calibrator:
