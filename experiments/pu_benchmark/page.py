@@ -68,6 +68,15 @@ def searched(records: list[Record]) -> dict[str, int]:
     return {world: len(numbers) for world, numbers in sorted(found.items())}
 
 
+def _configurations(records: list[Record]) -> str:
+    numbers = searched(records)
+    theirs = f"where the paper has it and {CONFIGURATIONS} random ones"
+    if set(numbers.values()) == {1}:
+        return f"the default configuration alone {theirs}"
+    many = ", ".join(f"{world}: {n - 1}" for world, n in numbers.items())
+    return f"the default configuration and the same random ones for all methods ({many}) {theirs}"
+
+
 def splits_of(records: list[Record]) -> Counter:
     return Counter(len(found) for found in _splits(records).values())
 
@@ -85,7 +94,6 @@ def head(records: list[Record]) -> str:
     failed = [r for r in records if r["status"] != "done"]
     methods = {run.method for run, _ in configs(single(main_runs(records)))}
     steps = sorted({run.steps for run, _ in configs(records)})
-    many = ", ".join(f"{world}: {n}" for world, n in searched(records).items())
     counts = splits_of(records)
     splits = ", ".join(
         f"{n} cells with {k} splits" for k, n in sorted(counts.items(), reverse=True)
@@ -106,9 +114,8 @@ pictures; every number below is computed by it. `records.jsonl` holds all runs, 
 PU benchmark paper ("Accessible, Realistic, and Fair Evaluation of Positive-Unlabeled Learning Algorithms"): one sample, 30 %
 of all rows labelled, the same rows for every method, SGD with momentum 0.9 at rate 1e-3 and batches of 64 + 64 by default,
 mirrored and turned digits, mirrored and shifted images. Other than the paper: {" and ".join(f"{s:,}" for s in steps)} steps where it has 20,000
-(a warm-up counts), a checkpoint every {EVERY} steps ({IMAGE_EVERY} for CIFAR-10), validation rows as they are, and fewer
-configurations: all methods have the default and the same random ones, in number ({many}), where the paper has
-{CONFIGURATIONS + 1}. {splits} (a cell is a data set, a case and a method). {len(methods)} methods: "(bench)" is the version behind the paper's
+(a warm-up counts), a checkpoint every {EVERY} steps ({IMAGE_EVERY} for CIFAR-10), validation rows as they are, and {_configurations(records)}.
+{splits} (a cell is a data set, a case and a method). {len(methods)} methods: "(bench)" is the version behind the paper's
 numbers, "-c" with its correction; the others are the original methods, made right for one sample.
 
 With a prior of 1/2 and equal batches, uPU-c, nnPU-c, nnPU-GA-c and PUSB-c are one loss, and PUSB decides as nnPU does (all in
