@@ -161,7 +161,9 @@ def main() -> None:
     if open_ones := sum(x.code is None for x in found):
         print(f"{open_ones} of {len(found)} changes are not decided yet")  # noqa: T201
     page, share = table(found, reasons())
-    if "--report" not in sys.argv:
+    if open_ones:
+        page += f"\n{open_ones} changes were not decided yet; they count as not noticed above.\n"
+    if "--report" not in sys.argv or "--store" in sys.argv:
         (Path(__file__).parent / "results.md").write_text(page, encoding="utf-8")
     print(page)  # noqa: T201
     if share < WANTED:
