@@ -55,7 +55,7 @@ def test_parts_must_be_objects(key):
 def test_numbers_that_are_not_finite():
     content = Platt().fit(SCORES).to_dict()
     content["fitted_on"]["prior"] = float("nan")
-    with pytest.raises(ValueError, match="cannot be checked"):
+    with pytest.raises(ValueError, match="not finite"):
         load(json.dumps(content))
 
 

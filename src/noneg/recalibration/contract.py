@@ -290,8 +290,10 @@ def check_content(content: Mapping[str, Plain]) -> None:
         raise refusal(f"entries are missing or unknown ({odd})")
     try:
         found = checksum({key: content[key] for key in KEYS if key != "checksum"})
-    except (ValueError, RecursionError) as error:
-        raise refusal(f"its content cannot be checked ({error})") from None
+    except ValueError:
+        raise refusal("it holds a number that is not finite") from None
+    except RecursionError:
+        raise refusal("it is nested too deeply") from None
     if content["checksum"] != found:
         raise refusal("its checksum does not fit its content, so it was changed")
     if not all(isinstance(content[key], dict) for key in ("parameters", "fitted_on", "state")):
