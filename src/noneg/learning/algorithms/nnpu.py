@@ -82,7 +82,10 @@ class NNPUGA(Risk):
 
     title: ClassVar[str] = "nnPU-GA"
     citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017), Algorithm 1"
-    probability: ClassVar[str] = NNPU.probability
+    probability: ClassVar[str] = (
+        "Its side of 1/2; with the logistic loss the ascent keeps sure positives from 1 (on MNIST "
+        "they stop near 0.9), so recalibrate, or take nnPU."
+    )
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
         """Return a number whose gradient is the update; its value in an ascent means nothing."""
