@@ -565,3 +565,14 @@ def test_the_search_needs_no_fine_binning():
     full = fit(rows.points(), rows.points(), rows.limits)
     coarse = fit(rows.points(), rows.coarse_points(500), rows.limits)
     assert full.theta == pytest.approx(coarse.theta, abs=1e-8)
+
+
+def test_interval_of_scores_that_hardly_vary():
+    """Two neighbouring floats: the density of their beta law would overflow."""
+    scores = PUScores([0.0, 0.0], [0.5, np.nextafter(0.5, 1.0)], prior=0.5, setting="two-sample")
+    found = tce_bpm_interval(scores)
+    assert np.isfinite([found.low, found.value, found.high]).all()
+    assert found.low <= found.value <= found.high
+    at_scores = tce_bpm_interval(scores, density="empirical")
+    assert found.value == pytest.approx(at_scores.value, abs=1e-9)
+    assert found.high == pytest.approx(at_scores.high, abs=1e-9)

@@ -259,10 +259,15 @@ def beta_shape(mean: float, variance: float) -> tuple[float, float]:
     return mean * strength, (1.0 - mean) * strength
 
 
+def is_narrow(mean: float, variance: float) -> bool:
+    """Whether scores vary so little that every calibration curve is straight among them."""
+    return variance < NARROW * mean * (1.0 - mean)
+
+
 def _beta_error(curve: BPMCurve, mean: float, variance: float) -> float:
     """Integrate over the logit, where a beta density has no poles, between the signs of g - s."""
     law = BetaLaw(*beta_shape(mean, variance))
-    if variance < NARROW * mean * (1.0 - mean):
+    if is_narrow(mean, variance):
         return _narrow_error(curve, mean, math.sqrt(variance))
 
     def gap(v: NDArray[np.float64]) -> NDArray[np.float64]:

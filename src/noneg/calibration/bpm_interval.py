@@ -39,6 +39,7 @@ from noneg.calibration.bpm import (
     curve_error,
     curves_at_logit,
     fit_curve,
+    is_narrow,
 )
 from noneg.calibration.interval import prior_words
 from noneg.checks import check_level
@@ -109,7 +110,9 @@ def _ends(rows: Ordered, density: Density, level: float, seed: int) -> tuple[flo
         # A single row has no spread to learn from: all that is known is the range of the target.
         return value, 0.0, max(1.0, value)
     halves = _Halves.draw(rows, curve, seed)
-    gap, mass = halves.beta() if density == "beta" else halves.empirical()
+    # A beta law so narrow is the scores themselves, and its density no longer a number.
+    beta = density == "beta" and not is_narrow(*rows.moments)
+    gap, mass = halves.beta() if beta else halves.empirical()
     low = min(value, _lower_end(gap[1:], mass[1:], level))
     spread = np.std((gap[1:] * mass[1:]) @ np.sign(gap[0]), ddof=1)
     return value, low, value + float(ndtri(0.5 + level / 2.0) * spread)
