@@ -121,6 +121,9 @@ numbers, "-c" with its correction; the others are the original methods, made rig
 With a prior of 1/2 and equal batches, uPU-c, nnPU-c, nnPU-GA-c and PUSB-c are one loss, and PUSB decides as nnPU does (all in
 the paper's version), so they are shown once: {_twins(records)}.
 
+GLWS (bench) was run here with exact counts of labels; that version has since taken over the released code's recursion, which
+changes about one label a batch.
+
 Intervals are 95 % percentile bootstraps over methods, since runs of one method are no independent evidence.
 """
 
