@@ -158,3 +158,16 @@ def test_square_roots_restore_the_covariance(seed, rank):
     root = square_roots(matrices)
     np.testing.assert_allclose(root @ np.swapaxes(root, -1, -2), matrices, atol=1e-6)
     assert np.array_equal(root, np.tril(root))
+
+
+def test_edges_of_fewer_weighty_rows_than_bins():
+    """The lowest scores have no weight, and the first edges are of rank zero."""
+    scores = PUScores(
+        [0.5],
+        [1e-7, 0.3, 0.9, 0.9],
+        prior=0.5,
+        setting="two-sample",
+        unlabeled_weight=[0.0, 0.0, 2.0, 2.0],
+        weight_kind="importance",
+    )
+    assert mass_edges(scores, 5) == pytest.approx([0.0, 0.9, 0.9, 0.9, 0.9, 1.0])

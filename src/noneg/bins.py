@@ -267,6 +267,8 @@ def order_statistics(scores: PUScores, ranks: NDArray[np.float64]) -> NDArray[np
     """
     reached = scores.marginal_by_run()
     target = ranks * (reached[-1] / scores.effective_marginal) * (1.0 - 1e-12)
+    # Rank 0, of fewer rows than bins, is the first row that has a weight.
+    target = np.maximum(target, np.finfo(np.float64).smallest_subnormal)
     runs = np.searchsorted(reached, target)
     out = np.empty(target.size)
     for run in np.unique(runs):

@@ -13,7 +13,7 @@ from noneg.metrics import METRICS
 from noneg.performance.paired import Differences
 from noneg.performance.selection import find_criterion
 from noneg.recalibration import Auto, CalibrationWarning
-from noneg.recalibration.folds import build, deal
+from noneg.recalibration.folds import build, deal, weighty_rows
 from noneg.recalibration.held_out import AFTER, BEFORE, cross_fit
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def repair(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Repair | 
     >>> found.method, found.change.high < 0.0
     ('platt', True)
     """
-    fewest = min(scores.n_positive, scores.n_unlabeled)
+    fewest = min(weighty_rows(scores))
     if fewest < 2 or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
     folds = int(min(FOLDS, fewest))

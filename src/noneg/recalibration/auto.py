@@ -16,7 +16,7 @@ from noneg.recalibration.contract import (
     State,
     refusal,
 )
-from noneg.recalibration.folds import splits
+from noneg.recalibration.folds import splits, weighty_rows
 
 if TYPE_CHECKING:
     from noneg.functionals import LawMeans
@@ -109,7 +109,7 @@ class Auto(Calibrator):
     def _folds(self, scores: PUScores) -> int:
         if isinstance(self.folds, bool) or int(self.folds) != self.folds or self.folds < 2:
             raise ValueError(f"'folds' must be a whole number from 2, got {self.folds!r}.")
-        return int(min(self.folds, scores.n_positive, scores.n_unlabeled))
+        return int(min(self.folds, *weighty_rows(scores)))
 
     def _map(self, s: Floats) -> Floats:
         return self.chosen_.transform(s)

@@ -37,15 +37,27 @@ def check_folds(folds: object, scores: PUScores) -> int:
     if np.isinf(scores.n_marginal) or np.isinf(scores.n_positive):
         raise ValueError("'scores' must hold rows, got a population. Draw a finite sample from it.")
     other = "negatives" if scores.setting == "labelled" else "unlabeled rows"
-    for n, what in ((scores.n_positive, "positives"), (scores.n_unlabeled, other)):
+    for n, what in zip(weighty_rows(scores), (other, "positives"), strict=True):
         if n < folds:
             msg = f"'folds' must be at most the number of {what}, which is {n:,.0f}, got {folds}."
             raise ValueError(f"{msg} Take fewer folds, or collect more {what}.")
     return folds
 
 
+def weighty_rows(scores: PUScores) -> tuple[float, float]:
+    """Return how many unlabeled rows and labelled positives have a weight."""
+    counts = (scores.n_unlabeled, scores.n_positive)
+    if np.isinf(counts).any():
+        return counts
+    groups = (_by_weight(group, k)[0] for k, group in enumerate(scores.in_order()))
+    unlabeled, positive = (
+        float(s.size if isinstance(count, float) else count.sum()) for s, count, *_ in groups
+    )
+    return unlabeled, positive
+
+
 def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
-    """Return the rows of each fold; their numbers differ by at most one in each group.
+    """Return the rows of each fold; numbers of rows that count differ by at most one in a group.
 
     Parameters
     ----------
@@ -59,8 +71,12 @@ def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
         Each with scores, counts, masses in the positive law and masses in the marginal law.
     """
     random = stream(seed, "folds")
-    unlabeled, positive = (_dealt(group, folds, random) for group in scores.in_order())
-    return list(zip(unlabeled, positive, strict=True))
+    groups = []
+    for k, group in enumerate(scores.in_order()):
+        # Rows of no weight are dealt by themselves, so that no fold takes all that count.
+        weighty, empty = (_dealt(part, folds, random) for part in _by_weight(group, k))
+        groups.append([_joined(pair) for pair in zip(weighty, empty, strict=True)])
+    return list(zip(*groups, strict=True))
 
 
 def join(parts: list[Groups]) -> Groups:
@@ -93,6 +109,13 @@ def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, 
     parts = deal(scores, check_folds(folds, scores), seed)
     for k, held_out in enumerate(parts):
         yield build(join(parts[:k] + parts[k + 1 :]), scores), held_out
+
+
+def _by_weight(group: Chunk, positive: int) -> tuple[Chunk, Chunk]:
+    """Return the rows that count in the law of their group, and those that do not."""
+    mass = group[3 - positive]
+    none = np.zeros(group[0].size, dtype=bool) if isinstance(mass, float) else mass == 0.0
+    return _take(group, np.flatnonzero(~none)), _take(group, np.flatnonzero(none))
 
 
 def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]:

@@ -1,0 +1,28 @@
+"""Rows dealt to folds."""
+
+import numpy as np
+import pytest
+
+from noneg import PUScores
+from noneg.recalibration import Auto
+from noneg.recalibration.folds import splits, weighty_rows
+
+
+def test_rows_of_no_weight_fill_no_fold():
+    """Two unlabeled rows that count, among many that do not: each fold leaves one to fit on."""
+    weight = np.array([3.0, 3.0, *[0.0] * 9, 2.0, 2.0])
+    scores = PUScores.from_pu_labels(
+        [1, 1, *[0] * 11],
+        [0.4, 0.8, *np.linspace(0.1, 0.9, 11)],
+        prior=0.5,
+        setting="two-sample",
+        sample_weight=weight,
+        weight_kind="importance",
+    )
+    assert weighty_rows(scores) == (2, 2)
+    for seed in range(20):
+        for rest, _ in splits(scores, 2, seed):
+            assert rest.effective_marginal == rest.effective_positive == 1
+    with pytest.raises(ValueError, match="at most the number of unlabeled rows, which is 2"):
+        next(splits(scores, 3, 0))
+    assert Auto().fit(scores).reason_
