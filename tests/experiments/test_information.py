@@ -1,7 +1,6 @@
 """Mathematics of experiments/information: networks side by side, their rows, and the tables."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +12,6 @@ torch = pytest.importorskip("torch")
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "information"
 MODULES = ("cells", "ensemble", "analysis", "table", "synthetic", "train")
-
-
-@pytest.fixture
-def modules(monkeypatch):
-    """Import the experiment's files, and forget them after the test."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    found = {name: __import__(name) for name in MODULES}
-    yield found
-    for name in MODULES:
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture

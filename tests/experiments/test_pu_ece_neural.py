@@ -1,7 +1,6 @@
 """Mathematics of experiments/pu_ece_neural: training side by side, risks, storage, mixtures."""
 
 import copy
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +10,6 @@ torch = pytest.importorskip("torch")
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "pu_ece_neural"
 MODULES = ("objectives", "ensemble", "rows", "storage", "measures", "mixtures")
-
-
-@pytest.fixture
-def modules(monkeypatch):
-    """Import the experiment's files, and forget them after the test."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    found = {name: __import__(name) for name in MODULES}
-    yield found
-    for name in MODULES:
-        sys.modules.pop(name, None)
 
 
 def test_an_ensemble_trains_each_network_as_if_it_were_alone(modules):

@@ -114,8 +114,9 @@ def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, 
 def _by_weight(group: Chunk, positive: int) -> tuple[Chunk, Chunk]:
     """Return the rows that count in the law of their group, and those that do not."""
     mass = group[3 - positive]
-    none = np.zeros(group[0].size, dtype=bool) if isinstance(mass, float) else mass == 0.0
-    return _take(group, np.flatnonzero(~none)), _take(group, np.flatnonzero(none))
+    if isinstance(mass, float) or mass.all():
+        return group, _take(group, np.zeros(0, dtype=np.intp))
+    return _take(group, np.flatnonzero(mass)), _take(group, np.flatnonzero(mass == 0.0))
 
 
 def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]:
