@@ -96,7 +96,7 @@ def full() -> list[Cell]:
         *over(cifar, ("sgd", "sgld"), (1000,)),
         *over(cifar, ("sgld-code",), (500, 1000)),
         *over(replace(cifar, supersamples=2, draws=3), ("sgd", "sgld", "sgld-code"), (5000,)),
-        *over(replace(cifar, kind="pu"), ("sgd", "sgld"), (500,)),
+        *over(replace(cifar, kind="pu"), ("sgd", "sgld"), (500, 1000)),
     ]
 
 

@@ -108,8 +108,8 @@ def _then() -> Iterator[RunConfig]:
 
 def _searched(found: list[Method], number: int) -> Iterator[RunConfig]:
     """One random configuration of every method."""
-    for data in ("usps", "letter"):
-        for split in range(SPLITS):
+    for split in range(SPLITS):
+        for data in ("letter", "usps"):
             yield from (run(m, data, 1, split, configuration=number) for m in found)
 
 
