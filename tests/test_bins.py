@@ -89,7 +89,13 @@ def test_an_empty_marginal_bin_keeps_its_positives():
 
 @pytest.mark.parametrize(
     ("n_positive", "n_unlabeled", "prior", "expected"),
-    [(8788, 35152, 0.5, 26), (1000, 10_000, 0.5, 15), (10, 1000, 0.1, 8), (1, 2, 0.5, 1)],
+    [
+        (8788, 35152, 0.5, 26),
+        (1000, 10_000, 0.5, 15),
+        (10, 1000, 0.1, 8),
+        (1, 2, 0.5, 1),
+        (4, 4, 0.1, 2),
+    ],
 )
 def test_optimal_number_for_pu_data(n_positive, n_unlabeled, prior, expected):
     u = np.linspace(0, 1, n_unlabeled)
@@ -149,6 +155,13 @@ def test_bad_bins_get_a_sentence(options, words):
     scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
     with pytest.raises(ValueError, match=words):
         bin_scores(scores, **options)
+
+
+def test_two_bins_of_equal_mass_need_four_rows():
+    scores = PUScores([0.9], [0.8, 0.3, 0.2], prior=0.4, setting="two-sample")
+    assert bin_scores(scores, bins=1).n_bins == 1
+    with pytest.raises(ValueError, match=r"half the 3 marginal rows .* got 2\. Ask for at most 1,"):
+        bin_scores(scores, bins=2)
 
 
 @given(st.integers(0, 1000), st.integers(1, 3))

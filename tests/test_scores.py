@@ -19,6 +19,10 @@ def two_sample(**options):
     return PUScores(P, U, prior=0.4, setting="two-sample", **options)
 
 
+def from_table(labeled, y_score):
+    return PUScores.from_pu_labels(labeled, y_score, prior=0.4, setting="two-sample")
+
+
 VECTORS = {
     "list": list,
     "tuple": tuple,
@@ -192,8 +196,14 @@ BAD = [
     (lambda: PUScores(P, [0.1, np.inf], prior=0.4, setting="two-sample"), "unlabeled.*inf.*row 1"),
     (lambda: PUScores(P, [-0.1], prior=0.4, setting="two-sample"), r"-0\.1 in row 0.*sigmoid"),
     (lambda: PUScores(P, [1.0000001], prior=0.4, setting="two-sample"), "1.0000001.*clip"),
-    (lambda: PUScores([], U, prior=0.4, setting="two-sample"), "at least one labelled positive"),
-    (lambda: PUScores(P, [], prior=0.4, setting="two-sample"), "at least one unlabeled row"),
+    (
+        lambda: PUScores([], U, prior=0.4, setting="two-sample"),
+        "^'positive' must hold at least one labelled positive",
+    ),
+    (
+        lambda: PUScores(P, [], prior=0.4, setting="two-sample"),
+        "^'unlabeled' must hold at least one unlabeled row",
+    ),
     (lambda: PUScores(["a"], U, prior=0.4, setting="two-sample"), "numbers, got 'a' in row 0"),
     (lambda: PUScores([None], U, prior=0.4, setting="two-sample"), "nan in row 0"),
     (lambda: PUScores([[0.1]], U, prior=0.4, setting="two-sample"), r"shape \(1, 1\)"),
@@ -205,6 +215,7 @@ BAD = [
     (lambda: PUScores(P, U, prior=0.4, setting="both"), "'one-sample': one sample"),
     (lambda: PUScores(P, U, prior=0.4, setting="labelled"), "from_labels"),
     (lambda: PUScores(P, U, prior=0.1, setting="one-sample"), "labelled share 0.333"),
+    (lambda: PUScores(P, U, prior=0.33, setting="one-sample"), "labelled share 0.333.*got 0.33"),
     (lambda: two_sample(prior_interval=(0.5, 0.6)), "contain the prior 0.4"),
     (lambda: two_sample(prior_interval=0.3), "pair"),
     (lambda: two_sample(positive_weight=[1, -1]), "not negative, got -1.0 in row 1"),
@@ -221,7 +232,10 @@ BAD = [
     (lambda: PUScores.from_labels([1.0, np.nan], [0.1, 0.2]), "but row 1 has none"),
     (lambda: PUScores.from_labels([0, 1], [0.1, 0.2], positive_label=5), r"\[0, 1\].*got 5"),
     (lambda: PUScores.from_labels([[1]], [0.2]), r"'y_true'.*shape \(1, 1\)"),
-    (lambda: PUScores.from_labels([], []), "at least one row"),
+    (lambda: PUScores.from_labels([], []), "^'y_true' must hold at least one row"),
+    (lambda: from_table([], []), "^'labeled' must .* one labelled positive, got none"),
+    (lambda: from_table([0, 0], [0.1, 0.2]), "^'labeled' must hold at least one labelled positive"),
+    (lambda: from_table([1, 1], [0.1, 0.2]), "^'labeled' must hold at least one unlabeled row"),
     (lambda: PUScores.from_labels([1, 0], [0.1, 0.2]).with_prior(0.3), "labels determine it"),
     (
         lambda: PUScores(

@@ -144,6 +144,16 @@ def test_the_prior_of_weighted_labels_is_their_share_of_the_weight():
     assert scores.prior == pytest.approx(0.8)
 
 
+def test_a_known_law_next_to_weighted_rows_is_an_infinite_sample():
+    known = LogisticGaussian.calibrated().draw(math.inf, 5, setting="two-sample", seed=0)
+    law, weight = known._rows.sources[1].law, {"weight_kind": "importance"}
+    scores = PUScores(
+        law, [0.2, 0.7], unlabeled_weight=[1.0, 3.0], prior=0.5, setting="two-sample", **weight
+    )
+    assert scores.effective_positive == math.inf
+    assert scores.effective_marginal == pytest.approx(16 / 10)
+
+
 def test_what_is_kept_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
         build("two-sample").sums_by_width(3)[0] = 1.0
@@ -168,3 +178,14 @@ def test_bins_of_unequal_weights_follow_the_effective_size():
     share = np.cumsum(weight) / weight.sum()
     expected = [s[np.searchsorted(share, np.floor(n * b / 4) / n * (1 - 1e-12))] for b in (1, 2, 3)]
     np.testing.assert_allclose(bin_scores(scores, bins=4).edges, [0.0, *expected, 1.0])
+
+
+def test_the_least_rank_of_few_effective_rows_is_one():
+    """One row has nearly all the weight: half of 1.4 effective rows is less than one of them."""
+    s, weight = np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([1.0, 1.0, 20.0, 1.0, 1.0])
+    scores = PUScores.from_labels(
+        [0, 1, 0, 1, 0], s, sample_weight=weight, weight_kind="importance"
+    )
+    assert scores.effective_marginal == pytest.approx(24**2 / 404)
+    # The first row at which a share of 1 / 1.4 of the weight is reached.
+    assert bin_scores(scores, bins=2).edges[1] == 0.5

@@ -100,7 +100,7 @@ class PUScores:
             sample_rows(unlabeled, "unlabeled", unlabeled_weight, weight_kind),
             sample_rows(positive, "positive", positive_weight, weight_kind, propensity),
         )
-        self._fill(rows, prior, setting, prior_interval)
+        self._fill(rows, prior, setting, prior_interval, ("positive", "unlabeled"))
 
     def _fill(
         self,
@@ -108,13 +108,15 @@ class PUScores:
         prior: float | None,
         setting: Setting,
         prior_interval: tuple[float, float] | None,
+        names: tuple[str, str],
     ) -> None:
         n_unlabeled, n_positive = rows.counts
+        positive, unlabeled = names
         if setting != "labelled":
-            checks.check_filled(n_positive, "positive", "labelled positive")
-        checks.check_filled(n_unlabeled + n_positive, "unlabeled", "row")
+            checks.check_filled(n_positive, positive, "labelled positive")
+        checks.check_filled(n_unlabeled + n_positive, unlabeled, "row")
         if setting == "two-sample":
-            checks.check_filled(n_unlabeled, "unlabeled", "unlabeled row")
+            checks.check_filled(n_unlabeled, unlabeled, "unlabeled row")
         self._rows, self._setting, self._cache = rows, setting, {}
         self._prior = self._label_share() if prior is None else prior
         _check_one_sample(n_positive, n_unlabeled, self._prior, setting)
@@ -143,7 +145,7 @@ class PUScores:
         """
         flags, scores = labelled_columns(y_true, y_score, "y_true", positive_label)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, None)
-        return cls._build(rows, None, "labelled", None)
+        return cls._build(rows, None, "labelled", None, column="y_true")
 
     @classmethod
     def from_pu_labels(  # noqa: PLR0913
@@ -174,7 +176,7 @@ class PUScores:
         prior = checks.check_prior(prior)
         flags, scores = labelled_columns(labeled, y_score, "labeled", positive_label)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, propensity)
-        return cls._build(rows, prior, setting, prior_interval)
+        return cls._build(rows, prior, setting, prior_interval, column="labeled")
 
     @classmethod
     def _build(
@@ -183,9 +185,12 @@ class PUScores:
         prior: float | None,
         setting: Setting,
         prior_interval: tuple[float, float] | None,
+        *,
+        column: str = "scores",
     ) -> Self:
+        """Build from rows that are ready; errors about empty samples name the column."""
         self = cls.__new__(cls)
-        self._fill(rows, prior, setting, prior_interval)
+        self._fill(rows, prior, setting, prior_interval, (column, column))
         return self
 
     def with_prior(self, prior: float, interval: tuple[float, float] | None = None) -> Self:

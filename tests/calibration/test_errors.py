@@ -180,3 +180,16 @@ def test_a_higher_norm_needs_marginal_rows_where_positives_are():
     assert ece(scores, bins=2, binning="width") == pytest.approx(0.5 + 0.15)
     with pytest.raises(ValueError, match=r"bin \(0.5, 1\] holds positives but no marginal row"):
         ece(scores, bins=2, binning="width", p=2)
+
+
+def test_the_bin_that_is_named_is_the_one_with_positives():
+    """Empty bins before it are none of the trouble."""
+    scores = PUScores([0.9], [0.1, 0.2], prior=0.5, setting="two-sample")
+    with pytest.raises(ValueError, match=r"got 2.0: bin \(0.8, 1\] holds positives"):
+        ece(scores, bins=5, binning="width", p=2)
+
+
+@pytest.mark.parametrize("p", [2, 7, math.inf])
+def test_powers_of_tiny_gaps_do_not_vanish(p):
+    scores = PUScores.from_labels([0, 0, 0], [1e-200] * 3)
+    assert ece(scores, bins=1, p=p) == pytest.approx(1e-200, rel=1e-12)

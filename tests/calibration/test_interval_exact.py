@@ -7,7 +7,15 @@ from scipy.special import ndtri
 from noneg import PUScores, ece
 from noneg.bins import bin_scores, square_roots
 from noneg.calibration import ece_interval
-from noneg.calibration.interval import METHOD, PRIOR_GRID, SPLITS, Noise, power_dual
+from noneg.calibration.interval import (
+    METHOD,
+    PRIOR_GRID,
+    SPLITS,
+    ZERO,
+    Noise,
+    norm_limits,
+    power_dual,
+)
 from noneg.randomness import stream
 from noneg.simulation import LogisticGaussian
 
@@ -74,10 +82,18 @@ def test_the_ends_are_the_definition(setting, p):
     assert found.low == pytest.approx(low, abs=1e-12)
     assert found.high == pytest.approx(high, abs=1e-12)
     assert p == np.inf or found.low > 0.0
-    assert found.method == METHOD
+    assert (found.method, found.level) == (METHOD, 0.9)
     other = ece_interval(scores, bins=6, p=p, level=0.9, seed=5)
     assert other.low == pytest.approx(own_ends(bin_scores(scores, bins=6), 0.9, p, 5)[0])
     assert p == np.inf or other.low != found.low
+
+
+def test_splits_are_those_of_seed_zero_unless_told():
+    scores = rows("two-sample")
+    binned = bin_scores(scores, bins=6)
+    dual = power_dual(binned.marginal, 1)
+    limits = {seed: norm_limits(scores, binned, dual, level=0.9, seed=seed) for seed in (0, 1)}
+    assert norm_limits(scores, binned, dual, level=0.9) == limits[0] != limits[1]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -170,3 +186,19 @@ def test_duals_reach_the_norm_and_nothing_beats_it(p):
     assert ((v[1:] @ d.T) <= norm(d)[None] * (1 + 1e-12) + 1e-12).all()
     assert (v[0] == 1.0).all()
     assert np.isfinite(v).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_residuals_up_to_rounding_are_zero_and_any_sign_will_do(p):
+    """Next to a real residual they count for nothing in norms that weigh by size."""
+    dual = power_dual(MASS, p)
+    assert (dual(np.array([[-ZERO, 0.0, ZERO, -ZERO / 2]])) == 1.0).all()
+    (v,) = dual(np.array([[-1.0, 0.0, -ZERO, ZERO]]))
+    np.testing.assert_array_equal(v[2:], 1.0 if p == 1 else 0.0)
+    assert v[0] == pytest.approx({1: -1.0, 2: -(0.5**-0.5), np.inf: -2.0}[p])
+
+
+@pytest.mark.parametrize("p", [2, np.inf])
+def test_bins_without_mass_do_not_count_in_higher_norms(p):
+    (v,) = power_dual(MASS, p)(np.array([[0.1, 5.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(v, power_dual(MASS, p)(np.array([[0.1, 0.0, 0.0, 0.0]]))[0])

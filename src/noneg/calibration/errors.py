@@ -80,9 +80,9 @@ def norm(binned: Binned, p: float) -> float:
         raise ValueError(msg)
     gap, mass = gap[full] / binned.marginal[full], binned.marginal[full]
     if p == np.inf:
-        return float(gap.max(initial=0.0))
+        return float(gap.max())
     # The largest gap is taken out, so that no power of a small one underflows.
-    top = gap.max(initial=0.0)
+    top = gap.max()
     return float(top * (mass @ (gap / top) ** p) ** (1.0 / p)) if top > 0.0 else 0.0
 
 

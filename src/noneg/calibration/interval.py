@@ -217,7 +217,7 @@ def _steepest(gap: NDArray[np.float64], mass: NDArray[np.float64], p: float) -> 
     if p == np.inf:
         at_top = np.abs(gap) == 1.0
         first = at_top & (np.cumsum(at_top, axis=1) == 1)
-        return np.sign(gap) * np.divide(first, mass, out=np.zeros_like(gap), where=mass > 0.0)
+        return np.sign(gap) * first / np.where(mass > 0.0, mass, 1.0)
     v = np.sign(gap) * np.abs(gap) ** (p - 1.0)
     size = (mass * np.abs(gap) ** p).sum(axis=1, keepdims=True) ** ((p - 1.0) / p)
     return np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)
