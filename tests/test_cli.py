@@ -221,14 +221,20 @@ WRONG = {
     "below zero": (HEADER + "0.9,1\n-0.1,0\n", LABELLED, ["'score'", "-0.1", "row 1", "sigmoid"]),
     "just above one": (HEADER + "1.0000001,1\n", LABELLED, ["'score'", "1.0000001", "clip"]),
     "text score": (HEADER + "0.9,1\nhigh,0\n", LABELLED, ["'score'", "'high'", "row 1"]),
-    "decimal comma": ("score;label\n0,5;1\n", LABELLED, ["'score'", "'0,5'", "row 0"]),
+    "decimal comma": ("score;label\n0,5;1\n", LABELLED, ["'0,5'", "row 0", "point: 0.5"]),
+    "percentages": (HEADER + "90,1\n20,0\n", LABELLED, ["'score'", "got 90.0", "by 100"]),
+    "percent signs": (HEADER + "90%,1\n2%,0\n", LABELLED, ["'90%'", "shares: 0.9"]),
     "null score": (HEADER + "0.9,1\n,0\n", LABELLED, ["'score'", "row 1", "has none", "impute"]),
     "null label": (HEADER + "0.9,1\n0.3,\n", LABELLED, ["'label'", "row 1", "has none"]),
     "empty file": ("", LABELLED, ["t.csv", "0 bytes"]),
     "header only": (HEADER, LABELLED, ["t.csv", "only a header"]),
     "not a parquet file": (GOOD, ["@t.parquet", *LABELLED], ["t.parquet", "despite its name"]),
     "three labels": (HEADER + "0.9,a\n0.1,b\n0.2,c\n", LABELLED, ["'label'", "'a', 'b', 'c'"]),
-    "ambiguous labels": (LETTERS, LABELLED, ["'label'", "'a' and 'b'", "Pass --positive-label."]),
+    "ambiguous labels": (
+        LETTERS,
+        LABELLED,
+        ["'label'", "'a' and 'b'", "Pass the positive one as --positive-label."],
+    ),
     "unknown positive label": (
         LETTERS,
         [*LABELLED, "--positive-label", "z"],
@@ -271,7 +277,10 @@ WRONG = {
     "kind of weight": (GOOD, [*LABELLED, "--weight-kind", "x"], ["--weight-kind", "'x'"]),
     "prior 0": (GOOD, [*TWO_SAMPLE, "--prior", "0"], ["--prior", "in (0, 1), got 0.0"]),
     "prior 1": (GOOD, [*TWO_SAMPLE, "--prior", "1"], ["--prior", "in (0, 1), got 1.0"]),
-    "prior a": (GOOD, [*TWO_SAMPLE, "--prior", "a"], ["--prior", "'a' is not a valid float"]),
+    "prior a": (GOOD, [*TWO_SAMPLE, "--prior", "a"], ["--prior", "'a'", "such as 0.05"]),
+    "prior in percent": (GOOD, [*TWO_SAMPLE, "--prior", "40"], ["got 40.0", "by 100: 0.4"]),
+    "prior with %": (GOOD, [*TWO_SAMPLE, "--prior", "40%"], ["--prior", "'40%'", "shares: 0.4"]),
+    "prior with a comma": (GOOD, [*TWO_SAMPLE, "--prior", "0,4"], ["'0,4'", "point: 0.4"]),
     "prior nan": (GOOD, [*TWO_SAMPLE, "--prior", "nan"], ["--prior", "got nan"]),
     "prior below labelled share": (
         GOOD,
@@ -282,7 +291,7 @@ WRONG = {
     "no prior": (
         GOOD,
         [*COLUMNS, "--setting", "one-sample"],
-        ["--prior must be given with --setting one-sample"],
+        ["--prior must be given with --setting one-sample", "--prior estimate"],
     ),
     "prior interval": (
         GOOD,

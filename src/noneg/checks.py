@@ -6,6 +6,7 @@ Every message names the argument, the value and its row, the rule, and what to d
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ WeightKind = Literal["frequency", "importance"]
 
 # Scores this close to the range were probably meant to lie in it.
 ROUNDING = 1e-6
+PRIOR_RULE = "the share of positives in the population, a number in (0, 1)"
 
 SETTINGS: dict[str, str] = {
     "two-sample": (
@@ -63,12 +65,31 @@ def check_number(value: object, name: str, rule: str) -> float:
 
 def check_prior(prior: object, name: str = "prior") -> float:
     """Return a class prior in (0, 1)."""
-    rule = "the share of positives in the population, a number in (0, 1)"
-    number = check_number(prior, name, rule)
+    number = check_number(prior, name, PRIOR_RULE)
     if not 0.0 < number < 1.0:
-        msg = f"'{name}' must be {rule}, got {prior!r}."
+        msg = f"'{name}' must be {PRIOR_RULE}, got {prior!r}.{percentage(number)}"
         raise ValueError(msg)
     return number
+
+
+def percentage(number: float) -> str:
+    """Say what to do about a share that was probably written as a percentage.
+
+    Examples
+    --------
+    >>> percentage(40.0)
+    ' Divide a percentage by 100: 0.4.'
+    """
+    return f" Divide a percentage by 100: {number / 100:g}." if 1 < number < 100 else ""
+
+
+def missing_prior(setting: Setting) -> str:
+    """Return the sentence for somebody who left the prior out."""
+    return (
+        f"'prior' must be given with setting='{setting}': {PRIOR_RULE}, which these rows alone do "
+        "not tell. Use what is known from elsewhere, such as a reviewed sample, or estimate it "
+        "(noneg.prior.estimate_prior; on the command line --prior estimate)."
+    )
 
 
 def check_prior_interval(interval: Any, prior: float) -> tuple[float, float]:  # noqa: ANN401
@@ -112,7 +133,26 @@ def remedy(value: float) -> str:
         return "Remove or impute the rows without a score; none is dropped silently."
     if abs(value - 0.5) < 0.5 + ROUNDING:
         return "It misses the range by a rounding: clip the scores to [0, 1]."
-    return "Turn margins or logits into probabilities first, for example by a sigmoid."
+    advice = "Turn margins or logits into probabilities first, for example by a sigmoid."
+    return f"Divide percentages by 100. {advice}" if 1 < value <= 100 else advice
+
+
+def number_advice(value: object, otherwise: str = "Convert the column first.") -> str:
+    """Say what to do about text where a number should be.
+
+    Examples
+    --------
+    >>> number_advice("0,93")
+    'Write numbers with a decimal point: 0.93.'
+    >>> number_advice("93%")
+    'Write percentages as shares: 0.93.'
+    """
+    text = str(value).strip()
+    if re.fullmatch(r"-?\d*,\d+", text):
+        return f"Write numbers with a decimal point: {text.replace(',', '.')}."
+    if re.fullmatch(r"\d+([.,]\d+)? ?%", text):
+        return f"Write percentages as shares: {float(text[:-1].replace(',', '.')) / 100:g}."
+    return otherwise
 
 
 def _check_unmasked(values: object, name: str) -> None:
@@ -146,10 +186,8 @@ def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
         if value is None:
             out[row] = math.nan
         elif isinstance(value, (bool, str, bytes, complex)) or not hasattr(value, "__float__"):
-            msg = (
-                f"'{name}' must hold numbers, got {value!r} in row {row}. Convert the column first."
-            )
-            raise ValueError(msg)
+            advice = number_advice(value)
+            raise ValueError(f"'{name}' must hold numbers, got {value!r} in row {row}. {advice}")
         else:
             out[row] = float(value)
     return out
@@ -261,7 +299,8 @@ def _positive_value(found: list[Any], name: str, positive_label: object) -> obje
     if not all(isinstance(v, (bool, int, float)) for v in found) or set(found) not in obvious:
         msg = (
             f"'{name}' holds {' and '.join(repr(v) for v in found)}, which does not say what is "
-            "positive. Pass positive_label (on the command line --positive-label)."
+            "positive. Pass the positive one as positive_label (on the command line "
+            "--positive-label)."
         )
         raise ValueError(msg)
     return 1

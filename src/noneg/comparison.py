@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noneg.calibration.reliability import reliability
-from noneg.checks import check_level
+from noneg.checks import check_level, missing_prior
 from noneg.performance.confusion import check_threshold
 from noneg.performance.ordering import Ordering, ordering, prior_range
 from noneg.performance.paired import Differences, PairedRows
@@ -290,11 +290,7 @@ def _check_prior(
 ) -> None:
     """Refuse a prior that labels determine, and ask for one that they do not."""
     if setting != "labelled" and prior is None:
-        msg = (
-            f"'prior' must be given with setting='{setting}': the share of positives in the "
-            "population, a number in (0, 1), which these rows alone do not tell."
-        )
-        raise ValueError(msg)
+        raise ValueError(missing_prior(setting))
     for name, value in (("prior", prior), ("prior_interval", interval)):
         if setting == "labelled" and value is not None:
             msg = (

@@ -74,7 +74,10 @@ class PriorChoice(click.ParamType[Any]):
         try:
             return float(value)
         except ValueError:
-            self.fail(f"{value!r} is not a valid float, nor 'estimate'.", param, ctx)
+            from noneg.checks import number_advice
+
+            advice = number_advice(value, "Pass the share of positives, such as 0.05.")
+            self.fail(f"{value!r} is neither a number nor 'estimate'. {advice}", param, ctx)
 
 
 prior = click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.checks import check_number
+from noneg.checks import check_number, percentage
 from noneg.performance.confusion import Confusion
 from noneg.performance.losses import check_cost
 from noneg.performance.steps import Steps
@@ -144,14 +144,14 @@ def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np
     rule = "a rate in (0, 1]"
     rate = check_number(wanted, name, rule)
     if not 0.0 < rate <= 1.0:
-        msg = f"'{name}' must be {rule}, got {wanted!r}."
+        msg = f"'{name}' must be {rule}, got {wanted!r}.{percentage(rate)}"
         raise ValueError(msg)
     best = values[_largest(values)]
     places = 1 + np.flatnonzero(values[1:] >= rate - ROUNDING)
     if not places.size:
         msg = (
             f"'{name}' must be reachable: the largest {name} of any threshold is {best:.6g}, "
-            f"got {rate:g}."
+            f"got {rate:g}. Ask for no more than that."
         )
         raise ValueError(msg)
     return places

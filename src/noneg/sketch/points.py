@@ -50,12 +50,7 @@ def check_prior(
     """Refuse a prior that labels determine, and ask for one that they do not."""
     if setting != "labelled":
         if prior is None:
-            msg = (
-                f"'prior' must be given with setting='{setting}': the share of positives in the "
-                "population, a number in (0, 1), which these rows alone do not tell. Use what is "
-                "known from elsewhere, such as a reviewed sample."
-            )
-            raise ValueError(msg)
+            raise ValueError(checks.missing_prior(setting))
         checks.check_prior(prior)
         if interval is not None:
             checks.check_prior_interval(interval, prior)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from noneg.checks import check_flags, check_same_length, check_scores, check_weights, remedy
+from noneg.checks import (
+    check_flags,
+    check_same_length,
+    check_scores,
+    check_weights,
+    number_advice,
+    remedy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -149,8 +156,8 @@ def refuse_missing(argument: str, name: str, place: str, example: str = "") -> N
 
 def refuse_text(name: str, value: object, place: str) -> NoReturn:
     """Refuse a row whose number is none."""
-    msg = f"column {name!r} must hold numbers, got {value!r} in {place}. Convert the column first."
-    raise ValueError(msg)
+    msg = f"column {name!r} must hold numbers, got {value!r} in {place}."
+    raise ValueError(f"{msg} {number_advice(value)}")
 
 
 def refuse_some(argument: str, name: str, count: int = 1) -> NoReturn:

@@ -204,7 +204,8 @@ def _layout(connection: DuckDBPyConnection, file: File, wanted: Wanted) -> Layou
 
 def _check_kind(file: File, start: bytes) -> None:
     if not start:
-        raise ValueError(f"'source' must hold a table, but {file.name} is empty: 0 bytes.")
+        msg = f"'source' must hold a table, but {file.name} is empty: 0 bytes."
+        raise ValueError(f"{msg} Write or copy it again.")
     for sign, kind in _OTHER_KINDS.items():
         if start.startswith(sign):
             msg = f"'source' must be CSV or Parquet, but {file.name} is {kind}. Save it as either."
