@@ -28,15 +28,31 @@ myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 doctest_test_doctest_blocks = ""
 
+# As a reader goes on: what it is, whole stories, everyday questions, then size and training.
+EXAMPLES = (
+    *("reliability", "fraud", "genes", "clicks", "text", "images", "multiclass"),
+    *("prior", "threshold", "recalibrate", "compare", "how_many_labels"),
+    *("grid_search", "torch_training", "daily_sketches", "spark"),
+)
+
+
+def example_order(file):
+    """Return the place of an example, which is an error for one that has none."""
+    return EXAMPLES.index(file.removeprefix("plot_").removesuffix(".py"))
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "ignore_repr_types": r"matplotlib\.|noneg\.plots\.",
+    "within_subsection_order": example_order,
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
@@ -55,14 +71,39 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
 
 
+# Constants carry no docstring of their own.
+CONSTANTS = {
+    "noneg.metrics.METRICS": "Every metric by its name.",
+    "noneg.performance.CRITERIA": "Every criterion of model selection by its name.",
+    "noneg.prior.DEFAULT": "Name of the estimator that is taken where none is named.",
+    "noneg.prior.ESTIMATORS": "Every estimator of the prior by its name.",
+    "noneg.prior.FROM_FEATURES": "Those estimators that need features, by name.",
+    "noneg.prior.FROM_SCORES": "Those estimators that need scores only, by name.",
+    "noneg.recalibration.METHODS": "Every calibrator by its name in files and on the command line.",
+    "noneg.sklearn.SCORERS": "Every metric that can be a scorer: the function, and its direction.",
+    "noneg.learning.ALGORITHMS": "Every algorithm for networks by its name.",
+    "noneg.bench.PLANS": "Every data set of the benchmark by its name.",
+}
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip_routing)
+    app.connect("autodoc-process-docstring", describe_constant)
+
+
+def describe_constant(app, what, name, obj, options, lines):
+    """Say what a constant is, instead of what its type is."""
+    del app, options
+    if what == "data":
+        names = ", ".join(f"``{key}``" for key in obj) if isinstance(obj, dict) else ""
+        lines[:] = [CONSTANTS[name], "", names, ""]
 
 
 def skip_routing(app, what, name, obj, skip, options):

@@ -43,13 +43,14 @@ for name in ("ece", "auroc", "recall", "precision"):
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot([0, 1], [0, 1], color="grey", linestyle=":")
-for name, found in {"clicks as they come": naive, "weighed by exposure": weighed}.items():
+shown = (("clicks as they come", naive, "o"), ("weighed by exposure", weighed, "s"))
+for name, found, marker in shown:
     curve = noneg.calibration.reliability(found, bins=10, binning="mass")
     ax.errorbar(
         curve.score,
         curve.frequency,
         yerr=[curve.frequency - curve.low, curve.high - curve.frequency],
-        marker="o",
+        marker=marker,
         capsize=3,
         label=name,
     )

@@ -35,18 +35,25 @@ search.fit(X, labelled)
 print(search.best_params_)
 
 # %%
-# A table of all twelve beside what the hidden labels say.
+# All twelve, beside what the hidden labels say.
 
+import matplotlib.pyplot as plt
 from sklearn.metrics import roc_auc_score
 
+proxy, true = search.cv_results_["mean_test_score"], []
 print(" C      gamma   proxy AUC   true AUC")
-for parameters, proxy in zip(
-    search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
-):
+for parameters, found in zip(search.cv_results_["params"], proxy, strict=True):
     fresh = model.set_params(**parameters)
     margin = cross_val_predict(fresh, X, labelled, cv=folds, method="decision_function")
+    true.append(roc_auc_score(malignant, margin))
     C, gamma = parameters.values()
-    print(f"{C:6.2f} {gamma:7.3f} {proxy:10.3f} {roc_auc_score(malignant, margin):10.3f}")
+    print(f"{C:6.2f} {gamma:7.3f} {found:10.3f} {true[-1]:10.3f}")
+
+fig, ax = plt.subplots(layout="constrained")
+ax.plot(proxy, true, "o", label="a pair of C and gamma")
+ax.plot(proxy[search.best_index_], true[search.best_index_], "s", ms=10, label="chosen")
+ax.set(xlabel="proxy AUC, from labelled and unlabeled rows", ylabel="true AUC")
+ax.legend()
 
 # %%
 # An SVM has no probabilities. `Recalibrated` gives it some, learned out of fold from the same PU

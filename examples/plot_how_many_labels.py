@@ -21,9 +21,9 @@ print(plan(0.05, prior=0.2, method="bound"))
 # little mass.
 
 tolerance = np.geomspace(0.01, 0.2, 15)
-for prior, colour in ((0.05, "C0"), (0.2, "C1"), (0.5, "C2")):
+for prior, marker in ((0.05, "o"), (0.2, "s"), (0.5, "^")):
     needed = [plan(eps, prior=prior, method="normal").n_positive for eps in tolerance]
-    plt.loglog(tolerance, needed, color=colour, marker="o", label=f"prior {prior}")
-plt.xlabel("tolerated bias of the calibration error")
+    plt.loglog(tolerance, needed, marker=marker, label=f"prior {prior}")
+plt.xlabel("half-width of the interval of the calibration error")
 plt.ylabel("labelled positives")
 plt.legend()

@@ -60,8 +60,8 @@ for name, p in repaired.items():
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot([0, 1], [0, 1], color="grey", linestyle=":")
-for name, p in repaired.items():
+for (name, p), style in zip(repaired.items(), ("o-", "s--", "^-.", "D:"), strict=True):
     curve = noneg.calibration.reliability(top_label(y[~half], p), bins=8, binning="mass")
-    ax.plot(curve.score, curve.frequency, marker="o", label=name)
+    ax.plot(curve.score, curve.frequency, style, label=name)
 ax.set(xlabel="confidence in the top label", ylabel="how often it is right")
 ax.legend()

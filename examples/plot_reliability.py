@@ -3,7 +3,8 @@ A reliability diagram without negatives
 =======================================
 
 Scores of a thousand known positives and ten thousand unlabeled rows, from a world whose truth is
-known. The diagram estimated without a single negative follows the true curve.
+known. The diagram estimated without a single negative follows the true curve, which replaces both
+samples by the laws they were drawn from.
 """
 
 import math
@@ -14,9 +15,6 @@ from noneg.simulation import LogisticGaussian
 world = LogisticGaussian.less_calibrated()
 scores = world.draw(1000, 10_000, setting="two-sample", seed=0)
 display = ReliabilityDisplay.from_scores(scores, name="estimated")
-
-# %%
-# The exact curve of the same world: both samples replaced by the laws they were drawn from.
 
 truth = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
 ReliabilityDisplay.from_scores(truth, ax=display.ax_, name="true")

@@ -36,9 +36,9 @@ MOST_EXPONENT = 709.0
 
 @dataclass(frozen=True, kw_only=True)
 class BPMCurve:
-    r"""A calibration curve :math:`g(s) = 1 / (1 + s^{-\alpha} (1 - s)^{\beta} e^c)` (Eq. 12).
+    r"""A calibration curve :math:`g(s) = 1 / (1 + s^{-\alpha} (1 - s)^{\beta} e^c)`.
 
-    It rises with s. The diagonal is :math:`\alpha = \beta = 1, c = 0`.
+    Eq. 12 of Dong et al.; it rises with s. The diagonal is :math:`\alpha = \beta = 1, c = 0`.
 
     Attributes
     ----------
