@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 BEGIN := $(shell date +%s)
 
 .DEFAULT_GOAL := help
-.PHONY: coverage dist fuzz minimum mutation help demo test browser check docs bench format lock clean
+.PHONY: coverage dist extras fuzz minimum mutation help demo test browser check docs bench format lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -67,6 +67,11 @@ dist: ## build wheel and source archive, install the wheel and run it
 	rm -rf dist
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(DIST)/bin/python -m build --outdir dist . >/dev/null
 	$(DIST)/bin/python tests/packaging/check.py dist
+
+extras: ## resolve every extra alone, lowest and highest, and try the small ones
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python -m pip install --quiet $(PIP) uv
+	$(DIST)/bin/python tests/packaging/extras.py
 
 # The lowest versions that pyproject.toml allows, without torch and Spark.
 minimum: ## run the core of the tests with the lowest versions allowed

@@ -107,7 +107,11 @@ def _here(runs: Sequence[RunConfig], work: Callable[[RunConfig], str], jobs: int
 def _on_cluster(
     runs: Sequence[RunConfig], work: Callable[[RunConfig], str], scheduler: str
 ) -> Iterator[str]:
-    from distributed import Client, as_completed
+    try:
+        from distributed import Client, as_completed
+    except ModuleNotFoundError as error:
+        msg = "'scheduler' needs dask.distributed. Install it with: pip install 'noneg[cluster]'"
+        raise ImportError(msg) from error
 
     with Client(scheduler) as client:  # type: ignore[no-untyped-call]
         futures = [client.submit(work, run, key=run.key, retries=RETRIES) for run in runs]

@@ -39,7 +39,8 @@ def _session(master: str) -> tuple[Any, bool]:
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise ImportError("'engine' spark needs pyspark. Install noneg[spark].") from error
+        msg = "'engine' spark needs pyspark. Install it with: pip install 'noneg[spark]'"
+        raise ImportError(msg) from error
     running = SparkSession.getActiveSession()
     if running is not None:
         return running, False
