@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 
 try:
+    import torch
     from torchmetrics import Metric
 except ImportError as error:
-    raise ImportError("noneg.torch needs torchmetrics. Install noneg[learn].") from error
+    msg = "noneg.torch needs torch and torchmetrics. Install them with: pip install 'noneg[learn]'"
+    raise ImportError(msg) from error
 
 from noneg.checks import check_prior, check_setting
 from noneg.kernels import N_BUCKETS
