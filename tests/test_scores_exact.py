@@ -154,6 +154,13 @@ def test_a_known_law_next_to_weighted_rows_is_an_infinite_sample():
     assert scores.effective_marginal == pytest.approx(16 / 10)
 
 
+def test_no_positives_have_an_effective_size_of_zero_with_and_without_weights():
+    y, s = [0, 0, 0], [0.1, 0.2, 0.3]
+    for options in ({}, {"sample_weight": [1.0, 1.0, 1.0], "weight_kind": "importance"}):
+        scores = PUScores.from_labels(y, s, **options)
+        assert (scores.effective_positive, scores.effective_marginal) == (0.0, 3.0)
+
+
 def test_what_is_kept_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
         build("two-sample").sums_by_width(3)[0] = 1.0

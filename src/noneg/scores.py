@@ -259,8 +259,11 @@ class PUScores:
         total = self.sums_below(np.ones(1))[0] if self._weighted else None
         if total is None:
             return self.n_positive if first == 0 else self.n_marginal
-        square = float(total[second])
-        return max(1.0, float(total[first]) ** 2 / square) if square > 0.0 else np.inf
+        mass, square = float(total[first]), float(total[second])
+        if square > 0.0:
+            return max(1.0, mass**2 / square)
+        # A known law has mass and no variance; an empty group has neither.
+        return np.inf if mass > 0.0 else 0.0
 
     @property
     def _weighted(self) -> bool:

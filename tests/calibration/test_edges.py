@@ -34,6 +34,17 @@ def test_finer_nodes_are_tried_for_a_small_fixed_point():
     assert 0.0 < value < 0.02
 
 
+@pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-4, 2e-5, 1e-5, 1e-6])
+def test_one_residual_is_the_fixed_point_at_every_resolution(gap):
+    """Rows at a single score spread one residual, whose integral is the gap at any width.
+
+    Small gaps need finer lines of nodes, and one below 1.5e-5 ends the search at the finest.
+    """
+    half, shift = 5_000_000, round(gap * 10_000_000)
+    scores = PUScores.from_labels([0, 1], [0.5, 0.5], sample_weight=[half - shift, half + shift])
+    assert smooth_ece(scores) == pytest.approx(gap, rel=1e-9)
+
+
 def test_scores_that_equal_their_labels_have_no_error():
     assert smooth_ece(PUScores.from_labels([0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0])) < 1e-6
 
@@ -44,12 +55,30 @@ def test_scores_that_equal_their_labels_have_no_error():
         ({"n_positive": 10.5}, "'n_positive' must be a whole number"),
         ({"mean_score": 0.0}, "'mean_score' must lie in"),
         ({"method": "x"}, "'method' must be 'bound' or 'normal'"),
-        ({"ratio": 0.0}, "'ratio' must be a finite number"),
+        ({"ratio": 0.0}, r"'ratio' must lie in \[1e-09, 1e.09\], got 0.0"),
+        ({"ratio": 1e300}, r"'ratio' must lie in .*got 1e\+300"),
+        ({"n_unlabeled": 10**400}, "'n_unlabeled' must be a whole number up to 9007199254740992"),
+        (
+            {"eps": 1e-300},
+            "'eps' must be above .*, got 1e-300: that much remains with 9.0e.15 rows",
+        ),
     ],
 )
 def test_plans_that_have_no_answer(options, words):
     with pytest.raises(ValueError, match=words):
-        plan(eps=0.2, prior=0.3, **options)
+        plan(**{"eps": 0.2, "prior": 0.3} | options)
+
+
+@pytest.mark.parametrize("method", ["bound", "normal"])
+@pytest.mark.parametrize("ratio", [0.1, 10.0])
+def test_the_smallest_error_of_a_plan_is_what_countable_rows_reach(method, ratio):
+    with pytest.raises(ValueError, match="'eps' must be above") as caught:
+        plan(1e-12, 0.3, method=method, ratio=ratio)
+    floor = float(str(caught.value).split("above ")[1].split(",")[0])
+    found = plan(1.01 * floor, 0.3, method=method, ratio=ratio)
+    assert 2**52 < max(found.n_positive, found.n_unlabeled) <= 2**53
+    with pytest.raises(ValueError, match="'eps' must be above"):
+        plan(0.99 * floor, 0.3, method=method, ratio=ratio)
 
 
 def test_a_plan_with_fewer_unlabeled_rows_than_positives():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.feature_selection import mutual_info_classif
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from noneg import ece
 from noneg.bins import bin_scores
@@ -99,6 +100,20 @@ def test_classifiers_are_cloned_and_seeded():
     assert not hasattr(model, "coef_")
 
 
+def test_a_classifier_without_a_random_state_is_fitted_as_it_is():
+    pairs = labelled_pairs(40)
+    found = run(pairs, GaussianNB(), draws=1, seed=5)
+    x, y = pairs.training(found.membership[0])
+    expected = GaussianNB().fit(x, y).predict_proba(pairs.rows())[:, 1]
+    np.testing.assert_allclose(found.found[0].ravel(), expected)
+
+
+def test_progress_is_told_after_every_draw():
+    told = []
+    run(labelled_pairs(10), memory, draws=3, seed=0, progress=told.append)
+    assert told == [1, 2, 3]
+
+
 # What is kept ----------------------------------------------------------------------------------
 
 
@@ -118,9 +133,10 @@ def test_a_second_call_trains_nothing(tmp_path):
     assert np.array_equal(first.found, more.found[:3])
 
 
-def test_other_rows_are_trained_anew(tmp_path):
-    for seed in (0, 1):
-        run(labelled_pairs(10, seed), memory, draws=1, seed=0, folder=tmp_path, name="memory")
+@pytest.mark.parametrize("make", [labelled_pairs, lambda n, seed: pu_pairs(n, n, seed)])
+def test_other_rows_are_trained_anew(tmp_path, make):
+    for seed in (0, 1, 0):
+        run(make(10, seed), memory, draws=1, seed=0, folder=tmp_path, name="memory")
     assert len(list(tmp_path.iterdir())) == 2
 
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from noneg import PUScores
+from noneg.evaluation.repair import repair
 from noneg.recalibration import Auto
 from noneg.recalibration.folds import splits, weighty_rows
+from noneg.simulation import LogisticGaussian
 
 
 def test_rows_of_no_weight_fill_no_fold():
@@ -26,3 +28,12 @@ def test_rows_of_no_weight_fill_no_fold():
     with pytest.raises(ValueError, match="at most the number of unlabeled rows, which is 2"):
         next(splits(scores, 3, 0))
     assert Auto().fit(scores).reason_
+
+
+def test_a_population_has_no_rows_to_hold_out():
+    known = LogisticGaussian.calibrated().draw(np.inf, 50, setting="two-sample", seed=0)
+    with pytest.raises(ValueError, match="'scores' must hold rows"):
+        next(splits(known, 2, 0))
+    with pytest.raises(ValueError, match="'scores' must hold rows"):
+        Auto().fit(known)
+    assert repair(known) is None

@@ -203,6 +203,21 @@ class TestPriorShift:
             PriorShift(source=1.0).fit(PUScores([0.9], [0.5], prior=0.2, setting="two-sample"))
 
 
+@pytest.mark.parametrize("method", [*FAMILY, MixNMatch])
+def test_labelled_rows_without_positives(method):
+    """Unit weights change nothing, though the empty group of positives is stored otherwise."""
+    y, s = np.zeros(6), [0.0, 0.1, 0.2, 0.3, 0.4, 0.45]
+    plain = PUScores.from_labels(y, s)
+    weighted = PUScores.from_labels(y, s, sample_weight=np.ones(6), weight_kind="importance")
+    grid = np.linspace(0, 1, 9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        one, two = (method().fit(scores).transform(grid) for scores in (plain, weighted))
+    np.testing.assert_allclose(one, two, atol=1e-9)
+    # All are negative and score below one half: no likelihood is for higher scores.
+    assert method is MixNMatch or (one[1:4] <= grid[1:4] + 1e-12).all()
+
+
 def test_mix_n_match_is_at_least_as_good_as_its_members():
     """Its loss is the smallest over the simplex: no corner and no small move is better."""
     from noneg.recalibration.mix_n_match import _Loss

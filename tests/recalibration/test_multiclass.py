@@ -98,6 +98,13 @@ class TestVector:
         many = VectorScaling().fit(z, labels).predict_proba(z)
         assert loss(many, labels) < loss(one, labels)
 
+    def test_logits_of_absurd_size_are_said_to_defeat_the_fit(self):
+        """Factors near 1e-9 are next to nothing in the steps of the search."""
+        logits, labels, _ = world(60)
+        with pytest.warns(CalibrationWarning, match="not brought to its maximum"):
+            found = VectorScaling().fit(1e9 * logits, labels)
+        assert np.isfinite(found.predict_proba(1e9 * logits)).all()
+
     def test_a_class_without_rows_stays_finite(self):
         logits, labels, _ = world(400)
         found = VectorScaling().fit(logits, labels % 3)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 Method = Literal["bound", "normal"]
 
+# Larger sizes are no exact doubles any more, and one row fewer is the same number.
+MOST_ROWS = 2**53
+RATIOS = 1e-9, 1e9
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
@@ -189,20 +193,32 @@ def _solve(
         )
     if n_positive is not None:
         _check_floor(lambda n: precision(n, math.inf)[0], eps, n_positive, "n_positive")
-        return n_positive, first_true(lambda n: precision(n_positive, n)[0] <= eps)
+        return n_positive, _smallest(lambda n: precision(n_positive, n)[0], eps, MOST_ROWS)
     if n_unlabeled is not None:
         _check_floor(lambda n: precision(math.inf, n)[0], eps, n_unlabeled, "n_unlabeled")
-        return first_true(lambda n: precision(n, n_unlabeled)[0] <= eps), n_unlabeled
+        return _smallest(lambda n: precision(n, n_unlabeled)[0], eps, MOST_ROWS), n_unlabeled
     share = Fraction(str(ratio))
-    positive = first_true(lambda n: precision(n, math.ceil(share * n))[0] <= eps)
+    most = math.floor(MOST_ROWS / max(share, Fraction(1)))
+    positive = _smallest(lambda n: precision(n, math.ceil(share * n))[0], eps, most)
     return positive, math.ceil(share * positive)
+
+
+def _smallest(error_of: Callable[[int], float], eps: float, most: int) -> int:
+    """Return the smallest size that reaches `eps`, unless it would be larger than `most`."""
+    if not error_of(most) <= eps:
+        raise ValueError(
+            f"'eps' must be above {error_of(most):.4g}, got {eps!r}: that much remains with "
+            f"{MOST_ROWS:.1e} rows. Ask for a larger error, or for another ratio of the samples."
+        )
+    return first_true(lambda n: error_of(n) <= eps)
 
 
 def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: str) -> None:
     """Refuse a fixed sample that is too small for `eps` however large the other one."""
     check_size(size, name)
-    if size == math.inf or size != int(size):
-        raise ValueError(f"'{name}' must be a whole number, got {size!r}. Pass the number of rows.")
+    if size > MOST_ROWS or size != int(size):
+        msg = f"'{name}' must be a whole number up to {MOST_ROWS}, got {size!r}."
+        raise ValueError(f"{msg} Pass the number of rows.")
     floor = floor_of(size)
     if floor >= eps:
         raise ValueError(
@@ -215,10 +231,10 @@ def _check(eps: float, ratio: float, method: Method, mean_score: float) -> None:
     """Refuse a question that has no answer."""
     if not 0.0 < eps < 1.0:
         raise ValueError(f"'eps' must lie in (0, 1), got {eps!r}. Pass the error you can accept.")
-    if not 0.0 < ratio < math.inf:
+    if not RATIOS[0] <= ratio <= RATIOS[1]:
         raise ValueError(
-            f"'ratio' must be a finite number above 0, got {ratio!r}. Pass how many unlabeled rows "
-            "come with a positive."
+            f"'ratio' must lie in [{RATIOS[0]:g}, {RATIOS[1]:g}], got {ratio!r}. Pass how many "
+            "unlabeled rows come with a positive."
         )
     if method not in ("bound", "normal"):
         raise ValueError(

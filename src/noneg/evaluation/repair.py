@@ -91,8 +91,10 @@ def repair(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Repair | 
     >>> found.method, found.change.high < 0.0
     ('platt', True)
     """
+    if not np.isfinite(scores.n_positive + scores.n_unlabeled):
+        return None
     fewest = min(weighty_rows(scores))
-    if fewest < 2 or not np.isfinite(scores.n_positive + scores.n_unlabeled):
+    if fewest < 2:
         return None
     folds = int(min(FOLDS, fewest))
     with warnings.catch_warnings(record=True) as told:

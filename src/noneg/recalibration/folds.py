@@ -46,9 +46,6 @@ def check_folds(folds: object, scores: PUScores) -> int:
 
 def weighty_rows(scores: PUScores) -> tuple[float, float]:
     """Return how many unlabeled rows and labelled positives have a weight."""
-    counts = (scores.n_unlabeled, scores.n_positive)
-    if np.isinf(counts).any():
-        return counts
     groups = (_by_weight(group, k)[0] for k, group in enumerate(scores.in_order()))
     unlabeled, positive = (
         float(s.size if isinstance(count, float) else count.sum()) for s, count, *_ in groups
