@@ -6,6 +6,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 from click.testing import CliRunner
 from hypothesis import event
 
@@ -15,7 +16,7 @@ KEPT = ("kept.csv", "kept.html", "kept.json")
 
 
 @contextmanager
-def folder_of(**files):
+def folder_of(files):
     """A new folder with these files, and with some that must stay as they are."""
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
@@ -23,7 +24,7 @@ def folder_of(**files):
         for name in KEPT:
             Path(name).write_text("somebody's work")
         for name, content in files.items():
-            Path(name.replace("_", ".")).write_bytes(content)
+            Path(name).write_bytes(content)
         try:
             yield
         finally:
@@ -50,6 +51,53 @@ def check(arguments):
         _check_refusal(arguments, result)
         assert after == before, arguments
     return result
+
+
+def check_sound(arguments):
+    """Success, with output that programs can read and tables that can be read again.
+
+    An estimated prior may be refused: scores need not tell positives from unlabeled rows.
+    """
+    result = check(arguments)
+    if result.exit_code:
+        assert any(word.startswith("estimate") for word in arguments), (arguments, result.stderr)
+        assert "but the estimate by" in result.stderr, (arguments, result.stderr)
+        return
+    if "--json" in arguments:
+        assert strict_json(result.stdout)["schema"].startswith("noneg."), arguments
+    assert result.stdout.strip(), arguments
+    for path in Path().glob("o.*"):
+        _check_written(path, arguments)
+
+
+def strict_json(text):
+    """Read JSON that has neither NaN nor infinities, which other readers refuse."""
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def _check_written(path, arguments):
+    if arguments[0] in ("report", "compare"):
+        text = path.read_text(encoding="utf-8")
+        form = arguments[arguments.index("--format") + 1] if "--format" in arguments else None
+        if (form or path.suffix) in ("json", ".json"):
+            strict_json(text)
+        if (form or path.suffix) in ("html", ".html"):
+            assert text.rstrip().endswith("</html>"), arguments
+        return
+    column = "score" if arguments[0] == "simulate" else "calibrated"
+    if "--column" in arguments:
+        column = arguments[arguments.index("--column") + 1]
+    values = read_table(path)[column]
+    assert ((values >= 0.0) & (values <= 1.0)).all(), arguments
+
+
+def read_table(path):
+    """Read a table by somebody else's reader."""
+    return duckdb.sql(f"FROM '{path}'").fetchnumpy()
 
 
 def _check_success(arguments, before, after):
