@@ -402,6 +402,19 @@ def test_scores_equal_to_one_come_as_often_as_rounding_makes_them(name):
     assert y[scores == 1].mean() > 0.9999
 
 
+def test_bins_next_to_one_hold_the_scores_that_round_into_them():
+    law = MixtureLaw(weights=[1.0], means=[36.0], sds=[2.0])
+    edges = 1.0 - np.array([2.0**52, 12, 3, 2, 1, 0]) * 2.0**-53
+    drawn = law.draw(40_000, seed=0)
+    share = np.diff([0, *((drawn <= e).mean() for e in edges[1:])])
+    mass = law.moments(np.concatenate([[0.0], edges]))[1:, 0]
+    assert np.abs(share - mass).max() < 4 * 0.5 / 40_000**0.5
+    # The double below 1 stands for all that is nearer to it: 1 - s between 0.5 and 1.5 of 2**-53.
+    ends = (math.log(2.0**53 / k) for k in (1.5, 0.5))
+    low, high = (norm.cdf(end, 36.0, 2.0) for end in ends)
+    assert mass[-2] == pytest.approx(high - low, abs=1e-12)
+
+
 def test_beta_draws_survive_tiny_shapes():
     logits = BetaLaw(1e-3, 1e-3).draw_logits(10_000, np.random.default_rng(0))
     assert np.all(np.isfinite(logits))

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from noneg.simulation.quadrature import Floats, Integrand, converged_breaks, panel_integrals
 
@@ -49,6 +49,26 @@ def sigmoid(logits: Floats) -> Floats:
     array([ True,  True, False,  True])
     """
     return np.where(logits > 0, 1 - expit(-logits), expit(logits))
+
+
+def last_logit(edges: Floats) -> Floats:
+    """Return the largest logit whose score, as a double, is at most the edge.
+
+    Near 1 doubles are so coarse that it lies well above the logit of the edge: a score of the law
+    must fall into the bin that the same score falls into when it is drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> last_logit(np.array([0.0, 0.5, 1 - 2**-53, 1.0])).round(6)
+    array([    -inf,  0.      , 37.429948,       inf])
+    """
+    clipped = np.clip(edges, 0, 1)
+    # From 0.5 on, doubles are 2**-53 apart, and one half of that more still rounds to the edge.
+    left = np.maximum((1 - clipped) - (clipped >= 0.5) * 2.0**-54, 0.0)
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(clipped) - np.log(left)
+    return found
 
 
 class LogitLaw(ABC):
@@ -111,7 +131,7 @@ class LogitLaw(ABC):
             return factor(logits) * self.density(logits)
 
         panels = self.breaks()
-        cuts = np.clip(logit(np.clip(checked_edges(edges), 0, 1)), panels[0], panels[-1])
+        cuts = np.clip(last_logit(checked_edges(edges)), panels[0], panels[-1])
         panels = converged_breaks(integrand, np.union1d(panels, cuts))
         integrals = panel_integrals(integrand, panels[:-1], panels[1:])
         bins = np.searchsorted(cuts, panels[:-1], side="right")
