@@ -1,5 +1,6 @@
 """Commands that die, run out of disk, or meet a damaged file: where it went wrong, nothing half."""
 
+import os
 import resource
 import signal
 import subprocess
@@ -130,13 +131,18 @@ def refused(*arguments, **options):
     return done.stderr
 
 
+def unmeasured():
+    """The environment of a process on whose full disk no record of coverage has room."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+
+
 def small_disk(n_bytes):
     """Let no file grow beyond a few bytes, as on a full disk."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
 
-    return {"preexec_fn": limit}
+    return {"preexec_fn": limit, "env": unmeasured()}
 
 
 def test_a_full_disk_under_a_report():
