@@ -6,8 +6,9 @@
     python experiments/pu_benchmark/run.py --full --part page
 
 Stop it whenever you like: the same command goes on where it was. ``--seconds`` stops by itself,
-``--pack`` keeps all records in one file, which another machine may put into its folder. The page
-and its tables are made from the records alone (``--part page``).
+``--pack`` keeps all records in one file, which another machine may put into its folder, and
+``--only dataset=usps case=1 rate=0.3`` trains a part of the runs. The page and its tables are made
+from the records alone (``--part page``).
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="start no run after so many")
     parser.add_argument("--pack", type=Path, help="file to keep all records in")
     parser.add_argument("--backwards", action="store_true", help="the last split first")
+    parser.add_argument(
+        "--only", nargs="*", default=[], metavar="FIELD=VALUE,...", help="runs with these values"
+    )
     return parser.parse_args()
 
 
@@ -65,13 +69,23 @@ def progress(folder: Path, pack: Path | None):
     return tell
 
 
+def kept(runs: list, rules: list[str]) -> list:
+    """Return the runs that have one of the values of every rule, as ``given_prior=0.35,0.7``."""
+    split = [rule.partition("=") for rule in rules]
+    return [
+        run
+        for run in runs
+        if all(str(getattr(run, name)) in values.split(",") for name, _, values in split)
+    ]
+
+
 def train(asked: argparse.Namespace, folder: Path) -> None:
     import plan
 
     from noneg.bench.engine import run_all
     from noneg.bench.records import pack_records
 
-    runs = getattr(plan, asked.part)(quick=asked.quick)
+    runs = kept(getattr(plan, asked.part)(quick=asked.quick), asked.only)
     if asked.backwards:
         runs.sort(key=lambda r: (r.configuration, -r.split))
     half = asked.device.startswith("cuda")

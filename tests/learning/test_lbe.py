@@ -6,6 +6,7 @@ import pytest
 import torch
 from learning.fixed import Table, rows
 
+from noneg.learning import networks
 from noneg.learning.algorithms.lbe import LBE
 from noneg.learning.contract import Batch, Epoch, View
 from noneg.learning.data import PUData
@@ -83,6 +84,31 @@ def test_warm_up_trains_the_classifier_on_p_against_u():
         assert lbe.state["rounds"] == rounds
     assert float(lbe.frozen["net"].margins.detach()[0]) == 3.0
     assert list(lbe.turns()) == ["net", "bias"]
+
+
+def test_benchmark_sums_after_the_warm_up_alone():
+    """Loss (mean_P + mean_U) of the warm-up, 40 times that afterwards, with 40 rows of each."""
+    lbe, one = make("bench", torch.zeros(3), torch.zeros(3))
+    lbe.state["rounds"] = 0
+    at = LOGIT + 0.3
+    first = slope(lbe, one, "net", at)
+    odds = torch.sigmoid(at)
+    wanted = (UNL / UNL.sum()) * odds - (POS / POS.sum()) * (1.0 - odds)
+    torch.testing.assert_close(first.double(), wanted, atol=1e-6, rtol=0.0)
+    lbe.state["rounds"] = 1
+    with torch.no_grad():
+        lbe.frozen["net"].margins.fill_(-40.0)  # nobody is expected to be positive
+    torch.testing.assert_close(slope(lbe, one, "net", at), 40.0 * first, atol=1e-4, rtol=0.0)
+
+
+def test_benchmark_starts_both_networks_alike():
+    for variant, alike in (("bench", True), ("ref", False)):
+        lbe = LBE(variant=variant)
+        task = make_task(40, 40, setting="one-sample", prior=None)
+        data = PUData(torch.zeros(40, 3), torch.zeros(40, 3))
+        lbe.begin(networks.MLP(3), task, data, 0)
+        one, two = (next(iter(lbe.players[name].parameters())) for name in ("net", "bias"))
+        assert bool((one == two).all()) is alike
 
 
 def test_probabilities_move_from_the_training_rows_to_the_population():

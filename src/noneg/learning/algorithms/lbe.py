@@ -42,8 +42,8 @@ class LBE(Algorithm):
     and the network decide: treat h as a score.
 
     ``variant="bench"``: :math:`\eta` fits the labels with weight 1 instead of g, P and U count
-    equally, losses are sums. Then the log odds of h are those of P against U plus
-    :math:`\log(t+1)` after t rounds: everything ends up positive.
+    equally, losses are sums after the warm-up, and both networks start alike. Then the log odds of
+    h are those of P against U plus :math:`\log(t+1)` after t rounds: everything ends up positive.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ class LBE(Algorithm):
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return both networks; a new one gives about 1/2 everywhere."""
-        players = {"net": network, "bias": new_network(network)}
+        other = copy.deepcopy(network) if self.bench else new_network(network)
+        players = {"net": network, "bias": other}
         self.frozen |= {name: copy.deepcopy(module) for name, module in players.items()}
         self.state["rounds"] = 0
         return players
@@ -101,7 +102,9 @@ class LBE(Algorithm):
         return torch.sigmoid(h - softplus(eta))
 
     def total(self, on_pos: Tensor, on_unl: Tensor) -> Tensor:
-        """Return the loss over all rows: their mean, or the benchmark's sum over the batch."""
+        """Return the mean loss of all rows; in the benchmark of P and U, then sums of a batch."""
+        if self.bench and not self.state["rounds"]:
+            return on_pos.mean() + on_unl.mean()
         if self.bench:
             return on_pos.sum() + on_unl.sum()
         share = self.task.n_pos / (self.task.n_pos + self.task.n_unl)
