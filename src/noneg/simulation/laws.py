@@ -64,8 +64,9 @@ def last_logit(edges: Floats) -> Floats:
     array([    -inf,  0.      , 37.429948,       inf])
     """
     clipped = np.clip(edges, 0, 1)
-    # From 0.5 on, doubles are 2**-53 apart, and one half of that more still rounds to the edge.
-    left = np.maximum((1 - clipped) - (clipped >= 0.5) * 2.0**-54, 0.0)
+    # Below 1 doubles are 2**-53 apart: half of that more still rounds to the edge. Where they are
+    # finer, 1 - edge is too large to notice.
+    left = np.maximum((1 - clipped) - 2.0**-54, 0.0)
     with np.errstate(divide="ignore"):
         found: Floats = np.log(clipped) - np.log(left)
     return found
