@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete
 
-SHELLS = ("bash", "zsh", "fish")
+SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 VARIABLE = "_NONEG_COMPLETE"
 
 
@@ -14,14 +14,12 @@ VARIABLE = "_NONEG_COMPLETE"
     short_help="Complete commands with the tab key.",
     epilog='\b\neval "$(noneg completion bash)"',
 )
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
     """Print what SHELL must run to complete noneg's commands, options and files."""
-    found = get_completion_class(shell)
-    if found is None:
-        raise ValueError(f"'shell' must be one of {', '.join(SHELLS)}, got {shell!r}.")
-    click.echo(found(context.find_root().command, {}, "noneg", VARIABLE).source())
+    complete = SHELLS[shell]
+    click.echo(complete(context.find_root().command, {}, "noneg", VARIABLE).source())
 
 
 def file_names(

@@ -46,9 +46,6 @@ class EstimatedPrior(str):
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return repr(f"estimate:{self}" if self else "estimate")
-
 
 class PriorChoice(click.ParamType[Any]):
     """A number, or ``estimate``, or ``estimate:METHOD``."""
@@ -61,13 +58,11 @@ class PriorChoice(click.ParamType[Any]):
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401
+        value: str,
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float | EstimatedPrior:
         """Return the number or the method."""
-        if isinstance(value, (float, EstimatedPrior)):
-            return value
         word, _, method = value.partition(":")
         if word == "estimate":
             return EstimatedPrior(method)

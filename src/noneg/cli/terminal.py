@@ -91,9 +91,10 @@ def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = "{task.description}", BarColumn(), TextColumn("{task.fields[rows]}")
-    bar = Progress(*columns, TimeRemainingColumn(), console=console(error=True), transient=True)
-    task = bar.add_task(printable(what).replace("[", r"\["), total=None, rows="")
+    words = TextColumn("{task.description}", markup=False)
+    columns = words, BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn()
+    bar = Progress(*columns, console=console(error=True), transient=True)
+    task = bar.add_task(printable(what), total=None, rows="")
 
     def advance(done: int, total: int | None) -> None:
         bar.update(task, completed=done, total=total, rows=f"{done:,} rows")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from noneg.comparison import Compared, Comparison
+    from noneg.performance import Ordering
     from noneg.report.datasets import Rows
     from noneg.report.document import Cell
 
@@ -251,15 +252,12 @@ def _datasets(comparison: Comparison) -> Iterator[tuple[str, Rows]]:
             ],
         )
         if found.ordering is not None:
-            yield f"order_{name}", list(_lines(comparison, found))
+            yield f"order_{name}", list(_lines(comparison, found.ordering))
             yield f"crossing_{name}", [{"prior": x} for x in found.ordering.crossings]
     yield "now", [{"prior": comparison.prior.value}]
 
 
-def _lines(comparison: Comparison, found: Compared) -> Iterator[dict[str, float | str | None]]:
-    ordering = found.ordering
-    if ordering is None:
-        return
+def _lines(comparison: Comparison, ordering: Ordering) -> Iterator[dict[str, float | str | None]]:
     low, high = ordering.priors
     grid = np.unique(np.concatenate([np.linspace(low, high, PRIORS), ordering.crossings]))
     for model, curve in zip(comparison.models, ordering.curves, strict=True):

@@ -1,0 +1,119 @@
+"""What commands refuse before they start, and what they say of what they cannot do."""
+
+import io
+import os
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import noneg
+from noneg import PUScores
+from noneg.cli import main, terminal
+from noneg.cli.group import Refused
+from noneg.tables import write
+
+COLUMNS = ["--score", "score", "--label", "label"]
+TWO_SAMPLE = [*COLUMNS, "--setting", "two-sample"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_with_scores(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    s = rng.random(200)
+    write(PUScores.from_labels(rng.random(200) < s, s), "scores.csv")
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    return result.stderr
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report", "threshold", "recalibrate"])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--engine", "spark"], "--master must say where the cluster is with --engine spark"),
+        (["--master", "local[1]"], "--master must come with --engine spark, got 'local[1]'"),
+        (["--table", "rows"], "--table must come with --engine spark, got 'rows'"),
+    ],
+)
+def test_a_cluster_must_be_told_as_a_whole(command, options, words):
+    wanted = ["--recall", "0.5"] if command == "threshold" else []
+    prior = ["--prior", "0.5"]
+    assert words in refused(command, "scores.csv", *TWO_SAMPLE, *prior, *options, *wanted)
+
+
+def test_scores_that_a_cluster_reads_are_not_written_here():
+    cluster = ["--engine", "spark", "--master", "local[1]", "--prior", "0.5"]
+    said = refused("recalibrate", "scores.csv", *TWO_SAMPLE, *cluster, "--out", "o.csv")
+    assert "--out must not be given when a cluster reads the rows. Pass --save" in said
+
+
+def test_an_estimated_prior_brings_its_own_interval():
+    known = ["--prior", "estimate", "--prior-interval", "0.3", "0.6"]
+    said = refused("evaluate", "scores.csv", *TWO_SAMPLE, *known)
+    assert "--prior-interval must not be given with --prior estimate, which brings its own" in said
+
+
+@pytest.mark.parametrize("command", ["compare", "demo"])
+def test_pages_are_html(command):
+    question = ["scores.csv", "scores.csv", "--names", "a,b", *COLUMNS, "--setting", "labelled"]
+    said = refused(command, *(question if command == "compare" else []), "-o", "page.md")
+    assert "--out must end in .html, got 'page.md'. Choose such a name." in said
+
+
+def test_ties_leave_bins_empty_and_are_counted():
+    write(PUScores.from_labels([0, 1] * 50, [0.3] * 90 + [0.7] * 10), "ties.csv")
+    shown = CliRunner().invoke(main, ["evaluate", "ties.csv", *COLUMNS, "--setting", "labelled"])
+    assert "4 bins (2 hold rows)" in shown.stdout
+
+
+def test_a_caller_in_python_gets_exceptions():
+    with pytest.raises(Refused, match=r"there is none called 'no\.csv'"):
+        main.main(["evaluate", "no.csv", *TWO_SAMPLE, "--prior", "0.5"], standalone_mode=False)
+
+
+def test_streams_that_cannot_change_their_encoding_are_left_alone(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    with pytest.raises(SystemExit) as caught:
+        main.main(["--version"], prog_name="noneg")
+    assert caught.value.code == 0
+    assert sys.stdout.getvalue() == f"noneg {noneg.__version__}\n"
+
+
+def test_a_reader_that_has_gone_ends_a_command_quietly(monkeypatch, capfd):
+    def write_to_nobody(*_, **__):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("click.echo", write_to_nobody)
+    with os.fdopen(os.dup(1), "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        with pytest.raises(SystemExit) as caught:
+            main.main(["plan", "--eps", "0.1", "--prior", "0.3", "--json"])
+        # What is still to be flushed goes nowhere.
+        stdout.write("late words")
+    assert caught.value.code == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bar_counts_rows(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    with terminal.progress("Reading x[1] [red].csv") as advance:
+        advance(12_345, 20_000)
+        end = time.monotonic() + 20
+        while "12,345 rows" not in screen.getvalue():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    assert "Reading x[1] [red].csv" in screen.getvalue()
