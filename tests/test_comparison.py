@@ -16,6 +16,8 @@ from noneg.comparison import compare
 from noneg.performance.ordering import ordering
 from noneg.performance.proxies import proxy_accuracy
 from noneg.performance.selection import CRITERIA
+from noneg.report import About
+from noneg.report.comparing import comparison_document
 
 SETTINGS = ("two-sample", "one-sample", "labelled")
 PRIOR = 0.3
@@ -479,3 +481,24 @@ def test_a_wrong_comparison_is_explained_in_one_paragraph():
         "compare", "full.csv", "half.csv", *score, "--label", "y", "--setting", "one-sample"
     )
     assert "--prior must be given with --setting one-sample" in result.stderr
+
+
+def test_the_page_says_who_wins_and_by_what():
+    rng = np.random.default_rng(0)
+    truth = rng.beta(1, 1, 20_000)
+    label = rng.random(truth.size) < truth
+    # Right on average and blind to differences; and in the right order, but far too high.
+    blunt, high = rng.uniform(0.49, 0.51, truth.size), truth**0.2
+
+    def verdict(**models):
+        found = compare(models, label, setting="labelled")
+        return [
+            str(sentence) for sentence in comparison_document(found, About(title="x"), ()).verdict
+        ]
+
+    assert verdict(right=truth, reversed=1 - truth) == ["right is best by every criterion."]
+    first, *others = verdict(blunt=blunt, high=high)
+    assert first == "It depends on what you want."
+    assert any(x.startswith("blunt is best by ") and "calibration error" in x for x in others)
+    same = verdict(one=truth, two=truth)
+    assert same[0] == "No model is better than the others beyond sampling error."

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.special import ndtr
 from strategies import samples
 
 from noneg import PUScores, ece, evaluate
@@ -83,3 +84,24 @@ def test_infinite_samples():
     scores = LogisticGaussian.less_calibrated().draw(math.inf, 500, setting="two-sample", seed=0)
     result = evaluate(scores)
     assert np.isfinite(result.ece.high)
+
+
+@pytest.mark.parametrize("known", ["positive", "unlabeled"])
+def test_a_known_law_stands_for_infinitely_many_rows(known):
+    """What needs single rows is left out; rates of the known law are those of its formula."""
+    world = LogisticGaussian.less_calibrated(0.3)
+    sizes = (math.inf, 500) if known == "positive" else (500, math.inf)
+    found = evaluate(world.draw(*sizes, setting="two-sample", seed=0))
+    assert not {"auroc", "average_precision", "ks_error"} & set(found.metrics)
+    if known == "positive":
+        # Scores above one half are points above -beta0 / beta1, and positives are N(1, 1).
+        expected = ndtr(1.0 + world.beta0 / world.beta1)
+        assert found.metrics["recall"].value == pytest.approx(expected, abs=1e-9)
+    else:
+        # The scores of the page's thresholds are quantiles of the known law.
+        tails = found.sums.tails
+        x = (
+            np.log(tails.threshold[1:-1] / (1 - tails.threshold[1:-1])) - world.beta0
+        ) / world.beta1
+        above = 0.3 * ndtr(1.0 - x) + 0.7 * ndtr(-1.0 - x)
+        np.testing.assert_allclose(tails.ppr[1:-1], above, atol=1e-9)

@@ -416,6 +416,12 @@ def test_prior_sensitivity_marks_the_prior_and_its_limit():
     )
     np.testing.assert_allclose(display.point_.get_xydata(), [[scores.prior, ece(scores)]])
     assert display.limit_.get_xdata()[0] == largest_prior(scores)
+    assert not display.ax_.patches
+    known = PriorSensitivityDisplay.from_scores(scores.with_prior(scores.prior, (0.2, 0.6)))
+    (span,) = known.ax_.patches
+    assert (span.get_x(), span.get_x() + span.get_width()) == pytest.approx((0.2, 0.6))
+    alone = PriorSensitivityDisplay(curve=curve, prior=scores.prior).plot()
+    assert alone.limit_ is None
     with pytest.raises(ValueError, match="labelled"):
         PriorSensitivityDisplay.from_scores(SAMPLES["labelled"])
 

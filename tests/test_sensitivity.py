@@ -49,3 +49,9 @@ def test_mistakes_are_explained():
         prior_curve("ece", SCORES, priors=[])
     with pytest.raises(ValueError, match=r"'metric' must be a registered"):
         prior_curve("guess", SCORES)
+
+
+def test_without_a_level_there_are_no_limits():
+    curve = prior_curve("ece", SCORES, priors=[0.25, 0.3], bins=5)
+    assert list(curve.columns()) == ["prior", "value"]
+    assert curve.frame("pandas").shape == (2, 2)

@@ -19,6 +19,8 @@ from noneg.report.charts import CHARTS, DESCRIPTIONS, specification
 from noneg.report.content import FREE, MOVING, VALUE_ONLY, document
 from noneg.report.datasets import datasets
 from noneg.report.payload import data_names
+from noneg.report.words import Point, verdict_title, verdict_where
+from noneg.results import Estimate
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian.less_calibrated(0.3)
@@ -119,6 +121,64 @@ def test_the_verdict_names_what_is_wrong():
     assert said["few"].startswith("No miscalibration shows, but")
     assert said["contradiction"].startswith("The prior and the scores contradict each other")
     assert "20 labelled positives alone" in to_text(evaluate(few))
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "words"),
+    [
+        (0.001, 0.015, 0.03, "These scores are nearly probabilities."),
+        (0.001, 0.03, 0.06, "These scores are somewhat off: adjust them"),
+        (0.001, 0.06, 0.09, "Do not read these scores as probabilities."),
+        (0.0, 0.01, 0.05, "No miscalibration shows."),
+        (0.0, 0.01, 0.02, "These scores can be read as probabilities."),
+    ],
+)
+def test_the_verdict_follows_the_error(low, value, high, words):
+    error = Estimate(value=value, low=low, high=high, level=0.95, method="x")
+    assert verdict_title(error, [], contradicted=False).startswith(words)
+
+
+def test_a_second_range_is_named_if_it_counts():
+    """Scores are too low below one half and too high above, by the same amount."""
+
+    def point(left, frequency, marginal):
+        score = left + 0.1
+        limits = {"low": frequency - 0.01, "high": frequency + 0.01}
+        limits |= {"low_all": frequency - 0.02, "high_all": frequency + 0.02}
+        return Point(left=left, right=left + 0.2, score=score, frequency=frequency,
+                     marginal=marginal, **limits)  # fmt: skip
+
+    def diagram(share):
+        return [point(0.0, 0.2, share), point(0.4, 0.5, 0.3), point(0.8, 0.7, 0.5)]
+
+    both = verdict_where(diagram(0.4))
+    assert both.startswith("Scores above 0.80 are over-confident: a score of 0.90 means about 0.70")
+    assert both.endswith(" Scores up to 0.20 are under-confident.")
+    # Less than a quarter of the deviation is not worth a sentence.
+    assert "under" not in verdict_where(diagram(0.1))
+
+
+def test_what_is_known_of_the_prior_and_empty_bins_are_told():
+    rng = np.random.default_rng(0)
+    score = np.where(rng.random(400) < 0.9, 0.3, rng.random(400))
+    scores = PUScores(score[:80], score[80:], prior=0.3, setting="two-sample",
+                      prior_interval=(0.2, 0.4))  # fmt: skip
+    found = evaluate(scores)
+    assert found.occupied_bins < found.bins
+    text = to_text(found)
+    assert "prior 0.3 in [0.2, 0.4]" in text
+    assert f"{found.bins} bins of equal mass, {found.occupied_bins} of which hold rows" in text
+
+
+def test_what_needs_rows_is_left_out_where_a_law_is_known():
+    known = WORLD.draw(float("inf"), 400, setting="two-sample", seed=0)
+    content = document(evaluate(known), ABOUT, EVALUATIONS["labelled"])
+    assert content.subtitle.startswith("infinitely many labelled positives and 400 unlabeled rows")
+    assert [name for name, *_ in content.facts] == ["Calibration error"]
+    (truth,) = (section for section in content.sections if section.name == "truth")
+    shown = [row[0] for row in truth.tables[0].rows]
+    assert METRICS["recall"].title in shown
+    assert METRICS["auroc"].title not in shown
 
 
 def test_the_verdict_finds_the_confidence():
