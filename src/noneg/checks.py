@@ -88,7 +88,7 @@ def missing_prior(setting: Setting) -> str:
     return (
         f"'prior' must be given with setting='{setting}': {PRIOR_RULE}, which these rows alone do "
         "not tell. Use what is known from elsewhere, such as a reviewed sample, or estimate it "
-        "(noneg.prior.estimate_prior; on the command line --prior estimate)."
+        "with noneg.prior.estimate_prior (on the command line --prior estimate)."
     )
 
 
@@ -133,8 +133,8 @@ def remedy(value: float) -> str:
         return "Remove or impute the rows without a score; none is dropped silently."
     if abs(value - 0.5) < 0.5 + ROUNDING:
         return "It misses the range by a rounding: clip the scores to [0, 1]."
-    advice = "Turn margins or logits into probabilities first, for example by a sigmoid."
-    return f"Divide percentages by 100. {advice}" if 1 < value <= 100 else advice
+    first = "Divide percentages by 100; turn" if 1 < value <= 100 else "Turn"
+    return f"{first} margins or logits into probabilities first, for example by a sigmoid."
 
 
 def number_advice(value: object, otherwise: str = "Convert the column first.") -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
 _LEADING_NAMES = re.compile(r"(?:'\w+'(?:, | and | ))+")
 _SNAKE = re.compile(r"(?<![\w'-])([a-z]+_[a-z]+)(?![\w'(=])")
+_BESIDE = re.compile(r"\S+ \(on the command line ([^)]*)\)")
 _KEYWORD = re.compile(r"(?<![\w'\"/.-])(\w+)='?([\w.-]*\w)'?")
 
 
@@ -103,7 +104,7 @@ def as_options(message: str, options: Mapping[str, str]) -> str:
     start = _LEADING_NAMES.match(message)
     if start:
         message = re.sub(r"'(\w+)'", option, start[0]) + message[start.end() :]
-    message = message.replace(" (on the command line --positive-label)", "")
+    message = _BESIDE.sub(r"\1", message)
     message = _SNAKE.sub(option, _KEYWORD.sub(keyword, message))
     return message.replace("got None", "got nothing")
 
