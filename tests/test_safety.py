@@ -68,7 +68,6 @@ def calls(tree):
 # Files that may read pickles, and why.
 PICKLES = {
     "datasets/fetched.py": "arrays of a published archive, by a reader that knows only arrays",
-    "information/runs.py": "trained models, which this module wrote into the caller's own folder",
 }
 
 

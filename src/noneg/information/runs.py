@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     Scorer = Callable[[NDArray[Any]], NDArray[Any]]
     # Rows and labels, or positive and unlabeled rows, and a seed.
     Train = Callable[[NDArray[Any], NDArray[Any], int], Scorer]
-
-Keep = Literal["scores", "scorers"]
+    Load = Callable[[Path], Scorer]
+    Keep = tuple[Callable[[Scorer, Path], object], Load]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +38,16 @@ class Runs:
     found : ndarray, shape (draws, n, 2)
         Score of every row.
     files : tuple of Path
-        The trained scorers, where ``run(..., keep="scorers")`` kept them.
+        The trained scorers, where ``run(..., keep=...)`` kept them.
+    load : callable, optional
+        What reads them.
     """
 
     supersample: Supersample | PUSupersample
     membership: NDArray[np.bool_]
     found: NDArray[np.float64]
     files: tuple[Path, ...] = ()
+    load: Load | None = None
 
     @property
     def draws(self) -> int:
@@ -62,10 +64,10 @@ class Runs:
 
     def scorer(self, draw: int) -> Scorer:
         """Return the trained scorer of a draw from its file."""
-        if not self.files:
-            msg = "'runs' keeps no scorers. Call run(..., folder=..., keep='scorers')."
+        if self.load is None:
+            msg = "'runs' keeps no scorers. Call run(..., folder=..., keep=(save, load))."
             raise ValueError(msg)
-        return _load(self.files[draw])
+        return self.load(self.files[draw])
 
 
 def run(
@@ -76,7 +78,7 @@ def run(
     seed: int,
     folder: str | os.PathLike[str] | None = None,
     name: str = "",
-    keep: Keep = "scores",
+    keep: Keep | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Runs:
     """Train on draws of the coins and score all rows, seen and unseen.
@@ -98,10 +100,12 @@ def run(
     name : str
         What else the scores depend on, such as the algorithm and its options; with `folder` it
         must be given, since a function has no name of its own.
-    keep : {"scores", "scorers"}
-        Keep the scores of the supersample alone, or the trained scorers as well, which must then be
-        picklable. `Runs.scorer` reads them again, to score other rows. Unpickling runs code, so
-        read no folder that others can write to.
+    keep : (save, load), optional
+        Keep the trained scorers in `folder` as well as their scores: ``save(scorer, path)`` writes
+        one, ``load(path)`` reads it. `Runs.scorer` then scores other rows, and a scorer whose
+        scores are lost is not trained again. ``(joblib.dump, joblib.load)`` does for scikit-learn;
+        these are pickles, which can run code when they are read, so let nobody else write to that
+        folder. A network is better kept as the arrays of its weights.
     progress : callable, optional
         Called with the number of draws done.
 
@@ -112,7 +116,6 @@ def run(
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from noneg.simulation import LogisticGaussian
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> pairs = Supersample.pair(rng.normal(2 * y - 1)[:, None], y, seed=0)
@@ -123,88 +126,83 @@ def run(
     fit = train if callable(train) else _classifier(train, supersample)
     bits = np.stack([draw_membership(supersample.n, seed=seed, draw=k) for k in range(draws)])
     found = np.empty((draws, supersample.n, 2))
-    files = []
+    store = None
+    if folder is not None:
+        stem = f"{name}-{supersample.digest()}-{seed}"
+        store = _Store(Path(folder), stem, supersample, keep)
     for k in range(draws):
-        path = None if folder is None else _path(folder, supersample, name, seed, k)
-        file = None if path is None or keep == "scores" else path.with_suffix(".pkl")
-        found[k] = _scores(supersample, fit, bits[k], seed + k, path, file)
-        files += [] if file is None else [file]
+
+        def trained(draw: int = k) -> Scorer:
+            return fit(*supersample.training(bits[draw]), seed + draw)
+
+        if store is None:
+            found[k] = _score(supersample, trained())
+        else:
+            found[k] = store.scores(k, trained)
         if progress is not None:
             progress(k + 1)
-    return Runs(supersample, bits, found, tuple(files))
+    if store is None or keep is None:
+        return Runs(supersample, bits, found)
+    return Runs(supersample, bits, found, tuple(map(store.file, range(draws))), keep[1])
 
 
-def _check(draws: int, folder: object, name: str, keep: Keep) -> None:
+def _check(draws: int, folder: object, name: str, keep: object) -> None:
     if draws < 1:
         msg = f"'draws' must be at least 1, got {draws!r}."
         raise ValueError(msg)
     if folder is not None and not name:
         msg = "'name' must say what is trained when 'folder' keeps the scores, got ''."
         raise ValueError(msg)
-    if keep not in ("scores", "scorers") or (keep == "scorers" and folder is None):
-        msg = (
-            "'keep' must be 'scores', or 'scorers' together with a 'folder', got "
-            f"{keep!r} and folder={folder!r}."
-        )
+    if keep is not None and folder is None:
+        msg = f"'folder' must say where to keep scorers when 'keep' is given, got keep={keep!r}."
         raise ValueError(msg)
 
 
-def _path(
-    folder: str | os.PathLike[str],
-    supersample: Supersample | PUSupersample,
-    name: str,
-    seed: int,
-    draw: int,
-) -> Path:
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    return Path(folder) / f"{name}-{supersample.digest()}-{seed}-{draw}.npy"
+def _score(supersample: Supersample | PUSupersample, scorer: Scorer) -> NDArray[np.float64]:
+    """Return the scores of all rows, shape (n, 2)."""
+    return np.asarray(scorer(supersample.rows()), dtype=np.float64).reshape(supersample.n, 2)
 
 
-def _scores(
-    supersample: Supersample | PUSupersample,
-    train: Train,
-    membership: NDArray[np.bool_],
-    seed: int,
-    path: Path | None,
-    file: Path | None,
-) -> NDArray[np.float64]:
-    """Return the scores of one draw, shape (n, 2), from disk where they are."""
-    shape = (supersample.n, 2)
-    if path is not None and path.exists() and (file is None or file.exists()):
-        kept: NDArray[np.float64] = np.load(path, allow_pickle=False)
-        if kept.shape != shape or kept.dtype != np.float64:
-            msg = f"'folder' holds {path.name}, which is not {shape} numbers; remove that file."
-            raise ValueError(msg)
-        return kept
-    scorer = _trained(supersample, train, membership, seed, file)
-    found = np.asarray(scorer(supersample.rows()), dtype=np.float64).reshape(shape)
-    if path is not None:
+@dataclass(frozen=True)
+class _Store:
+    """A folder with the scores of each draw, and with the scorers where they are wanted."""
+
+    folder: Path
+    stem: str
+    supersample: Supersample | PUSupersample
+    keep: Keep | None
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def file(self, draw: int, ending: str = ".scorer") -> Path:
+        return self.folder / f"{self.stem}-{draw}{ending}"
+
+    def scores(self, draw: int, trained: Callable[[], Scorer]) -> NDArray[np.float64]:
+        """Return the scores of one draw, from disk where they are."""
+        path, shape = self.file(draw, ".npy"), (self.supersample.n, 2)
+        if path.exists() and (self.keep is None or self.file(draw).exists()):
+            kept: NDArray[np.float64] = np.load(path, allow_pickle=False)
+            if kept.shape != shape or kept.dtype != np.float64:
+                msg = f"'folder' holds {path.name}, which is not {shape} numbers; remove that file."
+                raise ValueError(msg)
+            return kept
+        found = _score(self.supersample, self.scorer(draw, trained))
         with replacing(path) as partial, partial.open("wb") as stream:
             np.save(stream, found, allow_pickle=False)
-    return found
+        return found
 
-
-def _trained(
-    supersample: Supersample | PUSupersample,
-    train: Train,
-    membership: NDArray[np.bool_],
-    seed: int,
-    file: Path | None,
-) -> Scorer:
-    """Return a trained scorer, from its file where it is kept."""
-    if file is not None and file.exists():
-        return _load(file)
-    scorer = train(*supersample.training(membership), seed)
-    if file is not None:
-        with replacing(file) as partial, partial.open("wb") as stream:
-            pickle.dump(scorer, stream)
-    return scorer
-
-
-def _load(file: Path) -> Scorer:
-    with file.open("rb") as stream:
-        scorer: Scorer = pickle.load(stream)  # noqa: S301  # written by this module
-    return scorer
+    def scorer(self, draw: int, trained: Callable[[], Scorer]) -> Scorer:
+        """Return the scorer of one draw, from disk where it is."""
+        if self.keep is None:
+            return trained()
+        (save, load), file = self.keep, self.file(draw)
+        if file.exists():
+            return load(file)
+        made = trained()
+        with replacing(file) as partial:
+            save(made, partial)
+        return made
 
 
 def _classifier(model: object, supersample: Supersample | PUSupersample) -> Train:
