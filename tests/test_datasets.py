@@ -79,3 +79,50 @@ def test_every_file_is_also_public():
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"'usps' needs the file usps\.npz"):
         load("usps", tmp_path)
+
+
+def test_a_folder_of_files_is_split_as_each_data_set_is(tmp_path):
+    """Files of a few rows, or of as many as the split needs, in the forms of the folder."""
+    rows, labels = np.arange(24).reshape(8, 3), np.arange(8) % 2
+    np.savez(tmp_path / "spambase.npz", X=rows, y=labels)
+    data = load("spambase", tmp_path)
+    np.testing.assert_array_equal(data.X_test, rows[[3, 7]])
+    np.testing.assert_array_equal(data.y_train, labels[[0, 1, 2, 4, 5, 6]])
+    whole = {"X_train": rows, "y_train": labels, "X_test": rows[:2], "y_test": labels[:2]}
+    np.savez(tmp_path / "usps.npz", **whole)
+    np.testing.assert_array_equal(load("usps", tmp_path).X_test, rows[:2])
+    many = np.arange(16_003)
+    np.savez(tmp_path / "letter.npz", X=many[:, None], y=many % 26)
+    assert load("letter", tmp_path).X_test.ravel().tolist() == [16_000, 16_001, 16_002]
+    with pytest.raises(FileNotFoundError, match=r"needs the file mnist\.npz, which is not in"):
+        load("mnist", tmp_path)
+
+
+def test_cover_types_are_one_hot(tmp_path):
+    n = 15_121
+    np.savez(
+        tmp_path / "covtype.npz",
+        quantitative=np.arange(10 * n).reshape(n, 10),
+        wilderness=np.full(n, 2),
+        soil=np.full(n, 39),
+        cover_type=np.arange(n) % 7 + 1,
+    )
+    data = load("covtype", tmp_path)
+    (row,) = data.X_test
+    assert row[:10].tolist() == list(range(10 * (n - 1), 10 * n))
+    assert np.flatnonzero(row[10:]).tolist() == [2, 4 + 39]
+    assert data.y_test.tolist() == [(n - 1) % 7]
+
+
+def test_images_come_back_from_their_differences(tmp_path):
+    """Stored are planes G, R - G and B - G as differences along rows, then columns."""
+    images = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
+    red, green, blue = np.moveaxis(images, -1, 0)
+    planes = np.stack([green, red - green, blue - green])
+    columns = np.diff(planes, axis=-2, prepend=np.zeros_like(planes[..., :1, :]))
+    residual = np.diff(columns, axis=-1, prepend=np.zeros_like(columns[..., :1]))
+    labels = np.arange(4)
+    parts = {f"{x}_residual": residual for x in ("train", "test")}
+    parts |= {f"{x}_labels": labels for x in ("train", "test")}
+    np.savez(tmp_path / "cifar10_20k.npz", **parts)
+    np.testing.assert_array_equal(load("cifar10", tmp_path).X_train, images)

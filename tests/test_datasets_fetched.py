@@ -229,3 +229,19 @@ def test_letters_of_the_folder_are_the_published_file():
     )
     digest = hashlib.sha256(text.encode()).hexdigest()
     assert digest == fetched.SOURCES["letter-recognition.data"][1]
+
+
+@pytest.mark.parametrize("kind", [None, tarfile.DIRTYPE])
+def test_an_archive_without_a_batch_is_refused(kind):
+    """Whether the batch is missing, or a folder has its name."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        entry = tarfile.TarInfo("cifar-10-batches-py/data_batch_1" if kind else "other")
+        entry.type = kind or tarfile.REGTYPE
+        archive.addfile(entry)
+    file.seek(0)
+    with (
+        tarfile.open(fileobj=file) as archive,
+        pytest.raises(ValueError, match="must hold data_batch_1, and does not"),
+    ):
+        fetched._batch(archive, "data_batch_1")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from noneg.bench import PLANS, RunConfig, draw
-from noneg.bench.draws import _choose
+from noneg.bench.draws import _choose, _Scale
 from noneg.datasets import load
 
 DIGITS = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
@@ -100,3 +100,10 @@ def test_too_few_rows_of_a_class_are_refused():
         draw(replace(DIGITS, setting="two-sample", rate=0.6))
     with pytest.raises(ValueError, match="'rate' must leave enough rows"):
         draw(replace(DIGITS, rate=0.7))
+
+
+def test_raw_rows_are_not_scaled():
+    rows = np.arange(12).reshape(4, 3)
+    found = _Scale.of(rows, "raw")(rows)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, rows)

@@ -1,12 +1,16 @@
 """Whole sweeps: every algorithm once, killed and resumed, on a cluster that loses a worker."""
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -15,8 +19,19 @@ from noneg.bench import RunConfig, load_records, paper_numbers, render, summaris
 from noneg.bench.engine import run_all
 from noneg.bench.records import pack_records, record_path
 from noneg.bench.summaries import paper_name
-from noneg.bench.work import METHODS, is_possible, perform, perform_and_write, set_up, versions
+from noneg.bench.work import (
+    METHODS,
+    _network,
+    _varied,
+    _versions,
+    is_possible,
+    perform,
+    perform_and_write,
+    set_up,
+    versions,
+)
 from noneg.cli import main
+from noneg.learning.views import Cropped, Turned
 
 DIGITS = {"dataset": ["digits"], "setting": ["one-sample"]}
 BUDGET = {"steps": [40], "every": [20]}
@@ -275,3 +290,49 @@ def test_wrong_questions_are_refused(tmp_path, options, words):
 def test_records_have_the_names_of_their_runs(tmp_path):
     perform_and_write(FEW[0], tmp_path)
     assert record_path(tmp_path, FEW[0]).exists()
+
+
+def test_the_command_tells_of_failures(tmp_path, monkeypatch):
+    from noneg.learning.algorithms.nnpu import NNPU
+
+    def broken(*_):
+        raise FloatingPointError("the loss is lost")
+
+    monkeypatch.setattr(NNPU, "loss", broken)
+    options = ["--setting", "one-sample", "--algorithm", "nnpu", "--steps", "20", "--every", "20"]
+    found = CliRunner().invoke(
+        main, ["bench", "run", "--dataset", "digits", *options, "--splits", "1", "--out", tmp_path]
+    )
+    assert "0 done, 1 failed, 0 kept" in found.stdout
+    assert "Records of failed runs hold the error; --retry-failed does them again." in found.stdout
+
+
+def test_an_unknown_method_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"'algorithm' must be one of upu, nnpu, .*got 'luck'"):
+        set_up(RunConfig(dataset="digits", setting="one-sample", algorithm="luck"))
+
+
+def test_images_get_the_views_and_the_network_of_their_plan():
+    def rows(*shape):
+        part = np.linspace(-1.5, 2.0, 4 * math.prod(shape), dtype=np.float32).reshape(4, *shape)
+        return SimpleNamespace(training=SimpleNamespace(positive=part, unlabeled=part))
+
+    options = {"setting": "one-sample", "algorithm": "upu"}
+    flat, colour = RunConfig(dataset="usps", **options), RunConfig(dataset="cifar10", **options)
+    view = _varied(flat, rows(256)).weak
+    assert isinstance(view, Turned)
+    assert (view.side, view.black) == (16, -1.5)
+    assert isinstance(_varied(colour, rows(3, 32, 32)).strong, Cropped)
+    plain = _varied(replace(colour, augmented=False), rows(3, 32, 32))
+    assert plain.weak is plain.strong is None
+    images = torch.from_numpy(rows(3, 32, 32).training.positive)
+    assert _network(colour, rows(3, 32, 32))()(images).shape[0] == 4
+    assert _network(flat, rows(256))()(torch.zeros(4, 256)).shape[0] == 4
+
+
+def test_versions_of_a_source_folder(monkeypatch):
+    def absent(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", absent)
+    assert _versions()["noneg"] == "not installed"

@@ -1,11 +1,15 @@
 """Names of runs, records, what a criterion chooses, tables and ranks."""
 
+import io
 import json
 import math
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy.stats import friedmanchisquare
 
 from noneg.bench import (
@@ -23,6 +27,8 @@ from noneg.bench.measures import on_test, on_validation
 from noneg.bench.ranks import rank_methods
 from noneg.bench.records import open_runs, record_path, write_record
 from noneg.bench.summaries import paper_name
+from noneg.cli import main
+from noneg.cli.bench import _progress
 from noneg.recalibration import Platt
 from noneg.scores import PUScores
 
@@ -313,3 +319,73 @@ def test_groups_join_what_does_not_differ():
 def test_too_few_methods_are_refused():
     with pytest.raises(ValueError, match="at least three methods in at least two worlds"):
         rank_methods(cells_of(np.ones((3, 2))), metric="accuracy", criterion="c")
+
+
+def test_what_is_no_run_or_no_folder_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"'values' must hold fields of a run, got \['colour'\]"):
+        RunConfig.from_dict(RUN.to_dict() | {"colour": "red"})
+    with pytest.raises(FileNotFoundError, match=r"'folder' must be a folder of records.*nowhere"):
+        load_records(tmp_path / "nowhere")
+
+
+def test_cells_without_a_number_say_so():
+    (cell,) = summarise(three_splits()[:1], metrics=["accuracy"], criteria=["proxy_auc"])
+    assert "| nnpu | n/a |" in render([replace(cell, mean=math.nan)])
+
+
+# Commands --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def records(tmp_path):
+    """Three splits of a world and a method of the paper, stored."""
+    for one in three_splits():
+        write_record(tmp_path, RunConfig.from_dict(one["run"] | {"algorithm": "lbe"}), one)
+    return str(tmp_path)
+
+
+COLUMNS = ("table", "method", "metric", "criterion", "ours", "paper", "difference")
+
+
+def test_the_command_sets_our_numbers_beside_the_papers(records):
+    found = CliRunner().invoke(main, ["bench", "compare", records])
+    assert found.exit_code == 0
+    head, row = found.stdout.splitlines()
+    assert head.split() == list(COLUMNS)
+    (theirs,) = (
+        n["mean"]
+        for n in paper_numbers(15)
+        if (n["method"], n["metric"], n["criterion"]) == ("lbe", "accuracy", "proxy_auc")
+    )
+    assert row.split()[:4] == ["15", "lbe", "accuracy", "proxy_auc"]
+    assert [float(x) for x in row.split()[4:]] == pytest.approx([93, theirs, 93 - theirs], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ["--like", "table-15"],
+            "--like must be a table of the benchmark paper such as 'paper-15'",
+        ),
+        (["--like", "paper-1", "--plot", "x.png"], "must hold records of the methods to rank"),
+    ],
+)
+def test_tables_that_cannot_be_made(records, options, words, monkeypatch):
+    monkeypatch.chdir(records)
+    found = CliRunner().invoke(main, ["bench", "table", records, *options])
+    assert found.exit_code == 2
+    assert words in found.stderr
+    assert not Path("x.png").exists()
+
+
+def test_progress_is_shown_on_a_terminal_only(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    for screen, shown in ((Screen(), "2/4 runs, 1 failed, "), (io.StringIO(), "")):
+        monkeypatch.setattr(sys, "stderr", screen)
+        _progress()(1, 1, 4)
+        assert screen.getvalue().startswith(shown)
+        assert ("a minute" in screen.getvalue()) == bool(shown)

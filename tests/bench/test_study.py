@@ -17,12 +17,16 @@ from noneg.bench.measures import CRITERIA, RECALIBRATED, TEST
 from noneg.bench.records import write_record
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "pu_benchmark"
-MODULES = ("plan", "thin", "intervals", "choices", "findings", "figures", "tables", "page")
+MODULES = (
+    "pages", "plan", "thin", "intervals", "choices", "findings", "samples", "figures", "tables",
+    "configurations", "page", "run",
+)  # fmt: skip
 
 
 @pytest.fixture
 def study(monkeypatch):
     """Import the experiment's files, and forget them after the test."""
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
     monkeypatch.syspath_prepend(str(FOLDER))
     found = SimpleNamespace(**{name: __import__(name) for name in MODULES})
     monkeypatch.setattr(found.intervals, "DRAWS", 200)
@@ -59,6 +63,19 @@ def test_every_beginning_of_the_queue_is_a_result(study):
     assert {r.setting for r in whole} == {"one-sample", "two-sample"}
     assert {(r.dataset, r.case) for r in whole} == set(study.plan.WORLDS)
     assert all(one.split <= two.split for one, two in pairwise(runs[:680]))
+
+
+def test_a_part_of_the_queue_is_chosen_by_its_fields(study):
+    runs = study.plan.tables()
+    far = study.run.kept(runs, ["given_prior=0.35,0.7"])
+    assert len(far) == 36
+    assert {r.given_prior for r in far} == set(study.plan.FAR_PRIORS)
+    whole = study.run.kept(runs, ["dataset=usps", "case=1", "rate=0.3", "setting=one-sample",
+                                  "configuration=0", "given_prior=None"])  # fmt: skip
+    methods = {r.method for r in whole}
+    assert len(methods) == 40
+    assert {(r.method, r.split) for r in whole} == {(m, k) for m in methods for k in range(3)}
+    assert study.run.kept(runs, []) == runs
 
 
 def test_images_are_at_least_six_methods(study):
@@ -138,10 +155,15 @@ def planted(study):
 
 def test_planted_findings_are_found(study):
     records = planted(study)
-    shift = study.findings.shift(records, "proxy_accuracy")
+    shift = study.samples.shift(records, "proxy_accuracy")
     assert shift["gaps"]["batch"].value == pytest.approx(0.05)
     assert shift["gaps"]["ref"].value == pytest.approx(0.06)
     assert shift["gaps"]["two"].value == pytest.approx(0.07)
+    lost = study.samples.losses(records, "proxy_accuracy")
+    # Of the corrected ones VPU is told no prior, and PUSB is nnPU; originals have one sample only.
+    assert set(lost["told"]) == {f"{m}/bench" for m in ("dist-pu", "nnpu", "nnpu-ga", "upu")}
+    assert lost["bench"].value == pytest.approx(0.07)
+    assert (lost["original"], lost["beyond"]) == (None, None)
     gap = study.findings.against(records, "proxy_auc", "proxy_accuracy", "accuracy")
     assert (gap.value, gap.clear) == (pytest.approx(0.1), True)
     spread = study.findings.spread(records)
@@ -165,6 +187,41 @@ def test_only_shared_configurations_are_compared(study):
     assert len(study.choices.common([*records, record(replace(other, configuration=1))])) == 4
 
 
+def test_one_sample_is_judged_beside_the_originals(study):
+    """The paper's version loses 8 points, the original gains 1, so 9 beyond it; 2 of 3 splits."""
+    records = []
+    for split, extra in enumerate((0.0, 0.001)):
+        for variant, one in (("bench", 0.8), ("ref", 0.89)):
+            for setting, value in (("two-sample", 0.88), ("one-sample", one)):
+                asked = "none" if (variant, setting) == ("bench", "one-sample") else None
+                run = study.plan.run(("upu", variant, asked), "usps", 1, split, setting=setting)
+                records.append(record(run, accuracy=(value + extra, 0.0)))
+    lost = study.samples.losses(records, "proxy_accuracy")
+    assert lost["clear"] == ["upu/bench"]
+    values = [lost[name].value for name in ("bench", "original", "beyond")]
+    assert values == pytest.approx([0.08, -0.01, 0.09])
+
+
+def test_configurations_are_chosen_by_each_criterion(study):
+    """A second configuration that PA prefers and OA does not; a world without one stays out."""
+    records = []
+    for name in ("upu", "nnpu"):
+        for dataset, number in (("letter", 0), ("letter", 1), ("usps", 0)):
+            run = study.plan.run((name, "ref", None), dataset, 1, 0, configuration=number)
+            made = record(run, accuracy=(0.7 + 0.1 * number, 0.0))
+            made["checkpoints"]["proxy_accuracy"][0] += number
+            made["checkpoints"]["oracle_accuracy"][0] -= 0.5 * number
+            records.append(made)
+    assert study.configurations.shared(records) == {("letter", 1): {0, 1}}
+    gains = {row["criterion"]: row for row in study.configurations.gains(records)}
+    assert gains["proxy_accuracy"]["gap"].value == pytest.approx(0.1)
+    assert (gains["proxy_accuracy"]["other"], gains["oracle_accuracy"]["other"]) == (1.0, 0.0)
+    assert gains["oracle_accuracy"]["best"] == pytest.approx(0.7)
+    assert "the default and rate 6.1e-05 with batches of 16 + 16" in (
+        study.configurations.section(records)
+    )
+
+
 def test_the_page_says_what_was_planted(study, tmp_path, monkeypatch):
     monkeypatch.setattr(study.figures, "draw", lambda *_: None)
     for found in planted(study):
@@ -174,7 +231,7 @@ def test_the_page_says_what_was_planted(study, tmp_path, monkeypatch):
     out.mkdir()
     study.page.write(tmp_path, out)
     text = (out / "README.md").read_text()
-    assert "**They suffer in one sample: holds**" in text
+    assert "**They suffer in one sample, on average: holds**" in text
     assert "**The correction repairs it: holds**: +5.00 [+5.00, +5.00] points" in text
     assert "2. The selection criterion matters: holds" in text
     assert "another\ncheckpoint in 50.0 % of 288 runs" in text

@@ -162,7 +162,8 @@ _ARRAY_PARTS = {
 
 
 def _batch(archive: tarfile.TarFile, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    file = archive.extractfile(f"cifar-10-batches-py/{name}")
+    place = f"cifar-10-batches-py/{name}"
+    file = archive.extractfile(place) if place in archive.getnames() else None
     if file is None:
         msg = f"the archive of CIFAR-10 must hold {name}, and does not."
         raise ValueError(msg)
