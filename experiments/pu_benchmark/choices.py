@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 MAIN = (("usps", 1), ("usps", 2), ("letter", 1), ("letter", 2))
+WORLD_NAMES = {"usps": "USPS", "letter": "Letter", "cifar10": "CIFAR-10"}
 NEARLY = 0.9
 NAMES = {
     "upu": "uPU", "nnpu": "nnPU", "nnpu-ga": "nnPU-GA", "pusb": "PUSB", "pubn": "PUbN",

@@ -6,16 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from choices import chosen, common, complete, defaults, main_runs, title
+from choices import chosen, complete, defaults, main_runs, title
 from intervals import correlation, interval, rank_correlation
-from plan import CORRECTED, TWINS
+from plan import TWINS
 
 from noneg.bench import rank_methods, summarise
 from noneg.bench.selection import best_checkpoint
 from noneg.bench.summaries import Cell
 
 if TYPE_CHECKING:
-    from noneg.bench import Ranks, Selected
+    from noneg.bench import Ranks
 
     Record = dict[str, Any]
 
@@ -40,8 +40,8 @@ def _method(record: Record) -> str:
 
 
 def fair(records: list[Record]) -> list[Record]:
-    """The paper's worlds: the same splits and configurations for every method, each shown once."""
-    return common(complete(single(main_runs(records))))
+    """The paper's worlds with default hyperparameters: the same splits for every method."""
+    return complete(single(main_runs(defaults(records))))
 
 
 def winners(records: list[Record]) -> tuple[Counter, int]:
@@ -121,58 +121,6 @@ def spread(records: list[Record]) -> dict[str, float]:
         "over_five": float((apart > 0.05).mean()),
         "largest": float(apart.max()),
     }
-
-
-def shift(records: list[Record], criterion: str) -> dict[str, Any]:
-    """Two-sample methods: in two samples, in one sample as they are, corrected, and original."""
-    runs = [r for r in defaults(records) if r["run"]["algorithm"] in CORRECTED]
-    found = chosen(runs, criterion)
-    table: dict[str, dict[str, list[float]]] = {}
-    repaired: dict[str, tuple[list[str], list[float]]] = {
-        "batch": ([], []), "ref": ([], []), "two": ([], [])
-    }  # fmt: skip
-    for (world, method, split), s in found.items():
-        dataset, _, case, rate, prior = world
-        name, *rest = method.split("/")
-        if rate != 0.3 or prior is not None or rest[-1:] != ["none"] or method in _TWINS:
-            continue
-        plain = s.metrics["accuracy"]
-        batch = _same(found, world, name, "batch", split)
-        ref = found.get((world, name, split))
-        two = found.get(((dataset, "two-sample", case, rate, prior), f"{name}/bench", split))
-        row = table.setdefault(f"{dataset} {case} {name}", {})
-        row.setdefault("none", []).append(plain)
-        for kind, other in (("batch", batch), ("ref", ref), ("two", two)):
-            if other is not None:
-                row.setdefault(kind, []).append(other.metrics["accuracy"])
-                repaired[kind][0].append(f"{dataset} {case} {name}")
-                repaired[kind][1].append(other.metrics["accuracy"] - plain)
-    return {
-        "rows": {
-            name: {k: float(np.mean(v)) for k, v in row.items()} for name, row in table.items()
-        },
-        "gaps": {kind: interval(*pairs) for kind, pairs in repaired.items() if pairs[1]},
-        "medians": {kind: _median(*pairs) for kind, pairs in repaired.items() if pairs[1]},
-    }
-
-
-def _median(groups: list[str], gaps: list[float]) -> dict[str, Any]:
-    """Return the median over groups of their mean gaps, and in how many it is above 0."""
-    means = [
-        np.mean([g for n, g in zip(groups, gaps, strict=True) if n == name]) for name in set(groups)
-    ]
-    return {
-        "median": float(np.median(means)),
-        "better": int(np.sum(np.array(means) > 0)),
-        "of": len(means),
-    }
-
-
-def _same(found: dict, world: tuple, name: str, correction: str, split: int) -> Selected | None:
-    """Return a corrected method, or the one that is the same and was run on all splits."""
-    own = (name, "bench", correction)
-    places = [(world, "/".join(method), split) for method in (TWINS.get(own, own), own)]
-    return next((found[place] for place in places if place in found), None)
 
 
 def twins_agree(records: list[Record]) -> tuple[int, int]:

@@ -7,13 +7,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import configurations
 import figures
 import findings
 import numpy as np
-from choices import NAMES, chosen, configs, defaults, main_runs, title
-from findings import SHORT, fair, single
+import samples
+from choices import NAMES, WORLD_NAMES, chosen, configs, defaults, main_runs, title
+from findings import SHORT, single
+from pages import percent, table
 from plan import CONFIGURATIONS, EVERY, IMAGE_EVERY
-from tables import WORLD_NAMES, cost, images, markdown, percent, tables
+from tables import cost, images, tables
 from thin import collect
 
 from noneg.bench import load_records
@@ -46,7 +49,7 @@ def write(folder: Path, out: Path) -> None:
         short(records),
         first(records),
         second(records),
-        third(records),
+        samples.section(records),
         slipped(records),
     ]
     parts += [
@@ -56,25 +59,8 @@ def write(folder: Path, out: Path) -> None:
         told(records),
         images(records),
     ]
-    parts += [tables(records), cost(records)]
+    parts += [configurations.section(records), tables(records), cost(records)]
     (out / "README.md").write_text("\n".join(part.strip() + "\n" for part in parts))
-
-
-def searched(records: list[Record]) -> dict[str, int]:
-    """Number of configurations that all methods of a world have."""
-    found: dict[str, set[int]] = {}
-    for run, _ in configs(fair(records)):
-        found.setdefault(f"{WORLD_NAMES[run.dataset]} {run.case}", set()).add(run.configuration)
-    return {world: len(numbers) for world, numbers in sorted(found.items())}
-
-
-def _configurations(records: list[Record]) -> str:
-    numbers = searched(records)
-    theirs = f"where the paper has it and {CONFIGURATIONS} random ones"
-    if set(numbers.values()) == {1}:
-        return f"the default configuration alone {theirs}"
-    many = ", ".join(f"{world}: {n - 1}" for world, n in numbers.items())
-    return f"the default configuration and the same random ones for all methods ({many}) {theirs}"
 
 
 def splits_of(records: list[Record]) -> Counter:
@@ -114,15 +100,13 @@ pictures; every number below is computed by it. `records.jsonl` holds all runs, 
 PU benchmark paper ("Accessible, Realistic, and Fair Evaluation of Positive-Unlabeled Learning Algorithms"): one sample, 30 %
 of all rows labelled, the same rows for every method, SGD with momentum 0.9 at rate 1e-3 and batches of 64 + 64 by default,
 mirrored and turned digits, mirrored and shifted images. Other than the paper: {" and ".join(f"{s:,}" for s in steps)} steps where it has 20,000
-(a warm-up counts), a checkpoint every {EVERY} steps ({IMAGE_EVERY} for CIFAR-10), validation rows as they are, and {_configurations(records)}.
+(a warm-up counts), a checkpoint every {EVERY} steps ({IMAGE_EVERY} for CIFAR-10), validation rows as they are, and the default configuration where it has that and {CONFIGURATIONS} random ones
+(a second one for some, in a section of its own).
 {splits} (a cell is a data set, a case and a method). {len(methods)} methods: "(bench)" is the version behind the paper's
 numbers, "-c" with its correction; the others are the original methods, made right for one sample.
 
 With a prior of 1/2 and equal batches, uPU-c, nnPU-c, nnPU-GA-c and PUSB-c are one loss, and PUSB decides as nnPU does (all in
 the paper's version), so they are shown once: {_twins(records)}.
-
-GLWS (bench) was run here with exact counts of labels; that version has since taken over the released code's recursion, which
-changes about one label a batch.
 
 Intervals are 95 % percentile bootstraps over methods, since runs of one method are no independent evidence.
 """
@@ -137,7 +121,7 @@ def short(records: list[Record]) -> str:
     """The answers in a few lines."""
     wins, columns = findings.winners(records)
     apart = findings.spread(records)
-    gaps = findings.shift(records, "oracle_accuracy")["gaps"]
+    gaps = samples.shift(records, "oracle_accuracy")["gaps"]
     slip = findings.slip(records)
     varied = findings.agreement(records, varied=True)
     gain = findings.recalibration_gain(records)
@@ -148,10 +132,10 @@ def short(records: list[Record]) -> str:
     return f"""
 ## In short
 
-- No single winner: {len(wins)} methods come first in {columns} columns. (Section 1)
-- The criterion matters: in {percent(apart["over_five"])} % of selections PA, PAUC and OA differ by more than five points of accuracy. (2)
-- The paper's correction is worth {gaps["batch"].text(100)} points to two-sample methods in one sample; two samples instead
-  {gaps["two"].text(100) if "two" in gaps else "n/a"}. (3)
+- No single winner ({_winner(wins, columns)}): {len(wins)} methods come first in {columns} columns, {wins.most_common(1)[0][0]} in {wins.most_common(1)[0][1]}. (Section 1)
+- The criterion matters ({_matters(records)}): in {percent(apart["over_five"])} % of selections PA, PAUC and OA differ by more than five points of accuracy. (2)
+{_suffering(records)}
+- The paper's correction repairs it ({"holds" if gaps["batch"].low > 0 else "is not supported"}): {gaps["batch"].text(100)} points over all pairs of data and method. (3)
 - The slip in the published proxy accuracy changes {percent(slip["models_changed"])} % of the selected models and their accuracy by {slip["accuracy"].text(100)} points.
 - PU-ECE, which sees no negative, tells the true calibration error: correlation {varied["pearson"].text(1, 2, sign=False)}. PU recalibration
   changes the true error by {gain.text(1, 3)}.
@@ -160,12 +144,36 @@ def short(records: list[Record]) -> str:
 """
 
 
+def _winner(wins: Counter, columns: int) -> str:
+    return "holds" if wins.most_common(1)[0][1] < columns else "is refuted"
+
+
+def _matters(records: list[Record]) -> str:
+    gaps = (
+        findings.against(records, "proxy_auc", "proxy_accuracy", m) for m in ("accuracy", "auc")
+    )
+    return "holds" if any(gap.clear for gap in gaps) else "is not supported"
+
+
+def _suffering(records: list[Record]) -> str:
+    """The third finding's first half, over all versions that are told a prior."""
+    found = samples.losses(records, "oracle_accuracy")
+    if found["bench"] is None:
+        return "- Two-sample methods in one sample: was not tested."
+    verdict = "holds on average" if found["bench"].low > 0 else "is not supported on average"
+    beyond = (
+        "" if found["beyond"] is None else f", {found['beyond'].text(100)} beyond the originals"
+    )
+    return f"""- Two-sample methods suffer in one sample ({verdict}): the paper's versions that are told a prior lose {found["bench"].text(100)} points{beyond};
+  {len(found["clear"])} of {len(found["told"])} lose clearly, the others do not. (3)"""
+
+
 def first(records: list[Record]) -> str:
     found, columns = findings.winners(records)
     name, times = found.most_common(1)[0]
     ranks = findings.ranks(records, "accuracy", "proxy_accuracy")
     top = next((g for g in ranks.groups if ranks.methods[0] in g), (ranks.methods[0],))
-    verdict = "holds" if times < columns else "is refuted"
+    verdict = _winner(found, columns)
     early = [m for m in top if m.split(" ")[0].split("-c")[0] in ("uPU", "nnPU", "nnPU-GA")]
     listing = ", ".join(f"{m} {n}" for m, n in found.most_common())
     return f"""
@@ -187,7 +195,7 @@ def second(records: list[Record]) -> str:
     gap = findings.against(records, "proxy_auc", "proxy_accuracy", "accuracy")
     area = findings.against(records, "proxy_auc", "proxy_accuracy", "auc")
     oracle = findings.against(records, "oracle_accuracy", "proxy_accuracy", "accuracy")
-    verdict = "holds" if gap.clear or area.clear else "is not supported"
+    verdict = _matters(records)
     return f"""
 ## 2. The selection criterion matters: {verdict}
 
@@ -196,41 +204,6 @@ Of {apart["n"]} selections (world, method, split) PA, PAUC and OA lead to test a
 Against PA, selection by PAUC changes accuracy by {gap.text(100)} points and AUC by {area.text(100)} points, so the metric that
 counts should choose the criterion. Labels for validation (OA) would be worth {oracle.text(100)} points of accuracy.
 """
-
-
-def third(records: list[Record]) -> str:
-    text = ["", "## 3. Two-sample methods in one sample"]
-    for criterion in ("oracle_accuracy", "proxy_accuracy"):
-        found = findings.shift(records, criterion)
-        gaps = found["gaps"]
-        suffer = gaps["two"].low > 0 if "two" in gaps else None
-        repair = gaps["batch"].low > 0 if "batch" in gaps else None
-        words = {True: "holds", False: "is not supported", None: "was not tested"}
-        rows = [
-            [
-                _world_method(name),
-                *(percent(row.get(k, np.nan)) for k in ("two", "none", "batch", "ref")),
-            ]
-            for name, row in sorted(found["rows"].items())
-        ]
-        text.append(f"""
-Selected by {SHORT[criterion]}, default hyperparameters, mean test accuracy. **They suffer in one sample: {words[suffer]}**; two samples
-instead would give {gaps["two"].text(100) if "two" in gaps else "n/a"} points{_pairs(found["medians"].get("two"))}. **The correction repairs it: {words[repair]}**: {gaps["batch"].text(100)} points{_pairs(found["medians"].get("batch"))}; the
-original method, corrected by weights, {gaps["ref"].text(100)}. (Intervals over pairs of data set, case and method.)
-
-{markdown(["", "two samples", "one sample, as it is", "corrected (-c)", "original, weighted"], rows)}""")
-    return "\n".join(text)
-
-
-def _pairs(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return ""
-    return f" (better in {found['better']} of {found['of']}, median {100 * found['median']:+.1f})"
-
-
-def _world_method(name: str) -> str:
-    dataset, case, method = name.split(" ")
-    return f"{WORLD_NAMES[dataset]} {case}, {NAMES[method]}"
 
 
 def slipped(records: list[Record]) -> str:
@@ -259,7 +232,8 @@ def calibrated(records: list[Record]) -> str:
 USPS and Letter, both cases, all splits, selected by PA. The true error is that of the test rows at the true prior; PU-ECE is
 estimated on held-out rows without any negative; recalibration is Platt scaling on those same rows.
 
-{markdown(["method", "accuracy", "true ECE", "PU-ECE", "true, recalibrated", "PU-ECE, recalibrated"], body)}
+{table(["method", "accuracy", "true ECE", "PU-ECE", "true, recalibrated", "PU-ECE, recalibrated"], body, "lr")}
+
 Over {agree["pearson"].n} runs of this study PU-ECE and the true error correlate by {agree["pearson"].text(1, 2, sign=False)} (ranks: {agree["spearman"].text(1, 2, sign=False)}); without the {agree["pearson"].n - varied["pearson"].n} runs
 that call every row the same ({listing}), by {varied["pearson"].text(1, 2, sign=False)} (ranks: {varied["spearman"].text(1, 2, sign=False)}). PU-ECE is
 larger by {agree["gap"].text(1, 3)}, the noise of few rows in a bin. Recalibration changes the true error by {gain.text(1, 3)}.
@@ -290,7 +264,8 @@ def selecting(records: list[Record]) -> str:
 
 Means over {rows[0]["n"]} selections; in brackets the difference to PA with its interval, in points for accuracy and AUC.
 
-{markdown(["criterion", "accuracy", "AUC", "true ECE", "log loss"], body)}
+{table(["criterion", "accuracy", "AUC", "true ECE", "log loss"], body, "lr")}
+
 {chr(10).join(lines)}
 """
 
@@ -313,13 +288,13 @@ def _verdict(gap, *, better: int) -> str:
 
 
 def rates(records: list[Record]) -> str:
-    table = figures.rate_table(records)
-    levels = sorted({rate for cell in table.values() for rate in cell})
+    found = figures.rate_table(records)
+    levels = sorted({rate for cell in found.values() for rate in cell})
     more = findings.more_labels(records)
     body = []
     for dataset in ("usps", "letter"):
         for name, correction, label in RATE_ROWS:
-            x, means, _ = figures.rate_line(table, dataset, name, correction)
+            x, means, _ = figures.rate_line(found, dataset, name, correction)
             cells = dict(zip(x, means, strict=True))
             numbers = [f"{cells[rate]:.1f}" if rate in cells else "" for rate in levels]
             body.append([f"{WORLD_NAMES[dataset]} 1", label, *numbers])
@@ -332,7 +307,7 @@ positive is labelled, and no unlabeled row is one. From 10 to 50 % the accuracy 
 
 ![Accuracy against the rate of labelled rows](rates.png)
 
-{markdown(["data", "method", *(f"{rate:.0%}" for rate in levels)], body, left=2)}"""
+{table(["data", "method", *(f"{rate:.0%}" for rate in levels)], body, "llr")}"""
 
 
 def _labels(more: dict[str, Any]) -> str:
@@ -373,4 +348,4 @@ true calibration error in brackets.
 
 ![Accuracy and calibration error against the prior that was told](priors.png)
 
-{markdown(["method", *(f"told {p:g}" for p in priors)], body)}"""
+{table(["method", *(f"told {p:g}" for p in priors)], body, "lr")}"""

@@ -108,7 +108,7 @@ def main() -> None:
     asked = options()
     folder = asked.folder / ("quick" if asked.quick else "full")
     folder.mkdir(parents=True, exist_ok=True)
-    sys.path.insert(0, str(HERE))
+    sys.path[:0] = [str(HERE), str(HERE.parent)]
     if asked.part != "page":
         train(asked, folder)
         return

@@ -8,8 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from choices import chosen, common, configs, main_runs, title
+from choices import WORLD_NAMES, chosen, configs, main_runs, title
 from findings import THREE, fair
+from pages import percent, table
 from plan import IMAGE_STEPS, SPLITS, STEPS
 
 from noneg.bench import against_paper, summarise
@@ -19,17 +20,6 @@ from noneg.learning.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
     Record = dict[str, Any]
-
-WORLD_NAMES = {"usps": "USPS", "letter": "Letter", "cifar10": "CIFAR-10"}
-
-
-def markdown(header: list[str], rows: list[list[str]], left: int = 1) -> str:
-    rule = ["---"] * left + ["---:"] * (len(header) - left)
-    return "\n".join(f"| {' | '.join(line)} |" for line in (header, rule, *rows)) + "\n"
-
-
-def percent(value: float) -> str:
-    return "n/a" if value is None or np.isnan(value) else f"{100 * value:.1f}"
 
 
 def mean_error(values: list[float]) -> str:
@@ -51,7 +41,7 @@ def images(records: list[Record]) -> str:
 ResNet-32, {IMAGE_STEPS:,} steps, default hyperparameters; {len(done)} runs ({", ".join(f"{n} on {k}" for k, n in half.items())}), {np.median([r["seconds"] for r in done]):.0f} s each (median).
 The paper trains four times as long, with ten configurations.
 
-{markdown(_WORLD_HEAD, body)}"""
+{table(_WORLD_HEAD, body, "lr")}"""
 
 
 _WORLD_HEAD = [
@@ -73,6 +63,16 @@ def published(method: str) -> str | None:
     return None if original else paper_name(method)
 
 
+def theirs(dataset: str, case: int) -> dict[str, float]:
+    """The paper's accuracies, selected by OA, by its names of methods."""
+    return {
+        n["method"]: n["mean"]
+        for n in paper_numbers()
+        if (n["dataset"], n["case"], n["metric"], n["criterion"])
+        == (dataset, case, "accuracy", "oracle_accuracy")
+    }
+
+
 def _world_rows(records: list[Record]) -> list[list[str]]:
     """One row a method: accuracy by three criteria, the paper's, and calibration."""
     found = {criterion: chosen(records, criterion) for criterion in THREE}
@@ -80,12 +80,7 @@ def _world_rows(records: list[Record]) -> list[list[str]]:
     if not methods:
         return []
     dataset, _, case, *_ = next(iter(found["oracle_accuracy"]))[0]
-    theirs = {
-        n["method"]: n["mean"]
-        for n in paper_numbers()
-        if (n["dataset"], n["case"], n["metric"], n["criterion"])
-        == (dataset, case, "accuracy", "oracle_accuracy")
-    }
+    numbers = theirs(dataset, case)
     rows = []
     for method in methods:
         values = {
@@ -97,7 +92,7 @@ def _world_rows(records: list[Record]) -> list[list[str]]:
             f"{np.mean([s.metrics[k] for s in values['proxy_accuracy']]):.3f}"
             for k in ("ece", "ece_recalibrated")
         ]
-        paper = theirs.get(published(method) or "")
+        paper = numbers.get(published(method) or "")
         rows.append(
             [title(method), str(len(values["oracle_accuracy"])), *accuracy,
              "" if paper is None else f"{paper:.1f}", *errors]
@@ -115,17 +110,18 @@ def tables(records: list[Record]) -> str:
             body = _world_rows(kept)
             if body:
                 text += ["", f"### {WORLD_NAMES[dataset]}, case {case}: test accuracy in %", ""]
-                text.append(markdown(_WORLD_HEAD, body))
+                text.append(table(_WORLD_HEAD, body, "lr") + "\n")
     return "\n".join(text)
 
 
+def compared(runs: list[Record]) -> list[dict[str, Any]]:
+    """Accuracies selected by OA beside the paper's, where both have the method."""
+    cells = summarise(runs, metrics=["accuracy"], criteria=["oracle_accuracy"])
+    return [row for row in against_paper(cells) if published(row["method"])]
+
+
 def _compared(records: list[Record]) -> str:
-    runs = common(main_runs(records)) + [r for r in records if r["run"]["dataset"] == "cifar10"]
-    rows = [
-        row
-        for row in against_paper(summarise(runs, metrics=["accuracy"], criteria=THREE))
-        if row["criterion"] == "oracle_accuracy" and published(row["method"])
-    ]
+    rows = compared(fair(records) + [r for r in records if r["run"]["dataset"] == "cifar10"])
     gaps: dict[str, list[float]] = {}
     for row in rows:
         gaps.setdefault(f"{WORLD_NAMES[row['dataset']]} {row['case']}", []).append(
@@ -142,7 +138,8 @@ def _compared(records: list[Record]) -> str:
     )
     return f"""Ours minus the paper's, points of accuracy selected by OA, where both have the method. ± is the standard error over splits.
 
-{markdown(["data", "methods", "mean difference", "median of absolute differences"], body)}
+{table(["data", "methods", "mean difference", "median of absolute differences"], body, "lr")}
+
 Farthest: {listing}.
 """
 
@@ -161,12 +158,12 @@ def cost(records: list[Record]) -> str:
         ]
         for name, found in sorted(groups.items())
     ]
-    table = [
+    made = [
         r
         for run, r in configs(main_runs(records))
         if (run.dataset, run.case, run.configuration) == ("usps", 1, 0) and r["status"] == "done"
     ]
-    hours, whole = sum(r["cpu_seconds"] for r in table) / 3600, SPLITS * len(versions())
+    hours, whole = sum(r["cpu_seconds"] for r in made) / 3600, SPLITS * len(versions())
     machines = Counter(
         f"Python {r['versions']['python']}, torch {r['versions']['torch']}"
         for r in records
@@ -175,8 +172,9 @@ def cost(records: list[Record]) -> str:
     return f"""
 ## Cost
 
-{markdown(["runs", "number", "CPU seconds each (median)", "CPU hours"], body)}
-USPS case 1, default hyperparameters: {len(table)} of the {whole} runs of the whole table (all versions of all methods, {SPLITS} splits) were made, in
-{hours:.2f} CPU hours at {STEPS:,} steps; at their mean cost the whole table takes {hours / len(table) * whole:.1f} CPU hours.
+{table(["runs", "number", "CPU seconds each (median)", "CPU hours"], body, "lr")}
+
+USPS case 1, default hyperparameters: {len(made)} of the {whole} runs of the whole table (all versions of all methods, {SPLITS} splits) were made, in
+{hours:.2f} CPU hours at {STEPS:,} steps; at their mean cost the whole table takes {hours / len(made) * whole:.1f} CPU hours.
 Made with {", and ".join(f"{name} ({n} runs)" for name, n in machines.most_common())}.
 """

@@ -1,0 +1,82 @@
+"""What the pages of all experiments share: tables, numbers in them, and places to put them.
+
+Each experiment is a folder of scripts; its page is made of its stored tables by commands that it
+names. Import this file from there with the folder above on the path.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+_RULES = {"l": "---", "r": "---:"}
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str = "l") -> str:
+    """Return a Markdown table, without a newline at its end.
+
+    `align` has a letter a column, "l" or "r"; its last one holds for all that follow.
+
+    >>> print(table(["metric", "mean"], [["ece", "0.02"]], "lr"))
+    | metric | mean |
+    |---|---:|
+    | ece | 0.02 |
+    """
+    rule = [_RULES[align[min(k, len(align) - 1)]] for k in range(len(header))]
+    lines = [_line(header), f"|{'|'.join(rule)}|"]
+    for row in rows:
+        if len(row) != len(header):
+            msg = f"a row has {len(row)} cells, the header {len(header)}: {row!r}"
+            raise ValueError(msg)
+        lines.append(_line(row))
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def percent(share: float | str | None, digits: int = 1, missing: str = "n/a") -> str:
+    """Return a share as a number of percent, without its sign.
+
+    >>> percent(0.5), percent("0.123", 0), percent(None)
+    ('50.0', '12', 'n/a')
+    """
+    value = math.nan if share is None else float(share)
+    return missing if math.isnan(value) else f"{100 * value:.{digits}f}"
+
+
+def with_error(mean: float | str, error: float | str, digits: int = 4, missing: str = "") -> str:
+    """Return a mean with its standard error, where there is one.
+
+    >>> with_error(0.5, "0.01", 2), with_error(0.5, math.nan, 2)
+    ('0.50 ± 0.01', '0.50')
+    """
+    value, spread = float(mean), float(error)
+    if math.isnan(value):
+        return missing
+    text = f"{value:.{digits}f}"
+    return text if math.isnan(spread) else f"{text} ± {spread:.{digits}f}"
+
+
+def fill(page: Path, parts: Mapping[str, str]) -> None:
+    """Replace what stands between ``<!-- name -->`` and the next ``<!-- end -->``.
+
+    A name without a place, or with two, is an error: a page must not keep old numbers in silence.
+    """
+    text = page.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        place = rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)"
+        inside = part.strip("\n")
+        text, count = re.subn(
+            place, lambda m, new=inside: f"{m[1]}\n{new}\n\n{m[2]}", text, flags=re.DOTALL
+        )
+        if count != 1:
+            msg = f"{page} has {count} places for {name!r}, not one."
+            raise ValueError(msg)
+    page.write_text(text, encoding="utf-8")
