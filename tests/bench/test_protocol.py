@@ -340,7 +340,8 @@ def test_cells_without_a_number_say_so():
 def records(tmp_path):
     """Three splits of a world and a method of the paper, stored."""
     for one in three_splits():
-        write_record(tmp_path, RunConfig.from_dict(one["run"] | {"algorithm": "lbe"}), one)
+        run = RunConfig.from_dict(one.pop("run") | {"algorithm": "lbe"})
+        write_record(tmp_path, run, one)
     return str(tmp_path)
 
 
