@@ -169,13 +169,16 @@ def test_numba_buckets_equal_numpy_buckets(s):
     assert np.array_equal(kernels.bucket_of(s), kernels_numba.bucket_of(s))
 
 
-def test_buckets_are_narrow():
+@pytest.mark.parametrize("grid", [kernels.GRID, kernels.FINE_GRID])
+def test_buckets_are_narrow(grid):
     s = np.sort(np.random.default_rng(0).beta(0.3, 0.3, 200_000))
-    bucket = kernels.bucket_of(s)
+    bucket = kernels.bucket_of(s, grid)
+    assert (np.diff(bucket) >= 0).all()
+    assert kernels.bucket_of(np.array([0.0, 1.0]), grid).tolist() == [0, grid.size - 1]
     for k in np.unique(bucket)[::97]:
         inside = s[bucket == k]
         end = min(inside[0], 1 - inside[-1])
-        assert inside[-1] - inside[0] <= max(2.0**-16, 2.0**-8 * end)
+        assert inside[-1] - inside[0] <= max(1.0 / grid.scale, 2.0**-8 * end)
 
 
 def test_run_ends_are_the_last_doubles_of_runs():
@@ -198,3 +201,9 @@ def test_grouping_loses_no_row(s, flagged, seed):
         assert (np.diff(run) >= 0).all()
         assert np.array_equal(np.diff(offsets[group]), triples[group, :, 0])
         np.testing.assert_allclose(triples[group].sum(0)[1:], [mine.sum(), mine @ mine], rtol=1e-12)
+
+
+def test_many_rows_do_without_numba_where_it_is_not_installed(monkeypatch):
+    monkeypatch.delitem(sys.modules, "numba")
+    monkeypatch.setattr(kernels, "find_spec", lambda _: None)
+    assert kernels.fast_kernels(10**9) is None

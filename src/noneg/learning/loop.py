@@ -82,7 +82,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
     with torch.random.fork_rng(devices=devices):
         start = torch_generator(seed, "torch").initial_seed()
         torch.default_generator.manual_seed(start)
-        for index in devices:
+        for index in devices:  # pragma: no cover - needs a GPU
             with torch.cuda.device(index):
                 torch.cuda.manual_seed(start)
         yield
@@ -91,7 +91,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
 def find_device(name: str | None) -> torch.device:
     """Return a device by name; by default a GPU if there is one."""
     device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if device.type == "cuda" and device.index is None:
+    if device.type == "cuda" and device.index is None:  # pragma: no cover - needs a GPU
         return torch.device("cuda", torch.cuda.current_device())
     return device
 
@@ -163,7 +163,7 @@ class Run:
                 with torch.autocast(self.device.type, dtype=half):
                     loss = algorithm.loss(player, batch)
             self._descend(player, loss)
-        if self.scaler.is_enabled():
+        if self.scaler.is_enabled():  # pragma: no cover - needs a GPU
             self.scaler.update()
         with torch.no_grad():
             algorithm.after_step(batch)
@@ -177,7 +177,7 @@ class Run:
         if limit is not None:
             self.scaler.unscale_(optimizer)
             nn.utils.clip_grad_norm_(self.algorithm.players[player].parameters(), limit)
-        if self.scaler.is_enabled():
+        if self.scaler.is_enabled():  # pragma: no cover - needs a GPU
             self.scaler.step(optimizer)
         else:
             optimizer.step()
@@ -302,5 +302,5 @@ class Run:
         self.views.set_state(state["views"])
         self.scaler.load_state_dict(state["scaler"])
         torch.set_rng_state(state["torch"])
-        if state["gpu"] is not None:
+        if state["gpu"] is not None:  # pragma: no cover - needs a GPU
             torch.cuda.set_rng_state(state["gpu"])
