@@ -95,7 +95,7 @@ def test_a_bar_is_drawn_on_terminals_only(monkeypatch):
 
 
 def test_a_missing_torch_is_named_with_its_extra(monkeypatch):
-    def absent(name):
+    def absent(_):
         raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
 
     monkeypatch.setattr(noneg.learning, "import_module", absent)
