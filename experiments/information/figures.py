@@ -32,6 +32,7 @@ TITLES = {
 }
 LABELLED = tuple(g for g in TITLES if "-labelled-" in g and not g.endswith("code"))
 PU = tuple(g for g in TITLES if "-pu-" in g)
+WORDS = {"ece_gap": "gap", "reused": "error on unseen rows"}
 
 
 def draw_all(folder: Path) -> None:
@@ -108,7 +109,7 @@ def panels(
         sharey=True,
         layout="constrained",
     )
-    axes[0, 0].set_ylabel("bound and gap")
+    axes[0, 0].set_ylabel(f"bound and {WORDS[options.get('gap', 'ece_gap')]}")
     for ax, group in zip(axes[0], there, strict=True):
         draw(ax, pick(rows, group=group), **options)
         sizes = sorted({int(row["n"]) for row in pick(rows, group=group)})
@@ -150,8 +151,8 @@ def draw_bounds(ax: plt.Axes, rows: list[Row], *, binning: str, bound: str, gap:
     n = column(best, "n")
     ax.plot(n, column(best, bound), "k--", lw=2, marker="s", label="bound, B by the rule")
     ax.errorbar(n, column(best, gap), column(best, f"{gap}_sd"), color=VERMILION, marker="o",
-                capsize=3, lw=2, label="gap, B by the rule (± sd)")  # fmt: skip
-    ax.axhline(1.0, color="0.5", lw=1, ls=":")
+                capsize=3, lw=2, label=f"{WORDS[gap]}, B by the rule (± sd)")  # fmt: skip
+    ax.axhline(1.0, color="0.5", lw=1, ls=":", label="above 1 a bound says nothing")
     ax.set_ylim(0.0, 1.3)
 
 

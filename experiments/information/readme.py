@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ PAPER = {
     ("cifar10-labelled-sgd", 20_000): ((".0139 ± .0010", "1.455"), (".0197 ± .0044", ".0865")),
     ("cifar10-labelled-sgld", 20_000): ((".0109 ± .0012", "1.455"), (".0089 ± .0006", ".0865")),
 }
+KINDS = {"labelled": "labelled", "pu": "labels hidden"}
 
 
 def fill(folder: Path, made_with: str | None) -> None:
@@ -245,6 +247,7 @@ def agreement(folder: Path) -> str:
             f"- **Labels hidden, mass bins: {mass}.** {crowds(hidden)}",
             f"- Labels hidden, width bins: {below(wide, 'ece_gap', 'bound')}.",
             f"- **After recalibration on the training rows: {reuse}**, as printed. {corrected}",
+            f"- Bounds at zero information above 1, vacuous: {above_one(folder)}.",
             f"- **Informed bounds: {vacuous(folder)}.**",
             f"- **Separate rows or training rows: {winners(folder)}.**",
         ]
@@ -280,10 +283,23 @@ def largest(found: list[Row]) -> str:
     top = max(found, key=lambda r: float(r["bound"]))
     near = max(found, key=lambda r: float(r["ece_gap"]) / float(r["bound"]))
     share = float(near["ece_gap"]) / float(near["bound"])
+    singles = sum(float(r["largest_gap"]) < float(r["bound"]) for r in found)
     return (
-        f"The largest bound is {short(top['bound'], 3)}; the gap is at most {share:.0%} of its "
-        f"bound ({named(near)})."
+        f"The largest bound is {short(top['bound'], 3)}; the mean gap is at most {share:.0%} of "
+        f"its bound ({named(near)}). Every single network lies below in {singles} cells."
     )
+
+
+def above_one(folder: Path) -> str:
+    """Count the bounds above 1 over all numbers of bins, and at the rule's."""
+    parts, every = [], rows(folder, "bounds")
+    for (kind, word), binning in product(KINDS.items(), ("mass", "width")):
+        some = [r for r in pick(every, binning=binning) if f"-{kind}-" in r["group"]]
+        over = [int(r["n"]) for r in some if float(r["bound"]) > 1.0]
+        parts.append(f"{word}, {binning} bins, {len(over)} of {len(some)}")
+        parts[-1] += f" (n up to {max(over):,})" if over else ""
+    ours = sum(float(r["bound"]) > 1.0 for r in pick(every, is_rule=1))
+    return f"{'; '.join(parts)}; at the rule's number of bins {ours}"
 
 
 def vacuous(folder: Path) -> str:
