@@ -1,4 +1,4 @@
-"""What the pages of all experiments share: tables, numbers in them, and places to put them.
+"""What the pages of all experiments share: stored tables, how they are shown, and where.
 
 Each experiment is a folder of scripts; its page is made of its stored tables by commands that it
 names. Import this file from there with the folder above on the path.
@@ -6,15 +6,43 @@ names. Import this file from there with the folder above on the path.
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+Row = dict[str, str]
 _RULES = {"l": "---", "r": "---:"}
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a stored table."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def pick(rows: list[Row], **wanted: object) -> list[Row]:
+    """Return the rows that have these values.
+
+    >>> pick([{"n": "10", "m": "1"}, {"n": "20", "m": "2"}], n=20)
+    [{'n': '20', 'm': '2'}]
+    """
+    return [row for row in rows if all(row[name] == str(v) for name, v in wanted.items())]
+
+
+def column(rows: list[Row], name: str) -> np.ndarray:
+    """Return a column of numbers.
+
+    >>> column([{"n": "10"}, {"n": "20"}], "n")
+    array([10., 20.])
+    """
+    return np.array([float(row[name]) for row in rows])
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], align: str = "l") -> str:

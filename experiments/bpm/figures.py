@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import Row, column, fill, pick, read, table
 
 # Okabe and Ito's palette, told apart under every common colour blindness.
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -39,20 +37,6 @@ STYLES = {
 }
 # Half the height of the panels of Figure 5, in per cent, a row a kind of data.
 REACH = {"labelled": 2.5, "n_P = n, n_U = n": 4.5, "n_P = n/10, n_U = n": 9.0}
-Row = dict[str, str]
-
-
-def read(path: Path) -> list[Row]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def column(rows: list[Row], name: str) -> np.ndarray:
-    return np.array([float(row[name]) for row in rows])
-
-
-def pick(rows: list[Row], **wanted: str) -> list[Row]:
-    return [row for row in rows if all(row[k] == v for k, v in wanted.items())]
 
 
 def draw_figure5(folder: Path) -> None:
@@ -137,11 +121,6 @@ def draw_all(folder: Path) -> None:
     plt.close("all")
 
 
-def table(head: str, lines: list[str]) -> str:
-    rule = "|" + "---|" * (head.count("|") - 1)
-    return "\n".join([head, rule, *lines])
-
-
 def _pair(row: Row, name: str) -> str:
     return f"{float(row[name]):.4f} ± {float(row[name + '_sd']):.4f}"
 
@@ -152,28 +131,28 @@ def table4(folder: Path) -> str:
     for row in pick(rows, n="10000"):
         half = pick(rows, n="5000", world=row["world"])[0]
         verdict = "yes" if row["within_two_sd"] == "True" else "no"
-        lines.append(
-            f"| {row['world']} | {_pair(row, 'paper')} | {_pair(row, 'ead')} | {verdict} | "
-            f"{_pair(half, 'ead')} | {_pair(row, 'ead_likelihood')} | "
-            f"{_pair(row, 'paper_histogram')} | {_pair(row, 'ead_histogram')} | "
-            f"{float(row['p_value']):.1e} |"
-        )
-    head = (
-        "| world | paper | ours, n = 10,000 | at most paper + 2 sd | ours, n = 5,000 | "
-        "maximum likelihood, n = 10,000 | histogram, paper | histogram, ours | P |"
-    )
+        rest = [_pair(row, x) for x in ("ead_likelihood", "paper_histogram", "ead_histogram")]
+        cells = [row["world"], _pair(row, "paper"), _pair(row, "ead"), verdict, _pair(half, "ead")]
+        lines.append([*cells, *rest, f"{float(row['p_value']):.1e}"])
+    head = ["world", "paper", "ours, n = 10,000", "at most paper + 2 sd", "ours, n = 5,000"]
+    head += ["maximum likelihood, n = 10,000", "histogram, paper", "histogram, ours", "P"]
     return table(head, lines)
 
 
 def worlds_table(folder: Path) -> str:
     lines = [
-        f"| {r['world']} | {float(r['prior']):.4f} | {100 * float(r['tce']):.3f} % | "
-        f"{100 * float(r['limit']):.3f} % | {float(r['ead_limit']):.4f} | "
-        f"{float(r['alpha']):.3f}, {float(r['beta']):.3f}, {float(r['c']):.3f} |"
+        [
+            r["world"],
+            f"{float(r['prior']):.4f}",
+            f"{100 * float(r['tce']):.3f} %",
+            f"{100 * float(r['limit']):.3f} %",
+            f"{float(r['ead_limit']):.4f}",
+            ", ".join(f"{float(r[name]):.3f}" for name in ("alpha", "beta", "c")),
+        ]
         for r in read(folder / "worlds.csv")
     ]
-    head = "| world | prior | TCE | tce_bpm of the population | EAD of its curve | alpha, beta, c |"
-    return table(head, lines)
+    head = ["world", "prior", "TCE", "tce_bpm of the population", "EAD of its curve"]
+    return table([*head, "alpha, beta, c"], lines)
 
 
 def figure5_table(folder: Path) -> str:
@@ -190,8 +169,8 @@ def figure5_table(folder: Path) -> str:
                 ]
                 bias = 100 * (float(curve[-1]["mean"]) - float(curve[-1]["tce"]))
                 cells.append(f"{error[0]:.2f} / {error[1]:.2f} ({bias:+.2f})")
-            lines.append(f"| {metric} | {' | '.join(cells)} |")
-        parts.append(f"*{kind}*\n\n" + table("| metric | " + " | ".join(WORLDS) + " |", lines))
+            lines.append([metric, *cells])
+        parts.append(f"*{kind}*\n\n" + table(["metric", *WORLDS], lines))
     return "\n\n".join(parts)
 
 
@@ -209,8 +188,8 @@ def best_table(folder: Path) -> str:
         for kind in KINDS:
             here = [min(v)[1] for (_, data, _), v in cells.items() if data == kind]
             counts.append(f"{here.count(metric)} of {len(here)}")
-        lines.append(f"| {metric} | {' | '.join(counts)} |")
-    return table("| closest mean | " + " | ".join(KINDS) + " |", lines)
+        lines.append([metric, *counts])
+    return table(["closest mean", *KINDS], lines)
 
 
 def coverage_table(folder: Path) -> str:
@@ -221,18 +200,19 @@ def coverage_table(folder: Path) -> str:
         f"Runs a cell: {rows[0]['runs']}. Of all {runs.sum():,.0f} intervals "
         f"{shares['covers_limit']:.1%} cover the limit; {shares['limit_below']:.1%} lie above it."
     )
+    shown = ("covers_limit", "limit_below", "limit_above", "covers_tce")
     lines = [
-        f"| {r['world']} | {r['data']} | {100 * float(r['tce']):.2f} % | "
-        f"{100 * float(r['limit']):.2f} % | {100 * float(r['mean']):.2f} % | "
-        f"[{100 * float(r['mean_low']):.2f}, {100 * float(r['mean_high']):.2f}] % | "
-        f"{float(r['covers_limit']):.0%} | {float(r['limit_below']):.0%} | "
-        f"{float(r['limit_above']):.0%} | {float(r['covers_tce']):.0%} |"
+        [
+            r["world"],
+            r["data"],
+            *(f"{100 * float(r[name]):.2f} %" for name in ("tce", "limit", "mean")),
+            f"[{100 * float(r['mean_low']):.2f}, {100 * float(r['mean_high']):.2f}] %",
+            *(f"{float(r[name]):.0%}" for name in shown),
+        ]
         for r in rows
     ]
-    head = (
-        "| world | data | TCE | limit of tce_bpm | mean | mean interval | covers the limit | "
-        "limit below | limit above | covers TCE |"
-    )
+    head = ["world", "data", "TCE", "limit of tce_bpm", "mean", "mean interval"]
+    head += ["covers the limit", "limit below", "limit above", "covers TCE"]
     return words + "\n\n" + table(head, lines)
 
 
@@ -267,22 +247,24 @@ def real_table(folder: Path) -> str:
         return "(left out: NONEG_DATA is not set)"
     lines = []
     for row in read(folder / "real.csv"):
-        values = " | ".join(f"{float(row[m]):.4f}" for m in REAL_METRICS)
-        head = f"| {row['net']} | {int(row['n']):,} | {row['data']} | "
-        lines.append(head + values + " |")
+        values = [f"{float(row[m]):.4f}" for m in REAL_METRICS]
+        lines.append([row["net"], f"{int(row['n']):,}", row["data"], *values])
         if row["net"] in PAPER_REAL and row["data"] == "labelled":
-            paper = " | ".join(f"{x:.4f}" for x in PAPER_REAL[row["net"]])
-            lines.append(f"| {row['net']} | | the paper | {paper} | |")
-    return table("| net | n | data | " + " | ".join(REAL_METRICS) + " |", lines)
+            paper = [f"{x:.4f}" for x in PAPER_REAL[row["net"]]]
+            lines.append([row["net"], "", "the paper", *paper, ""])
+    return table(["net", "n", "data", *REAL_METRICS], lines)
 
 
 def speed_table(folder: Path) -> str:
     lines = [
-        f"| {int(r['n']):,} | {r['function']} | {float(r['processor']):.3f} s | "
-        f"{float(r['wall']):.3f} s |"
+        [
+            f"{int(r['n']):,}",
+            r["function"],
+            *(f"{float(r[name]):.3f} s" for name in ("processor", "wall")),
+        ]
         for r in read(folder / "speed.csv")
     ]
-    return table("| rows | function | processor | wall |", lines)
+    return table(["rows", "function", "processor", "wall"], lines)
 
 
 def fill_readme(folder: Path, versions: str) -> None:
@@ -298,13 +280,4 @@ def fill_readme(folder: Path, versions: str) -> None:
         "real": real_table(folder),
         "speed": speed_table(folder),
     }
-    path = folder / "README.md"
-    text = path.read_text()
-    for name, part in parts.items():
-        text = re.sub(
-            f"(<!-- {name} -->\n).*?(<!-- end -->)",
-            lambda m, part=part: f"{m[1]}\n{part}\n\n{m[2]}",
-            text,
-            flags=re.DOTALL,
-        )
-    path.write_text(text)
+    fill(folder / "README.md", parts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -22,6 +23,9 @@ from noneg.bins import Binned, bin_scores
 from noneg.calibration import ece_interval
 from noneg.calibration.errors import norm
 from noneg.simulation import LogisticGaussian
+
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import table
 
 if TYPE_CHECKING:
     from noneg.scores import PUScores
@@ -103,15 +107,19 @@ def run(cell: Cell) -> dict[str, object]:
 
 
 def markdown(rows: list[dict[str, object]]) -> str:
-    head = (
-        "| world | setting | n_P | target | mean ECE | mean interval | coverage | bootstrap |\n"
-        "|---|---|---:|---:|---:|---|---:|---:|\n"
-    )
-    line = (
-        "| {world} | {setting} | {n_positive} | {target:.4f} | {mean_error:.4f} | "
-        "[{mean_low:.4f}, {mean_high:.4f}] | {coverage:.1%} | {bootstrap_coverage:.1%} |"
-    )
-    return head + "\n".join(line.format(**row) for row in rows) + "\n"
+    head = ["world", "setting", "n_P", "target", "mean ECE", "mean interval", "coverage"]
+    lines = [
+        [
+            row["world"],
+            row["setting"],
+            str(row["n_positive"]),
+            *(f"{row[name]:.4f}" for name in ("target", "mean_error")),
+            f"[{row['mean_low']:.4f}, {row['mean_high']:.4f}]",
+            *(f"{row[name]:.1%}" for name in ("coverage", "bootstrap_coverage")),
+        ]
+        for row in rows
+    ]
+    return table([*head, "bootstrap"], lines, "llrrrlrr") + "\n"
 
 
 def main() -> None:

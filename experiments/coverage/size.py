@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
@@ -18,6 +19,9 @@ import numpy as np
 
 from noneg.calibration import calibration_test
 from noneg.simulation import LogisticGaussian
+
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import table
 
 HERE = Path(__file__).parent
 PRIORS = (0.5, 0.1)
@@ -38,6 +42,19 @@ def p_value(seed: int, *, prior: float, setting: str, statistic: str) -> float:
     return calibration_test(scores, statistic=statistic, replicates=REPLICATES, seed=seed).p_value
 
 
+def markdown(rows: list[dict[str, object]]) -> str:
+    levels = (1, 5, 10)
+    lines = [
+        [
+            *(str(row[name]) for name in ("prior", "setting", "statistic")),
+            *(f"{row[f'size at {level}%']:.1%}" for level in levels),
+        ]
+        for row in rows
+    ]
+    head = ["prior", "setting", "statistic", *(f"size at {level} %" for level in levels)]
+    return table(head, lines, "lllr")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=4000)
@@ -54,12 +71,8 @@ def main() -> None:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    head = "| prior | setting | statistic | size at 1 % | size at 5 % | size at 10 % |\n"
-    line = "| {prior} | {setting} | {statistic} | {size at 1%:.1%} | {size at 5%:.1%} | "
-    line += "{size at 10%:.1%} |"
-    table = head + "|---|---|---|---:|---:|---:|\n" + "\n".join(line.format(**r) for r in rows)
-    (HERE / "size.md").write_text(table + "\n")
-    print(table)
+    (HERE / "size.md").write_text(markdown(rows) + "\n")
+    print(markdown(rows))
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-import re
+import sys
 import warnings
 from dataclasses import asdict
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +18,10 @@ from noneg.learning.algorithms import ALGORITHMS
 from noneg.randomness import stream
 from noneg.recalibration import Auto, CalibrationWarning, Platt
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import fill, table
 
+if TYPE_CHECKING:
     from training import Job
 
 # Prior of the population and share of its positives that is labelled, of each world.
@@ -45,15 +47,6 @@ def write(jobs: list[Job], folder: Path, out: Path) -> None:
     if (out / "README.md").exists():
         fill(out / "README.md", tables)
     draw(rows, out / "calibration.png")
-
-
-def fill(page: Path, tables: dict[str, str]) -> None:
-    """Put the tables between their marks."""
-    text = page.read_text()
-    for name, table in tables.items():
-        mark = f"(<!-- {name} -->\n).*?(<!-- end -->)"
-        text = re.sub(mark, lambda m, t=table: f"{m[1]}\n{t}\n{m[2]}", text, flags=re.DOTALL)
-    page.write_text(text)
 
 
 def summary(job: Job, folder: Path) -> dict[str, object] | None:
@@ -130,15 +123,15 @@ def chosen(rows, **wanted):
 def sanity(rows, world: str) -> str:
     """One line a method: its original version with the library's defaults."""
     names = [f"{m}_{stage}" for m in MEASURES for stage in STAGES]
-    text = "| method | accuracy | AUC | PU-ECE | + Platt | + Auto | true ECE | + Platt | + Auto |\n"
-    text += "|---|" + "---:|" * 8 + "\n"
+    lines = []
     for name, kind in ALGORITHMS.items():
         mine = chosen(rows, world=world, algorithm=name, variant="ref")
         if mine:
             cells = [f"{100 * mean(mine, x):.1f}" for x in ("accuracy", "auc")]
-            cells += [f"{mean(mine, x):.3f}" for x in names]
-            text += f"| {kind.title} | " + " | ".join(cells) + " |\n"
-    return text
+            lines.append([kind.title, *cells, *(f"{mean(mine, x):.3f}" for x in names)])
+    repairs = ["+ Platt", "+ Auto"]
+    head = ["method", "accuracy", "AUC", "PU-ECE", *repairs, "true ECE", *repairs]
+    return table(head, lines, "lr") + "\n"
 
 
 def paper() -> dict[str, tuple[float, float]]:
@@ -154,9 +147,7 @@ def paper() -> dict[str, tuple[float, float]]:
 
 def acceptance(rows) -> str:
     """Ours beside the paper's, with the gap, a line a method and correction."""
-    text = "| method | paper | `bench` | gap | splits | `ref` | splits |\n"
-    text += "|---|---:|---:|---:|---:|---:|---:|\n"
-    published = paper()
+    lines, published = [], paper()
     usps = chosen(rows, world="usps")
     for name, kind in ALGORITHMS.items():
         ref = chosen(usps, algorithm=name, variant="ref")
@@ -175,8 +166,9 @@ def acceptance(rows) -> str:
                 "" if with_c else accuracy(ref),
                 "" if with_c else str(len(ref) or ""),
             ]
-            text += f"| {kind.title}{'-c' if with_c else ''} | " + " | ".join(cells) + " |\n"
-    return text
+            lines.append([f"{kind.title}{'-c' if with_c else ''}", *cells])
+    head = ["method", "paper", "`bench`", "gap", "splits", "`ref`", "splits"]
+    return table(head, lines, "lr") + "\n"
 
 
 def accuracy(rows) -> str:
@@ -195,9 +187,7 @@ def gap(rows, value) -> str:
 
 def search(rows) -> str:
     """Return, a line a method, the paper's protocol: of a split's configurations the best by OA."""
-    text = "| method | paper | default | best with batches of 64 | best of all | gap | tried |\n"
-    text += "|---|---:|---:|---:|---:|---:|---:|\n"
-    published = paper()
+    lines, published = [], paper()
     for name, (algorithm, variant, correction) in SEARCHED.items():
         way = {"algorithm": algorithm, "variant": variant, "correction": correction}
         runs = [tried(rows, split, world="usps", **way) for split in range(3)]
@@ -213,8 +203,9 @@ def search(rows) -> str:
             gap(best, value),
             "/".join(str(len(split)) for split in runs),
         ]
-        text += f"| {ALGORITHMS[name].title} | " + " | ".join(cells) + " |\n"
-    return text
+        lines.append([ALGORITHMS[name].title, *cells])
+    head = ["method", "paper", "default", f"best with batches of {BATCH}", "best of all", "gap"]
+    return table([*head, "tried"], lines, "lr") + "\n"
 
 
 def tried(rows, split: int, **way):
@@ -240,21 +231,20 @@ def seeds(rows) -> str:
     values = [100 * row["oracle_accuracy"] for row in runs]
     if len(values) < 2:
         return ""
-    text = "| method | seeds | mean | standard deviation | smallest | largest |\n"
-    text += "|---|---:|---:|---:|---:|---:|\n"
+    head = ["method", "seeds", "mean", "standard deviation", "smallest", "largest"]
     numbers = [np.mean(values), np.std(values, ddof=1), min(values), max(values)]
     cells = [ALGORITHMS[REPEATED[0]].title, str(len(values)), *(f"{x:.2f}" for x in numbers)]
-    return text + "| " + " | ".join(cells) + " |\n"
+    return table(head, [cells], "lr") + "\n"
 
 
 def rates(rows) -> str:
     """Return all configurations of the method furthest away, on the first split."""
-    text = "| learning rate | batch | accuracy | AUC | at step |\n|---:|---:|---:|---:|---:|\n"
+    lines = []
     for row in sorted(on_first_split(rows, FARTHEST), key=lambda r: (-r["batch"], r["lr"])):
         cells = [f"{row['lr']:.2g}", str(row["batch"]), f"{100 * row['oracle_accuracy']:.2f}"]
         cells += [f"{100 * row['oracle_auc']:.2f}", f"{row['oracle_step']:,}"]
-        text += "| " + " | ".join(cells) + " |\n"
-    return text
+        lines.append(cells)
+    return table(["learning rate", "batch", "accuracy", "AUC", "at step"], lines, "r") + "\n"
 
 
 def draw(rows, path: Path) -> None:

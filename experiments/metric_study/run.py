@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -22,6 +23,9 @@ import numpy as np
 
 from noneg.metrics import METRICS
 from noneg.simulation import LogisticGaussian, LogitMixture, World
+
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +99,7 @@ def run(cell: Cell) -> list[dict[str, object]]:
 
 def summary(rows: list[dict[str, object]]) -> str:
     """Mean absolute error a metric and size, over priors and worlds, best metric first."""
-    table = {
+    errors = {
         name: [
             np.mean([r["error"] for r in rows if r["metric"] == name and r["n_positive"] == n])
             for n in sorted({r["n_positive"] for r in rows})
@@ -103,14 +107,11 @@ def summary(rows: list[dict[str, object]]) -> str:
         for name in NAMES
     }
     sizes = sorted({r["n_positive"] for r in rows})
-    head = "| metric | " + " | ".join(f"n_P = {n:,}" for n in sizes) + " | all |\n"
-    head += "|---|" + "---:|" * (len(sizes) + 1) + "\n"
-    ranked = sorted(table.items(), key=lambda item: float(np.mean(item[1])))
+    ranked = sorted(errors.items(), key=lambda item: float(np.mean(item[1])))
     lines = [
-        f"| `{name}` | " + " | ".join(f"{v:.4f}" for v in values) + f" | {np.mean(values):.4f} |"
-        for name, values in ranked
+        [f"`{name}`", *(f"{v:.4f}" for v in (*values, np.mean(values)))] for name, values in ranked
     ]
-    return head + "\n".join(lines) + "\n"
+    return table(["metric", *(f"n_P = {n:,}" for n in sizes), "all"], lines, "lr") + "\n"
 
 
 def draw(rows: list[dict[str, object]]) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import Row, column, fill, pick, read, table, with_error
 
 # Okabe and Ito's palette, told apart under every common colour blindness.
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -33,20 +31,6 @@ STYLES = {
 }
 TEXT = {"font.size": 12, "axes.titlesize": 13, "legend.fontsize": 11, "savefig.dpi": 130}
 WORLDS = ("less calibrated", "better calibrated")
-Row = dict[str, str]
-
-
-def read(path: Path) -> list[Row]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def column(rows: list[Row], name: str) -> np.ndarray:
-    return np.array([float(row[name]) for row in rows])
-
-
-def pick(rows: list[Row], **wanted: str) -> list[Row]:
-    return [row for row in rows if all(row[k] == v for k, v in wanted.items())]
 
 
 def draw_curve(ax: plt.Axes, rows: list[Row], style: tuple[str, str, str]) -> None:
@@ -180,41 +164,31 @@ def draw_all(folder: Path) -> None:
     plt.close("all")
 
 
-def table(head: str, lines: list[str]) -> str:
-    rule = "|" + "---|" * (head.count("|") - 1)
-    return "\n".join([head, rule, *lines])
-
-
 def slopes_table(folder: Path) -> str:
     rows = read(folder / "slopes.csv")
     long, whole = (pick(rows, n_low=low) for low in ("100", "10"))
     lines = [
-        f"| {a['figure']} | {a['world']} | {a['setting']} | {_with_error(a)} | {_with_error(b)} | "
-        f"{float(a['signed_slope']):.2f} | {float(a['sd_slope']):.2f} | "
-        f"{float(a['bound_slope']):.2f} |"
+        [
+            *(a[name] for name in ("figure", "world", "setting")),
+            *(with_error(row["slope"], row["standard_error"], 3) for row in (a, b)),
+            *(f"{float(a[name]):.2f}" for name in ("signed_slope", "sd_slope", "bound_slope")),
+        ]
         for a, b in zip(long, whole, strict=True)
     ]
-    head = (
-        "| figure | classifier | setting | slope, N from 100 | slope, N from 10 | "
-        "N from 100: mean of ECE - TCE | sd | bound |"
-    )
-    return table(head, lines)
-
-
-def _with_error(row: Row) -> str:
-    return f"{float(row['slope']):.3f} ± {float(row['standard_error']):.3f}"
+    head = ["figure", "classifier", "setting", "slope, N from 100", "slope, N from 10"]
+    return table([*head, "N from 100: mean of ECE - TCE", "sd", "bound"], lines)
 
 
 def floors_table(folder: Path) -> str:
     lines = [
-        f"| {r['world']} | {int(r['n_positive']):,} | {_pair(r, 'bias')} | {_pair(r, 'floor')} |"
+        [
+            r["world"],
+            f"{int(r['n_positive']):,}",
+            *(with_error(r[name], r[f"{name}_se"]) for name in ("bias", "floor")),
+        ]
         for r in read(folder / "floors.csv")
     ]
-    return table("| classifier | n_P | bias at n_U = 10,000 | floor, n_U infinite |", lines)
-
-
-def _pair(row: Row, name: str) -> str:
-    return f"{float(row[name]):.4f} ± {float(row[name + '_se']):.4f}"
+    return table(["classifier", "n_P", "bias at n_U = 10,000", "floor, n_U infinite"], lines)
 
 
 def theorem_table(folder: Path) -> str:
@@ -230,13 +204,10 @@ def theorem_table(folder: Path) -> str:
             shares = [f"{column(part, name).max():.2f}" for name in _SHARES]
             ratios = [f"{column(part, name).max():.2f}" for name in _RATIOS]
             below = sum(r["vacuous"] == "False" for r in part)
-            cells = " | ".join([*shares, *ratios])
-            lines.append(f"| {kind} | {binning} | {len(part)} | {below} | {cells} |")
-    head = (
-        "| data | bins | cells | of these bound below 1 | share above, worst cell | as printed | "
-        "its statistical part | largest error / bound | largest statistical error / part | "
-        "largest mean / bound on the mean |"
-    )
+            lines.append([kind, binning, str(len(part)), str(below), *shares, *ratios])
+    head = ["data", "bins", "cells", "of these bound below 1", "share above, worst cell"]
+    head += ["as printed", "its statistical part", "largest error / bound"]
+    head += ["largest statistical error / part", "largest mean / bound on the mean"]
     return table(head, lines)
 
 
@@ -246,10 +217,10 @@ _RATIOS = ("largest_ratio", "largest_statistical_ratio", "bias_over_expected_bou
 
 def worlds_table(folder: Path) -> str:
     lines = [
-        f"| {r['world']} | {abs(float(r['tce'])):.6f} | {float(r['lipschitz']):.4f} |"
+        [r["world"], f"{abs(float(r['tce'])):.6f}", f"{float(r['lipschitz']):.4f}"]
         for r in read(folder / "worlds.csv")
     ]
-    return table("| classifier | TCE | L |", lines)
+    return table(["classifier", "TCE", "L"], lines)
 
 
 def levels_table(folder: Path) -> str:
@@ -259,11 +230,9 @@ def levels_table(folder: Path) -> str:
         curve = pick(rows, world=last["world"], setting=last["setting"])
         bias = [f"{float(pick(curve, n=n)[0]['bias']):.4f}" for n in ("100", "1000", "10000")]
         rest = [_brief(last[k]) for k in ("signed_bias", "sd", "binning_bias", "bound")]
-        lines.append(f"| {last['world']} | {last['setting']} | {' | '.join(bias + rest)} |")
-    head = (
-        "| classifier | setting | bias, N = 100 | N = 1,000 | N = 10,000 | "
-        "there: mean of ECE - TCE | sd | binning bias | bound |"
-    )
+        lines.append([last["world"], last["setting"], *bias, *rest])
+    head = ["classifier", "setting", "bias, N = 100", "N = 1,000", "N = 10,000"]
+    head += ["there: mean of ECE - TCE", "sd", "binning bias", "bound"]
     return table(head, lines)
 
 
@@ -281,13 +250,4 @@ def fill_readme(folder: Path, versions: str) -> None:
         "floors": floors_table(folder),
         "theorem1": theorem_table(folder),
     }
-    path = folder / "README.md"
-    text = path.read_text()
-    for name, part in parts.items():
-        text = re.sub(
-            f"(<!-- {name} -->\n).*?(<!-- end -->)",
-            lambda m, part=part: f"{m[1]}\n{part}\n\n{m[2]}",
-            text,
-            flags=re.DOTALL,
-        )
-    path.write_text(text)
+    fill(folder / "README.md", parts)

@@ -62,8 +62,3 @@ def write_csv(path: Path, rows: list[Row]) -> None:
 
 def _short(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float | np.floating) else value
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))

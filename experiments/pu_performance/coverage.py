@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,9 @@ from scipy.special import expit, ndtr, ndtri
 
 from noneg import performance
 from noneg.simulation import LogisticGaussian
+
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,22 +187,20 @@ def markdown(rows: list[dict[str, object]]) -> str:
     """Return the coverage, a line a metric and a column a cell, with the range below."""
     cells = list(product(SETTINGS, PRIORS))
     found = {(row["metric"], row["setting"], row["prior"]): row for row in rows}
-    head = "| metric | " + " | ".join(f"{s} {p}" for s, p in cells) + " |\n"
-    lines = [head, "|---" + "|---:" * len(cells) + "|\n"]
-    for name in INTERVALS:
-        shown = " | ".join(f"{found[name, *cell]['coverage']:.1%}" for cell in cells)
-        lines.append(f"| {name} | {shown} |\n")
+    lines = [
+        [name, *(f"{found[name, *cell]['coverage']:.1%}" for cell in cells)] for name in INTERVALS
+    ]
     values = [float(row["coverage"]) for row in rows]
     outside = sum(not 0.93 <= v <= 0.97 for v in values)
     noise = np.sqrt(0.95 * 0.05 / float(rows[0]["trials"]))
-    lines.append(
-        f"\n{rows[0]['trials']} trials a cell (one standard error: {noise:.2%}). Coverage from "
+    head = ["metric", *(f"{setting} {prior}" for setting, prior in cells)]
+    return table(head, lines, "lr") + (
+        f"\n\n{rows[0]['trials']} trials a cell (one standard error: {noise:.2%}). Coverage from "
         f"{min(values):.1%} to {max(values):.1%}, mean {np.mean(values):.1%}; {outside} of "
         f"{len(values)} outside of 93-97 %. Two samples: {N_POSITIVE} positives, {N_UNLABELED} "
         "unlabeled rows; one sample and labelled: as many rows in all, at most half of the "
         "positives labelled.\n"
     )
-    return "".join(lines)
 
 
 def main() -> None:

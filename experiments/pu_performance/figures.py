@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-from common import read
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import Row, column, pick, read
 
 # Okabe and Ito's palette, told apart under every common colour blindness.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 TEXT = {"font.size": 12, "axes.titlesize": 12.5, "legend.fontsize": 10.5, "savefig.dpi": 130}
 TRUTH = {"color": "black", "lw": 1.6}
-Row = dict[str, str]
-
-
-def column(rows: list[Row], name: str) -> np.ndarray:
-    return np.array([float(row[name]) for row in rows])
-
-
-def pick(rows: list[Row], **wanted: str) -> list[Row]:
-    return [row for row in rows if all(row[k] == v for k, v in wanted.items())]
 
 
 def panels(*shape: int, size: tuple[float, float], **options: object):

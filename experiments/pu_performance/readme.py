@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import numpy as np
-from common import read
-from figures import column, pick
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-def table(head: str, lines: list[str]) -> str:
-    return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *lines])
-
-
-def percent(value: str, digits: int = 1) -> str:
-    return f"{100 * float(value):.{digits}f}"
+sys.path.append(str(Path(__file__).parents[1]))
+import pages
+from pages import column, percent, pick, read, table
 
 
 def span(row: dict[str, str], stem: str = "") -> str:
@@ -31,20 +22,17 @@ def figure2(folder: Path) -> str:
         exact = pick(read(folder / "figure2.csv"), band="exact", n_known=row["n_known"])[0]
         cells = [f"{int(row['n_known']):,}", span(row), percent(row["width"])]
         cells += [percent(row["contains"]), span(exact), percent(exact["contains"])]
-        lines.append(f"| {' | '.join(cells)} |")
-    head = (
-        "| known positives | bounds, % | width | contain the true area, % of trials | "
-        "exact band | contain |"
-    )
+        lines.append(cells)
+    head = ["known positives", "bounds, %", "width", "contain the true area, % of trials"]
+    head += ["exact band", "contain"]
     return table(head, lines)
 
 
 def figure3(folder: Path) -> str:
     lines = [
-        f"| {row['beta']} | {span(row, 'roc_')} | {span(row, 'pr_')} |"
-        for row in read(folder / "figure3.csv")
+        [row["beta"], span(row, "roc_"), span(row, "pr_")] for row in read(folder / "figure3.csv")
     ]
-    return table("| assumed beta | AUROC, % | area under PR, % |", lines)
+    return table(["assumed beta", "AUROC, %", "area under PR, %"], lines)
 
 
 def figure4(folder: Path) -> str:
@@ -56,24 +44,21 @@ def figure4(folder: Path) -> str:
         at = [pick(rows, model=name, beta=beta)[0] for name in names]
         ours = [percent(row["auc"]) for row in at]
         free = [percent(row["auc_unclipped"]) for row in at[:2]]
-        lines.append(f"| {beta} | {' | '.join([*printed, *ours[:2], *free, *ours[2:]])} |")
+        lines.append([beta, *printed, *ours[:2], *free, *ours[2:]])
     limits = [float(pick(rows, model=name)[0]["largest_beta"]) for name in names]
     shown = [f"{x:.3f}" for x in limits]
-    lines.append(
-        f"| largest possible | | | {shown[0]} | {shown[1]} | | | {shown[2]} | {shown[3]} |"
-    )
-    head = (
-        "| assumed beta | paper's model 1 | 2 | ours 1 | 2 | 1 without clipping | 2 | ours 3 | 4 |"
-    )
+    lines.append(["largest possible", "", "", *shown[:2], "", "", *shown[2:]])
+    head = ["assumed beta", "paper's model 1", "2", "ours 1", "2", "1 without clipping", "2"]
+    head += ["ours 3", "4"]
     return table(head, lines)
 
 
 def crossings(folder: Path) -> str:
     lines = [
-        f"| {r['metric']} | {r['one']} | {r['other']} | {r['crossings']} |"
+        [r[name] for name in ("metric", "one", "other", "crossings")]
         for r in read(folder / "crossings.csv")
     ]
-    return table("| metric | model | model | order changes at beta |", lines)
+    return table(["metric", "model", "model", "order changes at beta"], lines)
 
 
 def latent(folder: Path) -> str:
@@ -85,16 +70,16 @@ def latent(folder: Path) -> str:
             for band in ("pointwise", "exact", "prediction")
             for r in pick(rows, latent=n, band=band)
         ]
-        lines.append(f"| {int(n):,} | {' | '.join(cells)} |")
-    return table("| latent positives | pointwise | exact | prediction |", lines)
+        lines.append([f"{int(n):,}", *cells])
+    return table(["latent positives", "pointwise", "exact", "prediction"], lines)
 
 
 def figure5(folder: Path) -> str:
     lines = [
-        f"| {r['beta']} | {span(r, 'roc_')} | {span(r, 'roc_envelope_')} | {span(r, 'pr_')} |"
+        [r["beta"], *(span(r, stem) for stem in ("roc_", "roc_envelope_", "pr_"))]
         for r in read(folder / "figure5.csv")
     ]
-    head = "| | AUROC, % | of the envelopes | area under PR, % |"
+    head = ["", "AUROC, %", "of the envelopes", "area under PR, %"]
     inside = percent(read(folder / "figure5_cdf.csv")[0]["inside"])
     note = f"The band holds the latent positives' rank CDF at {inside} % of the cut-offs."
     return f"{table(head, lines)}\n\n{note}"
@@ -114,11 +99,9 @@ def tables(folder: Path) -> str:
                 if share == "0":
                     row = pick(part, band="prediction")[0]
                     cells.append(f"{span(row)} ({percent(row['contains'], 0)})")
-        lines.append(f"| {percent(known, 0)} | {' | '.join(cells)} |")
-    head = (
-        "| positives known, % | no negatives known | the same, band for latent positives | "
-        "40 %: Table 1 | Table 2 | 80 %: Table 1 | Table 2 |"
-    )
+        lines.append([percent(known, 0), *cells])
+    head = ["positives known, %", "no negatives known", "the same, band for latent positives"]
+    head += ["40 %: Table 1", "Table 2", "80 %: Table 1", "Table 2"]
     return table(head, lines)
 
 
@@ -133,11 +116,9 @@ def propositions(folder: Path) -> str:
             z = gap[error > 1e-9] / error[error > 1e-9]  # who calls nobody positive has no error
             cells = [proxy, setting, str(len(part)), f"{np.abs(gap).max():.4f}"]
             cells += [f"{np.abs(z).max():.1f}", f"{np.sqrt((z**2).mean()):.2f}"]
-            lines.append(f"| {' | '.join(cells)} |")
-    head = (
-        "| proxy | setting | classifiers | largest gap of the mean | in standard errors | "
-        "root mean square of these |"
-    )
+            lines.append(cells)
+    head = ["proxy", "setting", "classifiers", "largest gap of the mean", "in standard errors"]
+    head += ["root mean square of these"]
     return table(head, lines)
 
 
@@ -147,11 +128,9 @@ def orders(folder: Path) -> str:
         cells = [r["case"], r["setting"], r["proxy"], f"{int(r['n']):,}"]
         cells += [percent(r["pairs_in_order"]), percent(r["pairs_in_order_of_means"])]
         cells.append(percent(r["lost_by_choice"], 2))
-        lines.append(f"| {' | '.join(cells)} |")
-    head = (
-        "| digits | setting | proxy | rows | pairs in order, % | of the mean proxies, % | "
-        "lost by choosing the best, points |"
-    )
+        lines.append(cells)
+    head = ["digits", "setting", "proxy", "rows", "pairs in order, %", "of the mean proxies, %"]
+    head += ["lost by choosing the best, points"]
     return table(head, lines)
 
 
@@ -162,9 +141,9 @@ def shift(folder: Path) -> str:
         for name in dict.fromkeys(row["training"] for row in rows):
             part = pick(rows, case=case, training=name)
             cells = [f"{percent(r['accuracy'])} ± {percent(r['standard_error'])}" for r in part]
-            lines.append(f"| {case} | {name} | {' | '.join(cells)} |")
+            lines.append([case, name, *cells])
     shares = [percent(r["labelled"], 0) for r in pick(rows, case="case 1", training="two-sample")]
-    return table(f"| digits | training | {' % | '.join(shares)} % |", lines)
+    return table(["digits", "training", *(f"{share} %" for share in shares)], lines)
 
 
 PARTS = {
@@ -183,14 +162,5 @@ PARTS = {
 
 def fill(folder: Path, versions: str) -> None:
     """Write the numbers between the markers of the README."""
-    path = folder / "README.md"
-    text = path.read_text()
     found = {n: part(folder) for n, part in PARTS.items() if (folder / f"{n}.csv").exists()}
-    for name, part in {"versions": versions, **found}.items():
-        text = re.sub(
-            f"(<!-- {name} -->\n).*?(<!-- end -->)",
-            lambda m, part=part: f"{m[1]}\n{part}\n\n{m[2]}",
-            text,
-            flags=re.DOTALL,
-        )
-    path.write_text(text)
+    pages.fill(folder / "README.md", {"versions": versions, **found})

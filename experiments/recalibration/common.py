@@ -27,9 +27,3 @@ def save(name, rows):
         writer.writeheader()
         for row in rows:
             writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
-
-
-def read(name):
-    """Read what `save` wrote."""
-    with (HERE / name).open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))

@@ -3,12 +3,17 @@
 python figures.py
 """
 
+import sys
 from collections import defaultdict
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from common import HERE, NAMES, PAPER, read
+from common import HERE, NAMES, PAPER
 from synthetic import SIZES
+
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import read, table
 
 METRICS = ("ece", "debiased", "sweep", "ks", "smooth", "bpm")
 HEADS = ("ECE", "debiased", "sweep", "KS", "smooth", "TCE_bpm")
@@ -48,11 +53,6 @@ PRINTED_MNIST = {
 COLOURS = dict(zip(NAMES, plt.get_cmap("tab10").colors, strict=False))
 
 
-def markdown(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 def network_tables(rows):
     for network in dict.fromkeys(row["network"] for row in rows):
         yield f"\n### {network}, all labels known\n"
@@ -66,7 +66,7 @@ def network_tables(rows):
                 gap = f"{float(row['change']):.4f} [{float(row['change_low']):.4f}, "
                 gap += f"{float(row['change_high']):.4f}]"
             lines.append([row["method"], *values, gap, theirs])
-        yield markdown(["method", *HEADS, "change of ECE", "paper, same columns"], lines)
+        yield table(["method", *HEADS, "change of ECE", "paper, same columns"], lines) + "\n"
 
 
 def by_rate(rows):
@@ -97,7 +97,7 @@ def hidden_tables(rows):
         head = ["method"]
         for rate in (20, 50, 80):
             head += [f"ECE, {rate} % marked", "change, mean [least, most]", "interval below 0"]
-        yield markdown(head, lines)
+        yield table(head, lines) + "\n"
 
 
 def mnist_table(rows):
@@ -112,7 +112,7 @@ def mnist_table(rows):
         before = np.array([float(r["before"]) for r in runs])
         spread = f"{before.mean():.4f} ± {before.std(ddof=1):.4f}"
         lines.append([optimiser, "none (ECE, 15 bins)", spread, "", "", ""])
-    yield markdown(["optimiser", "rows", "error", "paper", "bound", "paper"], lines)
+    yield table(["optimiser", "rows", "error", "paper", "bound", "paper"], lines) + "\n"
 
 
 def synthetic_table(rows):
@@ -130,7 +130,7 @@ def synthetic_table(rows):
             for method in NAMES
             for data in ("PU", "labelled")
         ]
-        yield markdown(["method", "data", *(f"n_P = {n:,}" for n in sizes)], lines)
+        yield table(["method", "data", *(f"n_P = {n:,}" for n in sizes)], lines) + "\n"
 
 
 def draw_synthetic(rows):
@@ -191,13 +191,13 @@ def draw_hidden(rows):
 
 def main():
     networks, hidden, synthetic = (
-        read(f"{name}.csv") for name in ("networks", "networks_hidden", "synthetic")
+        read(HERE / f"{name}.csv") for name in ("networks", "networks_hidden", "synthetic")
     )
     parts = [
         "# Tables\n\nWritten by `figures.py`; see README.md for what they mean.\n",
         *network_tables(networks),
         *hidden_tables(hidden),
-        *mnist_table(read("mnist.csv")),
+        *mnist_table(read(HERE / "mnist.csv")),
         *synthetic_table(synthetic),
     ]
     (HERE / "tables.md").write_text("\n".join(parts), encoding="utf-8")

@@ -10,11 +10,15 @@ share a value, which matters for maps with steps. The distance is the mean of |e
 
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
-from common import HERE, NAMES, fitted, read, save
+from common import HERE, NAMES, fitted, save
 
 from noneg.simulation import BinomialProcess, LogisticGaussian
+
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import read
 
 WORLDS = {
     "logistic": LogisticGaussian(beta0=-1.0, beta1=3.0),
@@ -57,7 +61,7 @@ def study(name, world, n, s):
 def main():
     """Run what is not stored yet."""
     start = time.time()
-    rows = read("synthetic.csv") if (HERE / "synthetic.csv").exists() else []
+    rows = read(HERE / "synthetic.csv") if (HERE / "synthetic.csv").exists() else []
     done = {(row["world"], int(row["n_positive"])) for row in rows}
     for name, world in WORLDS.items():
         s, _ = world.draw_rows(POPULATION, seed=10_000)
