@@ -1,28 +1,30 @@
 """Train many networks at once: they share no weight, no batch and no statistic.
 
-Their parameters are stacked and every layer runs over all of them (`torch.func.vmap`). How the
-convolutions are computed is chosen by a stopwatch: all in one grouped convolution, as products of
-matrices with the patches of the images, or one network after the other.
+How their convolutions are computed is chosen by a stopwatch.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
-from torch.func import functional_call, stack_module_state, vmap
-from torch.nn.functional import pad
+from torch.func import vmap
 
 from noneg.learning import SGLD, Annealing
 from noneg.learning.losses import find_loss, pu_risks, soft_cross_entropy
-from noneg.learning.networks import CNN, margin, resnet18
+from noneg.learning.networks import CNN, resnet18
 from noneg.learning.task import make_task
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from stacked import Stacked
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import numpy as np
     from torch import Tensor
@@ -40,52 +42,11 @@ MEAN = {"mnist": [0.1307], "cifar10": [0.4914, 0.4822, 0.4465]}
 SPREAD = {"mnist": [0.3081], "cifar10": [0.2470, 0.2435, 0.2616]}
 
 
-class PatchConv2d(nn.Conv2d):
-    """A convolution as one product of matrices, which many networks share better than a group."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        k, stride, edge = self.kernel_size[0], self.stride[0], self.padding[0]
-        x = pad(x, (edge,) * 4).unfold(2, k, stride).unfold(3, k, stride)
-        rows, _, height, width = x.shape[:4]
-        columns = x.permute(1, 4, 5, 0, 2, 3).reshape(-1, rows * height * width)
-        out = self.weight.reshape(self.out_channels, -1) @ columns
-        if self.bias is not None:
-            out = out + self.bias[:, None]
-        return out.reshape(-1, rows, height, width).transpose(0, 1)
-
-
-class Ensemble:
-    """Networks side by side, whose parameters are one tensor a layer."""
-
-    def __init__(self, data: str, count: int, *, way: str, device: str, seed: int) -> None:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            made = [NETWORK[data]().to(device) for _ in range(count)]
-        self.count, self.way = count, way
-        self.parameters, self.buffers = stack_module_state(made)
-        self.base = made[0]
-        if way == "patch":
-            for module in self.base.modules():
-                if isinstance(module, nn.Conv2d):
-                    module.__class__ = PatchConv2d
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Map images (networks, batch, ...) to margins (networks, batch)."""
-        if self.way == "loop":
-            return torch.stack([self._one(*one) for one in self._apart(x)])
-        return vmap(self._one)(self.parameters, self.buffers, x)
-
-    def _apart(self, x: Tensor) -> Iterator[tuple[dict[str, Tensor], dict[str, Tensor], Tensor]]:
-        layers = {name: p.unbind() for name, p in self.parameters.items()}
-        for k in range(self.count):
-            yield (
-                {name: p[k] for name, p in layers.items()},
-                {name: b[k] for name, b in self.buffers.items()},
-                x[k],
-            )
-
-    def _one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor) -> Tensor:
-        return margin(functional_call(self.base, (parameters, buffers), (x,)))
+def fresh(data: str, count: int, *, way: str, device: str, seed: int) -> Stacked:
+    """Return untrained networks."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Stacked([NETWORK[data]() for _ in range(count)], device=device, way=way)
 
 
 @dataclass(frozen=True)
@@ -104,7 +65,7 @@ class Training:
         self, data: str, optimiser: str, rows: Rows, *, way: str, device: str, seed: int
     ) -> None:
         self.data, self.optimiser, self.rows = data, optimiser, rows
-        self.networks = Ensemble(data, len(rows.first), way=way, device=device, seed=seed)
+        self.networks = fresh(data, len(rows.first), way=way, device=device, seed=seed)
         self.update = make_optimiser(data, optimiser, self.networks.parameters, seed)
         self.source = torch.Generator(device).manual_seed(seed)
         self.batch = 64 if data == "cifar10" else BATCH[optimiser]

@@ -1,27 +1,27 @@
-"""Networks of one shape trained side by side, each exactly as if it were alone.
+"""Training of networks side by side, each exactly as if it were alone.
 
-Their weights lie in stacked tensors, so that one call of a GPU serves all of them. They share no
-weight, no batch and no statistic: AdamW works element by element, and the loss that is
-differentiated is the sum of the networks' own losses.
+AdamW works element by element, and the loss that is differentiated is the sum of the networks' own
+losses.
 """
 
 from __future__ import annotations
 
-import copy
 import math
+import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from objectives import WEIGHT_DECAY, rate
-from torch.func import functional_call, stack_module_state, vmap
 
-from noneg.learning.networks import margin
+sys.path.append(str(Path(__file__).parents[1]))
+
+from stacked import Stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from torch import Tensor, nn
 
@@ -47,11 +47,10 @@ class Ensemble:
     """Stacked networks without buffers, and their optimizer."""
 
     def __init__(self, networks: Sequence[nn.Module], *, lr: float, device: torch.device) -> None:
-        stacked, buffers = stack_module_state(list(networks))
-        if buffers:
-            raise ValueError("'networks' must have no buffers: batch statistics are not stacked.")
-        self.weights = {k: v.detach().to(device).requires_grad_() for k, v in stacked.items()}
-        self.shape = copy.deepcopy(networks[0]).to("meta")
+        self.networks = Stacked(networks, device=device)
+        if self.networks.buffers:
+            raise ValueError("'networks' must have no buffers: the best epoch keeps weights alone.")
+        self.weights = self.networks.parameters
         self.lr = lr
         self.optimizer = torch.optim.AdamW(
             list(self.weights.values()),
@@ -62,11 +61,7 @@ class Ensemble:
 
     def logits(self, x: Tensor, weights: Weights | None = None) -> Tensor:
         """Map inputs of shape (networks, rows, ...) to logits (networks, rows)."""
-
-        def one(own: Weights, rows: Tensor) -> Tensor:
-            return margin(functional_call(self.shape, own, (rows,)))
-
-        return vmap(one)(self.weights if weights is None else weights, x)
+        return self.networks(x, weights)
 
     def step(self, x: Tensor, losses: Callable[[Tensor], Tensor], share: float) -> Tensor:
         """Update every network by its own loss; `losses` maps all logits to a loss each."""
