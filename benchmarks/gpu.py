@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from noneg.kernels import N_BUCKETS, bucket_of
-from noneg.tensors import add_rows
+from noneg.kernels import FINE_GRID, bucket_of
+from noneg.tensors import N_BUCKETS, add_rows
 
 PIECE = 1 << 26
 
@@ -59,7 +59,7 @@ def main():
     small = new_sums(device)
     add_rows(*small, scores[:1_000_000], flags[:1_000_000])
     marks = flags[:1_000_000].cpu().numpy()
-    want = np.bincount(bucket_of(few) + N_BUCKETS * marks, minlength=2 * N_BUCKETS)
+    want = np.bincount(bucket_of(few, FINE_GRID) + N_BUCKETS * marks, minlength=2 * N_BUCKETS)
     copy = torch.empty_like(scores)
     times = {
         "copy": seconds(lambda: copy.copy_(scores)),

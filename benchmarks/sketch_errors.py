@@ -2,8 +2,8 @@
 
     python -m benchmarks.sketch_errors
 
-Writes the largest distance of each metric over the laws and settings to sketch_errors.md, and all
-distances to sketch_errors.csv.
+Writes the largest distance of each metric over laws, settings and seeds to sketch_errors.md, and
+all distances to sketch_errors.csv.
 """
 
 import argparse
@@ -15,11 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from noneg import PUScores, Sketch, ece
+from noneg.calibration import sweep_edges
 from noneg.metrics import METRICS
 from noneg.performance import recall
 from noneg.recalibration import Isotonic
 
 BUDGET, CURVE_BUDGET = 2e-5, 2e-4
+# The number of bins of a sweep jumps when a single row is elsewhere; its error over these bins not.
+SWEEP_THERE = "sweep_ece, bins of the sketch"
+SWEEP_BINS = "bins of the sweep"
 
 
 def laws(n, rng):
@@ -71,6 +75,8 @@ def distances(exact, found):
         # A lift has no upper limit: its distance is taken relative to it.
         scale = max(1.0, abs(one)) if name == "lift_at" else 1.0
         yield name, one, abs(other - one) / scale, BUDGET
+    one, other = ece(exact, edges=sweep_edges(found)), METRICS["sweep_ece"].function(found)
+    yield SWEEP_THERE, one, abs(other - one), BUDGET
     for name, gap in curve_gaps(exact, found):
         yield name, "", gap, CURVE_BUDGET
 
@@ -99,13 +105,17 @@ def measure(n, seed):
             exact = rows_of(s, p, setting, rng)
             found = Sketch.from_scores(exact).scores()
             for name, value, error, budget in distances(exact, found):
-                row = {"rows": n, "law": law, "setting": setting, "metric": name, "exact": value}
-                yield row | {"error": error, "budget": budget}
+                row = {"rows": n, "seed": seed, "law": law, "setting": setting, "metric": name}
+                yield row | {"exact": value, "error": error, "budget": budget}
+            counts = [sweep_edges(each).size - 1 for each in (exact, found)]
+            row = {"rows": n, "seed": seed, "law": law, "setting": setting}
+            yield row | {"metric": SWEEP_BINS, "exact": counts[0], "error": abs(np.diff(counts)[0])}
             print(f"{n:,} rows, {law}, {setting}", flush=True)
 
 
 def table(rows):
     """Return the largest error of each metric as Markdown, one column a number of rows."""
+    rows = [row for row in rows if row["metric"] != SWEEP_BINS]
     sizes = list(dict.fromkeys(row["rows"] for row in rows))
     yield " | ".join(["| metric", *(f"{n:,} rows | on" for n in sizes), "budget |"])
     yield "|---" * (2 * len(sizes) + 2) + "|"
@@ -121,20 +131,38 @@ def table(rows):
         yield "| " + " | ".join([*cells, f"{worst['budget']:g}"]) + " |"
 
 
+def jumps(rows):
+    """Say how often a sweep stops at another number of bins than that of the rows."""
+    sweeps = [row for row in rows if row["metric"] == SWEEP_BINS]
+    for n in dict.fromkeys(row["rows"] for row in sweeps):
+        those = [row["error"] for row in sweeps if row["rows"] == n]
+        other = sum(error > 0 for error in those)
+        yield f"{n:,} rows: the sweep has another number of bins in {other} of {len(those)} tables."
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
-    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[3, 4])
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     arguments = parser.parse_args()
-    rows = [row for n in arguments.rows for row in measure(int(n), arguments.seed)]
-    with (arguments.out / "sketch_errors.csv").open("w", newline="", encoding="utf-8") as file:
+    rows = []
+    # What is done is written at once: all of it takes a while.
+    for seed in arguments.seeds:
+        for n in arguments.rows:
+            rows += measure(int(n), seed)
+            write(sorted(rows, key=lambda row: row["rows"]), arguments.out)
+
+
+def write(rows, folder):
+    with (folder / "sketch_errors.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
     command = " ".join(["python -m benchmarks.sketch_errors", *sys.argv[1:]])
     lines = [f"Written by `{command}`; bold is beyond the budget.", "", *table(rows), ""]
-    (arguments.out / "sketch_errors.md").write_text("\n".join(lines), encoding="utf-8")
+    lines += [*jumps(rows), ""]
+    (folder / "sketch_errors.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

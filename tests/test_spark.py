@@ -20,7 +20,7 @@ import pytest
 
 import noneg
 from noneg.evaluation import evaluate
-from noneg.kernels import bucket_of
+from noneg.kernels import FINE_GRID, bucket_of
 from noneg.tables.columns import Wanted
 from noneg.tables.expression import bucketed, labelled_rows
 
@@ -223,10 +223,10 @@ def check_buckets(session, files):
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(session.read.parquet(str(files / "00.parquet")))
-    rows = bucketed(labelled_rows(frame, Wanted(score="score", label="label")))
+    rows = bucketed(labelled_rows(frame, Wanted(score="score", label="label")), FINE_GRID)
     got = rows.select("score", "bucket").collect()
     score = got["score"].to_numpy()
-    np.testing.assert_array_equal(got["bucket"].to_numpy(), bucket_of(score))
+    np.testing.assert_array_equal(got["bucket"].to_numpy(), bucket_of(score, FINE_GRID))
     assert score.size == pq.read_metadata(files / "00.parquet").num_rows
 
 

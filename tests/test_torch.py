@@ -12,7 +12,7 @@ from hypothesis import given
 from strategies import scores as hard_scores
 
 import noneg
-from noneg.kernels import bucket_of
+from noneg.kernels import FINE_GRID, bucket_of
 from noneg.metrics import METRICS
 
 torch = pytest.importorskip("torch")
@@ -37,7 +37,7 @@ def exact(name, s, y, **options):
 @given(score=hard_scores())
 def test_buckets_are_those_of_the_kernels(device, score):
     got = nt.bucket_of(torch.tensor(score, device=device)).cpu().numpy()
-    np.testing.assert_array_equal(got, bucket_of(score))
+    np.testing.assert_array_equal(got, bucket_of(score, FINE_GRID))
 
 
 NAMED = [getattr(nt, name) for name in nt.__all__ if name not in ("PUMetric", "bucket_of")]

@@ -27,14 +27,40 @@ ROWS_WORTH_A_CALL = 50_000
 # Rows handled at a time: their temporaries stay in the processor's cache.
 CHUNK = 1 << 16
 
-# The bucket grid: width 2^-16 in the middle, relative precision 2^-9 below 2^-7 and above 1 - 2^-7
+# The bucket grid: equal width in the middle, relative precision 2^-9 below 2^-7 and above 1 - 2^-7
 # (57 octaves, then one bucket for all that is closer than 2^-64 to the end).
 MANTISSA_BITS = 9
-TAIL_EDGE = 2.0**-7
+TAIL_BITS = 7
+TAIL_EDGE = 2.0**-TAIL_BITS
 TAIL_BUCKETS = 57 * 2**MANTISSA_BITS + 1
-MIDDLE_BUCKETS = 2**16 - 2 * 2**9
-N_BUCKETS = 2 * TAIL_BUCKETS + MIDDLE_BUCKETS
 FIRST_TAIL_KEY = (1023 - 64) << MANTISSA_BITS
+
+
+class Grid(NamedTuple):
+    """Buckets of width ``2^-bits`` in the middle; the tails are those of every grid."""
+
+    bits: int
+
+    @property
+    def scale(self) -> float:
+        """Buckets in an interval of length one."""
+        return 2.0**self.bits
+
+    @property
+    def offset(self) -> int:
+        """What the whole part of ``scale * s`` lacks to the bucket of s in the middle."""
+        return int(TAIL_BUCKETS - 2 ** (self.bits - TAIL_BITS))
+
+    @property
+    def size(self) -> int:
+        """Number of buckets."""
+        return int(2 * TAIL_BUCKETS + 2**self.bits - 2 * 2 ** (self.bits - TAIL_BITS))
+
+
+GRID = Grid(16)
+# Of sketches, whose buckets hide the order of their rows.
+FINE_GRID = Grid(17)
+N_BUCKETS = GRID.size
 
 # Rows in score order are kept in runs of 32 buckets: few enough for a scatter to stay in the cache,
 # short enough that sorting one is free.
@@ -214,14 +240,14 @@ def spread(
     return np.stack(sums, axis=-1)
 
 
-def bucket_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the bucket of each score: an increasing map of [0, 1] to 0..N_BUCKETS-1.
+def bucket_of(scores: NDArray[np.float64], grid: Grid = GRID) -> NDArray[np.int64]:
+    """Return the bucket of each score: an increasing map of [0, 1] to 0..grid.size-1.
 
     Edges are dyadic, so the bit pattern decides and no engine can disagree by a rounding.
     """
-    middle = TAIL_BUCKETS + (scores * 65536.0).astype(np.int64) - 512
+    middle = (scores * grid.scale).astype(np.int64) + grid.offset
     low = _tail_bucket(scores)
-    high = N_BUCKETS - 1 - _tail_bucket(1.0 - scores)
+    high = grid.size - 1 - _tail_bucket(1.0 - scores)
     upper = np.where(scores < 1.0 - TAIL_EDGE, middle, high)
     return np.where(scores < TAIL_EDGE, low, upper)
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import torch
 
-from noneg.kernels import FIRST_TAIL_KEY, MANTISSA_BITS, N_BUCKETS, TAIL_BUCKETS, TAIL_EDGE
+from noneg.kernels import FINE_GRID, FIRST_TAIL_KEY, MANTISSA_BITS, TAIL_EDGE
+
+N_BUCKETS = FINE_GRID.size
 
 
 def bucket_of(scores: torch.Tensor) -> torch.Tensor:
-    """Return the bucket of each score, on its device; equal to `noneg.kernels.bucket_of`.
+    """Return the bucket of a sketch that each score lies in, on its device.
+
+    Equal to `noneg.kernels.bucket_of` of the grid of sketches.
 
     Examples
     --------
     >>> import torch
     >>> bucket_of(torch.tensor([0.0, 0.5, 1.0])).tolist()
-    [0, 61441, 122881]
+    [0, 93697, 187393]
     """
     s = scores.double()
-    middle = (s * 65536.0).long() + (TAIL_BUCKETS - 512)
+    middle = (s * FINE_GRID.scale).long() + FINE_GRID.offset
     upper = torch.where(s < 1.0 - TAIL_EDGE, middle, N_BUCKETS - 1 - _tail_bucket(1.0 - s))
     return torch.where(s < TAIL_EDGE, _tail_bucket(s), upper)
 

@@ -19,10 +19,9 @@ except ImportError as error:
     raise ImportError(msg) from error
 
 from noneg.checks import check_prior, check_setting
-from noneg.kernels import N_BUCKETS
 from noneg.metrics import find_metric
 from noneg.sketch import Sketch
-from noneg.tensors import add_rows, bucket_of
+from noneg.tensors import N_BUCKETS, add_rows, bucket_of
 
 if TYPE_CHECKING:
     from noneg.checks import Setting

@@ -22,7 +22,7 @@ from strategies import scores as hard_scores
 import noneg
 from noneg.atomic import replacing
 from noneg.evaluation import evaluate
-from noneg.kernels import bucket_of
+from noneg.kernels import FINE_GRID, GRID, bucket_of
 from noneg.tables import reading
 from noneg.tables.columns import Wanted
 from noneg.tables.expression import bucketed, labelled_rows, sketch_of_frame
@@ -53,9 +53,10 @@ def frames(columns):
 ENGINES = ["pandas", "polars", "polars lazy", "pyarrow", "duckdb", "ibis"]
 POWERS = 2.0 ** -np.arange(1.0, 1075.0)
 EDGES = np.concatenate([np.arange(513) / 65536, np.arange(65025, 65537) / 65536])
+HALVES = EDGES + 2.0**-17
 ALL_HARD = np.concatenate(
     [
-        *(f(x) for x in (POWERS, 1.0 - POWERS, EDGES) for f in (
+        *(f(x) for x in (POWERS, 1.0 - POWERS, EDGES, HALVES) for f in (
             np.asarray, lambda x: np.nextafter(x, 0.0), lambda x: np.nextafter(x, 2.0)
         )),
         [0.0, 5e-324, 1e-310, 1.0 - 2.0**-53, 1.0],
@@ -70,24 +71,26 @@ def native(engine, columns):
     return ibis.memtable(pa.table(columns))
 
 
-def check_buckets(engine, score):
+def check_buckets(engine, score, grid):
     columns = {"score": score, "label": np.zeros(score.size, dtype=np.int64)}
     frame = nw.from_native(native(engine, columns))
-    rows = bucketed(labelled_rows(frame, Wanted(**NAMES))).select("score", "bucket")
+    rows = bucketed(labelled_rows(frame, Wanted(**NAMES)), grid).select("score", "bucket")
     got = rows.collect() if isinstance(rows, nw.LazyFrame) else rows
     assert len(got) == score.size
-    np.testing.assert_array_equal(got["bucket"].to_numpy(), bucket_of(got["score"].to_numpy()))
+    want = bucket_of(got["score"].to_numpy(), grid)
+    np.testing.assert_array_equal(got["bucket"].to_numpy(), want)
 
 
+@pytest.mark.parametrize("grid", [GRID, FINE_GRID])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_engine_puts_hard_doubles_into_the_same_bucket(engine):
-    check_buckets(engine, ALL_HARD)
+def test_every_engine_puts_hard_doubles_into_the_same_bucket(engine, grid):
+    check_buckets(engine, ALL_HARD, grid)
 
 
 @pytest.mark.parametrize("engine", ["pandas", "polars lazy", "pyarrow", "duckdb"])
 @given(score=hard_scores())
 def test_every_engine_puts_every_double_into_the_same_bucket(engine, score):
-    check_buckets(engine, score)
+    check_buckets(engine, score, FINE_GRID)
 
 
 def assert_same(one, other):

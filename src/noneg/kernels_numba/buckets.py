@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from noneg.kernels import FIRST_TAIL_KEY, MANTISSA_BITS, N_BUCKETS, TAIL_BUCKETS, TAIL_EDGE
+from noneg.kernels import FIRST_TAIL_KEY, GRID, MANTISSA_BITS, N_BUCKETS, TAIL_EDGE
 from noneg.kernels_numba.blocks import LARGE_TABLE_BLOCKS, add_up, split
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 GROUPS = 2
 NO_FLAGS = np.zeros(0, dtype=np.bool_)
 _SHIFT = 52 - MANTISSA_BITS
+_SCALE, _OFFSET, _LAST = GRID.scale, GRID.offset, GRID.size - 1
 
 
 @njit(inline="always")
@@ -25,14 +26,19 @@ def _tail_bucket(distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
 
 
 @njit(inline="always")
-def bucket_of_one(s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Return the bucket of one score."""
-    """Return the bucket of one score."""
+def bucket_in_grid(s, scale, offset, last):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return the bucket of one score in a grid, given by its numbers: constants compile best."""
     if s < TAIL_EDGE:
         return _tail_bucket(s)
     if s < 1.0 - TAIL_EDGE:
-        return TAIL_BUCKETS + int(s * 65536.0) - 512
-    return N_BUCKETS - 1 - _tail_bucket(1.0 - s)
+        return int(s * scale) + offset
+    return last - _tail_bucket(1.0 - s)
+
+
+@njit(inline="always")
+def bucket_of_one(s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return the bucket of one score."""
+    return bucket_in_grid(s, _SCALE, _OFFSET, _LAST)
 
 
 @njit(cache=True)

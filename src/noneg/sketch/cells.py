@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Largest share of a law in one cell. Half of it is what a cut can miss, so it lies well below the
 # error that is promised; there are at most 2 / CELL more cells than buckets.
-CELL = 5e-6
+CELL = 2e-6
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from noneg.atomic import replacing
-from noneg.kernels import N_BUCKETS, bucket_of
-from noneg.sketch.table import SUMS
+from noneg.kernels import bucket_of
+from noneg.sketch.table import GRIDS, SUMS
 
 if TYPE_CHECKING:
     import os
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="Sketch")
 
-SCHEMA = "noneg.sketch/1"
+SCHEMA = "noneg.sketch/2"
+# What to do about a sketch of an earlier version.
+_EARLIER = {"noneg.sketch/1": " Its buckets are wider; sketch the rows again."}
 GROUPS = ("unlabeled", "positive")
 _FACTS = ("weight_kind", "setting", "prior", "prior_interval")
 _METADATA = b"noneg"
@@ -139,7 +141,7 @@ def _pyarrow() -> Any:  # noqa: ANN401
 
 def _head(sketch: Sketch) -> dict[str, object]:
     facts = {name: getattr(sketch, name) for name in _FACTS}
-    return {"schema": SCHEMA, "buckets": N_BUCKETS, **facts}
+    return {"schema": SCHEMA, "buckets": GRIDS[sketch.weight_kind].size, **facts}
 
 
 def _occupied(sketch: Sketch) -> tuple[NDArray[np.int64], dict[str, Floats]]:
@@ -172,12 +174,14 @@ def _part(content: Any, name: str) -> Any:  # noqa: ANN401
 def _checked_head(content: Any) -> dict[str, Any]:  # noqa: ANN401
     schema = _part(content, "schema")
     if schema != SCHEMA:
-        raise ValueError(f"a sketch of this version is {SCHEMA!r}, got {schema!r}.")
-    if _part(content, "buckets") != N_BUCKETS:
-        raise ValueError(f"a sketch must have {N_BUCKETS} buckets, got {content['buckets']!r}.")
+        remedy = _EARLIER.get(schema, "") if isinstance(schema, str) else ""
+        raise ValueError(f"a sketch of this version is {SCHEMA!r}, got {schema!r}.{remedy}")
     head = {name: _part(content, name) for name in _FACTS}
     if head["weight_kind"] not in list(SUMS):
         raise ValueError(f"'weight_kind' must be one of {', '.join(SUMS)}.")
+    size = GRIDS[head["weight_kind"]].size
+    if _part(content, "buckets") != size:
+        raise ValueError(f"a sketch must have {size} buckets, got {content['buckets']!r}.")
     if isinstance(head["prior_interval"], list):
         head["prior_interval"] = tuple(head["prior_interval"])
     return head
@@ -194,7 +198,8 @@ def _build(cls: type[S], head: dict[str, Any], bucket: object, columns: dict[str
     low, high = values["low"], values["high"]
     inside = (low >= 0.0) & (low <= high) & (high <= 1.0)
     _require(inside.all(), "low and high must lie in [0, 1], in this order")
-    there = (bucket_of(low) == index) & (bucket_of(high) == index)
+    grid = GRIDS[head["weight_kind"]]
+    there = (bucket_of(low, grid) == index) & (bucket_of(high, grid) == index)
     _require(there.all(), "low and high must lie in their bucket")
     for group in GROUPS:
         names = SUMS[head["weight_kind"]]

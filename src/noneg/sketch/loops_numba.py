@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from noneg.kernels_numba.buckets import bucket_of_one
+from noneg.kernels import FINE_GRID, GRID
+from noneg.kernels_numba.buckets import bucket_in_grid
+from noneg.kernels_numba.prefetch import prefetch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PLAIN_COLUMNS = 6
+_FINE_SCALE, _FINE_OFFSET, _FINE_LAST = FINE_GRID.scale, FINE_GRID.offset, FINE_GRID.size - 1
+_SCALE, _OFFSET, _LAST = GRID.scale, GRID.offset, GRID.size - 1
+# The table is larger than the cache beside the processor, and a row touches any line of it. The
+# lines of so many rows are asked for before the first one is counted.
+_AHEAD = 64
 
 
 def add_rows(
@@ -33,17 +40,25 @@ def add_rows(
 
 @njit(nogil=True, cache=True)
 def _add_plain(table, flags, scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for i in range(scores.size):
-        s = np.float64(scores[i])
-        if not 0.0 <= s <= 1.0:
-            return i
-        first = np.uint64(6 * bucket_of_one(s))
-        group = first + np.uint64(2) * np.uint64(flags[i])
-        low, high = first + np.uint64(4), first + np.uint64(5)
-        table[group] += 1.0
-        table[group + np.uint64(1)] += s
-        table[low] = min(table[low], s)
-        table[high] = max(table[high], s)
+    buckets = np.empty(_AHEAD, np.uint64)
+    for start in range(0, scores.size, _AHEAD):
+        end = min(start + _AHEAD, scores.size)
+        for i in range(start, end):
+            s = np.float64(scores[i])
+            if not 0.0 <= s <= 1.0:
+                return i
+            first = np.uint64(6 * bucket_in_grid(s, _FINE_SCALE, _FINE_OFFSET, _FINE_LAST))
+            prefetch(table, first)
+            prefetch(table, first + np.uint64(5))
+            buckets[i - start] = first
+        for i in range(start, end):
+            first, s = buckets[i - start], np.float64(scores[i])
+            group = first + np.uint64(2) * np.uint64(flags[i])
+            low, high = first + np.uint64(4), first + np.uint64(5)
+            table[group] += 1.0
+            table[group + np.uint64(1)] += s
+            table[low] = min(table[low], s)
+            table[high] = max(table[high], s)
     return -1
 
 
@@ -55,7 +70,7 @@ def _add_frequency(table, flags, scores, weights):  # type: ignore[no-untyped-de
             return i
         if w == 0.0:
             continue
-        first = 6 * bucket_of_one(s)
+        first = 6 * bucket_in_grid(s, _FINE_SCALE, _FINE_OFFSET, _FINE_LAST)
         group = first + 2 * flags[i]
         table[group] += w
         table[group + 1] += w * s
@@ -70,7 +85,7 @@ def _add_importance(table, flags, scores, weights):  # type: ignore[no-untyped-d
         s, w = np.float64(scores[i]), weights[i]
         if not 0.0 <= s <= 1.0:
             return i
-        first = 10 * bucket_of_one(s)
+        first = 10 * bucket_in_grid(s, _SCALE, _OFFSET, _LAST)
         group = first + 4 * flags[i]
         table[group] += 1.0
         table[group + 1] += w

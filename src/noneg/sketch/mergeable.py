@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 class Sketch:
     r"""A mergeable summary of any number of scores, from which every metric can be computed.
 
-    Rows are counted in buckets that follow the bits of the score: of width 2^-16 in the middle and
-    of relative precision 2^-9 below 2^-7 and above 1 - 2^-7, so that scores crowded at 0 or 1 stay
-    apart. Each bucket keeps, for unlabeled rows and labelled positives, the number of rows and the
-    sum of their scores (with importance weights also the sums of w and w^2). That takes six to ten
-    megabytes whatever the number of rows. Adding two sketches is adding their rows: shards, engines
-    or days merge in any order.
+    Rows are counted in buckets that follow the bits of the score: of width 2^-17 in the middle
+    (2^-16 with importance weights) and of relative precision 2^-9 below 2^-7 and above 1 - 2^-7, so
+    that scores crowded at 0 or 1 stay apart. Each bucket keeps, for unlabeled rows and labelled
+    positives, the number of rows and the sum of their scores (with importance weights also the sums
+    of w and w^2). That takes less than ten megabytes whatever the number of rows. Adding two
+    sketches is adding their rows: shards, engines or days merge in any order.
 
     Parameters
     ----------
@@ -159,8 +159,14 @@ class Sketch:
         self.add_table(other)
 
     def add_table(self, table: NDArray[np.float64]) -> Self:
-        """Add a table of `noneg.sketch.table` with the columns of this weight kind."""
-        merge_into(self._table, table)
+        """Add a table of `noneg.sketch.table` with the columns of this weight kind.
+
+        An empty sketch keeps the very table, which must not be used any more.
+        """
+        if (self._table[:, -1] >= 0.0).any():
+            merge_into(self._table, table)
+        else:
+            self._table = table
         return self
 
     def __add__(self, other: object) -> Self:
@@ -209,7 +215,7 @@ class Sketch:
     ) -> PUScores:
         """Return the rows as weighted `PUScores`, which every metric takes as it takes rows.
 
-        A bucket is one point at its mean score; if it holds more than 5 millionths of a group, it
+        A bucket is one point at its mean score; if it holds more than 2 millionths of a group, it
         is a few points, among which rows are shared out by the mean of either group.
 
         Parameters

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from noneg.kernels import MANTISSA_BITS, N_BUCKETS, TAIL_BUCKETS, TAIL_EDGE
+from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
-from noneg.sketch.table import SUMS
+from noneg.sketch.table import GRIDS, SUMS
 from noneg.tables.columns import (
     MOST_LABELS,
     number_of_label,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.kernels import Grid
     from noneg.tables.columns import Wanted
 
     Frame = Any  # an eager or a lazy narwhals frame
@@ -44,7 +45,7 @@ OUTSIDE = -1
 def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
     """Sketch the wanted columns of a frame; only the sums of buckets leave its engine."""
     wanted.check_names(frame.collect_schema().names(), "the frame")
-    rows = bucketed(labelled_rows(frame, wanted))
+    rows = bucketed(labelled_rows(frame, wanted), GRIDS[wanted.weight_kind])
     sums = _fetched(summed(rows, wanted))
     _check_sums(sums, wanted, frame)
     sketch = Sketch(weight_kind=wanted.weight_kind)
@@ -84,7 +85,7 @@ def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
     return rows
 
 
-def bucketed(rows: Frame) -> Frame:
+def bucketed(rows: Frame, grid: Grid) -> Frame:
     """Add the column 'bucket', the one of `noneg.kernels.bucket_of`; -1 if not in [0, 1]."""
     s, y, k = nw.col("score"), nw.col("y"), nw.col("k")
     rows = rows.with_columns(distance=_choose(s < _lit(0.5), s, _lit(1.0) - s))
@@ -99,9 +100,9 @@ def bucketed(rows: Frame) -> Frame:
     tail = octave + (y * _lit(2.0 * _OCTAVE)).floor() - _lit(_OCTAVE - 1.0)
     rows = rows.with_columns(
         tail=_choose(nw.col("distance") < _lit(2.0**-_OCTAVES), _lit(0.0), tail),
-        middle=(s * _lit(65536.0)).floor() + _lit(TAIL_BUCKETS - 512.0),
+        middle=(s * _lit(grid.scale)).floor() + _lit(float(grid.offset)),
     )
-    upper = _lit(N_BUCKETS - 1.0) - nw.col("tail")
+    upper = _lit(grid.size - 1.0) - nw.col("tail")
     rows = rows.with_columns(top=_choose(s < _lit(1.0 - TAIL_EDGE), nw.col("middle"), upper))
     rows = rows.with_columns(any=_choose(s < _lit(TAIL_EDGE), nw.col("tail"), nw.col("top")))
     inside = (s >= _lit(0.0)) & (s <= _lit(1.0))

@@ -12,7 +12,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -21,7 +21,7 @@ from noneg.tables.relations import Part, connect, fetch, literal, plain_errors
 from noneg.tables.zstd import is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
@@ -55,6 +55,9 @@ class Layout:
         Of CSV.
     line_bytes : float
         Mean length of the first lines of CSV, on disk.
+    n_rows : int
+        Rows of a Parquet file whose wanted columns are numbers and truth values, so that nobody
+        need ask DuckDB what they are; else -1.
     """
 
     names: tuple[str, ...]
@@ -62,6 +65,12 @@ class Layout:
     delimiter: str = ""
     compression: str = ""
     line_bytes: float = field(default=1.0, compare=False)
+    n_rows: int = field(default=-1, compare=False)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the wanted columns are known to be numbers and truth values."""
+        return self.n_rows >= 0
 
     @property
     def is_parquet(self) -> bool:
@@ -88,8 +97,22 @@ class OpenFiles:
 
     files: list[File]
     layouts: list[Layout]
-    parts: list[Part]
-    connection: DuckDBPyConnection
+    connect: Callable[[], DuckDBPyConnection]
+
+    @cached_property
+    def connection(self) -> DuckDBPyConnection:
+        """The connection to DuckDB, made when somebody asks for it: it takes a while."""
+        return self.connect()
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The rows, as DuckDB reads them."""
+        return _parts(self.connection, self.files, self.layouts)
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether the wanted columns of all files are known to be numbers and truth values."""
+        return all(layout.is_plain for layout in self.layouts)
 
     @property
     def counted(self) -> bool:
@@ -99,6 +122,8 @@ class OpenFiles:
     @cached_property
     def n_rows(self) -> int:
         """Number of rows; of CSV an estimate from the size of the file."""
+        if self.are_plain:
+            return sum(layout.n_rows for layout in self.layouts)
         rows = 0.0
         for part in self.parts:
             if part.typed:
@@ -116,20 +141,21 @@ class OpenFiles:
 
 
 @contextmanager
-def open_files(source: object, wanted: Wanted) -> Iterator[OpenFiles]:
-    """Find files and see what columns they have."""
+def open_files(source: object, wanted: Wanted, *, stream: bool = False) -> Iterator[OpenFiles]:
+    """Find files and see what columns they have; `stream` spares DuckDB where it can."""
     with ExitStack() as stack:
-        connection = stack.enter_context(connect())
+        connection = cache(lambda: stack.enter_context(connect()))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="noneg-")))
         files = list(_find(_listed(source), folder))
         layouts = []
         for file in files:
-            layout = _layout(connection, file, wanted)
+            layout = _plain_layout(file, wanted) if stream else None
+            layout = layout or _layout(connection(), file, wanted)
             wanted.check_names(layout.names, file.name)
             layouts.append(layout)
         names, paths = [file.name for file in files], [file.exactly for file in files]
         with plain_errors(*names, paths=paths):
-            yield OpenFiles(files, layouts, _parts(connection, files, layouts), connection)
+            yield OpenFiles(files, layouts, connection)
 
 
 def columns_of_files(source: object, wanted: Wanted) -> Columns:
@@ -200,6 +226,31 @@ def _layout(connection: DuckDBPyConnection, file: File, wanted: Wanted) -> Layou
             return _csv_layout(connection, file, compression, wanted)
         relation = _from(connection, "read_parquet", [file])
         return Layout(tuple(relation.columns), tuple(str(type_) for type_ in relation.types))
+
+
+def _plain_layout(file: File, wanted: Wanted) -> Layout | None:
+    """Return the layout of a Parquet file of plain columns, None of all that needs a closer look.
+
+    That includes files that are damaged: DuckDB says what is wrong with them.
+    """
+    import pyarrow as pa
+    from pyarrow.parquet import read_metadata
+
+    with Path(file.path).open("rb") as stream:
+        if stream.read(4) != b"PAR1":
+            return None
+    try:
+        metadata = read_metadata(file.path)
+        schema = metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, OSError):
+        return None
+    for argument, name in wanted.names().items():
+        kind = schema.field(name).type if schema.names.count(name) == 1 else None
+        number = kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+        if not (number or (argument == "label" and kind == pa.bool_())):
+            return None
+    types = tuple(str(field.type) for field in schema)
+    return Layout(tuple(schema.names), types, n_rows=metadata.num_rows)
 
 
 def _check_kind(file: File, start: bytes) -> None:

@@ -97,5 +97,6 @@ class Labels:
 
 def _unpacked(column: Any) -> NDArray[np.bool_]:  # noqa: ANN401
     """Return truth values, which Arrow keeps in bits, a byte each."""
-    first, bits = column.offset, np.frombuffer(column.buffers()[1], dtype=np.uint8)
+    byte, first = divmod(column.offset, 8)
+    bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)[byte:]
     return np.unpackbits(bits, count=first + len(column), bitorder="little")[first:].view(np.bool_)

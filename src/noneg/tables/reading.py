@@ -160,8 +160,8 @@ def read_sketch(  # noqa: PLR0913 - as `read`
     rows = _rows(source, wanted, exact=False, progress=progress)
     if isinstance(rows, Columns):
         rows = _sketched(rows, wanted)
-    facts += rows
-    return facts
+    # Nobody else has the rows: the table need not be copied.
+    return facts.add_table(rows._table)  # noqa: SLF001
 
 
 def _rows(
@@ -195,7 +195,7 @@ def _rows_of_files(
     if exact is False and not can_stream():
         msg = "'exact' must not be False without pyarrow, which streams files."
         raise ImportError(f"{msg} Install noneg[fast].")
-    with open_files(source, wanted) as opened:
+    with open_files(source, wanted, stream=exact is False) as opened:
         small = exact is None and (opened.n_rows <= EXACT_ROWS or not can_stream())
         if exact or small:
             return columns_of_open(opened, wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -209,15 +210,15 @@ class Places:
 @contextmanager
 def plain_errors(*names: str, paths: Sequence[str] = ()) -> Iterator[None]:
     """Turn what DuckDB says into a sentence about the file that it names, else about the first."""
-    import duckdb
-
     try:
         yield
-    except RuntimeError as error:
-        if "interrupted" in str(error):
+    except Exception as error:
+        # If it was never imported it cannot have said anything.
+        duckdb = sys.modules.get("duckdb")
+        if isinstance(error, RuntimeError) and "interrupted" in str(error):
             raise KeyboardInterrupt from error
-        raise
-    except duckdb.Error as error:
+        if duckdb is None or not isinstance(error, duckdb.Error):
+            raise
         message = str(error)
         pairs = zip(names, paths, strict=False)
         where = next((name for name, path in pairs if path in message), names[0])

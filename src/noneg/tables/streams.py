@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from noneg.sketch.table import add_rows, empty_table, fast_loops, merge_into
 from noneg.tables.columns import Columns, refuse_missing
 from noneg.tables.labels import Labels
 from noneg.tables.relations import Places, refuse_number
+from noneg.tables.truths import read_truths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,10 +54,15 @@ def sketch_of_files(opened: OpenFiles, wanted: Wanted, progress: Progress | None
     labels = Labels(wanted)
     stream = _Stream(opened, wanted, labels, progress)
     table = stream.run()
-    if not labels.settle(stay_text=any(part.is_text(wanted.label) for part in opened.parts)):
+    if not labels.settle(stay_text=_has_text_labels(opened, wanted)):
         # What was taken for the positive label was not; the second time it is known.
         table = stream.run()
     return Sketch(weight_kind=wanted.weight_kind).add_table(table)
+
+
+def _has_text_labels(opened: OpenFiles, wanted: Wanted) -> bool:
+    """Whether labels were written as text, and not merely read as text."""
+    return not opened.are_plain and any(part.is_text(wanted.label) for part in opened.parts)
 
 
 class _RowGroup(NamedTuple):
@@ -82,10 +89,13 @@ class _Stream:
     def run(self) -> NDArray[np.float64]:
         """Return the table of all rows."""
         self.done = 0
-        table = empty_table(self.wanted.weight_kind)
-        for threads_table in self._parquet_tables():
+        tables = self._parquet_tables()
+        table = next(tables, None)
+        if table is None:
+            table = empty_table(self.wanted.weight_kind)
+        for threads_table in tables:
             merge_into(table, threads_table)
-        for part in self.opened.parts:
+        for part in () if self.opened.counted else self.opened.parts:
             if not part.typed:
                 self._add_text(table, part)
         return table
@@ -101,7 +111,7 @@ class _Stream:
     def _row_groups(self) -> Iterator[_RowGroup]:
         from pyarrow.parquet import read_metadata
 
-        for part in self.opened.parts:
+        for part in () if self.opened.are_plain else self.opened.parts:
             if part.typed:
                 # Asking for a number refuses a column of another type.
                 _ = [part.number(n) for a, n in self.wanted.names().items() if a != "label"]
@@ -144,12 +154,18 @@ class _Stream:
             # A buffer bounds the memory whatever the size of the pieces.
             with (
                 _arrow_errors(file.name),
+                Path(file.path).open("rb") as stream,
                 ParquetFile(file.path, buffer_size=BUFFER, pre_buffer=False) as reader,
             ):
                 for group in members:
+                    truths = read_truths(stream, reader.metadata, group.number, names["label"])
+                    others = [name for name in names.values() if name != names["label"]]
+                    wanted = list(names.values()) if truths is None else others
                     row = 0
-                    for batch in _decoded(reader, group, list(names.values())):
-                        columns = {argument: batch.column(name) for argument, name in names.items()}
+                    for batch in _decoded(reader, group, wanted):
+                        columns = {a: batch.column(n) for a, n in names.items() if n in wanted}
+                        if truths is not None:
+                            columns["label"] = truths.slice(row, batch.num_rows)
                         yield columns, partial(_shifted, group.place, row)
                         row += batch.num_rows
 
