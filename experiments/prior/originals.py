@@ -68,23 +68,19 @@ def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
 
 
 def train(task: tuple, folder: Path) -> dict[str, np.ndarray]:
-    """Scores of positives and unlabeled rows by each project's network, and by our forest."""
+    """Scores of positives and unlabeled rows by each project's network."""
     warnings.simplefilter("ignore")
     import torch
 
     torch.set_num_threads(1)
     code, kind, seed = Originals(folder), task[0], task[-1]
     if kind == "digits":
-        part, held_out = settings.digits(task[1], seed)
-        everyone = [np.concatenate(pair) for pair in zip(part, held_out, strict=True)]
-        return tedn(code, part, held_out, task[2], seed) | forest(everyone, seed)
+        return tedn(code, *settings.digits(task[1], seed), task[2], seed)
     if kind == "line":
         p, u, _ = settings.on_a_line(*task[1:])
-        scores = code.dedpul_scores(p, u, seed=seed, **ON_A_LINE)
-        return named("dedpul", *scores) | forest((p, u), seed)
+        return named("dedpul", *code.dedpul_scores(p, u, seed=seed, **ON_A_LINE))
     p, u = settings.spam(*task[1:])[:2] if kind == "spam" else draw(Cell(*task[1:]))[:2]
     rate = RATES["spambase"] if kind == "spam" else RATES.get(task[1], 1e-4)
-    mine = forest((p, u), seed) if kind == "spam" else {}
     p, u = standardised(p, u)
     scores = code.dedpul_scores(p, u, seed=seed, lr=rate, **ON_DATA)
     # Two thirds to train, one third held out, as PU_learning splits tables.
@@ -92,7 +88,7 @@ def train(task: tuple, folder: Path) -> dict[str, np.ndarray]:
     p, u = rng.permutation(p), rng.permutation(u)
     cuts = [2 * len(rows) // 3 for rows in (p, u)]
     parts = (p[: cuts[0]], u[: cuts[1]]), (p[cuts[0] :], u[cuts[1] :])
-    return named("dedpul", *scores) | tedn(code, *parts, TABLE_NET, seed) | mine
+    return named("dedpul", *scores) | tedn(code, *parts, TABLE_NET, seed)
 
 
 def standardised(p, u):
@@ -110,12 +106,26 @@ def tedn(code: Originals, part, held_out, widths, seed: int) -> dict[str, np.nda
     return named("tedn", p, u) | {"tedn-shares": shares}
 
 
-def forest(rows, seed: int) -> dict[str, np.ndarray]:
-    """What a user gets who has features and names no classifier."""
+def own(task: tuple, folder: Path) -> dict[str, np.ndarray]:
+    """What a user gets who has features and names no classifier; kept beside the networks'."""
     from noneg.prior import FeatureSamples
     from noneg.prior.discriminator import cross_fit
 
-    return named("forest", *map(expit, cross_fit(FeatureSamples(*rows, "two-sample"), seed=seed)))
+    path = folder / f"own_{file_name(task)}"
+    if not path.exists():
+        samples = FeatureSamples(*features(task), "two-sample")
+        np.savez_compressed(path, **named("own", *map(expit, cross_fit(samples, seed=task[-1]))))
+    with np.load(path) as scores:
+        return dict(scores)
+
+
+def features(task: tuple) -> tuple[np.ndarray, ...]:
+    """Positives and unlabeled rows in a paper's setting, held-out ones too."""
+    if task[0] == "digits":
+        pairs = zip(*settings.digits(task[1], task[-1]), strict=True)
+        return tuple(np.concatenate(pair) for pair in pairs)
+    world = settings.on_a_line if task[0] == "line" else settings.spam
+    return world(*task[1:])[:2]
 
 
 def named(name: str, p, u) -> dict[str, np.ndarray]:
@@ -153,7 +163,7 @@ def answers(code: Originals, scores, *, trends: bool):
     """(method, share) of everything that a file of scores allows."""
     pairs = {
         name: (scores[f"{name}-p"].astype(float), scores[f"{name}-u"].astype(float))
-        for name in ("dedpul", "tedn", "forest")
+        for name in ("dedpul", "tedn", "own")
         if f"{name}-p" in scores
     }
     if "dedpul" in pairs:
@@ -162,12 +172,12 @@ def answers(code: Originals, scores, *, trends: bool):
     if "tedn" in pairs:
         yield "TEDn code", float(scores["tedn-shares"][-LAST:].mean())
         yield "ours on TEDn's scores", default(*pairs["tedn"])
-    if "forest" in pairs:
+    if "own" in pairs:
         from noneg.prior import Dedpul
 
         published = Dedpul(bandwidth_positive=0.1, bandwidth_unlabeled=0.05)
-        yield "ours", default(*pairs["forest"])
-        yield "ours with the published widths", default(*pairs["forest"], published)
+        yield "ours", default(*pairs["own"])
+        yield "ours with the published widths", default(*pairs["own"], published)
 
 
 def same_scores(code: Originals, cell: Cell):
@@ -212,7 +222,7 @@ def estimate_all(todo: list[tuple], code: Originals, options) -> None:
                 found = answers(code, scores, trends=False)
                 peers += [key | {"method": name, "value": f"{v:.5g}"} for name, v in found]
             else:
-                papers += estimate_paper(code, task, scores)
+                papers += estimate_paper(code, task, dict(scores) | own(task, options.scores))
     update(HERE / "peers.csv", PEERS, PEERS[:5], peers)
     update(HERE / "papers.csv", PAPERS, ("setting", "share", "seed", "method"), papers)
 

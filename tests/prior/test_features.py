@@ -10,16 +10,20 @@ from sklearn.tree import DecisionTreeClassifier
 
 from noneg.prior import (
     FROM_FEATURES,
+    Dedpul,
     FeatureSamples,
     KernelMeanGradient,
     KernelMeanRoot,
     PenalisedL1,
     ReCPEFeatures,
+    ScoreLaws,
     Tedn,
     Tice,
+    default_classifiers,
     discriminate,
     estimate_prior,
 )
+from noneg.prior.candidates import balanced_log_loss
 from noneg.prior.discriminator import cross_fit
 from noneg.prior.kernel_mean import Walk, project
 from noneg.prior.tice import _best_bound
@@ -102,6 +106,66 @@ def test_rows_are_scored_by_classifiers_that_did_not_see_them():
     p, u = cross_fit(noise, DecisionTreeClassifier(random_state=0))
     auc = np.mean(p[:, None] > u[None, :]) + 0.5 * np.mean(p[:, None] == u[None, :])
     assert abs(auc - 0.5) < 4 / np.sqrt(12 * 150)
+
+
+def chosen(samples, **options):
+    """Return what is taken when no classifier is named, and the logits of it."""
+    n, d = samples.positive.shape
+    pair = default_classifiers(n, d)
+    found = cross_fit(samples, **options)
+    tried = [cross_fit(samples, model, **options) for model in pair]
+    same = [all(np.array_equal(a, b) for a, b in zip(found, each, strict=True)) for each in tried]
+    losses = [balanced_log_loss(*each) for each in tried]
+    assert same[int(np.argmin(losses))]
+    return ("forest", "curves")[same.index(True)]
+
+
+def test_smooth_worlds_get_curves_and_interactions_a_forest():
+    """One feature, wider negatives, as DEDPUL's authors draw them; and an exclusive or."""
+    rng = np.random.default_rng(0)
+    u = np.append(rng.normal(size=1500), 2 * rng.normal(size=1500))
+    line = FeatureSamples(rng.normal(size=(500, 1)), u[:, None], "two-sample")
+    assert chosen(line) == "curves"
+    both = rng.choice([-1.0, 1.0], size=(900, 2)) + 0.2 * rng.normal(size=(900, 2))
+    agree = both[:, 0] * both[:, 1] > 0
+    squares = FeatureSamples(both[agree][:200], both, "two-sample")
+    assert chosen(squares) == "forest"
+
+
+def test_one_feature_is_as_good_as_its_true_ratio():
+    """Normal classes, means 0 and 2: from the feature as from the exact density ratio."""
+    gap = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p, u = rng.normal(size=500), np.append(rng.normal(size=1000), rng.normal(2, 1, 1000))
+        flags = np.repeat([1, 0], [500, 2000])
+        laws = discriminate(np.append(p, u)[:, None], flags, setting="two-sample")
+        exact = [-np.log(0.5 + 0.5 * np.exp(2 * x - 2)) for x in (p, u)]
+        truth = ScoreLaws.from_arrays(*exact, setting="two-sample", scale="logit")
+        gap.append(Dedpul().find(laws).share - Dedpul().find(truth).share)
+    # Each answer has an error of counting of .011 at least; four of them, half of that.
+    assert abs(np.mean(gap)) < 0.03
+
+
+@pytest.mark.parametrize("d", [3, 101])
+def test_few_rows_constant_columns_and_many_columns_are_no_trouble(d):
+    rng = np.random.default_rng(0)
+    p, u = rng.normal(size=(2, d)), rng.normal(size=(5, d))
+    p[:, 1] = u[:, 1] = 7.0
+    samples = FeatureSamples(p, u, "two-sample")
+    first, again = (cross_fit(samples, seed=3) for _ in range(2))
+    for a, b in zip(first, again, strict=True):
+        assert np.isfinite(a).all()
+        assert np.array_equal(a, b)
+
+
+def test_rows_to_train_on_that_share_a_part_are_dealt_anew():
+    samples = blobs(0.5, 40, 60)
+    for first in range(55):
+        kept = np.zeros(60, dtype=bool)
+        kept[[first, first + 5]] = True
+        p, u = cross_fit(samples, LogisticRegression(), folds=2, kept=kept)
+        assert np.isfinite([*p, *u]).all()
 
 
 def test_a_pipeline_is_shifted_to_equal_samples():

@@ -2,6 +2,7 @@
 
 from noneg.prior.alphamax import AlphaMax, AlphaMaxNoise
 from noneg.prior.best_bin import BestBin
+from noneg.prior.candidates import default_classifiers
 from noneg.prior.conversion import (
     frequency_of_prior,
     prior_of_share,
@@ -10,7 +11,7 @@ from noneg.prior.conversion import (
     share_of_prior,
 )
 from noneg.prior.dedpul import Dedpul
-from noneg.prior.discriminator import default_classifier, discriminate
+from noneg.prior.discriminator import discriminate
 from noneg.prior.elkan_noto import ElkanNotoMax, ElkanNotoMean, ElkanNotoRatio
 from noneg.prior.features import FeatureSamples
 from noneg.prior.kernel_mean import KernelMeanGradient, KernelMeanRoot
@@ -53,7 +54,7 @@ __all__ = [
     "ScoreLaws",
     "Tedn",
     "Tice",
-    "default_classifier",
+    "default_classifiers",
     "discriminate",
     "estimate_prior",
     "find_estimator",

@@ -6,11 +6,12 @@ Every row is scored by a classifier that did not see it. Both samples weigh equa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import logit
 
+from noneg.prior.candidates import balanced_log_loss, default_classifiers
 from noneg.prior.features import FeatureSamples
 from noneg.prior.laws import ScoreLaws
 from noneg.randomness import stream
@@ -25,19 +26,6 @@ if TYPE_CHECKING:
 FOLDS = 5
 # Probabilities of exactly 0 and 1 become logits of this size.
 SATURATED = 1e-12
-
-
-def default_classifier(seed: int = 0) -> Any:  # noqa: ANN401 - scikit-learn has no types
-    """Return the classifier used when none is given: a random forest with blunt leaves.
-
-    Examples
-    --------
-    >>> type(default_classifier()).__name__
-    'RandomForestClassifier'
-    """
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(n_estimators=100, min_samples_leaf=10, random_state=seed)
 
 
 def discriminate(
@@ -59,8 +47,9 @@ def discriminate(
     setting : {"two-sample", "one-sample"}
         How the rows were sampled; never guessed.
     classifier : scikit-learn classifier, optional
-        By default `default_classifier`. One that takes no `sample_weight`, such as a pipeline, is
-        fitted as it is, and its logits are shifted to equal samples.
+        By default a random forest or smooth curves, whichever has the smaller log loss on rows that
+        it did not see; see `default_classifiers`. One that takes no `sample_weight`, such as a
+        pipeline, is fitted as it is, and its logits are shifted to equal samples.
     folds : int
         Parts of the data, each scored by a classifier fitted on the others.
     seed : int
@@ -96,22 +85,51 @@ def cross_fit(
 
     `kept` marks the unlabeled rows to train on; all of them are scored.
     """
-    from sklearn.base import clone
-
-    model = default_classifier(seed) if classifier is None else classifier
     random = stream(seed, "prior folds")
     n, m = len(samples.positive), len(samples.unlabeled)
     folds = _check_folds(folds, n, m)
-    part_p, part_u = (random.permutation(k) % folds for k in (n, m))
+    parts = Parts(folds, *(random.permutation(k) % folds for k in (n, m)))
     train = np.ones(m, dtype=np.bool_) if kept is None else kept
-    out_p, out_u = np.empty(n), np.empty(m)
-    for fold in range(folds):
-        p, u = samples.positive[part_p != fold], samples.unlabeled[(part_u != fold) & train]
+    if (parts.unlabeled[train] == parts.unlabeled[train][0]).all():
+        # One part holds all rows to train on: deal them anew, or that part has nothing to learn.
+        parts.unlabeled[train] = np.arange(train.sum()) % folds
+    if classifier is not None:
+        return _out_of_fold(samples, classifier, parts, train)
+    pair = default_classifiers(parts.least(train), samples.positive.shape[1], seed=seed)
+    found = [_out_of_fold(samples, model, parts, train) for model in pair]
+    return min(found, key=lambda logits: balanced_log_loss(logits[0], logits[1][train]))
+
+
+class Parts(NamedTuple):
+    """The number of parts, and that of each positive and of each unlabeled row."""
+
+    folds: int
+    positive: NDArray[np.intp]
+    unlabeled: NDArray[np.intp]
+
+    def least(self, train: NDArray[np.bool_]) -> int:
+        """Return the size of the smallest training set, given the unlabeled rows to train on."""
+        held_out = np.bincount(self.positive, minlength=self.folds)
+        held_out += np.bincount(self.unlabeled[train], minlength=self.folds)
+        return int(held_out.sum() - held_out.max())
+
+
+def _out_of_fold(
+    samples: FeatureSamples,
+    model: Any,  # noqa: ANN401
+    parts: Parts,
+    train: NDArray[np.bool_],
+) -> tuple[Floats, Floats]:
+    from sklearn.base import clone
+
+    out_p, out_u = np.empty(len(samples.positive)), np.empty(len(samples.unlabeled))
+    for fold in range(parts.folds):
+        in_p, in_u = parts.positive != fold, (parts.unlabeled != fold) & train
         fitted = clone(model)
-        shift = _fit(fitted, p, u)
+        shift = _fit(fitted, samples.positive[in_p], samples.unlabeled[in_u])
         for out, part, rows in (
-            (out_p, part_p, samples.positive),
-            (out_u, part_u, samples.unlabeled),
+            (out_p, parts.positive, samples.positive),
+            (out_u, parts.unlabeled, samples.unlabeled),
         ):
             if (part == fold).any():
                 out[part == fold] = _logits(fitted, rows[part == fold]) + shift

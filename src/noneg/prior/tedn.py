@@ -34,7 +34,7 @@ class Tedn(FeatureEstimator):
     Parameters
     ----------
     classifier : scikit-learn classifier, optional
-        By default `noneg.prior.discriminator.default_classifier`.
+        By default the better of two in each round; see `noneg.prior.default_classifiers`.
     rounds : int
         Fits; the first one is on all unlabeled rows.
     folds : int
