@@ -138,6 +138,13 @@ def test_the_verdict_follows_the_error(low, value, high, words):
     assert verdict_title(error, [], contradicted=False).startswith(words)
 
 
+def test_labelled_rows_have_no_bounds_and_no_other_prior():
+    rows = datasets(EVALUATIONS["labelled"])
+    assert [name for name, found in rows.items() if name.endswith("bounds") and found] == []
+    assert rows["prior_curve"] == []
+    assert datasets(EVALUATIONS["two-sample"])["roc_bounds"]
+
+
 def test_a_second_range_is_named_if_it_counts():
     """Scores are too low below one half and too high above, by the same amount."""
 
