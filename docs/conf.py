@@ -35,24 +35,11 @@ numpydoc_xref_param_type = False
 
 doctest_test_doctest_blocks = ""
 
-# As a reader goes on: what it is, whole stories, everyday questions, then size and training.
-EXAMPLES = (
-    *("reliability", "fraud", "genes", "clicks", "text", "images", "multiclass"),
-    *("prior", "threshold", "recalibrate", "compare", "how_many_labels"),
-    *("grid_search", "torch_training", "daily_sketches", "spark"),
-)
-
-
-def example_order(file):
-    """Return the place of an example, which is an error for one that has none."""
-    return EXAMPLES.index(file.removeprefix("plot_").removesuffix(".py"))
-
-
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "ignore_repr_types": r"matplotlib\.|noneg\.plots\.",
-    "within_subsection_order": example_order,
+    "within_subsection_order": "example_order.place",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
