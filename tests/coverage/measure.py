@@ -1,7 +1,8 @@
 """Run the tests under coverage, a part at a time, and enforce what they must reach.
 
 ``make coverage`` prints the table. Loops that numba compiles cannot be traced; the test of equality
-with their plain twins covers them, and they are left out.
+with their plain twins covers them, and they are left out. Processes that tests start are traced,
+too, but those that are killed or have no room to write, which leave no record.
 """
 
 import os
