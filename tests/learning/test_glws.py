@@ -1,5 +1,6 @@
 """Counts: the exact posterior of labels, its limits, its gradient identity; and GLWS."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from learning.margins import begin, loss_and_gradient
+from learning.margins import batch, begin, loss_and_gradient
+from torch.nn.functional import softplus
 
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.counts import count_posterior, released_posterior
@@ -105,6 +107,17 @@ def test_glws_gradient_is_that_of_the_count_over_the_batch():
     _, grad = loss_and_gradient(begin("glws", p, u, task), p, u)
     torch.testing.assert_close(grad[:10], (torch.sigmoid(p) - 1.0) / 10)
     torch.testing.assert_close(grad[10:], (torch.sigmoid(u) - count_posterior(u, 3)) / 10)
+
+
+def test_labels_of_the_weak_view_teach_the_strong_one():
+    p, u, strong = (torch.randn(10) for _ in range(3))
+    task = make_task(10, 10, setting="two-sample", prior=0.3)
+    plain = batch(p, u)
+    seen = replace(plain, unl=replace(plain.unl, strong=strong[:, None]))
+    found = begin("glws", p, u, task).loss("net", seen)
+    q = count_posterior(u, 3)
+    expected = softplus(-p).mean() + (softplus(strong) - q * strong).mean()
+    torch.testing.assert_close(found.detach(), expected)
 
 
 def test_fractions_of_a_row_are_settled_by_chance():

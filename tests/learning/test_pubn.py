@@ -7,6 +7,7 @@ from learning.margins import begin, loss_and_gradient
 from torch.nn.functional import softplus
 
 from noneg.learning.algorithms.pubn import PUbN
+from noneg.learning.data import PUData
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
 from noneg.learning.trainer import Trainer
@@ -58,6 +59,22 @@ def test_stage_two_starts_from_a_frozen_first_network(world):
     torch.testing.assert_close(method.state["unl"], sigma)
     low = float((sigma <= method.state["eta"]).float().mean())
     assert low == pytest.approx(0.9 * 0.6, abs=1 / 400)
+
+
+def test_the_better_first_network_is_kept():
+    """On held-out rows a factor of 1 tells positives from the others, and one of -1 does not."""
+    p, u = torch.full((4,), 3.0), torch.tensor([3.0, -3.0, -3.0, -3.0])
+    task = make_task(4, 4, setting="two-sample", prior=0.25)
+    method, rows = begin("pubn", p, u, task), PUData(p[:, None], u[:, None])
+    first = method.players["first"].factor.data
+    for factor in (1.0, -1.0):
+        first.fill_(factor)
+        method._keep(rows)
+    kept = method.frozen["sigma"].factor.data
+    assert float(kept) == 1.0
+    # Without held-out rows the last one is taken.
+    method._keep(None)
+    assert float(kept) == -1.0
 
 
 def test_bench_loss_by_hand():
