@@ -44,7 +44,9 @@ check: $(VENV)/.dev ## lint, format, types, layers, dependencies, changelog
 	$(VENV)/bin/deptry src
 	$(VENV)/bin/towncrier build --draft --version next
 
+# Pages of functions that are gone would be warned of.
 docs: $(VENV)/.dev ## build the documentation into docs/_build/html
+	rm -rf docs/generated
 	$(SPHINX) -b html docs docs/_build/html
 
 bench: $(BENCH)/.bench ## time noneg against its peers and store the run
