@@ -92,20 +92,16 @@ class Sketch:
         >>> Sketch.from_scores(scores).scores()
         PUScores(2 positives, 2 unlabeled rows, two-sample, prior 0.4)
         """
-        given = None if scores.setting == "labelled" else scores.prior
-        sketch: Self | None = None
+        _, _, first = next(scores.chunks())  # scores hold at least one row
+        sketch = cls(
+            weight_kind=_plain_chunk(first)[2],
+            setting=scores.setting,
+            prior=None if scores.setting == "labelled" else scores.prior,
+            prior_interval=scores.prior_interval,
+        )
         for in_positive, _, chunk in scores.chunks():
-            s, weights, kind = _plain_chunk(chunk)
-            if sketch is None:
-                sketch = cls(
-                    weight_kind=kind,
-                    setting=scores.setting,
-                    prior=given,
-                    prior_interval=scores.prior_interval,
-                )
+            s, weights, _ = _plain_chunk(chunk)
             sketch.update(np.full(s.size, in_positive), s, weights)
-        if sketch is None:
-            raise ValueError("'scores' must hold at least one row, got none.")
         return sketch
 
     def update(
