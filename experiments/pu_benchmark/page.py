@@ -12,7 +12,7 @@ import figures
 import findings
 import numpy as np
 import samples
-from choices import NAMES, WORLD_NAMES, chosen, configs, defaults, main_runs, title
+from choices import MAIN, NAMES, WORLD_NAMES, chosen, configs, defaults, main_runs, title
 from findings import SHORT, single
 from pages import percent, table
 from plan import CONFIGURATIONS, EVERY, IMAGE_EVERY
@@ -82,7 +82,7 @@ def head(records: list[Record]) -> str:
     steps = sorted({run.steps for run, _ in configs(records)})
     counts = splits_of(records)
     splits = ", ".join(
-        f"{n} cells with {k} splits" for k, n in sorted(counts.items(), reverse=True)
+        f"{n} cells with {k} split{'s' * (k > 1)}" for k, n in sorted(counts.items(), reverse=True)
     )
     hours = sum(r["cpu_seconds"] for r in done) / 3600
     trouble = Counter(r["error"].split(":")[0] for r in failed)
@@ -102,7 +102,7 @@ of all rows labelled, the same rows for every method, SGD with momentum 0.9 at r
 mirrored and turned digits, mirrored and shifted images. Other than the paper: {" and ".join(f"{s:,}" for s in steps)} steps where it has 20,000
 (a warm-up counts), a checkpoint every {EVERY} steps ({IMAGE_EVERY} for CIFAR-10), validation rows as they are, and the default configuration where it has that and {CONFIGURATIONS} random ones
 (a second one for some, in a section of its own).
-{splits} (a cell is a data set, a case and a method). {len(methods)} methods: "(bench)" is the version behind the paper's
+{splits} (a cell is a data set, a case and a method){_missing(records)}. {len(methods)} methods: "(bench)" is the version behind the paper's
 numbers, "-c" with its correction; the others are the original methods, made right for one sample.
 
 With a prior of 1/2 and equal batches, uPU-c, nnPU-c, nnPU-GA-c and PUSB-c are one loss, and PUSB decides as nnPU does (all in
@@ -110,6 +110,19 @@ the paper's version), so they are shown once: {_twins(records)}.
 
 Intervals are 95 % percentile bootstraps over methods, since runs of one method are no independent evidence.
 """
+
+
+def _missing(records: list[Record]) -> str:
+    """Name what has no run yet."""
+    found = set(_splits(single(records)))
+    methods = sorted({method for *_, method in found})
+    left = [
+        f"{title(method)} on {WORLD_NAMES[dataset]} {case}"
+        for method in methods
+        for dataset, case in MAIN
+        if (dataset, case, method) not in found
+    ]
+    return f"; none of {', '.join(left)}" if left else ""
 
 
 def _twins(records: list[Record]) -> str:

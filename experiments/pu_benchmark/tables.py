@@ -175,6 +175,9 @@ def cost(records: list[Record]) -> str:
 {table(["runs", "number", "CPU seconds each (median)", "CPU hours"], body, "lr")}
 
 USPS case 1, default hyperparameters: {len(made)} of the {whole} runs of the whole table (all versions of all methods, {SPLITS} splits) were made, in
-{hours:.2f} CPU hours at {STEPS:,} steps; at their mean cost the whole table takes {hours / len(made) * whole:.1f} CPU hours.
+{hours:.2f} CPU hours at {STEPS:,} steps; at their mean cost the whole table takes {hours / len(made) * whole:.1f} CPU hours. In one command:
+
+    python experiments/pu_benchmark/run.py --full --jobs 8 --only dataset=usps case=1 setting=one-sample rate=0.3 given_prior=None configuration=0
+
 Made with {", and ".join(f"{name} ({n} runs)" for name, n in machines.most_common())}.
 """
