@@ -231,3 +231,14 @@ def test_importing_the_library_does_not_load_the_calibrators():
     code = "import noneg, sys; assert 'noneg.recalibration' not in sys.modules; "
     code += "import noneg.recalibration; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_object_that_is_nested_too_deeply_is_refused():
+    """It cannot come from JSON, whose reader gives up first, but a program can make one."""
+    deep = {}
+    for _ in range(100_000):
+        deep = {"x": deep}
+    fitted = Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0))
+    content = fitted.to_dict() | {"state": deep}
+    with pytest.raises(ValueError, match="it is nested too deeply"):
+        Platt.from_dict(content)
