@@ -135,9 +135,13 @@ def jumps(rows):
     """Say how often a sweep stops at another number of bins than that of the rows."""
     sweeps = [row for row in rows if row["metric"] == SWEEP_BINS]
     for n in dict.fromkeys(row["rows"] for row in sweeps):
-        those = [row["error"] for row in sweeps if row["rows"] == n]
-        other = sum(error > 0 for error in those)
-        yield f"{n:,} rows: the sweep has another number of bins in {other} of {len(those)} tables."
+        those = [row for row in sweeps if row["rows"] == n]
+        other = sum(row["error"] > 0 for row in those)
+        seeds = ", ".join(str(seed) for seed in dict.fromkeys(row["seed"] for row in those))
+        yield (
+            f"- {n:,} rows, seeds {seeds}: the sweep has another number of bins in {other} of "
+            f"{len(those)} tables."
+        )
 
 
 def main():
