@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from noneg.bench import RunConfig, select
@@ -50,21 +50,30 @@ def main_runs(records: Iterable[Record]) -> list[Record]:
 
 
 def common(records: list[Record]) -> list[Record]:
-    """Keep configurations that every method has in every split of a world."""
-    cells: dict[tuple, set[int]] = defaultdict(set)
+    """Keep configurations that nearly all methods have in every split of a world, and who has all.
+
+    A method that lacks one of them would otherwise be judged by fewer tries than the others.
+    """
+    cells: dict[tuple, dict[str, dict[int, set[int]]]] = defaultdict(lambda: defaultdict(dict))
     for run, r in configs(records):
         if r["status"] == "done":
-            cells[run.dataset, run.case, run.setting, run.rate, run.method, run.split].add(
-                run.configuration
-            )
-    shared: dict[tuple, set[int]] = {}
-    for cell, found in cells.items():
-        shared[cell[:4]] = shared.get(cell[:4], found) & found
+            splits = cells[_world(run)][run.method]
+            splits.setdefault(run.split, set()).add(run.configuration)
+    kept: dict[tuple, dict[str, set[int]]] = {}
+    for world, methods in cells.items():
+        having = {m: set.intersection(*splits.values()) for m, splits in methods.items()}
+        many = Counter(number for found in having.values() for number in found)
+        shared = {number for number, n in many.items() if n >= NEARLY * len(having)} or {0}
+        kept[world] = {m: shared for m, found in having.items() if shared <= found}
     return [
         r
         for run, r in configs(records)
-        if run.configuration in shared.get((run.dataset, run.case, run.setting, run.rate), {0})
+        if run.configuration in kept.get(_world(run), {}).get(run.method, ())
     ]
+
+
+def _world(run: RunConfig) -> tuple:
+    return run.dataset, run.case, run.setting, run.rate
 
 
 def complete(records: list[Record]) -> list[Record]:

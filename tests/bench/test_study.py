@@ -187,6 +187,15 @@ def test_only_shared_configurations_are_compared(study):
     assert len(study.choices.common([*records, record(replace(other, configuration=1))])) == 4
 
 
+def test_a_method_with_fewer_tries_than_nearly_all_is_left_out(study):
+    methods = [m for m in study.plan.versions() if m[1] == "ref"]
+    runs = [study.plan.run(m, "usps", 1, 0) for m in methods]
+    more = [replace(r, configuration=1) for r in runs[1:]]
+    kept = study.choices.common([record(r) for r in (*runs, *more)])
+    assert len(kept) == 2 * len(methods) - 2
+    assert methods[0][0] not in {r["run"]["algorithm"] for r in kept}
+
+
 def test_one_sample_is_judged_beside_the_originals(study):
     """The paper's version loses 8 points, the original gains 1, so 9 beyond it; 2 of 3 splits."""
     records = []
