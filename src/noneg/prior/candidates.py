@@ -43,7 +43,6 @@ def default_classifiers(n_rows: int, n_columns: int, *, seed: int = 0) -> tuple[
     >>> type(forest).__name__, curves["splinetransformer"].n_knots
     ('RandomForestClassifier', 10)
     """
-    from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import QuantileTransformer, SplineTransformer
@@ -54,8 +53,20 @@ def default_classifiers(n_rows: int, n_columns: int, *, seed: int = 0) -> tuple[
     knots, degree = (KNOTS, DEGREE) if n_columns <= MANY_COLUMNS else (2, 1)
     splines = SplineTransformer(n_knots=knots, degree=degree, sparse_output=True)
     curves = make_pipeline(normal_scores, splines, LogisticRegression(max_iter=1000))
-    forest = RandomForestClassifier(n_estimators=100, min_samples_leaf=10, random_state=seed)
-    return forest, curves
+    return default_forest(seed), curves
+
+
+def default_forest(seed: int = 0) -> Any:  # noqa: ANN401 - scikit-learn has no types
+    """Return a random forest with blunt leaves: what ranks rows if nothing but ranks is needed.
+
+    Examples
+    --------
+    >>> default_forest().min_samples_leaf
+    10
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(n_estimators=100, min_samples_leaf=10, random_state=seed)
 
 
 def balanced_log_loss(positive: NDArray[np.float64], unlabeled: NDArray[np.float64]) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from noneg.checks import check_level
 from noneg.prior.best_bin import BestBin
+from noneg.prior.candidates import default_forest
 from noneg.prior.contract import answer
 from noneg.prior.discriminator import FOLDS, cross_fit
 from noneg.prior.features import FeatureEstimator, FeatureSamples
@@ -34,7 +35,8 @@ class Tedn(FeatureEstimator):
     Parameters
     ----------
     classifier : scikit-learn classifier, optional
-        By default the better of two in each round; see `noneg.prior.default_classifiers`.
+        By default a random forest, the first of `noneg.prior.default_classifiers`: best bin looks
+        at ranks alone, and after the first round no density ratio is learned.
     rounds : int
         Fits; the first one is on all unlabeled rows.
     folds : int
@@ -69,10 +71,11 @@ class Tedn(FeatureEstimator):
         """Return the scores of the last round."""
         if self.rounds < 1:
             raise ValueError(f"'rounds' must be at least 1, got {self.rounds!r}.")
+        model = default_forest(self.seed) if self.classifier is None else self.classifier
         kept: np.ndarray | None = None
         for _ in range(self.rounds):
             positive, unlabeled = cross_fit(
-                samples, self.classifier, folds=self.folds, seed=self.seed, kept=kept
+                samples, model, folds=self.folds, seed=self.seed, kept=kept
             )
             laws = ScoreLaws.from_arrays(
                 positive, unlabeled, setting=samples.setting, scale="logit"
