@@ -133,12 +133,40 @@ def pick(rows: list[dict], **wanted: str) -> list[dict]:
     return [row for row in rows if all(row[k] == v for k, v in wanted.items())]
 
 
-def draw_all(folder: Path, figures: ModuleType) -> None:
+def draw_slopes(folder: Path, synthetic: Path) -> None:
+    """Draw the slopes of Figure 4 as they were measured over those that noise in bins explains."""
+    measured = read_csv(folder / "slopes.csv") + read_csv(synthetic / "slopes.csv")
+    figure, ax = plt.subplots(figsize=(7.4, 6.4), layout="constrained")
+    groups = {"synthetic": ("black", "*"), "CIFAR-10": (BLUE, "s"), "MNIST": (VERMILION, "o")}
+    for group, (colour, mark) in groups.items():
+        points = []
+        for p in pick(read_csv(folder / "predicted.csv"), figure="4"):
+            if p["world"].partition(",")[0] == group or (
+                group == "synthetic" and "," not in p["world"]
+            ):
+                keys = {k: p[k] for k in ("figure", "world", "setting")}
+                (m,) = pick(measured, **keys, n_low="100")
+                points.append([float(v) for v in (p["slope"], m["slope"], m["standard_error"])])
+        x, y, error = np.array(points).reshape(-1, 3).T
+        look = {"color": colour, "marker": mark, "ms": 11 if mark == "*" else 6, "ls": "none"}
+        ax.errorbar(x, y, error, **look, capsize=2, lw=1, label=group)
+    ax.axline((-0.4, -0.4), slope=1, color="0.4", lw=1, label="as expected")
+    ax.axhline(-1 / 3, color="0.4", lw=1, ls=":", label="-1/3, the rate of the bound")
+    ax.set(xlabel="slope expected from noise in bins", ylabel="slope measured (± standard error)")
+    ax.set_title("Figure 4: log bias on log N, N from 100")
+    ax.grid(visible=True, color="0.9", lw=0.7)
+    ax.set_axisbelow(True)
+    ax.legend()
+    figure.savefig(folder / "slopes.png")
+
+
+def draw_all(folder: Path, figures: ModuleType, synthetic: Path) -> None:
     with plt.rc_context(TEXT):
         draw_figure1(folder)
         draw_recalibration(folder)
         draw_histograms(folder, "logit", folder / "figure2.png")
         draw_histograms(folder, "score", folder / "figure3.png")
         draw_fits(folder)
+        draw_slopes(folder, synthetic)
         draw_benchmark(folder, figures)
     plt.close("all")

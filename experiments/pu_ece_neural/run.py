@@ -24,11 +24,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 import measures
+import normal
 import pictures
 import readme
 import storage
-from measure import TABLES, Work, folder_of, shown, stored
-from mixtures import synthetic_experiment
+from measure import SIZES, TABLES, Work, folder_of, shown, stored
+from mixtures import SYNTHETIC, synthetic_experiment
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "pu_ece_neural"
@@ -70,7 +71,8 @@ def measure(models: list[storage.Model], cache: Path, out: Path, *, quick: bool)
         while work.waiting or work.worlds:
             time.sleep(2)
             work.gather()
-    rows = [stored(cache)[k] for k in sorted(stored(cache))]
+    found = stored(cache)
+    rows = [found[k] for k in sorted(found)]
     measures.write_csv(out / "models.csv", rows)
     measures.write_csv(out / "summary.csv", measures.summary_rows(rows))
     measures.write_csv(out / "ordering.csv", measures.ordering_rows(rows))
@@ -80,6 +82,8 @@ def measure(models: list[storage.Model], cache: Path, out: Path, *, quick: bool)
     for name in TABLES:
         parts = [measures.read_csv(world / f"{name}.csv") for world in worlds]
         measures.write_csv(out / f"{name}.csv", [row for part in parts for row in part])
+    program = synthetic_experiment(normal.stored_worlds(out / "mixtures.csv"))
+    measures.write_csv(out / "predicted.csv", normal.predicted_rows(program, SIZES))
 
 
 def parse() -> argparse.Namespace:
@@ -103,7 +107,7 @@ def main() -> None:
     if not options.redraw:
         models = load(options.logits or train(folder, quick=options.quick), out)
         measure(models, options.measured or folder / "measured", out, quick=options.quick)
-    pictures.draw_all(out, synthetic_experiment({}).figures)
+    pictures.draw_all(out, synthetic_experiment({}).figures, SYNTHETIC)
     readme.fill(out)
 
 

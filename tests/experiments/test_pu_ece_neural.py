@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from noneg.simulation import LogitMixture
+
 torch = pytest.importorskip("torch")
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "pu_ece_neural"
-MODULES = ("objectives", "ensemble", "rows", "storage", "measures", "mixtures")
+MODULES = ("objectives", "ensemble", "rows", "storage", "measures", "mixtures", "normal")
 
 
 def test_an_ensemble_trains_each_network_as_if_it_were_alone(modules):
@@ -189,6 +191,44 @@ def test_the_synthetic_experiment_takes_a_mixture_for_its_world(modules, model, 
     assert all(0 <= float(r["bias"]) < 0.5 for r in rows)
     (known,) = modules["measures"].read_csv(tmp_path / "worlds.csv")
     assert float(known["tce"]) == pytest.approx(world.tce(), rel=1e-5)
+
+
+WORLD = LogitMixture(
+    positive=([0.7, 0.3], [3.0, 0.0], [1.0, 2.0]), negative=([1.0], [-2.0], [1.5]), prior=0.3
+)
+SIZES = [(300.0, 700.0), (300.0, np.inf), (np.inf, 700.0), None]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_noise_of_all_bins_together_is_that_of_the_mean(modules, sizes):
+    found = modules["normal"].residuals(WORLD, sizes, 500, bins=7)
+    assert found.truth.sum() == pytest.approx(
+        WORLD.prior - WORLD.marginal_law().moments([0, 1])[0, 1]
+    )
+    _, s, square = WORLD.marginal_law().moments([0, 1])[0]
+    # The frequencies of positives add up to 1 without noise; what is left is the mean score.
+    expected = (square - s**2) / 700.0 if sizes and np.isfinite(sizes[1]) else 0.0
+    if sizes is None:
+        together = WORLD.positive_law().moments([0, 1])[0, 1]
+        expected = (square + WORLD.prior * (1 - 2 * together) - (WORLD.prior - s) ** 2) / 500
+    assert found.covariance.sum() == pytest.approx(expected, abs=1e-12)
+    assert np.linalg.eigvalsh(found.covariance).min() > -1e-12
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_expected_bias_is_the_one_of_drawn_rows(modules, sizes):
+    from noneg.bins import bin_scores
+
+    bias = []
+    for seed in range(150):
+        if sizes is None:
+            scores = WORLD.draw(n=700, setting="labelled", seed=seed)
+        else:
+            scores = WORLD.draw(*sizes, setting="two-sample", seed=seed)
+        found = np.abs(bin_scores(scores, bins=7, binning="mass").residual).sum()
+        bias.append(abs(found - WORLD.tce()))
+    expected = modules["normal"].residuals(WORLD, sizes, 700, bins=7).bias(WORLD.tce())
+    assert abs(np.mean(bias) - expected) < 4 * np.std(bias) / 150**0.5
 
 
 def test_pu_data_of_a_classifier_are_two_samples_of_its_rows(modules, model):
