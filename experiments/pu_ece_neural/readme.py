@@ -226,9 +226,9 @@ def counted(rows: list[dict[str, object]]) -> str:
     near = int((np.abs(gaps) <= TOLERANCE).sum())
     return (
         f"**within {TOLERANCE} of a synthetic slope: {len(rows) - len(far)} of {len(rows)}.** Of "
-        f"the other {len(far)}, {len(sure)} differ by more than two standard errors beyond that, "
-        f"and {len(foreseen)} are expected to be outside. Within {TOLERANCE} of the expected "
-        f"slope: {near} of {len(rows)} (root mean square {np.sqrt((gaps**2).mean()):.3f})."
+        f"the other {len(far)}, by more than two standard errors beyond that: {len(sure)}; as "
+        f"expected outside: {len(foreseen)}. Within {TOLERANCE} of the slope expected from noise: "
+        f"{near} of {len(rows)} (root mean square {np.sqrt((gaps**2).mean()):.3f})."
     )
 
 
