@@ -84,20 +84,29 @@ def rates(records):
     return figure
 
 
+def told_cells(records) -> dict[str, dict[float, list]]:
+    """Metrics by method and prior that was told, an entry a split; priors that all methods have."""
+    cells: dict[str, dict[float, list]] = {}
+    for (world, method, _), s in chosen(defaults(records), "proxy_accuracy").items():
+        if world[:4] == ("usps", "one-sample", 1, 0.3) and method in TOLD:
+            prior = 0.5 if world[4] is None else world[4]
+            cells.setdefault(method, {}).setdefault(prior, []).append(s.metrics)
+    whole = set.intersection(*map(set, cells.values())) if cells else set()
+    return {
+        method: {prior: found[prior] for prior in sorted(whole)}
+        for method, found in sorted(cells.items())
+    }
+
+
 def priors(records):
     """Accuracy and calibration error against the prior that was told."""
-    cells: dict[tuple, dict[float, list]] = {}
-    for (world, method, _), s in chosen(defaults(records), "proxy_accuracy").items():
-        dataset, setting, case, rate, prior = world
-        if (dataset, setting, case, rate) == ("usps", "one-sample", 1, 0.3) and method in TOLD:
-            value = 0.5 if prior is None else prior
-            cells.setdefault(method, {}).setdefault(value, []).append(s.metrics)
+    cells = told_cells(records)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for ax, (metric, scale, label) in zip(
         axes, (("accuracy", 100, "accuracy, %"), ("ece", 1, "true calibration error")), strict=True
     ):
-        for k, (method, found) in enumerate(sorted(cells.items())):
-            x = sorted(found)
+        for k, (method, found) in enumerate(cells.items()):
+            x = list(found)
             y = [scale * np.mean([m[metric] for m in found[p]]) for p in x]
             ax.plot(
                 x, y, color=COLOURS[k], marker=MARKERS[k], linestyle=DASHES[k % 4],

@@ -12,8 +12,9 @@ import figures
 import findings
 import numpy as np
 import samples
-from choices import MAIN, NAMES, WORLD_NAMES, chosen, configs, defaults, main_runs, title
+from choices import MAIN, WORLD_NAMES, configs, main_runs, title
 from findings import SHORT, single
+from intervals import interval
 from pages import percent, table
 from plan import CONFIGURATIONS, EVERY, IMAGE_EVERY
 from tables import cost, images, tables
@@ -334,31 +335,44 @@ def _labels(more: dict[str, Any]) -> str:
 
 
 def told(records: list[Record]) -> str:
-    found = chosen(defaults(records), "proxy_accuracy")
-    cells: dict[str, dict[float, list]] = {}
-    for (world, method, _), s in found.items():
-        if world[:4] == ("usps", "one-sample", 1, 0.3) and method in NAMES:
-            cells.setdefault(method, {}).setdefault(world[4] or 0.5, []).append(s.metrics)
-    cells = {m: c for m, c in cells.items() if len(c) > 1}
-    priors = sorted({p for c in cells.values() for p in c})
+    cells = figures.told_cells(records)
+    priors = list(next(iter(cells.values()), {}))
     body = [
         [
             title(method),
             *(
-                f"{percent(np.mean([m['accuracy'] for m in c[p]]))} ({np.mean([m['ece'] for m in c[p]]):.3f})"
-                if p in c
-                else ""
-                for p in priors
+                f"{percent(np.mean([m['accuracy'] for m in found]))} ({np.mean([m['ece'] for m in found]):.3f})"
+                for found in by_prior.values()
             ),
         ]
-        for method, c in sorted(cells.items())
+        for method, by_prior in cells.items()
     ]
+    changes = [_change(cells, prior) for prior in priors if prior != 0.5]
     return f"""
 ## A wrong prior (the paper's Appendix E)
 
 The prior is told to the method and to the criterion; the true one is 0.5. USPS case 1, selected by PA: test accuracy in %, and the
-true calibration error in brackets.
+true calibration error in brackets. {" ".join(changes)}
 
 ![Accuracy and calibration error against the prior that was told](priors.png)
 
 {table(["method", *(f"told {p:g}" for p in priors)], body, "lr")}"""
+
+
+def _change(cells: dict[str, dict[float, list]], prior: float) -> str:
+    """Say what a wrong prior does to the mean over splits, by method."""
+    gaps = {
+        name: interval(
+            list(cells),
+            [
+                np.mean([m[name] for m in c[prior]]) - np.mean([m[name] for m in c[0.5]])
+                for c in cells.values()
+            ],
+        )
+        for name in ("accuracy", "ece")
+    }
+    splits = min(len(c[prior]) for c in cells.values())
+    return (
+        f"Told {prior:g} ({splits} split{'s' * (splits > 1)}): accuracy {gaps['accuracy'].text(100)} points, "
+        f"calibration error {gaps['ece'].text(1, 3)}."
+    )
