@@ -4,6 +4,7 @@ import io
 import os
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,3 +118,12 @@ def test_a_bar_counts_rows(monkeypatch):
             assert time.monotonic() < end
             time.sleep(0.01)
     assert "Reading x[1] [red].csv" in screen.getvalue()
+
+
+@pytest.mark.parametrize(("beta0", "beta1"), [("1e300", "-1"), ("0", "0"), ("2", "1e-300")])
+def test_a_world_whose_score_is_constant_is_refused_before_anything_is_written(beta0, beta1):
+    world = ["--beta0", beta0, "--beta1", beta1, "--setting", "labelled", "--n", "9"]
+    said = refused("simulate", *world, "--out", "new.csv")
+    assert "--beta1 must be finite and at least" in said
+    assert "a constant score has no density" in said
+    assert not Path("new.csv").exists()

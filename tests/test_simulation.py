@@ -554,7 +554,7 @@ def test_sign_changes_are_found_to_rounding():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LogisticGaussian(0.0, 0.0), "'beta1' must be finite and not 0, got 0.0"),
+        (lambda: LogisticGaussian(0.0, 0.0), "'beta1' must be finite and at least 1e-12 .*got 0.0"),
         (lambda: LogisticGaussian(math.nan, 1.0), "'beta0' must be finite, got nan"),
         (lambda: LogisticGaussian(0.0, 1.0, prior=1.0), "'prior' must be .* got 1.0"),
         (lambda: LogisticGaussian.calibrated(prior=0.0), "'prior' must be .* got 0.0"),

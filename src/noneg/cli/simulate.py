@@ -63,10 +63,11 @@ def command(
         )
     chosen = _world(world, beta0, beta1, prior)
     with busy("Drawing rows"):
+        truth = chosen.tce()  # some worlds have none that is a number: nothing is written then
         scores = chosen.draw(setting=setting, **sizes)  # type: ignore[arg-type]
         _write(scores, out)
     terminal = console(error=out == "-")
-    say(terminal, f"True calibration error: {chosen.tce():.9f}")
+    say(terminal, f"True calibration error: {truth:.9f}")
     if out != "-":
         say(terminal, f"Wrote {scores!r} to {out}. Now try:")
         say(terminal, f"  {_next(out, scores)}", style="bold")

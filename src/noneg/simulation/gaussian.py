@@ -210,10 +210,12 @@ class LogisticGaussian(TwoClasses):
     def __post_init__(self) -> None:
         if not np.isfinite(self.beta0):
             raise ValueError(f"'beta0' must be finite, got {self.beta0!r}. Pass for example -0.5.")
-        if not np.isfinite(self.beta1) or self.beta1 == 0:
+        # A slope that rounding loses beside beta0 makes a constant score.
+        least = 1e-12 * max(1.0, abs(self.beta0))
+        if not least <= abs(self.beta1) < np.inf:
             raise ValueError(
-                f"'beta1' must be finite and not 0, got {self.beta1!r}: a constant score has no "
-                "density. Pass for example 1.5."
+                f"'beta1' must be finite and at least {least:g} above or below 0 with this beta0, "
+                f"got {self.beta1!r}: a constant score has no density. Pass for example 1.5."
             )
         check_prior(self.prior)
 
