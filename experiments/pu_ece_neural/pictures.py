@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
-from measures import CALIBRATORS, NAMES, read_csv
+from measures import CALIBRATORS, NAMES
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import pick, read
+
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import ModuleType
 
 # Okabe and Ito's palette, told apart under every common colour blindness.
@@ -46,7 +50,7 @@ def draw_errors(ax: plt.Axes, rows: list[dict], column: str) -> None:
 
 
 def draw_figure1(folder: Path) -> None:
-    rows = pick(read_csv(folder / "summary.csv"), data="mnist")
+    rows = pick(read(folder / "summary.csv"), data="mnist")
     figure, ax = plt.subplots(figsize=(8, 5.6), layout="constrained")
     draw_errors(ax, rows, "ece")
     ax.set_ylabel("ECE on test images (log scale)")
@@ -56,7 +60,7 @@ def draw_figure1(folder: Path) -> None:
 
 
 def draw_recalibration(folder: Path) -> None:
-    rows = pick(read_csv(folder / "summary.csv"), data="mnist")
+    rows = pick(read(folder / "summary.csv"), data="mnist")
     suffixes = ["", *(f"_{c}" for c in CALIBRATORS)]
     figure, axes = plt.subplots(
         1, len(suffixes), figsize=(15, 5.4), sharex=True, sharey=True, layout="constrained"
@@ -71,7 +75,7 @@ def draw_recalibration(folder: Path) -> None:
 
 
 def draw_histograms(folder: Path, kind: str, path: Path) -> None:
-    rows = read_csv(folder / "histograms.csv")
+    rows = read(folder / "histograms.csv")
     figure, axes = plt.subplots(2, 4, figsize=(16, 7.2), layout="constrained")
     for ax, name in zip(axes.flat, NAMES, strict=True):
         own = pick(rows, world=f"MNIST, {name}", kind=kind)
@@ -90,7 +94,7 @@ def draw_histograms(folder: Path, kind: str, path: Path) -> None:
 
 def draw_fits(folder: Path) -> None:
     """Draw the mixtures over the logits they were fitted to."""
-    components, counts = (read_csv(folder / f"{name}.csv") for name in ("mixtures", "histograms"))
+    components, counts = (read(folder / f"{name}.csv") for name in ("mixtures", "histograms"))
     worlds = list(dict.fromkeys(r["world"] for r in components))
     columns = -(-len(worlds) // 2)
     figure, axes = plt.subplots(2, columns, figsize=(5 * columns, 8), layout="constrained")
@@ -123,24 +127,20 @@ def draw_benchmark(folder: Path, figures: ModuleType) -> None:
 
     They are the first two data sets with PU-sigmoid, or what there is.
     """
-    worlds = [r["world"] for r in read_csv(folder / "worlds.csv")]
+    worlds = [r["world"] for r in read(folder / "worlds.csv")]
     figures.WORLDS = tuple(sorted(worlds, key=lambda w: not w.endswith("PU-sigmoid"))[:2])
     figures.draw_figure4(folder)
     figures.draw_figure5(folder)
 
 
-def pick(rows: list[dict], **wanted: str) -> list[dict]:
-    return [row for row in rows if all(row[k] == v for k, v in wanted.items())]
-
-
 def draw_slopes(folder: Path, synthetic: Path) -> None:
     """Draw the slopes of Figure 4 as they were measured over those that noise in bins explains."""
-    measured = read_csv(folder / "slopes.csv") + read_csv(synthetic / "slopes.csv")
+    measured = read(folder / "slopes.csv") + read(synthetic / "slopes.csv")
     figure, ax = plt.subplots(figsize=(7.4, 6.4), layout="constrained")
     groups = {"synthetic": ("black", "*"), "CIFAR-10": (BLUE, "s"), "MNIST": (VERMILION, "o")}
     for group, (colour, mark) in groups.items():
         points = []
-        for p in pick(read_csv(folder / "predicted.csv"), figure="4"):
+        for p in pick(read(folder / "predicted.csv"), figure="4"):
             if p["world"].partition(",")[0] == group or (
                 group == "synthetic" and "," not in p["world"]
             ):

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import numpy as np
-from measures import CALIBRATORS, NAMES, read_csv
+from measures import CALIBRATORS, NAMES
 from mixtures import SYNTHETIC, TOLERANCE
-from pictures import TITLES, pick
+from pictures import TITLES
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.append(str(Path(__file__).parents[1]))
+import pages
+from pages import pick, read, table
 
 CLASSIFIERS = ("less calibrated", "better calibrated")  # of the paper, in its Figures 4 and 5
 USABLE = 0.02  # probabilities that are off by two points on average
 SUFFIXES = ("", *(f"_{c}" for c in CALIBRATORS))
 
 
-def table(head: list[str], lines: list[list[str]]) -> str:
-    rows = [head, ["---"] * len(head), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def with_error(row: dict[str, str], column: str, digits: int = 4) -> str:
-    mean, error = float(row[column]), float(row[f"{column}_se"])
-    if np.isnan(mean):
-        return ""
-    text = f"{mean:.{digits}f}"
-    return text if np.isnan(error) else f"{text} ± {error:.{digits}f}"
+def with_error(row: pages.Row, name: str, digits: int = 4) -> str:
+    return pages.with_error(row[name], row[f"{name}_se"], digits)
 
 
 def made(folder: Path) -> str:
@@ -44,7 +37,7 @@ def made(folder: Path) -> str:
 
 
 def figure1(folder: Path) -> str:
-    rows = pick(read_csv(folder / "summary.csv"), data="mnist")
+    rows = pick(read(folder / "summary.csv"), data="mnist")
     sizes = list(dict.fromkeys(r["n"] for r in rows))
     lines = []
     for name in NAMES:
@@ -54,7 +47,7 @@ def figure1(folder: Path) -> str:
 
 
 def ordering(folder: Path) -> str:
-    rows = pick(read_csv(folder / "ordering.csv"), error="ece")
+    rows = pick(read(folder / "ordering.csv"), error="ece")
     lines = [
         [
             r["data"],
@@ -83,7 +76,7 @@ def place(row: dict[str, str]) -> list[str]:
 
 def logits(folder: Path) -> str:
     lines = []
-    for r in largest(read_csv(folder / "summary.csv")):
+    for r in largest(read(folder / "summary.csv")):
         columns = ("positive_median", "positive_iqr", "negative_median")
         middle = [f"{float(r[c]):.1f}" for c in columns]
         accuracy, auc, extreme = (
@@ -103,7 +96,7 @@ def recalibration(folder: Path) -> str:
             *(with_error(r, f"ece{s}") for s in SUFFIXES),
             f"{float(r['ece_if_calibrated']):.4f}",
         ]
-        for r in read_csv(folder / "summary.csv")
+        for r in read(folder / "summary.csv")
     ]
     head = "data,n,classifier,trials,ECE,Platt,isotonic,Auto,if calibrated"
     return table(head.split(","), lines)
@@ -111,7 +104,7 @@ def recalibration(folder: Path) -> str:
 
 def usable(folder: Path) -> str:
     """The smallest mean error of each classifier and size over treatments, and which it was."""
-    rows = pick(read_csv(folder / "summary.csv"), data="mnist")
+    rows = pick(read(folder / "summary.csv"), data="mnist")
     sizes = list(dict.fromkeys(r["n"] for r in rows))
     lines = []
     for name in NAMES:
@@ -133,14 +126,14 @@ def proper(folder: Path) -> str:
             *(f"{float(r[f'brier{s}']):.4f}" for s in SUFFIXES),
             *(f"{float(r[f'log_loss{s}']):.3f}" for s in SUFFIXES),
         ]
-        for r in largest(read_csv(folder / "summary.csv"))
+        for r in largest(read(folder / "summary.csv"))
     ]
     head = "data,n,classifier,Brier,Platt,isotonic,Auto,log loss,Platt,isotonic,Auto"
     return table(head.split(","), lines)
 
 
 def pu_ece(folder: Path) -> str:
-    rows = read_csv(folder / "models.csv")
+    rows = read(folder / "models.csv")
     lines = []
     for data in ("mnist", "cifar10"):
         own = pick(rows, data=data)
@@ -164,8 +157,8 @@ def pu_ece(folder: Path) -> str:
 
 
 def mixtures(folder: Path) -> str:
-    rows, lines = read_csv(folder / "mixtures.csv"), []
-    for world in read_csv(folder / "worlds.csv"):
+    rows, lines = read(folder / "mixtures.csv"), []
+    for world in read(folder / "worlds.csv"):
         own = pick(rows, world=world["world"])
         numbers = [str(len(pick(own, **{"class": label}))) for label in ("positive", "negative")]
         prior, tce, steepest = own[0]["prior"], float(world["tce"]), float(world["lipschitz"])
@@ -176,10 +169,10 @@ def mixtures(folder: Path) -> str:
 
 def compared(folder: Path) -> list[dict[str, object]]:
     """Set each slope beside the nearer synthetic one, and beside the one that noise explains."""
-    synthetic = pick(read_csv(SYNTHETIC / "slopes.csv"), n_low="100")
-    predicted = read_csv(folder / "predicted.csv")
+    synthetic = pick(read(SYNTHETIC / "slopes.csv"), n_low="100")
+    predicted = read(folder / "predicted.csv")
     out = []
-    for r in pick(read_csv(folder / "slopes.csv"), n_low="100"):
+    for r in pick(read(folder / "slopes.csv"), n_low="100"):
         keys = {"figure": r["figure"], "setting": r["setting"]}
         known = [s for s in pick(synthetic, **keys) if s["world"] in CLASSIFIERS]
         slope, error = float(r["slope"]), float(r["standard_error"])
@@ -239,7 +232,7 @@ def floors(folder: Path) -> str:
             f"{int(r['n_positive']):,}",
             *(f"{float(r[c]):.4f} ± {float(r[c + '_se']):.4f}" for c in ("bias", "floor")),
         ]
-        for r in read_csv(folder / "floors.csv")
+        for r in read(folder / "floors.csv")
     ]
     return table(["mixture", "n_P", "bias at the largest n_U", "floor, n_U infinite"], lines)
 
@@ -261,13 +254,4 @@ TABLES = (
 
 def fill(folder: Path) -> None:
     """Write the numbers between the markers of the README."""
-    path = folder / "README.md"
-    text = path.read_text()
-    for make in TABLES:
-        start = f"<!-- {make.__name__} -->\n"
-        before, found, rest = text.partition(start)
-        if not found:
-            raise ValueError(f"README.md has no place for the table {make.__name__!r}.")
-        after = rest[rest.index("<!-- end -->") :]
-        text = f"{before}{start}\n{make(folder)}\n\n{after}"
-    path.write_text(text)
+    pages.fill(folder / "README.md", {make.__name__: make(folder) for make in TABLES})
