@@ -21,6 +21,18 @@ Row = dict[str, str]
 _RULES = {"l": "---", "r": "---:"}
 
 
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Store a table: six digits of every number are more than any page shows."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _short(value) for name, value in row.items()} for row in rows)
+
+
+def _short(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float | np.floating) else value
+
+
 def read(path: Path) -> list[Row]:
     """Return the rows of a stored table."""
     with path.open(newline="", encoding="utf-8") as file:

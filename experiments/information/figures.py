@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
-from table import Row, column, pick, read
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+sys.path.append(str(Path(__file__).parents[1]))
+from pages import Row, column, pick, read
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 # Okabe and Ito's palette, told apart under every common colour blindness.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"

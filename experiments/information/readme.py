@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
+import sys
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 from figures import TITLES
-from table import Row, column, pick, read
 
 from noneg.theory import recalibration_bound, reuse_bound
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+sys.path.append(str(Path(__file__).parents[1]))
+import pages
+from pages import Row, column, pick, read, table
 
 # Table 1 of the paper: TCE after recalibration with separate rows and with the training rows.
 PAPER = {
@@ -34,8 +33,6 @@ def fill(folder: Path, made_with: str | None) -> None:
     """
     # The documentation shows the outcome, too.
     (folder / "agreement.md").write_text(f"{agreement(folder)}\n", encoding="utf-8")
-    path = folder / "README.md"
-    text = path.read_text(encoding="utf-8")
     blocks = {
         "runs": runs,
         "zero": zero,
@@ -47,22 +44,10 @@ def fill(folder: Path, made_with: str | None) -> None:
         "accuracy": accuracy,
         "agreement": agreement,
     }
+    parts = {name: made(folder) for name, made in blocks.items()}
     if made_with is not None:
-        blocks["versions"] = lambda _: made_with
-    for name, made in blocks.items():
-        block = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-        text, count = re.subn(
-            block, lambda m, made=made: f"{m[1]}\n{made(folder)}\n{m[2]}", text, flags=re.DOTALL
-        )
-        if count != 1:
-            msg = f"the README has {count} places for {name!r}"
-            raise ValueError(msg)
-    path.write_text(text, encoding="utf-8")
-
-
-def table(head: str, lines: Iterable[Iterable[str]]) -> str:
-    rule = "|" + "---|" * (head.count("|") - 1)
-    return "\n".join([head, rule, *(f"| {' | '.join(line)} |" for line in lines)])
+        parts["versions"] = made_with
+    pages.fill(folder / "README.md", parts)
 
 
 def rows(folder: Path, name: str) -> list[Row]:
@@ -98,7 +83,7 @@ def runs(folder: Path) -> str:
         for r in found
     ]
     places, commands = ("; ".join(sorted(names)) for names in (places, commands))
-    head = "| networks | n | supersamples x draws | epochs | convolutions | seconds for all |"
+    head = ["networks", "n", "supersamples x draws", "epochs", "convolutions", "seconds for all"]
     return f"{commands}, seed {found[0]['seed']}; on {places}.\n\n{table(head, lines)}"
 
 
@@ -112,10 +97,15 @@ def zero(_: Path) -> str:
         ]
         words = [f"{value:.5f}" for value in ours]
         lines.append((f"{n:,}", str(bins), published[0], words[0], published[1], *words[1:]))
-    head = (
-        "| n | B | 100 separate rows, paper | ours | reuse, paper | printed form, ours | "
-        "corrected form |"
-    )
+    head = [
+        "n",
+        "B",
+        "100 separate rows, paper",
+        "ours",
+        "reuse, paper",
+        "printed form, ours",
+        "corrected form",
+    ]
     # The printed form, 2 sqrt(2 (I + B log 2) / n), solved for I.
     nats = 4000 * 0.1444**2 / 8 - 15 * math.log(2.0)
     return f"{table(head, lines)}\n\nAn information of {nats:.2f} nats would make .1442 the .1444."
@@ -127,10 +117,16 @@ def figure1(folder: Path) -> str:
          short(r["largest_gap"]), r["bins_of_least_bound"], r["bins_of_least_gap"]]
         for r in rows(folder, "figure1")
     ]  # fmt: skip
-    head = (
-        "| classifier | n | optimal B | bound | mean gap | largest gap | "
-        "candidate with least bound | candidate with least gap |"
-    )
+    head = [
+        "classifier",
+        "n",
+        "optimal B",
+        "bound",
+        "mean gap",
+        "largest gap",
+        "candidate with least bound",
+        "candidate with least gap",
+    ]
     return f"{table(head, lines)}\n\n{slopes(rows(folder, 'figure1'))}"
 
 
@@ -161,11 +157,22 @@ def gap_line(r: Row) -> tuple[str, ...]:
     )
 
 
-GAP_HEAD = (
-    "| networks | n | number | B | ECE gap ± sd | largest gap | sum over bins | ECE seen | "
-    "ECE unseen | bound at zero information | below 1 | gap below it | printed information | "
-    "bound at n log 2 |"
-)
+GAP_HEAD = [
+    "networks",
+    "n",
+    "number",
+    "B",
+    "ECE gap ± sd",
+    "largest gap",
+    "sum over bins",
+    "ECE seen",
+    "ECE unseen",
+    "bound at zero information",
+    "below 1",
+    "gap below it",
+    "printed information",
+    "bound at n log 2",
+]
 
 
 def at_rule(folder: Path, kind: str, binning: str = "mass") -> list[Row]:
@@ -197,10 +204,17 @@ def table1(folder: Path) -> str:
     for (group, n), (separate, reuse) in PAPER.items():
         found, bounds = zip(separate, reuse, strict=True)
         lines.append((f"*paper:* {TITLES[group]}", str(n), "", "", *found, *bounds, ""))
-    head = (
-        "| networks | n | B | ECE before | after, 100 separate rows | after, training rows | "
-        "bound, separate | bound, reuse, printed | corrected |"
-    )
+    head = [
+        "networks",
+        "n",
+        "B",
+        "ECE before",
+        "after, 100 separate rows",
+        "after, training rows",
+        "bound, separate",
+        "bound, reuse, printed",
+        "corrected",
+    ]
     return table(head, lines)
 
 
@@ -217,10 +231,21 @@ def information(folder: Path) -> str:
         )
         for r in rows(folder, "information")
     ]
-    head = (
-        "| networks | n | draws | scores | shuffled | bins | shuffled | most possible | printed "
-        "estimate | most it could be | bound at zero | bound with scores less shuffled | vacuous |"
-    )
+    head = [
+        "networks",
+        "n",
+        "draws",
+        "scores",
+        "shuffled",
+        "bins",
+        "shuffled",
+        "most possible",
+        "printed estimate",
+        "most it could be",
+        "bound at zero",
+        "bound with scores less shuffled",
+        "vacuous",
+    ]
     return table(head, lines)
 
 
@@ -230,7 +255,7 @@ def accuracy(folder: Path) -> str:
          short(r["accuracy_unseen"]), short(r["loss_seen"]), short(r["loss_unseen"])]
         for r in rows(folder, "training")
     ]  # fmt: skip
-    head = "| networks | n | number | accuracy seen | unseen | log loss seen | unseen |"
+    head = ["networks", "n", "number", "accuracy seen", "unseen", "log loss seen", "unseen"]
     return table(head, lines)
 
 

@@ -25,7 +25,9 @@ import figures
 import numpy as np
 import readme
 import synthetic
-import table
+
+sys.path.append(str(Path(__file__).parents[1]))
+import pages
 
 HERE = Path(__file__).parent
 BUILD = HERE.parents[1] / "build" / "information"
@@ -44,12 +46,12 @@ def train(folder: Path, *, quick: bool) -> None:
 def accuracies(folder: Path) -> list[dict[str, object]]:
     """Return mean accuracy and loss of each cell's networks."""
     found: dict[tuple[str, int], list[dict[str, str]]] = {}
-    for row in table.read(folder / "training.csv"):
+    for row in pages.read(folder / "training.csv"):
         found.setdefault((row["group"], int(row["n"])), []).append(row)
     names = ("accuracy_seen", "accuracy_unseen", "loss_seen", "loss_unseen")
     return [
         {"group": group, "n": n, "networks": len(rows)}
-        | {name: float(np.mean(table.column(rows, name))) for name in names}
+        | {name: float(np.mean(pages.column(rows, name))) for name in names}
         for (group, n), rows in sorted(found.items())
     ]
 
@@ -66,13 +68,13 @@ def compute(out: Path, margins: Path, *, quick: bool, training: bool) -> None:
     sizes, trials = synthetic.SIZES, synthetic.TRIALS
     if quick:
         sizes, trials = sizes[:5:2], 10
-    table.write(out / "figure1.csv", synthetic.rows(sizes, trials))
+    pages.write(out / "figure1.csv", synthetic.rows(sizes, trials))
     if training:
         train(margins, quick=quick)
     for name, rows in analysis.tables(margins, say).items():
         if rows:
-            table.write(out / f"{name}.csv", rows)
-    table.write(out / "training.csv", accuracies(margins))
+            pages.write(out / f"{name}.csv", rows)
+    pages.write(out / "training.csv", accuracies(margins))
 
 
 def main() -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from noneg.performance.bounds import roc_bounds
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.append(str(Path(__file__).parents[1]))
+import pages
 
+if TYPE_CHECKING:
     from noneg.performance.bounding_curves import RocBounds
     from noneg.scores import PUScores
 
 Row = dict[str, object]
+write_csv = pages.write
 GRID = np.concatenate([np.linspace(0.0, 0.05, 26), np.linspace(0.06, 1.0, 95)])
 # At this level binomial quantiles are the count itself: both bounds are the estimated curve.
 POINT = {"band": "pointwise", "level": 1e-9}
@@ -51,14 +54,3 @@ def at(x: np.ndarray, y: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Height of a curve whose x rises, at the upper end of vertical steps."""
     last = np.append(x[1:] > x[:-1], True)
     return np.interp(grid, x[last], y[last])
-
-
-def write_csv(path: Path, rows: list[Row]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: _short(v) for k, v in row.items()} for row in rows)
-
-
-def _short(value: object) -> object:
-    return f"{value:.6g}" if isinstance(value, float | np.floating) else value

@@ -65,6 +65,7 @@ def load(monkeypatch):
         ("bpm", "figures", "fill_readme"),
         ("pu_ece", "figures", "fill_readme"),
         ("pu_performance", "readme", "fill"),
+        ("information", "readme", "fill"),
     ],
 )
 def test_a_page_is_what_its_tables_give(load, tmp_path, monkeypatch, folder, module, fill):
