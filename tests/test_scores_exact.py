@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from noneg import PUScores
+from noneg import PUScores, Sketch
 from noneg.bins import bin_scores, check_edges
 from noneg.kernels import N_BUCKETS, Axis, bucket_of
 from noneg.simulation import LogisticGaussian
@@ -196,3 +196,17 @@ def test_the_least_rank_of_few_effective_rows_is_one():
     assert scores.effective_marginal == pytest.approx(24**2 / 404)
     # The first row at which a share of 1 / 1.4 of the weight is reached.
     assert bin_scores(scores, bins=2).edges[1] == 0.5
+
+
+def test_rows_that_nobody_named_are_scores():
+    with pytest.raises(ValueError, match=r"^'scores' must hold at least one labelled positive"):
+        Sketch(setting="two-sample", prior=0.5).scores()
+
+
+def test_edges_inside_a_crowd_and_at_the_very_top():
+    """Scores a rounding apart share a run of buckets, and those of exactly 1 are in the last."""
+    crowds = [start + 1e-13 * np.arange(60) for start in (0.25, 0.5, 0.75)]
+    s = np.concatenate([*crowds, np.ones(60)])
+    scores = PUScores.from_labels(np.arange(240) % 2, s)
+    expected = [s[240 * b // 40 - 1] for b in range(1, 40)]
+    np.testing.assert_array_equal(bin_scores(scores, bins=40).edges, [0.0, *expected, 1.0])
