@@ -23,7 +23,7 @@ from noneg.prior import (
     discriminate,
     estimate_prior,
 )
-from noneg.prior.candidates import balanced_log_loss
+from noneg.prior.candidates import clearly_better
 from noneg.prior.discriminator import cross_fit
 from noneg.prior.kernel_mean import Walk, project
 from noneg.prior.tice import _best_bound
@@ -115,8 +115,7 @@ def chosen(samples, **options):
     found = cross_fit(samples, **options)
     tried = [cross_fit(samples, model, **options) for model in pair]
     same = [all(np.array_equal(a, b) for a, b in zip(found, each, strict=True)) for each in tried]
-    losses = [balanced_log_loss(*each) for each in tried]
-    assert same[int(np.argmin(losses))]
+    assert same[int(clearly_better(tried[1], tried[0]))]
     return ("forest", "curves")[same.index(True)]
 
 
@@ -130,6 +129,17 @@ def test_smooth_worlds_get_curves_and_interactions_a_forest():
     agree = both[:, 0] * both[:, 1] > 0
     squares = FeatureSamples(both[agree][:200], both, "two-sample")
     assert chosen(squares) == "forest"
+
+
+def test_better_by_two_standard_errors_and_no_less():
+    """A gain of g for every second positive, none elsewhere: clear from 4 positives on."""
+    for n, clear in ((2, False), (4, False), (6, True), (400, True)):
+        rows = np.zeros(n), np.zeros(3)
+        gain = np.where(np.arange(n) % 2, 1.0, 0.0), np.zeros(3)
+        # Mean g / 2, deviation g / 2: above two standard errors if n > 4.
+        assert clearly_better(gain, rows) == clear
+        assert not clearly_better(rows, gain)
+    assert not clearly_better(rows, rows)
 
 
 def test_one_feature_is_as_good_as_its_true_ratio():

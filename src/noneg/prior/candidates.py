@@ -1,11 +1,13 @@
-r"""What tells positives from unlabeled rows when nobody names a classifier: the better one of two.
+r"""What tells positives from unlabeled rows when nobody names a classifier: one of two.
 
 Logistic regression on splines bends smoothly in every column by itself, so that its density ratio
 can be trusted at the ends, where the prior is read off; a forest sees what columns do together.
-Both are cross-fitted, and the one that foretells held-out rows better is taken: the one with the
-smaller log loss, both samples equal in weight,
+Both are cross-fitted. The forest is taken unless the curves foretell held-out rows clearly better:
+their log loss, both samples equal in weight,
 
-.. math:: -\tfrac12 E_P \log g - \tfrac12 E_U \log(1 - g).
+.. math:: -E_P \log g - E_U \log(1 - g),
+
+must be smaller by two standard errors of the difference.
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Logits = tuple[NDArray[np.float64], NDArray[np.float64]]
+
 KNOTS, DEGREE = 10, 3
 QUANTILES = 100
 # Splines of more columns would cost more than they tell: straight lines take their place.
 MANY_COLUMNS = 100
+STANDARD_ERRORS = 2.0
 
 
 def default_classifiers(n_rows: int, n_columns: int, *, seed: int = 0) -> tuple[Any, Any]:
@@ -69,14 +74,25 @@ def default_forest(seed: int = 0) -> Any:  # noqa: ANN401 - scikit-learn has no 
     return RandomForestClassifier(n_estimators=100, min_samples_leaf=10, random_state=seed)
 
 
-def balanced_log_loss(positive: NDArray[np.float64], unlabeled: NDArray[np.float64]) -> float:
-    """Return the log loss of logits of positives against unlabeled rows, both samples equal.
+def clearly_better(first: Logits, second: Logits) -> bool:
+    """Tell whether the first logits foretell the rows better, by two standard errors of log loss.
+
+    Parameters
+    ----------
+    first, second : pair of ndarray
+        Logits of the same positives and of the same unlabeled rows, by two classifiers that did not
+        see them. Both samples count equally.
 
     Examples
     --------
     >>> import numpy as np
-    >>> round(balanced_log_loss(np.array([0.0]), np.array([0.0, 0.0])), 4)
-    0.6931
+    >>> knows = np.array([2.0, 1.0, 1.5]), np.array([-2.0, -1.0])
+    >>> guesses = np.array([0.5, -0.5, 0.0]), np.array([0.5, -0.5])
+    >>> clearly_better(knows, guesses), clearly_better(guesses, knows)
+    (True, False)
     """
-    both = np.logaddexp(0.0, -positive).mean() + np.logaddexp(0.0, unlabeled).mean()
-    return 0.5 * float(both)
+    gain, square = 0.0, 0.0
+    for sign, one, other in zip((-1.0, 1.0), first, second, strict=True):
+        less = np.logaddexp(0.0, sign * other) - np.logaddexp(0.0, sign * one)
+        gain, square = gain + float(less.mean()), square + float(less.var()) / less.size
+    return gain > STANDARD_ERRORS * float(np.sqrt(square))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from noneg.prior.candidates import balanced_log_loss, default_classifiers
+from noneg.prior.candidates import clearly_better, default_classifiers
 from noneg.prior.features import FeatureSamples
 from noneg.prior.laws import ScoreLaws
 from noneg.randomness import stream
@@ -47,8 +47,8 @@ def discriminate(
     setting : {"two-sample", "one-sample"}
         How the rows were sampled; never guessed.
     classifier : scikit-learn classifier, optional
-        By default a random forest or smooth curves, whichever has the smaller log loss on rows that
-        it did not see; see `default_classifiers`. One that takes no `sample_weight`, such as a
+        By default a random forest, or smooth curves where they foretell rows that they did not see
+        clearly better; see `default_classifiers`. One that takes no `sample_weight`, such as a
         pipeline, is fitted as it is, and its logits are shifted to equal samples.
     folds : int
         Parts of the data, each scored by a classifier fitted on the others.
@@ -96,8 +96,9 @@ def cross_fit(
     if classifier is not None:
         return _out_of_fold(samples, classifier, parts, train)
     pair = default_classifiers(parts.least(train), samples.positive.shape[1], seed=seed)
-    found = [_out_of_fold(samples, model, parts, train) for model in pair]
-    return min(found, key=lambda logits: balanced_log_loss(logits[0], logits[1][train]))
+    forest, curves = (_out_of_fold(samples, model, parts, train) for model in pair)
+    told = [(p, u[train]) for p, u in (curves, forest)]
+    return curves if clearly_better(*told) else forest
 
 
 class Parts(NamedTuple):
