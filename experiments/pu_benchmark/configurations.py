@@ -81,7 +81,7 @@ def section(records: list[Record]) -> str:
 ## Default hyperparameters, and the best of {many} configurations
 
 All other sections show the default configuration alone. The paper chooses among {CONFIGURATIONS + 1}: the default and {CONFIGURATIONS} random ones (rate 10^U(-4.5, -2.5),
-batches of 16, 32 or 64). On {names} every method and split has {many} configurations here: the default and {_drawn(worlds)}.
+batches of 16, 32 or 64). On {names} every method shown and every split has {many} configurations here: the default and {_drawn(worlds)}.
 Each criterion chooses configuration and checkpoint at once, from the records. Mean test accuracy in % over {rows[0]["n"]} selections:
 
 {table(head, body, "lr")}
@@ -145,7 +145,7 @@ def _letter(records: list[Record]) -> str:
         "default",
         "random",
         "best of both",
-        f"best of {many}, one split",
+        f"best of up to {many}, split 0",
         "paper",
     ]
     return f"""### Why Letter lies below the paper

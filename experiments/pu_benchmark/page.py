@@ -179,7 +179,12 @@ def _suffering(records: list[Record]) -> str:
         "" if found["beyond"] is None else f", {found['beyond'].text(100)} beyond the originals"
     )
     return f"""- Two-sample methods suffer in one sample ({verdict}): the paper's versions that are told a prior lose {found["bench"].text(100)} points{beyond};
-  {len(found["clear"])} of {len(found["told"])} lose clearly, the others do not. (3)"""
+  {len(found["clear"])} of {len(found["told"])} lose clearly, the others do not. Of those that the paper corrects alone: {_corrected_alone(records)}. (3)"""
+
+
+def _corrected_alone(records: list[Record]) -> str:
+    gaps = samples.shift(records, "oracle_accuracy")["gaps"]
+    return gaps["two"].text(100) if "two" in gaps else "n/a"
 
 
 def first(records: list[Record]) -> str:

@@ -143,7 +143,8 @@ def section(records: list[Record]) -> str:
     return f"""
 ## 3. Two-sample methods in one sample
 
-Default hyperparameters, test accuracy. (Intervals over pairs of data set, case and method.)
+Default hyperparameters, test accuracy. First the methods that the paper corrects (intervals over pairs of data set, case and method),
+then all that are told a prior.
 
 {lines}
 

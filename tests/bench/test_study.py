@@ -231,6 +231,32 @@ def test_configurations_are_chosen_by_each_criterion(study):
     )
 
 
+def test_late_and_stuck_runs_are_counted(study):
+    """Of two runs one is best at its end, and one calls every row positive."""
+    runs = [study.plan.run(("dist-pu", "bench", c), "letter", 1, 0) for c in ("none", "batch")]
+    one, two = (record(r, accuracy=(0.4, 0.7), best={"oracle_accuracy": 1}) for r in runs)
+    one["checkpoints"]["step"] = [100, runs[0].steps]
+    one["checkpoints"] |= {"recall": [1.0, 0.7], "precision": [0.4, 0.8]}
+    two["checkpoints"] |= {"recall": [0.5, 1.0], "precision": [0.4, 0.7]}
+    assert study.configurations.late([one, two], "letter") == 0.5
+    assert study.configurations.stuck([one, two], "dist-pu/bench/none")[:2] == (0, 1)
+    assert study.configurations.stuck([one, two], "dist-pu/bench/batch")[:2] == (1, 1)
+
+
+def test_priors_that_one_method_alone_was_told_are_left_out(study):
+    told = {"nnpu": (None, 0.4, 0.35), "vpu": (None, 0.4)}
+    records = [
+        record(study.plan.run((name, "ref", None), "usps", 1, 0, given_prior=prior))
+        for name, priors in told.items()
+        for prior in priors
+    ]
+    found = study.figures.told_cells(records)
+    assert {name: list(cells) for name, cells in found.items()} == {
+        "nnpu": [0.4, 0.5],
+        "vpu": [0.4, 0.5],
+    }
+
+
 def test_the_page_says_what_was_planted(study, tmp_path, monkeypatch):
     monkeypatch.setattr(study.figures, "draw", lambda *_: None)
     for found in planted(study):
