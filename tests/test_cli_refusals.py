@@ -127,3 +127,22 @@ def test_a_world_whose_score_is_constant_is_refused_before_anything_is_written(b
     assert "--beta1 must be finite and at least" in said
     assert "a constant score has no density" in said
     assert not Path("new.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "sizes", [["labelled", "--n"], ["two-sample", "--n-positive", "5", "--n-unlabeled"]]
+)
+def test_more_rows_than_memory_holds_are_refused(sizes):
+    said = refused("simulate", "--out", "new.csv", "--setting", *sizes, "9" * 16)
+    assert "there is not enough memory: Unable to allocate" in said
+    assert "Ask for fewer rows." in said
+    assert not Path("new.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["simulate", "report"])
+def test_names_that_the_system_refuses_are_told_without_its_number(command):
+    name = "x" * 300 + (".html" if command == "report" else ".csv")
+    question = ["scores.csv", *COLUMNS] if command == "report" else ["--n", "9"]
+    said = refused(command, *question, "--setting", "labelled", "--out", name)
+    assert f"{name}' cannot be used: File name too long." in said
+    assert "Errno" not in said

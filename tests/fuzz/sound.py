@@ -139,7 +139,7 @@ def recalibrations(draw, table):
 
 @st.composite
 def thresholds(draw, table):
-    share, size = st.floats(0.0, 1.0).map(repr), st.floats(0.01, 100.0).map(repr)
+    share, size = st.floats(1e-9, 1.0).map(repr), st.floats(0.01, 100.0).map(repr)
     wanted = draw(
         st.sampled_from(
             [

@@ -33,11 +33,11 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise
-        except (ValueError, OSError, ImportError) as error:
+        except (ValueError, OSError, ImportError, MemoryError) as error:
             name = ctx.invoked_subcommand
             command = self.get_command(ctx, name) if name else None
             options = option_names(command) if command else {}
-            message = as_options(str(error), options)
+            message = as_options(_words(error), options)
             raise Refused(message, f"{ctx.command_path} {name}") from error
 
     def main(  # type: ignore[override]
@@ -65,6 +65,15 @@ class Commands(click.Group):
             _explain(error)
             sys.exit(WRONG_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _words(error: Exception) -> str:
+    """Return what went wrong; errors of the system come with a number that nobody needs."""
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {error}. Ask for fewer rows."
+    if isinstance(error, OSError) and error.strerror is not None:
+        return f"{error.filename!r} cannot be used: {error.strerror}."
+    return str(error)
 
 
 class Refused(click.ClickException):
