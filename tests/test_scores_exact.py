@@ -7,7 +7,7 @@ import pytest
 
 from noneg import PUScores, Sketch
 from noneg.bins import bin_scores, check_edges
-from noneg.kernels import N_BUCKETS, Axis, bucket_of
+from noneg.kernels import N_BUCKETS, Axis, bucket_of, run_ends
 from noneg.simulation import LogisticGaussian
 
 RNG = np.random.default_rng(0)
@@ -204,9 +204,10 @@ def test_rows_that_nobody_named_are_scores():
 
 
 def test_edges_inside_a_crowd_and_at_the_very_top():
-    """Scores a rounding apart share a run of buckets, and those of exactly 1 are in the last."""
-    crowds = [start + 1e-13 * np.arange(60) for start in (0.25, 0.5, 0.75)]
-    s = np.concatenate([*crowds, np.ones(60)])
+    """Scores a rounding apart share a run of buckets or lie in two neighbours; 1 is in the last."""
+    ends = run_ends()
+    border = ends[np.searchsorted(ends, 0.5)]
+    s = np.concatenate([border + 1e-13 * np.arange(-89, 91), np.ones(60)])
     scores = PUScores.from_labels(np.arange(240) % 2, s)
     expected = [s[240 * b // 40 - 1] for b in range(1, 40)]
     np.testing.assert_array_equal(bin_scores(scores, bins=40).edges, [0.0, *expected, 1.0])
