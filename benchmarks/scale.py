@@ -225,7 +225,9 @@ def main():
         writer = csv.DictWriter(file, fields)
         writer.writeheader()
         writer.writerows(rows)
-    command = " ".join(["python -m benchmarks.scale", *sys.argv[1:]])
+    # Where the files lay says nothing to a reader.
+    words = [w.replace(str(arguments.folder), "FOLDER") for w in sys.argv[1:]]
+    command = " ".join(["python -m benchmarks.scale", *words])
     busy = f"{os.cpu_count()} processors, load {load:.0f} before the run"
     units = "Seconds by the clock / of processor time (beside the scan's); peak of resident memory"
     lines = [f"{units}. Written by `{command}`; {busy}.", "", *table(rows), ""]
