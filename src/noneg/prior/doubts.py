@@ -40,7 +40,7 @@ def implied_separation(separation: float, share: float) -> float:
 
 
 def overlapping(separation: float, share: float, n: float, m: float) -> bool:
-    """Tell whether the implied classes overlap, or are too few rows to say that they do not.
+    """Tell whether the implied classes overlap, or the rows are too few to say that they do not.
 
     One standard deviation of the AUC of n positives against m unlabeled rows is given away; the
     fewer negatives are left, the less is known of them.
@@ -67,15 +67,17 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
     """Return what needs attention when a share is read off these scores."""
     out = list(few_positives(laws.n_positive))
     n, m = laws.n_positive, laws.n_unlabeled
-    if laws.separation - 0.5 < 2.0 * null_deviation(n, m):
+    chance = 0.5 + 2.0 * null_deviation(n, m)
+    if laws.separation < chance:
         out.append(
             "The scores do not tell positives from unlabeled rows (AUC "
-            f"{laws.separation:.3f}): either nearly all unlabeled rows are positive, or the scores "
-            "know nothing. Only better scores can decide."
+            f"{laws.separation:.3f}; chance gives so many rows up to {min(chance, 1.0):.3f}): "
+            "either nearly all unlabeled rows are positive, or the scores know nothing. "
+            "Only better scores or more rows can decide."
         )
     elif overlapping(laws.separation, share, n, m):
         out.append(
-            "The classes overlap, or are too few rows to say that they do not (an AUC of "
+            "The classes overlap, or the rows are too few to say that they do not (an AUC of "
             f"{implied_separation(laws.separation, share):.3f} between positives and the negatives "
             "that this prior implies): negatives may contain a part that looks like positives, "
             "which no PU data can show. Read the estimate as an upper bound."

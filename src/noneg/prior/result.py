@@ -124,8 +124,9 @@ class PriorEstimate:
         most = prior_of_share(1.0 - half_a_row, self.labelled)
         if not least <= self.value <= most:
             msg = (
-                f"'prior' must lie in (0, 1), but the estimate by {self.method!r} is "
-                f"{self.value:.4g}: {self._extreme()} Pass a prior that is known from elsewhere."
+                f"'prior' must lie between {least:.4g} and {most:.4g} for these rows, but the "
+                f"estimate by {self.method!r} is {self.value:.4g}: {self._extreme()} Pass a prior "
+                "that is known from elsewhere."
             )
             raise ValueError(msg)
         return scores.with_prior(self.value, (max(self.low, least), min(self.high, most)))
