@@ -1,4 +1,4 @@
-"""Run the tests under coverage, a part at a time, and enforce what they must reach.
+"""Run the tests under coverage, a part a process, and enforce what they must reach.
 
 ``make coverage`` prints the table. Loops that numba compiles cannot be traced; the test of equality
 with their plain twins covers them, and they are left out. Processes that tests start are traced,
@@ -8,6 +8,7 @@ too, but those that are killed or have no room to write, which leave no record.
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -38,12 +39,15 @@ def parts():
 
 
 def measure(part):
+    """Run a part, print what it says, and return whether its tests pass."""
     environment = os.environ | {"COVERAGE_FILE": str(WORK / f".coverage.{part.stem}")}
     command = [*COVERAGE, "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", str(part)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True
+    )
+    print(f"{part.relative_to(ROOT)}\n{done.stdout}{done.stderr}", flush=True)
     # 5: nothing to collect.
-    if done.returncode not in (0, 5):
-        sys.exit(f"the tests in {part} fail")
+    return done.returncode in (0, 5)
 
 
 def report(*options):
@@ -56,8 +60,11 @@ def main():
     if "--report" not in sys.argv:
         for old in WORK.glob(".coverage.*"):
             old.unlink()
-        for part in parts():
-            measure(part)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            passed = list(pool.map(measure, parts()))
+        if not all(passed):
+            failed = [str(p) for p, fine in zip(parts(), passed, strict=True) if not fine]
+            sys.exit(f"tests fail in {', '.join(failed)}")
     found = [str(x) for x in WORK.glob(".coverage.*")]
     target = f"--data-file={WORK / 'all'}"
     subprocess.run([*COVERAGE, "combine", "--keep", "-q", target, *found], cwd=ROOT, check=True)

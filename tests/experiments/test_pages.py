@@ -101,7 +101,7 @@ def numbers(path):
     [
         ("coverage", "run", "markdown", "coverage.csv", "coverage.md"),
         ("coverage", "size", "markdown", "size.csv", "size.md"),
-        ("pu_performance", "coverage", "markdown", "coverage.csv", "coverage.md"),
+        ("pu_performance", "cover", "markdown", "coverage.csv", "coverage.md"),
         ("metric_study", "run", "summary", "study.csv", "summary.md"),
     ],
 )

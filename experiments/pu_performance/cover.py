@@ -1,6 +1,6 @@
 """Coverage of the intervals of performance metrics, and bias of the estimates.
 
-    python experiments/pu_performance/coverage.py [--trials 2000]
+    python experiments/pu_performance/cover.py [--trials 2000]
 
 For each setting and prior: how often does the nominal 95 % interval contain the metric's value in
 the population, and how far is the mean estimate from it? Writes ``coverage.csv`` and
