@@ -45,7 +45,8 @@ def measure(part):
     done = subprocess.run(
         command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True
     )
-    print(f"{part.relative_to(ROOT)}\n{done.stdout}{done.stderr}", flush=True)
+    sys.stdout.write(f"{part.relative_to(ROOT)}\n{done.stdout}{done.stderr}")
+    sys.stdout.flush()
     # 5: nothing to collect.
     return done.returncode in (0, 5)
 
