@@ -348,6 +348,15 @@ def test_a_known_population_has_no_noise():
     assert_allclose(pf.lift_at(scores, k=0.1), expected["lift_at"], atol=1e-6)
 
 
+def test_lift_in_a_known_world_at_any_share():
+    # X | Y = 1 is N(1, 1) and X | Y = 0 is N(-1, 1). No row lies at the cut of a known law.
+    scores = LogisticGaussian(-0.5, 1.5).draw(math.inf, math.inf, setting="two-sample", seed=0)
+    cuts = np.linspace(-3.5, 3.5, 41)
+    found, top = ndtr(1.0 - cuts), 0.5 * (ndtr(1.0 - cuts) + ndtr(-1.0 - cuts))
+    lifts = [pf.lift_at(scores, k=float(k)) for k in top]
+    assert_allclose(lifts, found / top, rtol=1e-9)
+
+
 def test_shares_without_rows_say_nothing():
     low, high = wilson(np.array([0.5]), np.array([0.0]), 0.95)
     assert (low[0], high[0]) == (0.0, 1.0)
