@@ -37,6 +37,8 @@ def read(path, name="label"):
 USUAL = {
     "snappy": {},
     "zstd": {"compression": "zstd"},
+    "gzip": {"compression": "gzip"},
+    "brotli": {"compression": "brotli"},
     "no compression": {"compression": "none"},
     "many pages": {"data_page_size": 100, "write_batch_size": 77},
     "required": {"nullable": False},
@@ -61,6 +63,7 @@ def nested(path):
 UNUSUAL = {
     "a value is missing": lambda path: write(path, [*truths()[:-1].tolist(), None]),
     "run-length encoding": lambda path: write(path, truths(), data_page_version="2.0"),
+    "frames of LZ4": lambda path: write(path, truths(), compression="lz4"),
     "nested": nested,
     "no truth values": lambda path: pq.write_table(pa.table({"label": [0, 1]}), path),
 }
@@ -72,18 +75,33 @@ def test_what_is_unusual_is_left_to_arrow(case, tmp_path):
     assert read(tmp_path / "t.parquet")[-1] is None
 
 
-@pytest.mark.parametrize("case", ["snappy", "a value is missing", "run-length encoding"])
-def test_a_sketch_has_the_same_labels_either_way(case, tmp_path):
+@pytest.mark.parametrize(
+    "options", [{}, {"data_page_version": "2.0"}, {"compression": "lz4"}], ids=str
+)
+def test_a_sketch_has_the_same_labels_either_way(options, tmp_path):
     path, values = tmp_path / "t.parquet", truths()
-    write(path, values, **USUAL.get(case, {"data_page_version": "2.0"}))
-    if case == "a value is missing":
-        UNUSUAL[case](path)
-        with pytest.raises(ValueError, match=f"'label' must hold a label .* row {N - 1} of"):
-            noneg.read_sketch(str(path), score="score", label="label")
-        return
+    write(path, values, **options)
     found = noneg.read_sketch(str(path), score="score", label="label")
     want = noneg.Sketch().update(values, pq.read_table(path)["score"].to_numpy())
     np.testing.assert_array_equal(found._table[:, [0, 2, 4, 5]], want._table[:, [0, 2, 4, 5]])
+
+
+def test_a_missing_label_is_named(tmp_path):
+    path = tmp_path / "t.parquet"
+    UNUSUAL["a value is missing"](path)
+    with pytest.raises(ValueError, match=f"'label' must hold a label .* row {N - 1} of"):
+        noneg.read_sketch(str(path), score="score", label="label")
+
+
+def test_a_header_without_end_is_left_to_arrow(tmp_path):
+    """It opens a structure in a structure, and so on."""
+    path = tmp_path / "t.parquet"
+    write(path, truths(), compression="none")
+    chunk = pq.read_metadata(path).row_group(0).column(1)
+    content, at = bytearray(path.read_bytes()), chunk.data_page_offset
+    content[at : at + chunk.total_compressed_size] = b"\x1c" * chunk.total_compressed_size
+    path.write_bytes(content)
+    assert read(path)[0] is None
 
 
 def test_damaged_pages_never_become_labels(tmp_path):
