@@ -9,7 +9,6 @@ error over the same bins? Writes ``coverage.csv`` and ``coverage.md`` beside thi
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from noneg.calibration.errors import norm
 from noneg.simulation import LogisticGaussian
 
 sys.path.append(str(Path(__file__).parents[1]))
-from pages import table
+from pages import table, write
 
 if TYPE_CHECKING:
     from noneg.scores import PUScores
@@ -129,10 +128,7 @@ def main() -> None:
     cells = [Cell(w, n, s, trials) for w, s, n in product(WORLDS, SETTINGS, SIZES)]
     with ProcessPoolExecutor() as pool:
         rows = list(pool.map(run, cells))
-    with (HERE / "coverage.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write(HERE / "coverage.csv", rows)
     (HERE / "coverage.md").write_text(markdown(rows))
     print(markdown(rows))
 

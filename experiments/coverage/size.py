@@ -8,7 +8,6 @@ Writes ``size.csv`` and ``size.md`` beside this file.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -21,7 +20,7 @@ from noneg.calibration import calibration_test
 from noneg.simulation import LogisticGaussian
 
 sys.path.append(str(Path(__file__).parents[1]))
-from pages import table
+from pages import table, write
 
 HERE = Path(__file__).parent
 PRIORS = (0.5, 0.1)
@@ -67,10 +66,7 @@ def main() -> None:
             row = {"prior": prior, "setting": setting, "statistic": statistic}
             row |= {f"size at {a:.0%}": float((p <= a).mean()) for a in (0.01, 0.05, 0.1)}
             rows.append(row | {"trials": trials})
-    with (HERE / "size.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write(HERE / "size.csv", rows)
     (HERE / "size.md").write_text(markdown(rows) + "\n")
     print(markdown(rows))
 

@@ -10,7 +10,6 @@ Writes ``study.csv`` (a line a cell and metric), ``summary.md`` and ``study.png`
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -25,7 +24,7 @@ from noneg.metrics import METRICS
 from noneg.simulation import LogisticGaussian, LogitMixture, World
 
 sys.path.append(str(Path(__file__).parents[1]))
-from pages import table
+from pages import table, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,10 +160,7 @@ def main() -> None:
     cells = [Cell(w, p, n, trials) for n, w, p in product(sizes[::-1], WORLDS, PRIORS)]
     with ProcessPoolExecutor() as pool:
         rows = [row for part in pool.map(run, cells) for row in part]
-    with (HERE / "study.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write(HERE / "study.csv", rows)
     (HERE / "summary.md").write_text(summary(rows))
     draw(rows)
     print(summary(rows))

@@ -26,7 +26,7 @@ from noneg.prior.candidates import default_forest
 from noneg.prior.discriminator import cross_fit
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.append(str(HERE.parent))
 
 from pages import table
 

@@ -10,7 +10,6 @@ the population, and how far is the mean estimate from it? Writes ``coverage.csv`
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from noneg import performance
 from noneg.simulation import LogisticGaussian
 
 sys.path.append(str(Path(__file__).parents[1]))
-from pages import table
+from pages import table, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -210,10 +209,7 @@ def main() -> None:
     cells = [Cell(s, p, trials) for s, p in product(SETTINGS, PRIORS)]
     with ProcessPoolExecutor() as pool:
         rows = [row for part in pool.map(run, cells) for row in part]
-    with (HERE / "coverage.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write(HERE / "coverage.csv", rows)
     (HERE / "coverage.md").write_text(markdown(rows))
     print(markdown(rows))
 

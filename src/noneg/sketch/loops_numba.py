@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from noneg.kernels import FINE_GRID, GRID
-from noneg.kernels_numba.buckets import bucket_in_grid
+from noneg.kernels import FINE_GRID
+from noneg.kernels_numba.buckets import bucket_in_grid, bucket_of_one
 from noneg.kernels_numba.prefetch import prefetch
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _PLAIN_COLUMNS = 6
 _FINE_SCALE, _FINE_OFFSET, _FINE_LAST = FINE_GRID.scale, FINE_GRID.offset, FINE_GRID.size - 1
-_SCALE, _OFFSET, _LAST = GRID.scale, GRID.offset, GRID.size - 1
 # The table is larger than the cache beside the processor, and a row touches any line of it. The
 # lines of so many rows are asked for before the first one is counted.
 _AHEAD = 64
@@ -85,7 +84,7 @@ def _add_importance(table, flags, scores, weights):  # type: ignore[no-untyped-d
         s, w = np.float64(scores[i]), weights[i]
         if not 0.0 <= s <= 1.0:
             return i
-        first = 10 * bucket_in_grid(s, _SCALE, _OFFSET, _LAST)
+        first = 10 * bucket_of_one(s)
         group = first + 4 * flags[i]
         table[group] += 1.0
         table[group + 1] += w
