@@ -1,22 +1,45 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and temporary folders that no process leaves behind.
+
+The owner of a temporary file or folder holds an ``flock`` on it, which the kernel releases when the
+process dies, however it dies. What carries our name and has no lock is removed by the next process
+that writes there.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shutil
+import stat
+import sys
+import zlib
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
+from platform import node
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+if sys.platform != "win32":
+    import fcntl
+
+# Locks may be invisible to other machines that see the same folder: names tell machines apart.
+_HOST = f"{zlib.crc32(node().encode()):08x}"
+_OURS = re.compile(rf"\.?noneg-{_HOST}-[0-9a-f]{{16}}\.(partial\..+|scratch)")
+_LONGEST = 50  # characters of the final name, so that the longest names have room
+
+# What this process has begun and not yet removed.
+_begun: set[Path] = set()
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new file beside `path` that takes its name when all went well, else is removed.
 
-    A process that is killed leaves at most a hidden file that ends in ``.partial``.
+    A file that is replaced hands on its permissions.
 
     Examples
     --------
@@ -32,19 +55,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         # A pipe or a device has nothing to replace.
         yield final
         return
-    # The ending stays the last one: it may say what is written.
-    partial = final.with_name(f".{secrets.token_hex(4)}.partial.{final.name}")
     try:
-        yield partial
-        with partial.open("rb") as stream:
-            os.fsync(stream.fileno())
-        partial.replace(final)
+        # The ending stays the last one: it may say what is written.
+        mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else None
+        make = partial(_make_file, mode=0o666 if mode is None else 0o600)
+        with _temporary(final.parent, f".{{}}.partial.{final.name[-_LONGEST:]}", make) as new:
+            yield new
+            _sync(new)
+            if mode is not None:
+                new.chmod(mode)
+            new.replace(final)
     except OSError as error:
         reason = error.strerror or str(error)
         msg = f"'path' cannot be written: {os.fspath(path)!r}: {reason}. No file was left there."
         raise OSError(msg) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -58,5 +82,108 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     ...     print((Path(folder) / "a.txt").read_text(encoding="utf-8"))
     all of it
     """
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    with replacing(path) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Yield a temporary folder of this process, and remove it with all it holds.
+
+    Examples
+    --------
+    >>> with scratch() as folder:
+    ...     _ = (folder / "a.txt").write_text("for now")
+    >>> folder.exists()
+    False
+    """
+    from tempfile import gettempdir
+
+    with _temporary(Path(gettempdir()), "{}.scratch", partial(Path.mkdir, mode=0o700)) as folder:
+        yield folder
+
+
+def sweep(folder: Path) -> None:
+    """Remove what processes of this user and machine left in a folder when they died."""
+    if sys.platform == "win32" or not os.access(folder, os.R_OK):
+        return
+    for path in [path for path in folder.iterdir() if _OURS.fullmatch(path.name)]:
+        lock = _lock(path)
+        if lock is None:
+            continue
+        try:
+            if os.fstat(lock).st_uid == os.getuid():
+                _remove(path)
+        finally:
+            os.close(lock)
+
+
+def clean_up() -> None:
+    """Remove what this process has begun: an interruption may come before a ``with`` block."""
+    for path in list(_begun):
+        _remove(path)
+        _begun.discard(path)
+
+
+@contextmanager
+def _temporary(folder: Path, name: str, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Make a file or folder of a new name, hold its lock, and remove it in the end."""
+    _sweep_once(folder)
+    path = folder / name.format(f"noneg-{_HOST}-{secrets.token_hex(8)}")
+    # Noted before it exists, since a signal may come at any moment.
+    _begun.add(path)
+    lock = None
+    try:
+        lock = _claim(path, make)
+        yield path
+    finally:
+        _remove(path)
+        _begun.discard(path)
+        if lock is not None:
+            os.close(lock)
+
+
+_sweep_once = cache(sweep)
+
+
+def _claim(path: Path, make: Callable[[Path], None]) -> int | None:
+    """Make a path and lock it, again if somebody swept it before it was locked."""
+    while True:
+        make(path)
+        lock = _lock(path, wait=True)
+        if path.exists():
+            return lock
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(path: Path, *, wait: bool = False) -> int | None:
+    """Return a descriptor that holds the lock of a path; None where it cannot be had."""
+    if sys.platform == "win32":
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _make_file(path: Path, mode: int) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

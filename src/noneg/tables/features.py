@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg.atomic import scratch
 from noneg.tables.columns import Wanted
 from noneg.tables.files import _find, _layout, _listed, _parts
 from noneg.tables.relations import Part, _positive_texts, connect, literal, plain_errors
@@ -63,7 +62,7 @@ def read_features(
     wanted = _Labels(label=label, positive_label=positive_label, features=tuple(columns))
     with ExitStack() as stack:
         connection = stack.enter_context(connect())
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="noneg-")))
+        folder = stack.enter_context(scratch())
         files = list(_find(_listed(source), folder))
         layouts = [_layout(connection, file, wanted) for file in files]
         for layout, file in zip(layouts, files, strict=True):

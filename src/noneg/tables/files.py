@@ -8,7 +8,6 @@ import os
 import shutil
 import stat
 import sys
-import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -17,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from noneg.atomic import scratch
 from noneg.tables.relations import Part, connect, fetch, literal, plain_errors
 from noneg.tables.zstd import is_whole
 
@@ -145,7 +145,7 @@ def open_files(source: object, wanted: Wanted, *, stream: bool = False) -> Itera
     """Find files and see what columns they have; `stream` spares DuckDB where it can."""
     with ExitStack() as stack:
         connection = cache(lambda: stack.enter_context(connect()))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="noneg-")))
+        folder = stack.enter_context(scratch())
         files = list(_find(_listed(source), folder))
         layouts = []
         for file in files:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.atomic import replacing
+from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
 from noneg.tables.columns import Wanted, about_columns
 from noneg.tables.files import open_files
@@ -106,10 +106,12 @@ def map_scores(
 @contextmanager
 def _staged(opened: OpenFiles) -> Iterator[str]:
     """Attach an empty database on disk, and yield its name."""
-    with tempfile.TemporaryDirectory(prefix="noneg-") as folder, _stage_errors(folder):
-        run, place = opened.connection.execute, literal(str(Path(folder) / "stage.db"))
+    with scratch() as folder, _stage_errors(str(folder)):
+        run, place = opened.connection.execute, literal(str(folder / "stage.db"))
         # What is thrown away need not be written to its end.
         run("PRAGMA disable_checkpoint_on_shutdown")
+        # By default DuckDB spills into the working folder.
+        run(f"SET temp_directory = {literal(str(folder))}")
         run(f"ATTACH {place} AS noneg_stage")
         try:
             yield "noneg_stage"

@@ -90,7 +90,8 @@ def format_options(path: Path) -> str:
             if path.is_dir() or not path.parent.is_dir():
                 what = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
                 raise ValueError(f"'path' must be a file, but {str(path)!r} {what}.")
-            return options
+            # The file is a new one that has its name already.
+            return f"{options}, USE_TMP_FILE false"
     msg = f"'path' must end in one of {', '.join(_FORMATS)}, got {str(path)!r}."
     raise ValueError(msg)
 
