@@ -23,7 +23,7 @@ help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(VENV)/.demo ## show it on bundled data and write report.html
-	$(VENV)/bin/noneg demo
+	$(VENV)/bin/noneg demo --force
 	@echo "make demo: $$(( $$(date +%s) - $(BEGIN) )) s"
 
 test: $(VENV)/.dev browser ## run the tests and every example in the documentation

@@ -12,16 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from noneg.atomic import sweep
 from noneg.bench.records import open_runs
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from noneg.bench.protocol import RunConfig
     from noneg.learning.trainer import Precision
 
     Tell = Callable[[int, int, int], None]
+    Ends = Generator[str, None, None]
 
 # How often a cluster tries a run whose worker died.
 RETRIES = 3
@@ -66,11 +68,12 @@ def run_all(  # noqa: PLR0913
     Returns
     -------
     dict
-        How many were ``done`` and ``failed`` now, ``kept`` from before, and are ``left``.
+        How many were ``done`` and ``failed`` now, ``kept`` from before, and are ``left``; and how
+        many records were ``damaged``, so that their runs are done again.
     """
     asked = list(dict.fromkeys(runs))
-    left = open_runs(folder, asked, retry_failed=retry_failed)
-    counts = {"done": 0, "failed": 0, "kept": len(asked) - len(left)}
+    left, damaged = open_runs(folder, asked, retry_failed=retry_failed)
+    counts = {"done": 0, "failed": 0, "kept": len(asked) - len(left), "damaged": len(damaged)}
     # A whole path, since workers may start elsewhere.
     work = partial(_work, folder=str(Path(folder).absolute()), device=device, precision=precision)
     deadline = math.inf if seconds is None else time.time() + seconds
@@ -78,12 +81,17 @@ def run_all(  # noqa: PLR0913
         ends = _on_cluster(left, partial(work, deadline=deadline), scheduler)
     else:
         ends = _here(left, partial(work, deadline=deadline), jobs)
-    for status in ends:
-        if status == LEFT:
-            continue
-        counts[status] += 1
-        if tell is not None:
-            tell(counts["done"], counts["failed"], len(left))
+    try:
+        for status in ends:
+            if status == LEFT:
+                continue
+            counts[status] += 1
+            if tell is not None:
+                tell(counts["done"], counts["failed"], len(left))
+    finally:
+        # Workers that were stopped in the middle of a record leave a part of it.
+        ends.close()
+        sweep(Path(folder))
     return counts | {"left": len(left) - counts["done"] - counts["failed"]}
 
 
@@ -97,16 +105,17 @@ def _work(
     return perform_and_write(run, folder, device=device, precision=precision)
 
 
-def _here(runs: Sequence[RunConfig], work: Callable[[RunConfig], str], jobs: int) -> Iterator[str]:
+def _here(runs: Sequence[RunConfig], work: Callable[[RunConfig], str], jobs: int) -> Ends:
     from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    return iter(parallel(delayed(work)(run) for run in runs))
+    ends: Ends = parallel(delayed(work)(run) for run in runs)
+    return ends
 
 
 def _on_cluster(
     runs: Sequence[RunConfig], work: Callable[[RunConfig], str], scheduler: str
-) -> Iterator[str]:
+) -> Ends:
     try:
         from distributed import Client, as_completed
     except ModuleNotFoundError as error:

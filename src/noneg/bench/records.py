@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 FORMAT = "noneg.bench/2"
 
 
+class DamagedRecord(ValueError):
+    """A file that is not a whole record of a run, such as one that was cut off."""
+
+
 def record_path(folder: str | os.PathLike[str], run: RunConfig) -> Path:
     """Return where the record of a run is kept."""
     return Path(folder) / f"{run.key}.json"
@@ -41,16 +45,17 @@ def write_record(folder: str | os.PathLike[str], run: RunConfig, content: Record
 
 def read_record(path: Path) -> Record:
     """Return a record; refuse a file that is none, or that has another run's name."""
-    return _checked(path.read_text(encoding="utf-8"), path.name, path.stem)
+    return _checked(path.read_bytes(), path.name, path.stem)
 
 
-def _checked(text: str, file: str, key: str | None = None) -> Record:
+def _checked(text: str | bytes, file: str, key: str | None = None) -> Record:
     try:
         record: Record = json.loads(text)
         run = RunConfig.from_dict(record["run"])
+        _ = record["checkpoints" if record["status"] == "done" else "error"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        msg = f"'folder' holds {file}, which is no record of a run ({error}). Remove it."
-        raise ValueError(msg) from error
+        msg = f"'folder' holds {file}, which is not a whole record of a run ({error}). Remove it."
+        raise DamagedRecord(msg) from error
     if record.get("format") != FORMAT:
         msg = (
             f"'folder' holds {file} in the format {record.get('format')!r}, but runs are now of "
@@ -134,15 +139,22 @@ def _read_pack(path: Path) -> list[Record]:
 
 def open_runs(
     folder: str | os.PathLike[str], runs: Iterable[RunConfig], *, retry_failed: bool = False
-) -> list[RunConfig]:
-    """Return the runs that have no record yet, each once; failed ones too if they are retried."""
+) -> tuple[list[RunConfig], list[RunConfig]]:
+    """Return the runs that have no whole record, each once, and those whose record is damaged.
+
+    Failed runs are among the first if they are retried.
+    """
     packs = sorted(Path(folder).glob("[!.]*.jsonl"))
     status = {record["key"]: record["status"] for pack in packs for record in _read_pack(pack)}
-    left = []
-    for run in dict.fromkeys(runs):
+    damaged = []
+    for run in (asked := list(dict.fromkeys(runs))):
         path = record_path(folder, run)
-        if path.exists():
-            status[run.key] = read_record(path)["status"] if retry_failed else "done"
-        if run.key not in status or (retry_failed and status[run.key] == "failed"):
-            left.append(run)
-    return left
+        if not path.exists():
+            continue
+        try:
+            status[run.key] = read_record(path)["status"]
+        except DamagedRecord:
+            damaged.append(run)
+            status.pop(run.key, None)
+    kept = {"done"} if retry_failed else {"done", "failed"}
+    return [run for run in asked if status.get(run.key) not in kept], damaged

@@ -9,7 +9,8 @@ import click
 
 from noneg.cli import options
 from noneg.cli.completion import file_names
-from noneg.cli.recalibrate import ENDINGS, check_paths, column, force, write_scores
+from noneg.cli.recalibrate import ENDINGS, column, write_scores
+from noneg.cli.writing import check_outputs, force
 
 if TYPE_CHECKING:
     from noneg.recalibration import Calibrator
@@ -48,8 +49,10 @@ def command(
     """
     from noneg.cli.printable import to_json
     from noneg.cli.terminal import console, say
+    from noneg.tables.writing import format_options
 
-    check_paths({"path": out}, force=force)
+    check_outputs({"path": out}, (calibrator, *files), force=force)
+    format_options(Path(out))
     loaded = _load(calibrator)
     n_rows = write_scores(files, loaded, out, score, column)
     answer = {

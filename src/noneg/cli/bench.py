@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.group import Commands
+from noneg.cli.writing import check_outputs, force
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +97,8 @@ def run(folder: str, **question: Any) -> None:  # noqa: ANN401
         f"{counts['done']} done, {counts['failed']} failed, {counts['kept']} kept from before"
         f"{left}, in {folder}"
     )
+    if counts["damaged"]:
+        click.echo(f"{counts['damaged']} records were damaged; their runs were done again.")
     if counts["failed"]:
         click.echo("Records of failed runs hold the error; --retry-failed does them again.")
 
@@ -171,16 +174,20 @@ def _progress() -> Callable[[int, int, int], None]:
     type=click.Path(dir_okay=False),
     help="Draw a critical-difference diagram of the first metric and criterion into this file.",
 )
+@force
 def table(
     folder: str,
     like: str | None,
     form: Any,  # noqa: ANN401
     plot: str | None,
+    *,
+    force: bool,
     **question: Any,  # noqa: ANN401
 ) -> None:
     """Print means over splits of what each criterion chooses."""
     from noneg.bench import load_records, render, summarise
 
+    check_outputs({"plot": plot}, [folder], force=force)
     records, options = load_records(folder), {}
     if like is not None:
         records, options["metrics"] = _like(records, like)

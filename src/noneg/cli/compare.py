@@ -11,6 +11,7 @@ import click
 
 from noneg.cli import options
 from noneg.cli.completion import file_names
+from noneg.cli.writing import check_outputs, check_page, force
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,6 +80,7 @@ READ = (*NAMES, "weight_kind")
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
 @click.option("-o", "--out", metavar="FILE", help="Write a page with charts, too: a name in .html.")
+@force
 @options.as_json
 def command(
     files: tuple[str, ...],
@@ -86,6 +88,7 @@ def command(
     names: str | None,
     out: str | None,
     *,
+    force: bool,
     as_json: bool,
     **question: Any,  # noqa: ANN401
 ) -> None:
@@ -98,7 +101,8 @@ def command(
     from noneg.cli.terminal import busy, console, say
 
     if out is not None:
-        _check_page(out)
+        check_page(out)
+        check_outputs({"path": out}, files, force=force)
     models = _name(files, score, names)
     columns = {name: question.pop(name) for name in READ}
     with busy(f"Reading {' '.join(files)}"):
@@ -119,13 +123,6 @@ def command(
     if out is not None:
         terminal.print()
         say(terminal, f"Wrote {out}")
-
-
-def _check_page(out: str) -> None:
-    from noneg.cli.report import check_out
-
-    if check_out(out, None) != "html":
-        raise ValueError(f"'path' must end in .html, got {out!r}. Choose such a name.")
 
 
 def _write_page(

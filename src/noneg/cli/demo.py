@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from noneg.cli.writing import check_outputs, check_page, force
+
 
 @click.command("demo", short_help="Show it on bundled data.")
 @click.option(
@@ -20,23 +22,24 @@ import click
 @click.option(
     "--data", metavar="FOLDER", help="Write the rows there as CSV, for a tour, and no report."
 )
-@click.option("--force", is_flag=True, help="Replace CSV files that exist.")
+@force
 def command(out: str, data: str | None, *, force: bool) -> None:
     """Evaluate a classifier from positives and unlabeled data, then reveal the hidden labels."""
     if data is None:
+        check_page(out)
+        check_outputs({"path": out}, force=force)
         _report(out)
     else:
         _write(Path(data), force=force)
 
 
 def _write(folder: Path, *, force: bool) -> None:
-    from noneg.cli.recalibrate import check_paths
     from noneg.cli.terminal import busy, console, say
     from noneg.demo import TABLES, tables, write_table
 
     files = scores, tomorrow, truth = [folder / name for name in TABLES]
     for path in files:
-        check_paths({"data": str(path)}, force=force)
+        check_outputs({"data": str(path)}, force=force)
     with busy("Training two models"):
         found = tables()
     for path in files:
@@ -52,15 +55,12 @@ def _write(folder: Path, *, force: bool) -> None:
 
 def _report(out: str) -> None:
     from noneg.atomic import write_text
-    from noneg.cli.report import check_out
     from noneg.cli.show_evaluation import show_evaluation
     from noneg.cli.terminal import busy, console, say
     from noneg.demo import handwritten_loops
     from noneg.evaluation import evaluate
     from noneg.report import About, to_html
 
-    if check_out(out, None) != "html":
-        raise ValueError(f"'path' must end in .html, got {out!r}. Choose such a name.")
     with busy("Training naive Bayes"):
         data = handwritten_loops()
         evaluation = evaluate(data.scores, recalibrate=True)

@@ -5,7 +5,6 @@ Messages of the library name Python arguments; here they become the options of t
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.printable import printable
+from noneg.cli.process import prepare_streams, stoppable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,21 +50,33 @@ class Commands(click.Group):
         """Run the command line and exit."""
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **extra)
-        for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
+        signals: list[int] = []
         try:
-            code = super().main(args, standalone_mode=False, **extra)
-            sys.stdout.flush()
-        except click.Abort:
-            sys.exit(INTERRUPTED)
-        except BrokenPipeError:
-            _close_standard_output()
-            sys.exit(BROKEN_PIPE)
-        except click.ClickException as error:
-            _explain(error)
-            sys.exit(WRONG_INPUT)
+            with stoppable(signals):
+                prepare_streams()
+                code = super().main(args, standalone_mode=False, **extra)
+                sys.stdout.flush()
+        except BaseException as error:  # noqa: BLE001
+            # What a signal raises may have become any other error on its way.
+            code = None if signals else _ended_by(error)
+        if signals:
+            sys.exit(128 + signals[0])
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _ended_by(error: BaseException) -> int:
+    """Explain what ended a command, and return its exit code."""
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    if isinstance(error, click.Abort):
+        return INTERRUPTED
+    if isinstance(error, OSError):
+        # The streams, and what is printed before or after a command.
+        error = click.ClickException(_words(error))
+    if isinstance(error, click.ClickException):
+        _explain(error)
+        return WRONG_INPUT
+    raise error
 
 
 def _words(error: Exception) -> str:
@@ -72,7 +84,8 @@ def _words(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}. Ask for fewer rows."
     if isinstance(error, OSError) and error.strerror is not None:
-        return f"{error.filename!r} cannot be used: {error.strerror}."
+        what = "a file" if error.filename is None else repr(error.filename)
+        return f"{what} cannot be used: {error.strerror}."
     return str(error)
 
 
@@ -124,9 +137,3 @@ def _explain(error: click.ClickException) -> None:
     if isinstance(error, click.UsageError):
         message = f"{message} Run '{where} --help' for the options."
     click.echo(click.style(f"{where}: ", fg="red", bold=True) + printable(message), err=True)
-
-
-def _close_standard_output() -> None:
-    """Let the interpreter flush into nowhere when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())

@@ -9,6 +9,7 @@ import click
 
 from noneg.cli import options
 from noneg.cli.reading import read_scores, reading
+from noneg.cli.writing import check_outputs, force
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,6 @@ column = click.option(
     metavar="NAME",
     help="Name of the new column.",
 )
-force = click.option("--force", is_flag=True, help="Replace files that exist.")
 ENDINGS = ".csv, .csv.gz, .csv.zst, .tsv or .parquet"
 
 
@@ -78,8 +78,8 @@ def command(
 
     folds, seed, level = (question.pop(name) for name in ("folds", "seed", "level"))
     check_level(level)
-    check_paths({"path": out, "save": save}, force=force)
-    _check_source(files, out, question)
+    check_outputs({"path": out, "save": save}, files, force=force)
+    _check_table(files, out, question)
     calibrator = find_calibrator(method)
     scores = read_scores(files, question, level)
     with busy(f"Fitting {method}"):
@@ -99,31 +99,18 @@ def command(
     _show(answer, found, scores, as_json=as_json)
 
 
-def _check_source(files: tuple[str, ...], out: str | None, question: dict[str, Any]) -> None:
+def _check_table(files: tuple[str, ...], out: str | None, question: dict[str, Any]) -> None:
     """Refuse to write again what can be read only once, or only elsewhere."""
+    from noneg.tables.writing import format_options
+
     if out and "-" in files:
         msg = "'source' cannot be standard input with --out, which reads it again."
         raise ValueError(f"{msg} Write it to a file first.")
     if out and question.get("engine", "local") != "local":
         msg = "'path' must not be given when a cluster reads the rows. Pass --save, and map the"
         raise ValueError(f"{msg} scores there with noneg.recalibration.load.")
-
-
-def check_paths(paths: dict[str, str | None], *, force: bool) -> None:
-    """Refuse, before any work, a file that exists or that cannot be written."""
-    from noneg.tables.writing import format_options
-
-    for name, path in paths.items():
-        if path is None:
-            continue
-        if Path(path).exists() and not force:
-            msg = f"'{name}' must be a new file, but {path!r} exists."
-            raise ValueError(f"{msg} Pass --force to replace it.")
-        if Path(path).is_dir() or not Path(path).parent.is_dir():
-            msg = f"'{name}' must be a file in a folder that exists, got {path!r}."
-            raise ValueError(f"{msg} Make the folder first.")
-        if name == "path":
-            format_options(Path(path))
+    if out:
+        format_options(Path(out))
 
 
 def fit_quietly(calibrator: Calibrator, scores: PUScores) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.reading import read_with_prior, reading
+from noneg.cli.writing import check_outputs, force
 
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
@@ -48,6 +49,7 @@ NAMES = ("score", "label", "positive_label", "weight")
     show_default=True,
     help="Whether to try what recalibration would change.",
 )
+@force
 def command(
     files: tuple[str, ...],
     level: float,
@@ -56,6 +58,7 @@ def command(
     title: str | None,
     *,
     recalibrate: bool,
+    force: bool,
     **question: Any,  # noqa: ANN401
 ) -> None:
     """Write a report about the scores in FILE.
@@ -71,7 +74,8 @@ def command(
     from noneg.report.about import About, digest_files
 
     check_level(level)
-    chosen = check_out(out, form)
+    chosen = _format(out, form)
+    check_outputs({"path": None if out == "-" else out}, files, force=force)
     scores, estimated = read_with_prior(files, question, level)
     with busy("Measuring"):
         evaluation = evaluate(scores, level=level, recalibrate=recalibrate)
@@ -88,10 +92,7 @@ def command(
         write(evaluation, about, out, chosen)
 
 
-def check_out(out: str, form: str | None) -> str:
-    """Return the format of a file, or refuse a place that does not exist."""
-    if out != "-" and not Path(out).parent.is_dir():
-        raise ValueError(f"'path' must lie in a folder that exists, got {out!r}. Make it first.")
+def _format(out: str, form: str | None) -> str:
     chosen = form or ("text" if out == "-" else FORMATS.get(Path(out).suffix.lower()))
     if chosen is None:
         known = ", ".join(FORMATS)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from noneg.cli import options
+from noneg.cli.writing import check_outputs, force
 
 if TYPE_CHECKING:
     from noneg.scores import PUScores
@@ -39,7 +39,7 @@ WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
     metavar="FILE",
     help="Where to write: .csv, .csv.gz, .csv.zst, .tsv or .parquet; a dash prints CSV.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@force
 def command(
     world: str | None,
     beta0: float | None,
@@ -57,10 +57,7 @@ def command(
     """
     from noneg.cli.terminal import busy, console, say
 
-    if Path(out).exists() and not force and out != "-":
-        raise ValueError(
-            f"'path' must be a new file, but {out!r} exists. Pass --force to replace it."
-        )
+    check_outputs({"path": None if out == "-" else out}, force=force)
     chosen = _world(world, beta0, beta1, prior)
     with busy("Drawing rows"):
         truth = chosen.tce()  # some worlds have none that is a number: nothing is written then
@@ -91,15 +88,14 @@ def _world(
 
 
 def _write(scores: PUScores, out: str) -> None:
-    from tempfile import TemporaryDirectory
-
+    from noneg.atomic import scratch
     from noneg.tables import write
 
     if out != "-":
         write(scores, out)
         return
-    with TemporaryDirectory(prefix="noneg-") as folder:
-        path = Path(folder) / "scores.csv"
+    with scratch() as folder:
+        path = folder / "scores.csv"
         write(scores, path)
         with path.open("rb") as stream:
             shutil.copyfileobj(stream, sys.stdout.buffer)
