@@ -169,10 +169,6 @@ class TestFiles:
         )
         assert noneg.ece(again) == noneg.ece(before)
 
-    def test_the_file_itself_can_be_replaced(self, file):
-        good("recalibrate", file, *TWO_SAMPLE, "--method", "platt", "--out", file, "--force")
-        assert table(file).columns == ["score", "label", "calibrated"]
-
     def test_a_sketch_gives_the_same_map(self, file):
         good("recalibrate", file, *TWO_SAMPLE, "--method", "platt", "--save", "rows.json")
         rows = noneg.read(file, score="score", label="label", setting="two-sample", prior=0.5)

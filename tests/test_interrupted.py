@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,116 @@ def test_a_command_killed_in_the_middle_of_its_rows():
         process.wait(60)
     assert process.returncode == -signal.SIGKILL
     assert "new.csv" not in visible()
+
+
+BENCH = ["bench", "run", "--dataset", "digits", "--setting", "one-sample", "--steps", "200"]
+STOPPED = {
+    "report": ["report", "many.csv", *LABELLED, "-o", "new.html"],
+    "apply": ["apply", "platt.json", "many.csv", "--score", "score", "--out", "new.csv"],
+    "recalibrate": ["recalibrate", "many.csv", *LABELLED, "--method", "platt", "--out", "new.csv"],
+    "bench run": [*BENCH, "--algorithm", "upu", "--algorithm", "nnpu", "--out", "new"],
+}
+
+
+def stopped(arguments, temporary, moment):
+    """Run a command, send SIGTERM once `moment` holds, and return its exit code."""
+    env = os.environ | {"TMPDIR": str(temporary)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *arguments], env=env, stderr=subprocess.PIPE
+    )
+    try:
+        while process.poll() is None and not moment():
+            time.sleep(0.001)
+        process.terminate()
+        said = process.communicate(timeout=120)[1]
+    finally:
+        process.kill()
+        process.wait(60)
+    assert b"Traceback" not in said, said
+    return process.returncode
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", STOPPED)
+def test_sigterm_leaves_nothing(command, tmp_path):
+    """As soon as it has made something temporary, and later."""
+    rng = np.random.default_rng(0)
+    s = rng.random(200_000)
+    write(PUScores.from_labels(rng.random(s.size) < s, s), "many.csv")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    before = visible()
+
+    def begun():
+        return any(temporary.glob("noneg-*")) or any(tmp_path.glob("new/*"))
+
+    for wait in (0.0, 0.3, 1.0):
+        started = []
+
+        def moment(wait=wait, started=started):
+            if not started and begun():
+                started.append(time.monotonic())
+            return started and time.monotonic() > started[0] + wait
+
+        code = stopped(STOPPED[command], temporary, moment)
+        # In its last moments it has done all, and the signal ends Python itself.
+        assert code in (143, 0, -signal.SIGTERM)
+        assert visible() - before <= {STOPPED[command][-1]}
+        assert not [path for path in tmp_path.rglob("*") if "noneg-" in path.name]
+        for path in tmp_path.glob("new*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_sigterm_is_told_by_the_exit_code_and_a_second_one_changes_nothing(tmp_path):
+    """A command that waits for its input has a folder by then."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    env = os.environ | {"TMPDIR": str(temporary)}
+    arguments = ["evaluate", "-", *LABELLED]
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *arguments], env=env, stdin=subprocess.PIPE
+    ) as process:
+        while not list(temporary.glob("noneg-*/*")):
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.terminate()
+        process.terminate()
+        assert process.wait(60) == 143
+    assert not list(temporary.iterdir())
+
+
+PRINTING = {
+    "a command": ["evaluate", "rows.csv", *LABELLED],
+    "much": ["simulate", "--setting", "labelled", "--n", "20000", "--out", "-"],
+    "help": ["--help"],
+}
+
+
+@pytest.mark.parametrize("what", PRINTING)
+def test_a_standard_output_without_room_is_named(what):
+    command = [sys.executable, "-c", COMMAND, *PRINTING[what]]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=unmeasured()
+        )
+    assert done.returncode == 2
+    words = "standard output cannot be written: No space left on device."
+    assert done.stderr.endswith(f"{words}\n")
+    assert done.stderr.count("\n") == 1 + ("True calibration error" in done.stderr)
+
+
+@pytest.mark.parametrize("what", PRINTING)
+def test_a_closed_standard_output_is_named(what):
+    done = python(COMMAND, *PRINTING[what], preexec_fn=lambda: os.close(1))
+    assert done.returncode == 2
+    words = "noneg: standard output is closed. Send it to a file, or to /dev/null.\n"
+    assert done.stderr == words
+
+
+def test_a_closed_standard_error_stops_nothing():
+    done = python(COMMAND, *PRINTING["a command"], preexec_fn=lambda: os.close(2))
+    assert done.returncode == 0
+    assert done.stdout.startswith("rows.csv: score 'score', label 'label'\n")
 
 
 def refused(*arguments, **options):

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import pickle
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -111,7 +113,7 @@ def guarded(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.With):
             names = {dotted(getattr(item.context_expr, "func", None)) for item in node.items}
-            if names & {"replacing", "atomic.replacing", "TemporaryDirectory"}:
+            if names & {"replacing", "atomic.replacing", "scratch"}:
                 inside |= set(range(node.lineno, node.end_lineno + 1))
     return inside
 
@@ -146,6 +148,92 @@ def test_an_error_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
         atomic.write_text(path, "new")
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_replaced_file_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(mode)
+    with atomic.replacing(path) as partial:
+        # Nobody else may read meanwhile what will be private.
+        assert partial.stat().st_mode & 0o077 == 0
+        partial.write_text("new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o7777 == mode
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_are_private_while_they_are_written(tmp_path, ending):
+    """DuckDB writes into the file that it is given, rather than into one of its own."""
+    path = tmp_path / f"a.{ending}"
+    scores = LogisticGaussian.calibrated().draw(3, 5, setting="two-sample", seed=0)
+    write(scores, path)
+    path.chmod(0o600)
+    write(scores, path)
+    assert path.stat().st_mode & 0o7777 == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_the_longest_name_can_be_written(tmp_path):
+    path = tmp_path / ("ü" * 125 + ".txt")
+    atomic.write_text(path, "x")
+    assert path.read_text() == "x"
+
+
+# Holds a temporary folder and a partial file until it is killed.
+HOLDER = """
+import sys, time
+from noneg.atomic import replacing, scratch
+with replacing(sys.argv[1]) as partial, scratch() as folder:
+    (folder / "rows").write_text("half")
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_dead_process_left_is_swept_and_what_a_living_one_has_is_not(tmp_path):
+    def names():
+        return sorted(path.name for path in tmp_path.iterdir())
+
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    holders = [
+        subprocess.Popen(
+            [sys.executable, "-c", HOLDER, tmp_path / name], stdout=subprocess.PIPE, env=env
+        )
+        for name in ("dead", "alive")
+    ]
+    try:
+        for holder in holders:
+            assert holder.stdout.readline() == b"ready\n"
+        # Of nobody's making, though called alike.
+        (tmp_path / "noneg-results").mkdir()
+        assert len(names()) == 5
+        holders[0].kill()
+        holders[0].wait(30)
+        assert len(names()) == 5
+        atomic.sweep(tmp_path)
+        assert len(names()) == 3
+        assert [name for name in names() if name.endswith(".partial.alive")]
+    finally:
+        for holder in holders:
+            holder.kill()
+            holder.wait(30)
+            holder.stdout.close()
+    sweeper = "from noneg.atomic import scratch\nwith scratch(): pass"
+    subprocess.run([sys.executable, "-c", sweeper], check=True, env=env)
+    assert names() == ["noneg-results"]
+
+
+def test_a_link_with_our_name_is_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("x")
+    with atomic.scratch() as folder:
+        name = folder.name
+    (tmp_path / name).symlink_to(precious)
+    atomic.sweep(tmp_path)
+    assert (precious / "file").exists()
 
 
 def test_a_device_is_written_to_as_it_is():

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-try:
-    import torch
-    from torchmetrics import Metric
-except ImportError as error:
-    msg = "noneg.torch needs torch and torchmetrics. Install them with: pip install 'noneg[learn]'"
-    raise ImportError(msg) from error
-
 from noneg.checks import check_prior, check_setting
+from noneg.extras import optional
 from noneg.metrics import find_metric
 from noneg.sketch import Sketch
-from noneg.tensors import N_BUCKETS, add_rows, bucket_of
+
+with optional("noneg.torch"):
+    import torch
+    from torchmetrics import Metric
+
+    from noneg.tensors import N_BUCKETS, add_rows, bucket_of
 
 if TYPE_CHECKING:
     from noneg.checks import Setting

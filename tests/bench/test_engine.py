@@ -44,7 +44,7 @@ COMMAND = [
 
 
 def counted(**some):
-    return {"done": 0, "failed": 0, "kept": 0, "left": 0, **some}
+    return {"done": 0, "failed": 0, "kept": 0, "damaged": 0, "left": 0, **some}
 
 
 def table(folder):
@@ -152,6 +152,20 @@ def test_a_failing_run_is_recorded_and_does_not_stop_the_rest(tmp_path, monkeypa
     monkeypatch.undo()
     assert run_all(FEW, tmp_path) == counted(kept=6)
     assert run_all(FEW, tmp_path, retry_failed=True) == counted(done=2, kept=4)
+
+
+def test_a_record_that_was_cut_off_is_done_again_and_said(tmp_path):
+    arguments = ["bench", "run", "--dataset", "digits", "--setting", "one-sample", "--steps", "20"]
+    arguments += ["--algorithm", "upu", "--splits", "2", "--out", str(tmp_path)]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    path = min(tmp_path.glob("*.json"))
+    path.write_bytes(path.read_bytes()[:-30])
+    result = CliRunner().invoke(main, arguments)
+    assert result.stdout.splitlines() == [
+        f"1 done, 0 failed, 1 kept from before, in {tmp_path}",
+        "1 record was damaged and its run done again.",
+    ]
+    assert [record["status"] for record in load_records(tmp_path)] == ["done", "done"]
 
 
 def test_configurations_are_drawn_alike_for_all_algorithms():

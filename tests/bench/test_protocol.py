@@ -84,8 +84,36 @@ def test_records_come_back_and_are_not_done_again(tmp_path):
     write_record(tmp_path, runs[0], {"status": "done", "checkpoints": {}})
     write_record(tmp_path, runs[1], {"status": "failed", "error": "x"})
     assert [r["run"]["split"] for r in load_records(tmp_path)] in ([0, 1], [1, 0])
-    assert open_runs(tmp_path, [*runs, runs[2]]) == [runs[2]]
-    assert open_runs(tmp_path, runs, retry_failed=True) == runs[1:]
+    assert open_runs(tmp_path, [*runs, runs[2]]) == ([runs[2]], [])
+    assert open_runs(tmp_path, runs, retry_failed=True) == (runs[1:], [])
+
+
+@pytest.mark.parametrize("damage", ["cut off", "empty", "no status", "no checkpoints", "not text"])
+@pytest.mark.parametrize("retry", [False, True])
+def test_a_damaged_record_does_not_count(tmp_path, damage, retry):
+    runs = [replace(RUN, split=k) for k in range(2)]
+    for one in runs:
+        write_record(tmp_path, one, {"status": "done", "checkpoints": {"step": [100]}})
+    path = record_path(tmp_path, runs[1])
+    content = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut off": content[: len(content) // 2],
+            "empty": b"",
+            "no status": content.replace(b"status", b"sta_us"),
+            "no checkpoints": content.replace(b"checkpoints", b"check"),
+            "not text": content.replace(b"done", b"\xff\xfe"),
+        }[damage]
+    )
+    assert open_runs(tmp_path, runs, retry_failed=retry) == ([runs[1]], [runs[1]])
+
+
+def test_a_record_of_another_format_is_not_written_over(tmp_path):
+    write_record(tmp_path, RUN, {"status": "done", "checkpoints": {}})
+    path = record_path(tmp_path, RUN)
+    path.write_text(path.read_text().replace("noneg.bench/2", "noneg.bench/1"))
+    with pytest.raises(ValueError, match=r"runs are now of the format 'noneg\.bench/2'"):
+        open_runs(tmp_path, [RUN])
 
 
 def test_records_of_an_older_format_are_refused(tmp_path):

@@ -126,7 +126,8 @@ def reports(draw, table):
     out = draw(rows(table)) + draw(some(("--level", levels), ("--no-recalibrate",)))
     out += draw(some(("--title", ["<b>&", "Ä", "{{7*7}}"])))
     place = ["o.html", "o.md", "o.txt", "o.json", "kept.html", "-"]
-    return out + draw(some(("-o", place), ("--format", ["html", "markdown", "text", "json"])))
+    out += draw(some(("-o", place), ("--format", ["html", "markdown", "text", "json"])))
+    return [*out, "--force"]
 
 
 @st.composite
@@ -169,7 +170,8 @@ def comparisons(draw, table):
         out += ["--names", ",".join(names)]
     out += ["--label", "label", *table.options, *draw(priors(estimate=ESTIMATE)), *draw(weights())]
     out += draw(some(("--reference", ["best", *names]), ("--threshold", levels)))
-    return out + draw(some(("--level", levels), ("-o", ["o.html", "kept.html"]), ("--json",)))
+    out += draw(some(("--level", levels), ("-o", ["o.html", "kept.html"]), ("--json",)))
+    return [*out, "--force"]
 
 
 @st.composite

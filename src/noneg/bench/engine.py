@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from noneg.atomic import sweep
 from noneg.bench.records import open_runs
+from noneg.extras import optional
 
 if TYPE_CHECKING:
     import os
@@ -106,7 +107,8 @@ def _work(
 
 
 def _here(runs: Sequence[RunConfig], work: Callable[[RunConfig], str], jobs: int) -> Ends:
-    from joblib import Parallel, delayed
+    with optional("'jobs'"):
+        from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     ends: Ends = parallel(delayed(work)(run) for run in runs)
@@ -116,11 +118,8 @@ def _here(runs: Sequence[RunConfig], work: Callable[[RunConfig], str], jobs: int
 def _on_cluster(
     runs: Sequence[RunConfig], work: Callable[[RunConfig], str], scheduler: str
 ) -> Ends:
-    try:
+    with optional("'scheduler'"):
         from distributed import Client, as_completed
-    except ModuleNotFoundError as error:
-        msg = "'scheduler' needs dask.distributed. Install it with: pip install 'noneg[cluster]'"
-        raise ImportError(msg) from error
 
     with Client(scheduler) as client:  # type: ignore[no-untyped-call]
         futures = [client.submit(work, run, key=run.key, retries=RETRIES) for run in runs]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORMAT = "noneg.bench/2"
 
 
-class DamagedRecord(ValueError):
+class DamagedRecordError(ValueError):
     """A file that is not a whole record of a run, such as one that was cut off."""
 
 
@@ -55,7 +55,7 @@ def _checked(text: str | bytes, file: str, key: str | None = None) -> Record:
         _ = record["checkpoints" if record["status"] == "done" else "error"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         msg = f"'folder' holds {file}, which is not a whole record of a run ({error}). Remove it."
-        raise DamagedRecord(msg) from error
+        raise DamagedRecordError(msg) from error
     if record.get("format") != FORMAT:
         msg = (
             f"'folder' holds {file} in the format {record.get('format')!r}, but runs are now of "
@@ -153,7 +153,7 @@ def open_runs(
             continue
         try:
             status[run.key] = read_record(path)["status"]
-        except DamagedRecord:
+        except DamagedRecordError:
             damaged.append(run)
             status.pop(run.key, None)
     kept = {"done"} if retry_failed else {"done", "failed"}

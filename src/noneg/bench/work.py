@@ -9,18 +9,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from noneg.bench.draws import draw
 from noneg.bench.measures import on_test, on_validation
 from noneg.bench.plans import find_plan
 from noneg.bench.records import write_record
-from noneg.learning import networks, views
-from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.data import PUData
-from noneg.learning.search import LogUniform, space
-from noneg.learning.trainer import Trainer
+from noneg.extras import optional
 from noneg.randomness import stream
+
+with optional("noneg bench run"):
+    import torch
+
+    from noneg.learning import networks, views
+    from noneg.learning.algorithms import ALGORITHMS
+    from noneg.learning.data import PUData
+    from noneg.learning.search import LogUniform, space
+    from noneg.learning.trainer import Trainer
 
 if TYPE_CHECKING:
     import os

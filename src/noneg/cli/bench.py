@@ -98,7 +98,9 @@ def run(folder: str, **question: Any) -> None:  # noqa: ANN401
         f"{left}, in {folder}"
     )
     if counts["damaged"]:
-        click.echo(f"{counts['damaged']} records were damaged; their runs were done again.")
+        one = counts["damaged"] == 1
+        what = "record was damaged and its run" if one else "records were damaged and their runs"
+        click.echo(f"{counts['damaged']} {what} done again.")
     if counts["failed"]:
         click.echo("Records of failed runs hold the error; --retry-failed does them again.")
 

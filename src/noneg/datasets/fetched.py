@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noneg.datasets.parts import COVTYPE_TRAINING, LETTER_TRAINING, every_fourth, first_rows
+from noneg.extras import optional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,15 +92,9 @@ def fetched_file(file: str) -> Path:
 
 
 def _pooch() -> Any:  # noqa: ANN401
-    try:
+    instead = "or set the environment variable NONEG_DATA to a folder that holds the data"
+    with optional("fetching a public data set", instead):
         import pooch
-    except ModuleNotFoundError as error:
-        msg = (
-            "a public data set is fetched with pooch, which is missing; install it with: "
-            "pip install 'noneg[data]', or set the environment variable NONEG_DATA to a folder "
-            "that holds the data."
-        )
-        raise ImportError(msg) from error
     return pooch
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from noneg.extras import optional
+
 if TYPE_CHECKING:
     from noneg.learning import algorithms, networks
     from noneg.learning.algorithms import ALGORITHMS
@@ -65,13 +67,8 @@ def __getattr__(name: str) -> object:
 
 
 def _load(module: str) -> object:
-    try:
+    with optional("noneg.learning"):
         return import_module(f"noneg.learning.{module}")
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        msg = "torch is missing; install it with: pip install 'noneg[learn]'"
-        raise ImportError(msg) from error
 
 
 def __dir__() -> list[str]:

@@ -63,7 +63,10 @@ import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import torch
+from noneg.extras import optional
+
+with optional("noneg.learning"):
+    import torch
 
 from noneg.learning.data import torch_generator
 from noneg.learning.networks import margin

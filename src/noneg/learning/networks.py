@@ -11,8 +11,11 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import nn
+from noneg.extras import optional
+
+with optional("noneg.learning"):
+    import torch
+    from torch import nn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

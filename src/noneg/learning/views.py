@@ -10,8 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch.nn.functional import pad
+
+from noneg.extras import optional
+
+with optional("noneg.learning"):
+    import torch
+    from torch.nn.functional import pad
 
 if TYPE_CHECKING:
     from torch import Tensor

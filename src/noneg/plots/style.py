@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.extras import optional
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -20,11 +22,8 @@ LIMITS = (-0.03, 1.03)
 
 def require_matplotlib() -> None:
     """Say how to install matplotlib where it is missing."""
-    try:
+    with optional("noneg.plots"):
         import_module("matplotlib")
-    except ImportError as error:
-        msg = "noneg.plots needs matplotlib. Install it with: pip install 'noneg[plot]'"
-        raise ImportError(msg) from error
 
 
 def curve_style(number: int) -> dict[str, Any]:

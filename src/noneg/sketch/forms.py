@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from noneg.atomic import replacing
+from noneg.extras import optional
 from noneg.kernels import bucket_of
 from noneg.sketch.table import GRIDS, SUMS
 
@@ -131,11 +132,8 @@ def _kind(path: Path) -> str:
 
 
 def _pyarrow() -> Any:  # noqa: ANN401
-    try:
+    with optional("the Arrow or Parquet form of a sketch", "or use .json"):
         import pyarrow as pa
-    except ImportError as error:
-        msg = "the Arrow and Parquet forms of a sketch need pyarrow. Install it, or use .json."
-        raise ImportError(msg) from error
     return pa
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from noneg.extras import optional
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -36,11 +38,8 @@ def spark_table(master: str, files: Sequence[str] = (), table: str | None = None
 
 def _session(master: str) -> tuple[Any, bool]:
     """Return a session of this cluster, and whether it was opened just now."""
-    try:
+    with optional("'engine' spark"):
         from pyspark.sql import SparkSession
-    except ImportError as error:
-        msg = "'engine' spark needs pyspark. Install it with: pip install 'noneg[spark]'"
-        raise ImportError(msg) from error
     running = SparkSession.getActiveSession()
     if running is not None:
         return running, False

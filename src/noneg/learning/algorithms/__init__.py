@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import copy
 
-from noneg.learning.algorithms.baselines import ElkanNoto, Naive, PNOracle
-from noneg.learning.algorithms.count_loss import CountLoss
-from noneg.learning.algorithms.cvir import CVIR, TEDn
-from noneg.learning.algorithms.dist import DistPU
-from noneg.learning.algorithms.glws import GLWS
-from noneg.learning.algorithms.holistic import HolisticPU
-from noneg.learning.algorithms.lbe import LBE
-from noneg.learning.algorithms.nnpu import NNPU, NNPUGA
-from noneg.learning.algorithms.p3mix import P3MIXC
-from noneg.learning.algorithms.p3mix_e import P3MIXE
-from noneg.learning.algorithms.pan import PAN
-from noneg.learning.algorithms.pubn import PUbN
-from noneg.learning.algorithms.pue import PUe
-from noneg.learning.algorithms.pusb import PUSB
-from noneg.learning.algorithms.robust import RobustPU
-from noneg.learning.algorithms.upu import UPU
-from noneg.learning.algorithms.vpu import VPU
-from noneg.learning.contract import Algorithm
+from noneg.extras import optional
+
+with optional("noneg.learning"):
+    from noneg.learning.algorithms.baselines import ElkanNoto, Naive, PNOracle
+    from noneg.learning.algorithms.count_loss import CountLoss
+    from noneg.learning.algorithms.cvir import CVIR, TEDn
+    from noneg.learning.algorithms.dist import DistPU
+    from noneg.learning.algorithms.glws import GLWS
+    from noneg.learning.algorithms.holistic import HolisticPU
+    from noneg.learning.algorithms.lbe import LBE
+    from noneg.learning.algorithms.nnpu import NNPU, NNPUGA
+    from noneg.learning.algorithms.p3mix import P3MIXC
+    from noneg.learning.algorithms.p3mix_e import P3MIXE
+    from noneg.learning.algorithms.pan import PAN
+    from noneg.learning.algorithms.pubn import PUbN
+    from noneg.learning.algorithms.pue import PUe
+    from noneg.learning.algorithms.pusb import PUSB
+    from noneg.learning.algorithms.robust import RobustPU
+    from noneg.learning.algorithms.upu import UPU
+    from noneg.learning.algorithms.vpu import VPU
+    from noneg.learning.contract import Algorithm
 
 __all__ = [
     "CVIR",

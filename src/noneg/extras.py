@@ -1,0 +1,54 @@
+"""Packages that an install may lack, and the extra that brings each."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Top-level module to extra, as in pyproject.toml.
+EXTRAS = {
+    "dask": "cluster",
+    "distributed": "cluster",
+    "joblib": "cluster",
+    "matplotlib": "plot",
+    "numba": "fast",
+    "pooch": "data",
+    "py4j": "spark",
+    "pyarrow": "fast",
+    "pyspark": "spark",
+    "torch": "learn",
+    "torchmetrics": "learn",
+}
+
+
+@contextmanager
+def optional(what: str, otherwise: str = "") -> Iterator[None]:
+    """Name the extra to install where an import inside finds an optional package missing.
+
+    Parameters
+    ----------
+    what : str
+        The part that needs the import.
+    otherwise : str
+        What else one can do, as in ``"or use .json"``.
+
+    Examples
+    --------
+    >>> with optional("a picture"):
+    ...     raise ModuleNotFoundError(name="matplotlib.pyplot")
+    Traceback (most recent call last):
+        ...
+    ImportError: a picture needs matplotlib. Install it with: pip install 'noneg[plot]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRAS:
+            raise
+        install = f"Install it with: pip install 'noneg[{EXTRAS[module]}]'"
+        tail = f", {otherwise}." if otherwise else ""
+        raise ImportError(f"{what} needs {module}. {install}{tail}", name=error.name) from error
