@@ -1,7 +1,6 @@
 """What commands refuse before they start, and what they say of what they cannot do."""
 
 import io
-import os
 import sys
 import time
 from pathlib import Path
@@ -86,21 +85,6 @@ def test_streams_that_cannot_change_their_encoding_are_left_alone(monkeypatch):
         main.main(["--version"], prog_name="noneg")
     assert caught.value.code == 0
     assert sys.stdout.getvalue() == f"noneg {noneg.__version__}\n"
-
-
-def test_a_reader_that_has_gone_ends_a_command_quietly(monkeypatch, capfd):
-    def write_to_nobody(*_, **__):
-        raise BrokenPipeError
-
-    monkeypatch.setattr("click.echo", write_to_nobody)
-    with os.fdopen(os.dup(1), "w") as stdout:
-        monkeypatch.setattr(sys, "stdout", stdout)
-        with pytest.raises(SystemExit) as caught:
-            main.main(["plan", "--eps", "0.1", "--prior", "0.3", "--json"])
-        # What is still to be flushed goes nowhere.
-        stdout.write("late words")
-    assert caught.value.code == 1
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_bar_counts_rows(monkeypatch):

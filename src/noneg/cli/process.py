@@ -37,11 +37,12 @@ def prepare_streams() -> None:
     """Let every text be printed, and name the standard output where it cannot be written."""
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-    if sys.stdout is None:
+    out = sys.stdout
+    if out is None:
         raise OSError("standard output is closed. Send it to a file, or to /dev/null.")
-    if sys.stdout is sys.__stdout__ and not sys.stdout.isatty():
-        raw = _StandardOutput(sys.stdout.fileno(), "w", closefd=False)
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=sys.stdout.encoding)
+    if out is sys.__stdout__ and not out.isatty():
+        raw = _StandardOutput(out.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=out.encoding)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
