@@ -1,14 +1,16 @@
 """Laws that every registered metric obeys."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Sample, samples
+from strategies import Sample, samples, scores
 
 from noneg import PUScores, estimate
+from noneg import performance as pf
 from noneg.metrics import METRICS
 from noneg.simulation import LogisticGaussian
 
@@ -134,3 +136,58 @@ def test_entries_are_complete():
         assert metric.title[0].isupper()
         assert len(metric.citation) > 10
         assert metric.range[0] < metric.range[1]
+
+
+@st.composite
+def idle_rows(draw):
+    """A sample, and the same with rows of weight zero among them."""
+    # Weights of up to three leave a share of positives below this prior.
+    sample = replace(draw(samples(max_size=25)), prior=0.99)
+    score = draw(scores(max_size=10))
+    flags = np.array(draw(st.lists(st.booleans(), min_size=score.size, max_size=score.size)))
+    more = Sample(
+        sample.setting,
+        np.append(sample.flags, flags),
+        np.append(sample.score, score),
+        sample.prior,
+    )
+    weight = 1.0 + np.arange(sample.score.size) % 3
+    order = draw(st.permutations(range(more.score.size)))
+    padded = np.append(weight, np.zeros(score.size))[list(order)]
+    kind = draw(st.sampled_from(["frequency", "importance"]))
+    rate = {} if sample.setting == "labelled" else {"propensity": 0.2 + 0.7 * sample.score}
+    rates = {name: np.append(x, 0.5 * np.ones(score.size))[list(order)] for name, x in rate.items()}
+    return (
+        sample.build(sample_weight=weight, weight_kind=kind, **rate),
+        more.take(list(order)).build(sample_weight=padded, weight_kind=kind, **rates),
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(pair=idle_rows())
+@FEW
+def test_rows_of_weight_zero_change_no_metric(name, pair):
+    plain, padded = pair
+    assert same(value(name, plain), value(name, padded), 1e-12)
+
+
+@given(pair=idle_rows())
+def test_rows_of_weight_zero_are_no_thresholds(pair):
+    plain, padded = pair
+    assert repr(plain) == repr(padded)
+    for curve in (pf.roc, pf.pr):
+        one, other = curve(plain).columns(), curve(padded).columns()
+        for name, column in one.items():
+            np.testing.assert_allclose(other[name], column, atol=1e-12)
+    for wanted in ({"cost": (1, 2)}, {"f_beta": 1}, {"recall": 0.5}):
+        best = pf.best_threshold(plain, **wanted), pf.best_threshold(padded, **wanted)
+        assert best[0].threshold == best[1].threshold
+
+
+def test_perfect_scores_reach_the_end_of_the_range():
+    perfect = PUScores.from_labels([0, 1] * 50, [0.0, 1.0] * 50)
+    for name, metric in METRICS.items():
+        best = metric.range[1] if metric.better == "higher" else metric.range[0]
+        # Smoothing leaves an error; the proxy accuracy is 1 plus the prior at most.
+        if metric.family != "calibration error" and name not in ("proxy_accuracy", "lift_at"):
+            assert metric.function(perfect) == pytest.approx(best, abs=1e-9), name

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import samples
 
-from noneg import PUScores, kernels
+from noneg import PUScores, ece, kernels, read
 from noneg.bins import bin_scores
 
 P, U = [0.9, 0.6], [0.8, 0.3, 0.2, 0.1]
@@ -223,7 +223,26 @@ BAD = [
     (lambda: two_sample(positive_weight=[1]), "1 entries for 2 rows"),
     (lambda: two_sample(positive_weight=[0, 0]), "not be zero in every row"),
     (lambda: two_sample(positive_weight=[1, 1], weight_kind="x"), "'frequency'.*got 'x'"),
+    (lambda: two_sample(positive_weight=[2.0**53, 2]), "at most 9,007.* in all.*2.0 in row 1"),
+    (
+        lambda: two_sample(positive_weight=[1, 1e200], weight_kind="importance"),
+        r"0 or within a factor of 1e\+100 of 1 \(divide all by their mean\), got 1e\+200 in row 1",
+    ),
+    (
+        lambda: two_sample(positive_weight=[1, 1e-200], weight_kind="importance"),
+        "within a factor.* got 1e-200 in row 1",
+    ),
     (lambda: two_sample(propensity=[0.5, 0.0]), "labelled, got 0.0 in row 1"),
+    (
+        lambda: PUScores.from_pu_labels(
+            [0, 1, 1],
+            [0.1, 0.2, 0.3],
+            prior=0.4,
+            setting="two-sample",
+            propensity=[np.nan, 1, 2],
+        ),
+        "labelled, got 2.0 in row 2",
+    ),
     (lambda: PUScores.from_labels([0, 1, 2], [0.1, 0.2, 0.3]), "two values, got 3: 0, 1, 2"),
     (lambda: PUScores.from_labels([0, 1], [0.1]), "2 entries for 1 rows"),
     (lambda: PUScores.from_labels(["a", "b"], [0.1, 0.2]), "positive_label"),
@@ -292,3 +311,85 @@ def test_weighted_rows_come_in_order(sample):
         order = np.argsort(sample.score[mine], kind="stable")
         assert np.array_equal(s, sample.score[mine][order])
         assert np.array_equal(f, weight[mine][order])
+
+
+def own(x):
+    return x, x
+
+
+def read_only_view(x):
+    view = x.view()
+    view.flags.writeable = False
+    return view, x
+
+
+# Containers that share the memory of an array, which the caller can still write to.
+SHARED = {
+    "array": own,
+    "read-only view": read_only_view,
+    "strided": lambda x: (np.repeat(x, 2)[::2], x),
+    "pandas": lambda x: (pd.Series(x, copy=False), x),
+    "polars": lambda x: (pl.Series(x), x),
+    "arrow": lambda x: (pa.array(x), x),
+    "memoryview": lambda x: (memoryview(x), x),
+}
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("share", SHARED.values(), ids=SHARED)
+def test_later_changes_to_the_arrays_change_nothing(share, quick, monkeypatch):
+    if quick:
+        monkeypatch.setattr(kernels, "ROWS_WORTH_A_CALL", 0)
+        monkeypatch.setattr(kernels, "ROWS_WORTH_AN_IMPORT", 0)
+    rng = np.random.default_rng(0)
+    s, y = rng.random(50), np.arange(50) % 2 == 0
+    facts = {"prior": 0.6, "setting": "two-sample"}
+    builds = [
+        lambda s, _: PUScores(s, s, **facts),
+        lambda s, y: PUScores.from_pu_labels(y, s, **facts),
+        lambda s, y: PUScores.from_labels(y, s),
+        lambda s, y: PUScores.from_labels(y, s, sample_weight=s, weight_kind="importance"),
+    ]
+    for build in builds:
+        want = ece(build(s, y))
+        for wrong in (np.nan, 1000.0, -1.0):
+            (given, mine), flags = share(s.copy()), y.copy()
+            scores = build(given, flags)
+            mine[:], flags[:] = wrong, True
+            assert ece(scores) == want
+            assert ece(scores, binning="width", bins=7) < 1.0
+            assert np.isfinite(scores.in_order()[0][0]).all()
+
+
+def test_arrays_that_nobody_can_write_to_are_not_copied(tmp_path):
+    s, y = np.random.default_rng(0).random(20), np.arange(20) % 2
+    s.flags.writeable = False
+    pd.DataFrame({"s": s, "y": y}).to_csv(tmp_path / "t.csv", index=False)
+    mine = PUScores.from_labels(y, s)
+    found = read(tmp_path / "t.csv", score="s", label="y", setting="labelled")
+    assert mine._rows.scores.base is s
+    assert found._rows.scores.base is not None  # a view of what was read; a copy has no base
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_flags_of_any_bits_are_flags(quick, monkeypatch):
+    if quick:
+        monkeypatch.setattr(kernels, "ROWS_WORTH_A_CALL", 0)
+        monkeypatch.setattr(kernels, "ROWS_WORTH_AN_IMPORT", 0)
+    flags = np.array([255, 0, 2, 0], dtype=np.uint8).view(np.bool_)
+    scores = PUScores.from_labels(flags, [0.9, 0.2, 0.6, 0.4])
+    assert scores.n_positive == 2
+    np.testing.assert_array_equal(scores.in_order()[1][0], [0.6, 0.9])
+
+
+def test_tensors_with_a_gradient_or_a_short_type_are_numbers():
+    torch = pytest.importorskip("torch")
+    s, y = [0.75, 0.5, 0.25, 0.125], [1, 0, 1, 0]
+    want = ece(PUScores.from_labels(y, s, sample_weight=[1, 2, 3, 4]))
+    for kind in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
+        tensor = torch.tensor(s, dtype=kind, requires_grad=True)
+        for labels in (torch.tensor(y), torch.tensor(y, dtype=kind, requires_grad=True)):
+            weight = torch.tensor([1, 2, 3, 4], dtype=kind, requires_grad=True)
+            scores = PUScores.from_labels(labels, tensor, sample_weight=weight)
+            assert ece(scores) == want
+            assert PUScores.from_labels(labels, tensor).prior == 0.5

@@ -1,7 +1,9 @@
 """A sketch merges in any order, is small, keeps its promises on errors, and refuses damage."""
 
+import copy
 import importlib.util
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -317,13 +319,15 @@ SPOILT = {
     "no weights": (("weight_kind",), "some", "'weight_kind'"),
     "a setting unheard of": (("setting",), "three-sample", "'setting'"),
     "a prior of 1": (("prior",), 1.0, "'prior'"),
-    "buckets that fall": (("bucket", 0), N_BUCKETS - 1, "buckets must rise"),
-    "half a row": (("unlabeled", "n", 0), 0.5, "counts must be whole"),
-    "less than no row": (("positive", "n", 0), -1, "negative"),
-    "a mean outside": (("unlabeled", "sum", 9), 1e9, "means must lie between"),
+    "buckets that fall": (("bucket", 0), N_BUCKETS - 1, "'bucket' must rise from 0"),
+    "half a row": (("unlabeled", "n", 0), 0.5, "'unlabeled_n' must be a whole.*got 0.5"),
+    "less than no row": (("positive", "n", 0), -1, "'positive_n'.*negative, got -1.0 in entry 0"),
+    "more rows than can be counted": (("positive", "n", 0), 1e17, r"at most 9,007.*got 1e\+17"),
+    "more rows than a number": (("positive", "n", 0), 10**400, "'positive_n' must be a list of"),
+    "a mean outside": (("unlabeled", "sum", 9), 1e9, "'unlabeled_sum' must give a mean between"),
     "no number": (("positive", "sum", 3), "x", "list of numbers"),
-    "nothing": (("low", 3), None, "list of numbers"),
-    "a bound in another bucket": (("high", 3), 1.0, "in their bucket"),
+    "nothing": (("low", 3), None, "'low' must be a number.*got nan in entry 3"),
+    "a bound in another bucket": (("high", 3), 1.0, "in its bucket"),
     "a bound outside": (("high", 3), 7.0, r"in \[0, 1\]"),
     "a part that is short": (("low",), [0.5], "as long as"),
     "a part that is missing": (("unlabeled",), {}, "'n'"),
@@ -371,3 +375,34 @@ def test_no_row_is_added_when_one_is_wrong():
     with pytest.raises(ValueError, match="'sample_weight' must be whole numbers"):
         sketch.update([0], [0.5], [0.5])
     assert (sketch.n_positive, sketch.n_unlabeled) == (1, 1)
+
+
+def test_a_weight_beyond_all_sense_is_refused():
+    content = Sketch(weight_kind="importance").update([1, 0], [0.9, 0.5], [1.0, 2.0]).to_dict()
+    for name, value in (("weight", 1e145), ("square", 1e290), ("sum", 0.5e145)):
+        content["unlabeled"][name][0] = value
+    with pytest.raises(ValueError, match=r"'unlabeled_weight' must be at most 1e\+100 a row, got"):
+        Sketch.from_dict(content)
+
+
+def pickled(sketch):
+    return pickle.loads(pickle.dumps(sketch))  # noqa: S301
+
+
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, pickled])
+def test_a_copy_has_a_table_of_its_own(twin):
+    one = Sketch(**FACTS).update([1, 0], [0.9, 0.1])
+    other = twin(one)
+    other.update([0], [0.5])
+    assert (one.n_unlabeled, other.n_unlabeled) == (1, 2)
+    assert (other.setting, other.prior) == (one.setting, one.prior)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_weight_zero_leave_no_trace(kind):
+    s, y = np.array([0.2, 0.9, 0.5, 0.20000001]), np.array([0, 1, 1, 0])
+    want = Sketch(weight_kind=kind).update(y[:2], s[:2], [1, 2]).to_dict()
+    for fast in (None, loops_numba):
+        table = empty_table(kind)
+        assert add_rows(table, y == 1, s, np.array([1.0, 2.0, 0.0, 0.0]), fast) == -1
+        assert Sketch(weight_kind=kind).add_table(table).to_dict() == want

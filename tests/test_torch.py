@@ -5,6 +5,7 @@ import pickle
 import socket
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -107,6 +108,43 @@ def test_setting_and_prior_are_never_guessed():
     made.update(torch.tensor([0.5, 0.5]), torch.tensor([0, 1]))
     with pytest.raises(ValueError, match="'prior' must be given"):
         made.compute()
+
+
+@pytest.mark.parametrize("metric", [*NAMED, partial(nt.PUMetric, "ece")])
+def test_keywords_are_those_of_torchmetrics_and_of_the_metric(metric):
+    made = metric(setting="labelled", dist_sync_on_step=True, compute_on_cpu=True)
+    assert made.dist_sync_on_step
+    assert made.compute_on_cpu
+    for wrong in ("bin", "kwargs", "dist_sync"):
+        with pytest.raises(ValueError, match=f"Unexpected keyword.*`{wrong}`. Known are setting"):
+            metric(setting="labelled", **{wrong: 15})
+    with pytest.raises(ValueError, match="'bin' is no option of"):
+        metric(setting="labelled", options={"bin": 15})
+    with pytest.raises(ValueError, match="Expected keyword argument `sync_on_compute`"):
+        metric(setting="labelled", sync_on_compute=3)
+
+
+def test_sums_stay_doubles_when_a_model_changes_its_type():
+    made = nt.PUAUROC(setting="labelled")
+    model = torch.nn.Sequential(torch.nn.Linear(1, 1), made).to(torch.bfloat16)
+    model.half()
+    assert made.set_dtype(torch.float64) is made
+    made.update(torch.tensor([0.9, 0.2]), torch.tensor([1, 0]))
+    assert (made.total.dtype, made.count.dtype) == (torch.float64, torch.int64)
+    assert made.compute() == 1.0
+    with pytest.raises(ValueError, match=r"'dst_type' must be torch.float64.*got torch.float16"):
+        made.set_dtype(torch.float16)
+
+
+def test_plot_draws_the_value():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    made = nt.PUAUROC(setting="labelled")
+    made.update(torch.tensor([0.9, 0.2]), torch.tensor([1, 0]))
+    for value in (None, [made.compute()] * 3):
+        figure, axes = made.plot(value)
+        assert axes.get_ylabel() == "PUAUROC"
+        assert axes.lines[0].get_ydata()[0] == 1.0
+        plt.close(figure)
 
 
 def in_process(rank, port):

@@ -47,6 +47,8 @@ class Binned:
     prior : float
     prior_is_estimated : bool
         True for labelled data, whose prior varies with the sample.
+    rounding : float
+        Largest share of a sum that rounding can have changed.
     """
 
     edges: NDArray[np.float64]
@@ -56,6 +58,7 @@ class Binned:
     second: NDArray[np.float64]
     prior: float
     prior_is_estimated: bool
+    rounding: float
 
     @property
     def n_bins(self) -> int:
@@ -69,8 +72,13 @@ class Binned:
 
     @cached_property
     def residual(self) -> NDArray[np.float64]:
-        """``rho(I_b) = pi mu_plus(I_b) - integral of s over I_b``; zero when calibrated."""
-        return self.prior * self.positive - self.score
+        """``rho(I_b) = pi mu_plus(I_b) - integral of s over I_b``; zero when calibrated.
+
+        What rounding alone can make of zero is zero: it may exceed all noise when scores are equal.
+        """
+        residual = self.prior * self.positive - self.score
+        reach = self.rounding * (self.prior * self.positive + self.score).sum()
+        return np.where(np.abs(residual) > reach, residual, 0.0)
 
     @property
     def frequency(self) -> NDArray[np.float64]:
@@ -178,6 +186,7 @@ def _binned(scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float
         second=sums[:, _PAIRS] / np.outer(unit, unit),
         prior=scores.prior,
         prior_is_estimated=scores.prior_is_estimated,
+        rounding=scores.rounding,
     )
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from noneg.kernels import binary_flags, in_unit_interval
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 Setting = Literal["two-sample", "one-sample", "labelled"]
@@ -21,6 +23,10 @@ WeightKind = Literal["frequency", "importance"]
 
 # Scores this close to the range were probably meant to lie in it.
 ROUNDING = 1e-6
+# Counts beyond it are no longer whole numbers; weights beyond it, or below its inverse, have no
+# squares.
+MOST_ROWS = 2**53
+LARGEST_WEIGHT = 1e100
 PRIOR_RULE = "the share of positives in the population, a number in (0, 1)"
 
 SETTINGS: dict[str, str] = {
@@ -116,9 +122,14 @@ def check_level(level: object) -> float:
     return number
 
 
-def check_scores(values: object, name: str) -> NDArray[np.float64]:
-    """Return scores in [0, 1] as a read-only float64 vector; the data is not copied if it fits."""
+def check_scores(values: object, name: str, *, keep: bool = False) -> NDArray[np.float64]:
+    """Return scores in [0, 1] as a read-only float64 vector.
+
+    The data is copied only where that is needed: to convert it, or to keep it safe from others.
+    """
     scores = _vector(values, name)
+    if keep:
+        scores = owned(scores)
     if not in_unit_interval(scores):
         row = int(np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))[0])
         value = float(scores[row])
@@ -155,6 +166,30 @@ def number_advice(value: object, otherwise: str = "Convert the column first.") -
     return otherwise
 
 
+def owned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array if it is read-only from the root, else a read-only copy.
+
+    A reader that hands over arrays of its own makes them read-only and saves the copy.
+    """
+    root = array
+    while isinstance(root.base, np.ndarray) and not root.flags.writeable:
+        root = root.base
+    if root.flags.owndata and not root.flags.writeable:
+        return array
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def as_array(values: object) -> NDArray[Any]:
+    """Return values as an array; a tensor is detached, moved to the CPU and widened to doubles."""
+    if hasattr(values, "detach"):
+        tensor: Any = values.detach().cpu()
+        # NumPy has no bfloat16 and no 8-bit floats.
+        return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
+    return np.asarray(values)
+
+
 def _check_unmasked(values: object, name: str) -> None:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         row = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
@@ -165,7 +200,7 @@ def _check_unmasked(values: object, name: str) -> None:
 
 def _vector(values: object, name: str) -> NDArray[np.float64]:
     _check_unmasked(values, name)
-    array = np.asarray(values)
+    array = as_array(values)
     if array.ndim != 1:
         msg = (
             f"'{name}' must be one-dimensional, got shape {array.shape}. "
@@ -174,7 +209,9 @@ def _vector(values: object, name: str) -> NDArray[np.float64]:
         raise ValueError(msg)
     if array.size and array.dtype.kind not in "fiu":
         array = _numbers(array, name)
-    vector = np.ascontiguousarray(array, dtype=np.float64).view()
+    vector = np.ascontiguousarray(array, dtype=np.float64)
+    if vector is array:  # it may belong to somebody else
+        vector = vector.view()
     vector.flags.writeable = False
     return vector
 
@@ -219,22 +256,34 @@ def check_weights(weights: object, kind: object, n: int, name: str) -> NDArray[n
             f"(a weight corrects unequal sampling), got {kind!r}."
         )
         raise ValueError(msg)
-    bad = ~(np.isfinite(w) & (w >= 0.0))
-    rule = "finite and not negative"
-    if kind == "frequency" and not bad.any():
-        bad = w != np.floor(w)
-        rule = "whole numbers when they count rows (pass weight_kind='importance' otherwise)"
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        msg = f"'{name}' must be {rule}, got {float(w[row])!r} in row {row}."
-        raise ValueError(msg)
+    for bad, rule in _weight_rules(w, kind):
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            msg = f"'{name}' must be {rule}, got {float(w[row])!r} in row {row}."
+            raise ValueError(msg)
     return w
 
 
-def check_propensity(propensity: object, n: int) -> NDArray[np.float64]:
-    """Return labelling rates in (0, 1]."""
+def _weight_rules(w: NDArray[np.float64], kind: object) -> Iterator[tuple[NDArray[np.bool_], str]]:
+    """Yield which weights break a rule, and the rule."""
+    yield ~(np.isfinite(w) & (w >= 0.0)), "finite and not negative"
+    if kind == "frequency":
+        rule = "whole numbers when they count rows (pass weight_kind='importance' otherwise)"
+        yield w != np.floor(w), rule
+        yield np.cumsum(w) > MOST_ROWS, f"at most {MOST_ROWS:,} in all when they count rows"
+    else:
+        rule = f"0 or within a factor of {LARGEST_WEIGHT:g} of 1 (divide all by their mean)"
+        yield (w > LARGEST_WEIGHT) | ((w < 1.0 / LARGEST_WEIGHT) & (w > 0.0)), rule
+
+
+def check_propensity(
+    propensity: object, n: int, flags: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """Return labelling rates in (0, 1]; rows that are not flagged have no use for theirs."""
     e = _vector(propensity, "propensity")
     check_same_length(scores=n, propensity=e.size)
+    if flags is not None:
+        e = np.where(flags, e, 1.0)
     bad = ~((e > 0.0) & (e <= 1.0))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -247,14 +296,15 @@ def check_propensity(propensity: object, n: int) -> NDArray[np.float64]:
 
 
 def check_flags(labels: object, name: str, positive_label: object = None) -> NDArray[np.bool_]:
-    """Return True where the label is the positive one."""
+    """Return a new array, True where the label is the positive one."""
     _check_unmasked(labels, name)
-    array = np.asarray(labels)
+    array = as_array(labels)
     if array.ndim != 1:
         msg = f"'{name}' must be one-dimensional, got shape {array.shape}."
         raise ValueError(msg)
     if array.size == 0 or (array.dtype == np.bool_ and positive_label is None):
-        return array.astype(np.bool_, copy=False)
+        # Compiled loops count with the bytes of flags, and those of others may be any.
+        return np.not_equal(array.astype(np.bool_, copy=False).view(np.uint8), 0)
     whole = array.dtype.kind in "iu" and positive_label is None
     if whole and (flags := binary_flags(array)) is not None:
         return flags

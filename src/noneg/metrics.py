@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal
 
 from noneg import calibration as c
 from noneg import performance as p
@@ -189,6 +190,7 @@ _PERFORMANCE = (
         "Partial area, FPR up to 0.1",
         p.partial_auc,
         p.partial_auc_interval,
+        limits=(0.0, 0.1),
         citation="McClish (1989), Analyzing a portion of the ROC curve",
     ),
     _rate(
@@ -286,6 +288,20 @@ def find_metric(metric: str | Callable[..., float]) -> Metric:
             return entry
     known = ", ".join(METRICS)
     raise ValueError(f"'metric' must be a registered metric ({known}), got {metric!r}.")
+
+
+def option_names(function: Callable[..., float]) -> list[str]:
+    """Return the options of a metric's function."""
+    return [option for option in signature(function).parameters if option != "scores"]
+
+
+def check_options(name: str, function: Callable[..., float], options: dict[str, Any]) -> None:
+    """Refuse an option that a metric does not have."""
+    known = option_names(function)
+    for option in options:
+        if option not in known:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"'{option}' is no option of {name!r}, which has {listed}.")
 
 
 def estimate(

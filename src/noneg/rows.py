@@ -57,6 +57,10 @@ class Rows(Protocol):
     def counts(self) -> tuple[float, float]:
         """Rows in each group."""
 
+    @property
+    def size(self) -> int:
+        """Entries in memory, whatever they count for."""
+
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the nine sums over rows with ``s <= cut``."""
 
@@ -161,6 +165,7 @@ class FlaggedRows:
     def __init__(self, scores: NDArray[np.float64], flags: NDArray[np.bool_] | None) -> None:
         self.scores = scores
         self.flags = flags
+        self.size = scores.size
 
     @cached_property
     def counts(self) -> tuple[float, float]:
@@ -230,7 +235,7 @@ class FlaggedRows:
 
 
 class WeightedRows:
-    """One group of rows with weights, in order, with prefix sums of the nine columns."""
+    """One group of rows with weights above zero, in order, with prefix sums of nine columns."""
 
     def __init__(
         self,
@@ -239,13 +244,17 @@ class WeightedRows:
         positive_mass: NDArray[np.float64] | None,
         marginal_mass: NDArray[np.float64] | None,
     ) -> None:
+        ones = np.ones_like(scores)
+        masses = [ones if x is None else x for x in (count, positive_mass, marginal_mass)]
+        f, a, w = masses
         order = np.argsort(scores, kind="stable")
-        s = scores[order]
-        ones = np.ones_like(s)
-        f, a, w = (ones if x is None else x[order] for x in (count, positive_mass, marginal_mass))
+        # A row without mass counts for nothing: it is no threshold either.
+        order = order[(f * (a + w) > 0.0)[order]]
+        s, f, a, w = (x[order] for x in (scores, *masses))
         first = (a, w, w * s)
         second = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
         self.scores = s
+        self.size = s.size
         self.masses = (f, a, w)
         self.prefix = np.zeros((s.size + 1, N_COLUMNS))
         np.cumsum(np.stack([*first, *second], axis=-1) * f[:, None], axis=0, out=self.prefix[1:])
@@ -299,6 +308,7 @@ class PopulationRows:
     """An infinite sample: first-order sums of a known law, and no variance."""
 
     counts = (np.inf, 0.0)
+    size = 0
 
     def __init__(self, law: Population) -> None:
         self.law = law
@@ -342,6 +352,7 @@ class SplitRows:
 
     def __init__(self, unlabeled: Rows, positive: Rows) -> None:
         self.sources = (unlabeled, positive)
+        self.size = unlabeled.size + positive.size
 
     @property
     def counts(self) -> tuple[float, float]:
@@ -389,5 +400,6 @@ def bins_from_below(rows: Rows, edges: NDArray[np.float64]) -> NDArray[np.float6
     """Return the nine sums in right-closed bins; the last one takes all that is left."""
     cuts = edges[1:].copy()
     cuts[-1] = 1.0
-    sums = rows.below(cuts)
-    return np.diff(sums, axis=1, prepend=0.0)
+    sums = np.diff(rows.below(cuts), axis=1, prepend=0.0)
+    # Sums of what is not negative; a rounding may leave less than nothing in an empty bin.
+    return np.maximum(sums, 0.0)

@@ -40,8 +40,9 @@ class PUScores:
     """Scores of labelled positives and of unlabeled rows, with the class prior.
 
     Nothing is computed at construction but checks. A width-binned error is one pass over the rows;
-    what needs order sorts once and is shared by all objects made with `with_prior`. Arrays are not
-    copied, so leave them unchanged while the object lives.
+    what needs order sorts once and is shared by all objects made with `with_prior`. The object has
+    its own copy of the rows, so later changes to your arrays do not change its answers. Rows of
+    weight zero are left out.
 
     Parameters
     ----------
@@ -143,7 +144,8 @@ class PUScores:
         >>> PUScores.from_labels([1, 0, 0, 1], [0.9, 0.2, 0.4, 0.6])
         PUScores(2 positives, 4 labelled rows, prior 0.5)
         """
-        flags, scores = labelled_columns(y_true, y_score, "y_true", positive_label)
+        keep = sample_weight is None
+        flags, scores = labelled_columns(y_true, y_score, "y_true", positive_label, keep=keep)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, None)
         return cls._build(rows, None, "labelled", None, column="y_true")
 
@@ -174,7 +176,8 @@ class PUScores:
             msg = "'setting' is 'labelled': build the scores with PUScores.from_labels instead."
             raise ValueError(msg)
         prior = checks.check_prior(prior)
-        flags, scores = labelled_columns(labeled, y_score, "labeled", positive_label)
+        keep = sample_weight is None and propensity is None
+        flags, scores = labelled_columns(labeled, y_score, "labeled", positive_label, keep=keep)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, propensity)
         return cls._build(rows, prior, setting, prior_interval, column="labeled")
 
@@ -238,6 +241,11 @@ class PUScores:
     def n_unlabeled(self) -> float:
         """Rows that are not labelled positive."""
         return self._rows.counts[0]
+
+    @property
+    def rounding(self) -> float:
+        """Largest share of a sum of rows that rounding can have changed: one unit a row."""
+        return self._rows.size * float(np.finfo(np.float64).eps)
 
     @property
     def n_marginal(self) -> float:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from noneg.calibration.errors import ece
 from noneg.calibration.proper import brier, log_loss
 from noneg.checks import check_flags, check_number, check_prior, check_setting
-from noneg.metrics import METRICS
+from noneg.metrics import METRICS, check_options
 from noneg.performance import thresholds
 from noneg.performance.areas import auroc, average_precision
 from noneg.performance.proxies import proxy_accuracy, proxy_auc
@@ -119,7 +118,7 @@ def scorer(
     function, better = _find(name)
     if threshold is not None:
         options["threshold"] = threshold
-    _check_options(name, function, options)
+    check_options(name, function, options)
     labelled = check_setting(setting) == "labelled"
     if prior is not None:
         check_prior(prior)
@@ -150,14 +149,6 @@ def _find(name: str) -> tuple[Callable[..., float], Better]:
     known = ", ".join({**SCORERS, **METRICS})
     msg = f"'name' must be a metric ({known}), got {name!r}."
     raise ValueError(msg)
-
-
-def _check_options(name: str, function: Callable[..., float], options: dict[str, object]) -> None:
-    known = [option for option in signature(function).parameters if option != "scores"]
-    for option in options:
-        if option not in known:
-            msg = f"'{option}' is no option of {name!r}, which has {', '.join(known) or 'none'}."
-            raise ValueError(msg)
 
 
 def _score(

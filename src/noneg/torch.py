@@ -7,13 +7,13 @@ that `noneg` gives for all rows together.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from noneg.checks import check_prior, check_setting
 from noneg.extras import optional
-from noneg.metrics import find_metric
+from noneg.metrics import check_options, find_metric, option_names
 from noneg.sketch import Sketch
 
 with optional("noneg.torch"):
@@ -23,6 +23,8 @@ with optional("noneg.torch"):
     from noneg.tensors import N_BUCKETS, add_rows, bucket_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from noneg.checks import Setting
 
 __all__ = [
@@ -54,11 +56,11 @@ class PUMetric(Metric):
     prior : float, optional
         Share of positives in the population; labelled data have their own.
     options : dict, optional
-        Options of the metric, such as ``{"bins": 15}``.
+        Options of the metric, such as ``{"bins": 15}``; they may be keywords as well.
     validate_args : bool
         Check each batch. On a GPU that waits for the batch; switch it off if that is too slow.
     **kwargs
-        Of torchmetrics, such as ``dist_sync_on_step``.
+        Options of the metric, and of torchmetrics, such as ``dist_sync_on_step``.
 
     Examples
     --------
@@ -87,8 +89,17 @@ class PUMetric(Metric):
         validate_args: bool = True,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        super().__init__(**kwargs)
-        self.metric, self.options = find_metric(metric), dict(options or {})
+        found = find_metric(metric)
+        known = option_names(found.function)
+        chosen = dict(options or {}) | {name: kwargs.pop(name) for name in known if name in kwargs}
+        check_options(found.name, found.function, chosen)
+        try:
+            super().__init__(**kwargs)
+        except ValueError as error:
+            names = ", ".join(["setting", "prior", "options", "validate_args", *known])
+            msg = f"{error}. Known are {names} and what torchmetrics.Metric takes."
+            raise ValueError(msg) from error
+        self.metric, self.options = found, chosen
         self.setting = check_setting(setting)
         self.prior = None if prior is None else check_prior(prior)
         self.validate_args = validate_args
@@ -131,6 +142,27 @@ class PUMetric(Metric):
         value = self.metric.function(self.sketch().scores(), **self.options)
         return torch.tensor(value, dtype=torch.float64, device=self.total.device)
 
+    def plot(self, val: Any = None, ax: Any = None) -> Any:  # noqa: ANN401
+        """Plot the value of `compute`, or values given as `val`, with Matplotlib."""
+        return self._plot(val, ax)
+
+    def set_dtype(self, dst_type: str | torch.dtype) -> Self:
+        """Refuse anything but doubles."""
+        if str(dst_type) not in ("torch.float64", "torch.DoubleTensor"):
+            msg = f"'dst_type' must be torch.float64, which sums of many rows need, got {dst_type}."
+            raise ValueError(f"{msg} Convert what compute() returns instead.")
+        return self
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> Self:  # noqa: ANN401
+        """Move the sums to another device; they stay doubles when a model changes its type."""
+
+        def moved(state: torch.Tensor) -> torch.Tensor:
+            new = fn(state)
+            return new if new.dtype == state.dtype else state.to(new.device)
+
+        super()._apply(moved, *args)
+        return self
+
 
 def _check_batch(s: torch.Tensor, flags: torch.Tensor) -> None:
     if s.shape != flags.shape:
@@ -156,32 +188,26 @@ class _Named(PUMetric):
         setting: Setting,
         prior: float | None = None,
         validate_args: bool = True,
-        kwargs: dict[str, Any] | None = None,
-        **options: Any,  # noqa: ANN401
+        **kwargs: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(
-            self.name,
-            setting=setting,
-            prior=prior,
-            options=options,
-            validate_args=validate_args,
-            **(kwargs or {}),
+            self.name, setting=setting, prior=prior, validate_args=validate_args, **kwargs
         )
 
 
 def _named(class_name: str, name: str) -> type[_Named]:
     """Return the class of one metric, whose options are those of the metric's function."""
     metric = find_metric(name)
+    options = ", ".join(option_names(metric.function)) or "none"
     text = f"""{metric.title} over all batches and processes.
 
     Parameters
     ----------
     setting, prior, validate_args
         As in `PUMetric`.
-    kwargs : dict, optional
-        Options of torchmetrics, such as ``{{"dist_sync_on_step": True}}``.
-    **options
-        Of the metric `{name}`.
+    **kwargs
+        Options of the metric `{name}` ({options}), and of torchmetrics, such as
+        ``dist_sync_on_step``.
 
     Examples
     --------

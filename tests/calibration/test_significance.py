@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from strategies import samples
 
+from noneg import PUScores, estimate
 from noneg.calibration import calibration_test
 from noneg.simulation import LogisticGaussian
 
@@ -68,3 +69,22 @@ def test_bad_options(options, words):
     scores = LogisticGaussian.calibrated().draw(n=100, setting="labelled", seed=0)
     with pytest.raises(ValueError, match=words):
         calibration_test(scores, **options)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("binning", ["mass", "width"])
+@pytest.mark.parametrize("n", [1000, 200_000])  # with NumPy, and compiled
+def test_a_constant_equal_to_the_prior_is_calibrated(setting, binning, n):
+    for prior in (0.1, 0.3, 1 / 3):
+        s = PUScores(np.full(n // 20, prior), np.full(n, prior), prior=prior, setting=setting)
+        for statistic in ("ece", "ks"):
+            found = calibration_test(s, statistic=statistic, binning=binning)
+            assert (found.value, found.p_value) == (0.0, 1.0)
+        for name in ("ece", "debiased_ece", "sweep_ece", "ks_error"):
+            error = estimate(name, s)
+            assert (error.value, error.low) == (0.0, 0.0)
+            assert 0.0 <= error.high < 1e-6
+        off = PUScores(
+            np.full(n // 20, prior), np.full(n, prior), prior=prior + 1e-6, setting=setting
+        )
+        assert calibration_test(off, binning=binning).p_value == 0.001

@@ -312,7 +312,6 @@ def test_best_threshold_says_what_it_did():
         ({"cost": (1, 1), "recall": 0.5}, "got cost, recall"),
         ({"cost": (1, 2, 3)}, "'cost' must be a pair"),
         ({"cost": "dear"}, "'cost' must be a pair"),
-        ({"f_beta": 0}, "'beta' must be"),
         ({"f_beta": -1}, "'beta' must be"),
         ({"precision": 1.2}, "'precision' must be a rate"),
         ({"precision": 0.99}, "largest precision of any threshold is 0.5"),
@@ -424,3 +423,16 @@ def test_estimates_are_right_on_average_and_intervals_cover(setting):
         covered.append(found[:, :, 1].mean(axis=0))
     assert np.min(covered) > 0.95 - 4 * math.sqrt(0.95 * 0.05 / trials)
     assert 0.93 < np.mean(covered) < 0.97
+
+
+@given(sample=samples(), threshold=THRESHOLDS)
+def test_f_with_beta_zero_is_the_precision(sample, threshold):
+    data = sample.build()
+    assert_allclose(
+        pf.f_beta(data, beta=0, threshold=threshold), pf.precision(data, threshold=threshold)
+    )
+    one, other = (
+        pf.f_beta_interval(data, beta=0, threshold=threshold),
+        pf.precision_interval(data, threshold=threshold),
+    )
+    assert_allclose([one.low, one.high], [other.low, other.high])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from strategies import HARD, samples
 
@@ -123,7 +124,7 @@ class TestConventions:
         copy = clone(calibrator)
         assert copy.get_params() == calibrator.get_params()
         check_is_fitted(calibrator)
-        with pytest.raises(ValueError, match="not fitted"):
+        with pytest.raises(NotFittedError, match="not fitted"):
             copy.transform([0.5])
 
     def test_shapes_are_kept(self, calibrator):

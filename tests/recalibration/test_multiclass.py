@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 from scipy.special import log_softmax, softmax
+from sklearn.exceptions import NotFittedError
 
 from noneg import PUScores
 from noneg.calibration import one_vs_rest
@@ -186,3 +187,9 @@ def test_refusals():
     found = OneVsRest("isotonic").fit([PUScores.from_labels([0, 1], [0.1, 0.9])] * 2)
     with pytest.raises(ValueError, match="a column for each of 2 classes, got 3"):
         found.predict_proba([[0.1, 0.2, 0.7]])
+
+
+@pytest.mark.parametrize("kind", [OneVsRest, TemperatureScaling, VectorScaling])
+def test_what_is_not_fitted_says_so(kind):
+    with pytest.raises(NotFittedError, match=f"this {kind.__name__} is not fitted yet. Call fit"):
+        kind().predict_proba([[0.2, 0.8]])

@@ -114,6 +114,12 @@ def _at_ends(binned: Binned, prior: float) -> float:
 
 
 def _largest(scores: PUScores, prior: float) -> float:
+    # Both laws rise to at most one; what rounding alone can make of zero is zero.
+    height = _height(scores, prior)
+    return height if height > 2.0 * scores.rounding else 0.0
+
+
+def _height(scores: PUScores, prior: float) -> float:
     if scores.n_unlabeled + scores.n_positive <= FEW_ROWS:
         s, a, w = _rows(scores)
         jumps = a * (prior / (a.sum() or 1.0)) - w * s / w.sum()

@@ -93,6 +93,9 @@ class PairedRows:
         w = None
         if sample_weight is not None:
             w = check_weights(sample_weight, weight_kind, flags.size, "sample_weight")
+            there = w > 0.0
+            flags, w = flags[there], w[there]
+            columns = {name: x[there] for name, x in columns.items()}
         for group, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
             if setting != "labelled" and not group.any():
                 raise ValueError(f"'label' must hold at least one {what}, got none.")

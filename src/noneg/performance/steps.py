@@ -107,13 +107,16 @@ class Steps:
         return np.asarray(True)  # noqa: FBT003
 
     def corners(self) -> NDArray[np.bool_]:
-        """Return which steps do not lie on the straight line between their neighbours.
+        """Return which steps do not lie halfway between their neighbours on the ROC curve.
 
         The largest score is kept in any case, as scikit-learn does.
         """
+        (_, f, _, w), (_, g, a, v) = self._rows
+        masses = [self._mass(0, f * w), self._mass(1, g * a)]
+        if self.scores.setting == "one-sample":
+            masses.append(self._mass(1, g * v))  # of the marginal law, where labelling rates differ
         corner = np.ones(self.thresholds.size, dtype=np.bool_)
-        bends = [np.diff(above[1:], 2) != 0.0 for above in self._above]
-        corner[2:-1] = bends[0] | bends[1]
+        corner[2:-1] = np.any([np.diff(mass[1:], 2) != 0.0 for mass in masses], axis=0)
         return corner
 
     @property

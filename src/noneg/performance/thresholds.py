@@ -61,11 +61,11 @@ def _kappa(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
 
 def f_beta_rule(beta: object) -> Rule:
     """Return the F-measure that weighs recall `beta` times as much as precision."""
-    rule = "a weight of recall above 0, such as 1"
-    b2 = check_number(beta, "beta", rule) ** 2
-    if not b2 > 0.0 or check_number(beta, "beta", rule) < 0.0:
-        msg = f"'beta' must be {rule}, got {beta!r}."
-        raise ValueError(msg)
+    rule = "a weight of recall, at least 0, such as 1"
+    number = check_number(beta, "beta", rule)
+    if number < 0.0:
+        raise ValueError(f"'beta' must be {rule}, got {beta!r}.")
+    b2 = number**2
     return Rule(lambda tpr, ppr, prior: (1.0 + b2) * prior * tpr / (ppr + b2 * prior))
 
 
@@ -238,6 +238,8 @@ def f_beta(scores: PUScores, *, beta: float = 1.0, threshold: float = 0.5) -> fl
     r"""Return the weighted harmonic mean of precision and recall.
 
     .. math:: F_\beta = \frac{(1+\beta^2)\,\pi\,\mathrm{TPR}}{\mathrm{PPR} + \beta^2\pi}
+
+    With beta = 0 it is the precision.
 
     Examples
     --------

@@ -44,6 +44,13 @@ class CalibrationWarning(UserWarning):
     """
 
 
+def not_fitted(calibrator: object, call: str) -> ValueError:
+    """Return scikit-learn's error for a calibrator that is used too early."""
+    from sklearn.exceptions import NotFittedError
+
+    return NotFittedError(f"this {type(calibrator).__name__} is not fitted yet. Call {call} first.")
+
+
 class Calibrator(ABC):
     """A map of scores to probabilities, fitted on a `PUScores`.
 
@@ -154,8 +161,7 @@ class Calibrator(ABC):
 
     def _require_fit(self) -> None:
         if not self.__sklearn_is_fitted__():
-            msg = f"this {type(self).__name__} is not fitted yet. Call fit(scores) first."
-            raise ValueError(msg)
+            raise not_fitted(self, "fit(scores)")
 
     # scikit-learn's conventions
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from noneg.calibration.multiclass import class_numbers, class_table
-from noneg.recalibration.contract import CalibrationWarning, Calibrator
+from noneg.recalibration.contract import CalibrationWarning, Calibrator, not_fitted
 from noneg.recalibration.held_out import find_calibrator
 from noneg.scores import PUScores
 
@@ -80,6 +80,8 @@ class TemperatureScaling:
 
     def predict_proba(self, logits: ArrayLike) -> Floats:
         """Return class probabilities."""
+        if not hasattr(self, "temperature_"):
+            raise not_fitted(self, "fit(logits, y_true)")
         return _softmax(_finite(logits) / self.temperature_)
 
 
@@ -152,6 +154,8 @@ class VectorScaling:
 
     def predict_proba(self, logits: ArrayLike) -> Floats:
         """Return class probabilities."""
+        if not hasattr(self, "bias_"):
+            raise not_fitted(self, "fit(logits, y_true)")
         return _softmax(_finite(logits) * self.weight_ + self.bias_)
 
 
@@ -214,6 +218,8 @@ class OneVsRest:
 
         A row to which no calibrator gives any probability keeps its shares.
         """
+        if not hasattr(self, "calibrators_"):
+            raise not_fitted(self, "fit(classes)")
         table = class_table(y_prob)
         if table.shape[1] != len(self.calibrators_):
             msg = f"'y_prob' must have a column for each of {len(self.calibrators_)} classes, got"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from noneg.atomic import replacing
+from noneg.checks import LARGEST_WEIGHT, MOST_ROWS
 from noneg.extras import optional
 from noneg.kernels import bucket_of
 from noneg.sketch.table import GRIDS, SUMS
@@ -34,6 +36,7 @@ _FACTS = ("weight_kind", "setting", "prior", "prior_interval")
 _METADATA = b"noneg"
 # Sums of many rows may miss what they must lie between by their rounding.
 ROUNDING = 1e-6
+_REMEDY = "Sketch the rows again."
 # Beyond it sums of a few would not be numbers any more.
 LARGEST = 1e300
 
@@ -191,46 +194,57 @@ def _build(cls: type[S], head: dict[str, Any], bucket: object, columns: dict[str
     index = _vector(bucket, "bucket")
     values = {name: _vector(column, name) for name, column in columns.items()}
     for name, column in values.items():
-        _require(column.size == index.size, f"{name} must be as long as bucket")
-    _require(np.all(np.diff(index) > 0.0), "buckets must rise")
+        if column.size != index.size:
+            sizes = f"got {column.size:,} and {index.size:,} entries"
+            raise ValueError(f"'{name}' must be as long as 'bucket', {sizes}. {_REMEDY}")
+    _require(np.diff(index, prepend=-1.0) > 0.0, "bucket", "rise from 0", index)
     low, high = values["low"], values["high"]
-    inside = (low >= 0.0) & (low <= high) & (high <= 1.0)
-    _require(inside.all(), "low and high must lie in [0, 1], in this order")
     grid = GRIDS[head["weight_kind"]]
-    there = (bucket_of(low, grid) == index) & (bucket_of(high, grid) == index)
-    _require(there.all(), "low and high must lie in their bucket")
+    for name, column in (("low", low), ("high", high)):
+        _require((column >= 0.0) & (column <= 1.0), name, "lie in [0, 1]", column)
+        _require(bucket_of(column, grid) == index, name, "lie in its bucket", column)
+    _require(low <= high, "low", "be at most 'high'", low)
     for group in GROUPS:
         names = SUMS[head["weight_kind"]]
-        _check_group({name: values[f"{group}_{name}"] for name in names}, low, high, group)
-    counts = sum(values[f"{group}_n"] for group in GROUPS)
-    _require(np.all(counts > 0.0), "a bucket must not be empty")
+        _check_group({f"{group}_{name}": values[f"{group}_{name}"] for name in names}, low, high)
+    counts = values["unlabeled_n"] + values["positive_n"]
+    _require(counts > 0.0, "bucket", "hold a row", index)
     sketch._table[index.astype(np.int64)] = np.stack(list(values.values()), axis=-1)
     return sketch
 
 
-def _check_group(sums: dict[str, Floats], low: Floats, high: Floats, group: str) -> None:
-    n, total = sums["n"], sums["sum"]
-    _require(all((column >= 0.0).all() for column in sums.values()), f"{group} sums are negative")
-    _require(np.all(n == np.floor(n)), f"{group} counts must be whole")
+def _check_group(sums: dict[str, Floats], low: Floats, high: Floats) -> None:
+    for name, column in sums.items():
+        _require(column >= 0.0, name, "not be negative", column)
+    (name, n), *weights, (_, total) = sums.items()
+    rule = f"be a whole number, and at most {MOST_ROWS:,} with those before it"
+    _require((n == np.floor(n)) & (np.cumsum(n) <= MOST_ROWS), name, rule, n)
     mass = n
-    if "weight" in sums:
-        mass, root = sums["weight"], np.sqrt(sums["square"])
+    if weights:
+        (name, mass), (squares, square) = weights
+        _require(mass <= LARGEST_WEIGHT * n, name, f"be at most {LARGEST_WEIGHT:g} a row", mass)
+        root = np.sqrt(square)
         fits = (root <= mass * (1.0 + ROUNDING)) & (mass <= np.sqrt(n) * root * (1.0 + ROUNDING))
-        _require(fits.all(), f"{group} squares must fit the weights")
+        _require(fits, squares, "fit the weights", square)
     fits = (total >= mass * low * (1.0 - ROUNDING)) & (total <= mass * high * (1.0 + ROUNDING))
-    _require(fits.all(), f"{group} means must lie between low and high")
+    _require(fits, list(sums)[-1], "give a mean between 'low' and 'high'", total)
 
 
 def _vector(values: object, name: str) -> Floats:
     try:
         column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         column = np.array(math.nan)
-    good = column.ndim == 1 and (np.abs(column) < LARGEST).all()
-    _require(good, f"{name} must be a list of numbers below {LARGEST:g}")
+    if column.ndim != 1:
+        msg = f"'{name}' must be a list of numbers, got {reprlib.repr(values)}."
+        raise ValueError(f"{msg} {_REMEDY}")
+    _require(np.abs(column) < LARGEST, name, f"be a number below {LARGEST:g}", column)
     return column
 
 
-def _require(holds: object, rule: str) -> None:
-    if not holds:
-        raise ValueError(f"its numbers contradict each other: {rule}.")
+def _require(good: NDArray[np.bool_], name: str, rule: str, column: Floats) -> None:
+    """Refuse the first entry of a column that is not good."""
+    if not good.all():
+        k = int(np.argmin(good))
+        msg = f"'{name}' must {rule}, got {float(column[k])!r} in entry {k}. {_REMEDY}"
+        raise ValueError(msg)

@@ -84,6 +84,8 @@ def _add_importance(table, flags, scores, weights):  # type: ignore[no-untyped-d
         s, w = np.float64(scores[i]), weights[i]
         if not 0.0 <= s <= 1.0:
             return i
+        if w == 0.0:
+            continue
         first = 10 * bucket_of_one(s)
         group = first + 4 * flags[i]
         table[group] += 1.0

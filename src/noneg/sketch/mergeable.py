@@ -202,6 +202,8 @@ class Sketch:
         merge_into(twin._table, self._table)  # noqa: SLF001
         return twin
 
+    __copy__ = copy
+
     def scores(
         self,
         *,

@@ -93,7 +93,7 @@ def _add_chunk(
     width = table.shape[1]
     flat, k = table.reshape(-1), (width - 2) // 2
     plain = k == len(SUMS["frequency"])
-    if weights is not None and plain and not weights.all():
+    if weights is not None and not weights.all():
         # A row that counts for nothing has no say in the range of its bucket either.
         there = weights > 0.0
         flags, scores, weights = flags[there], scores[there], weights[there]

@@ -78,7 +78,7 @@ def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
     if wanted.weight is not None:
         columns.append(nw.col(wanted.weight).cast(nw.Float64).alias("weight"))
     rows = frame.select(*columns).with_columns(flag=_number(is_positive))
-    if wanted.weight is not None and wanted.weight_kind == "frequency":
+    if wanted.weight is not None:
         # Rows that count for nothing go; a row without a weight stays, to be found later.
         rows = rows.with_columns(idle=_number(nw.col("weight") == _lit(0.0)))
         rows = rows.filter(nw.col("idle") == _lit(0.0))

@@ -115,6 +115,8 @@ def fetch(parts: Sequence[Part], wanted: Wanted) -> Columns:
         (part.relation.project(_projection(part, wanted, positive)) for part in parts),
     )
     arrays = relation.fetchnumpy()
+    # Nobody else has these arrays: what is read-only is kept without a copy.
+    arrays["score"].flags.writeable = False
     for argument, name in wanted.names().items():
         if argument != "label":
             _check_numbers(arrays[argument], argument, name, parts)
