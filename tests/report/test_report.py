@@ -135,7 +135,9 @@ def test_the_verdict_names_what_is_wrong():
 )
 def test_the_verdict_follows_the_error(low, value, high, words):
     error = Estimate(value=value, low=low, high=high, level=0.95, method="x")
-    assert verdict_title(error, [], contradicted=False).startswith(words)
+    for prior in (0.2, 0.5):
+        title = verdict_title(error, [], prior=prior, contradicted=False, rejected=False)
+        assert title.startswith(words)
 
 
 def test_labelled_rows_have_no_bounds_and_no_other_prior():
