@@ -8,16 +8,17 @@ import pytest
 from click.testing import CliRunner
 from scipy.special import expit, logit
 
-from noneg import PUScores, ece
+from noneg import PUScores, ece, evaluate
 from noneg.bins import bin_scores
 from noneg.cli import main
 from noneg.cli.printable import plain
-from noneg.comparison import compare
+from noneg.comparison import COMPARED, compare
 from noneg.performance.ordering import ordering
 from noneg.performance.proxies import proxy_accuracy
 from noneg.performance.selection import CRITERIA
 from noneg.report import About
 from noneg.report.comparing import comparison_document
+from noneg.simulation import LogisticGaussian
 
 SETTINGS = ("two-sample", "one-sample", "labelled")
 PRIOR = 0.3
@@ -130,7 +131,7 @@ def test_the_scale_of_importance_does_not_matter(drawn):
     two = compare(models, label, sample_weight=8.0 * weight, **options)
     unit = compare(models, label, sample_weight=np.ones(label.size), **options)
     plainly = compare(models, label, **options)
-    for name in CRITERIA:
+    for name in COMPARED:
         for model in ("half", "bold"):
             a, b, c, d = (
                 ends(x.criteria[name].differences[model]) for x in (one, two, unit, plainly)
@@ -189,7 +190,7 @@ def test_paired_intervals_cover(setting):
     truth, population = true_differences(setting)
     rng = np.random.default_rng(6)
     runs = 40
-    misses = dict.fromkeys([*truth, ("ece", "half"), ("ece", "bold")], 0)
+    misses = dict.fromkeys([*truth, ("debiased_ece", "half"), ("debiased_ece", "bold")], 0)
     for _ in range(runs):
         models, label, options = draw(setting, rng)
         found = compare(models, label, reference="full", **options)
@@ -208,7 +209,7 @@ def test_paired_intervals_cover(setting):
             misses[criterion, model] += not gap.low <= target <= gap.high
     # 5 % of 40 is 2 with a standard error of 1.4.
     assert max(misses.values()) <= 7
-    smooth = sum(k for (criterion, _), k in misses.items() if criterion != "ece")
+    smooth = sum(k for (criterion, _), k in misses.items() if criterion != "debiased_ece")
     assert smooth / (8 * runs) < 0.09
 
 
@@ -251,13 +252,13 @@ def test_a_prior_interval_holds_for_every_prior(setting):
     for prior in (0.25, 0.3, 0.36, 0.4):
         narrow = compare(models, label, reference="full", **{**options, "prior": prior})
         # The bins of the calibration error depend on the prior.
-        for name in set(CRITERIA) - ({"ece"} if prior != PRIOR else set()):
+        for name in set(COMPARED) - ({"debiased_ece"} if prior != PRIOR else set()):
             for model in ("half", "bold"):
                 a = wide.criteria[name].differences[model]
                 b = narrow.criteria[name].differences[model]
                 assert a.low <= b.low + 1e-12
                 assert b.high - 1e-12 <= a.high
-    assert "for every prior" in wide.criteria["ece"].differences["bold"].method
+    assert "for every prior" in wide.criteria["debiased_ece"].differences["bold"].method
     assert "for every prior" not in wide.criteria["proxy_auc"].differences["bold"].method
 
 
@@ -267,9 +268,12 @@ def test_orders_by_prior_are_those_of_ordering():
     scores = {m: PUScores.from_pu_labels(label, s, **options) for m, s in models.items()}
     for name, one in found.criteria.items():
         extra = {"threshold": 0.4} if name == "proxy_accuracy" else {}
+        if name == "debiased_ece":
+            assert one.ordering is None
+            continue
         expected = ordering(scores, metric=name, priors=(0.05, 0.9), **extra)
         assert one.ordering.to_dict() == expected.to_dict()
-    assert any(one.ordering.crossings for one in found.criteria.values())
+    assert any(one.ordering.crossings for one in found.criteria.values() if one.ordering)
     value = found.criteria["proxy_accuracy"].estimates["full"].value
     assert value == proxy_accuracy(scores["full"], threshold=0.4)
 
@@ -279,8 +283,9 @@ def test_few_rows_leave_a_difference_unknown():
     found = compare(models, [1, 0, 0, 0], setting="two-sample", prior=0.4)
     for one in found.criteria.values():
         assert one.winner is None
-        (gap,) = one.differences.values()
-        assert (gap.low, gap.high) == (-np.inf, np.inf)
+        assert one.differences or one.unranked
+        for gap in one.differences.values():
+            assert (gap.low, gap.high) == (-np.inf, np.inf)
     found = compare(models, [0, 0, 0, 0], setting="labelled")
     assert found.criteria["proxy_auc"].winner is None
     assert np.isnan(found.criteria["proxy_auc"].estimates["a"].value)
@@ -288,13 +293,13 @@ def test_few_rows_leave_a_difference_unknown():
 
 def test_the_table_and_the_dictionary(found):
     table = found.columns()
-    assert len(table["model"]) == 3 * len(CRITERIA)
+    assert len(table["model"]) == 3 * len(COMPARED)
     assert np.isnan(table["difference"][table["model"] == "full"]).all()
     for backend in ("pandas", "polars", "pyarrow"):
         assert len(found.frame(backend)) == 15
     out = json.loads(json.dumps(plain(found.to_dict()), allow_nan=False))
     assert out["models"] == ["full", "half", "bold"]
-    assert out["criteria"].keys() == CRITERIA.keys()
+    assert tuple(out["criteria"]) == COMPARED
     one = out["criteria"]["brier"]
     assert one["better"] == "lower"
     assert one["leaders"][0] in out["models"]
@@ -324,6 +329,74 @@ def test_wrong_arguments_are_explained():
     ):
         with pytest.raises(ValueError, match=words):
             compare(given, of, **options)
+
+
+def test_an_impossible_value_is_not_ranked():
+    """Unbiased PU losses of few positives may be negative, which no model can have."""
+    rng = np.random.default_rng(2)
+    label = np.arange(1110) < 110
+    unlabeled = rng.uniform(0.0, 0.2, 1000)
+    models = {
+        "sure": np.r_[np.full(110, 0.999), unlabeled * 0.01],
+        "plain": np.r_[np.full(110, 0.6), unlabeled],
+        "third": np.r_[np.full(110, 0.55), unlabeled],
+    }
+    models["sure"][110:500] = 0.95
+    found = compare(models, label, setting="two-sample", prior=0.8)
+    one = found.criteria["log_loss"]
+    assert one.estimates["sure"].value < 0.0
+    assert one.unranked.keys() >= {"sure"}
+    assert "prior 0.8 is too large" in one.unranked["sure"]
+    assert one.winner is None
+    assert "sure" not in (*one.leaders, *one.differences)
+    assert one.place("sure") == "impossible"
+    assert one.ordering is None or "sure" not in one.ordering.models
+    models["sure"][110:540] = 0.999  # 43 % of the rows, which 45 % may well be
+    noisy = compare(models, label, setting="two-sample", prior=0.45).criteria["log_loss"]
+    assert "110 positives are too few" in noisy.unranked["sure"]
+    assert noisy.winner is None
+    page = comparison_document(found, About(title="x"), ())
+    assert any("impossible" in str(text) for text in page.verdict)
+    assert "sure" not in str(page.verdict[0])
+
+
+def test_it_quotes_the_calibration_error_of_the_report(drawn, found):
+    models, label, options = drawn
+    labelled = options["setting"] == "labelled"
+    for name, s in models.items():
+        scores = (
+            PUScores.from_labels(label, s)
+            if labelled
+            else PUScores.from_pu_labels(label, s, **options)
+        )
+        assert found.criteria["debiased_ece"].estimates[name] == evaluate(scores).headline
+    assert found.criteria["debiased_ece"].title == "Calibration error"
+
+
+def test_a_tie_says_what_it_could_not_see():
+    """Of two models that differ by 0.04, 500 positives cannot say so; many more rows can."""
+    world, seen, told = LogisticGaussian.calibrated(PRIOR), [], []
+    for seed in range(5):
+        scores = world.draw(500, 5000, setting="two-sample", seed=seed)
+        unlabeled, positive = (np.asarray(group[0]) for group in scores.in_order())
+        s = np.r_[positive, unlabeled]
+        models = {"good": s, "off": expit(logit(s) + 0.4)}
+        found = compare(
+            models,
+            np.arange(s.size) < 500,
+            setting="two-sample",
+            prior=PRIOR,
+            criteria=["debiased_ece", "brier"],
+        )
+        one = found.criteria["debiased_ece"]
+        seen.append(one.winner)
+        told.append(one.visible)
+        (gap,) = one.differences.values()
+        assert one.visible == pytest.approx(max(gap.value - gap.low, 0.0))
+    assert seen == [None] * 5
+    assert min(told) > 0.04  # the true difference is below what they could have shown
+    text = str(comparison_document(found, About(title="x"), ()).sections[1].sentences[0])
+    assert "would not show on these rows" in text
 
 
 # The command line.

@@ -49,6 +49,37 @@ def test_warnings_say_what_is_wrong():
     assert evaluate(few).ece_mass_15 is None
 
 
+def test_scores_of_the_other_class_and_swapped_labels_are_named():
+    words = "the score may be that of the other class, or the labels may be swapped"
+    score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
+    labelled = label & (np.arange(label.size) % 2)
+    right = PUScores.from_labels(label, score)
+    wrong = PUScores.from_labels(label, 1.0 - score)
+    pu = PUScores.from_pu_labels(labelled, 1.0 - score, prior=0.3, setting="one-sample")
+    swapped = PUScores.from_pu_labels(1 - labelled, score, prior=0.9, setting="one-sample")
+    assert words not in " ".join(evaluate(right).warnings)
+    for scores in (wrong, pu, swapped):
+        assert words in " ".join(evaluate(scores).warnings)
+
+
+def test_unlabeled_rows_taken_for_negatives_are_named():
+    words = "if the others are unlabeled rather than negative"
+    score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
+    hidden = label & (np.arange(label.size) % 2)
+    assert words in " ".join(evaluate(PUScores.from_labels(hidden, score)).warnings)
+    assert words not in " ".join(evaluate(PUScores.from_labels(label, score)).warnings)
+    pu = PUScores.from_pu_labels(hidden, score, prior=0.3, setting="one-sample")
+    assert words not in " ".join(evaluate(pu).warnings)
+
+
+def test_more_labelled_rows_than_promised_are_named():
+    score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
+    prior = 0.98 * float(label.mean())
+    scores = PUScores.from_pu_labels(label, score, prior=prior, setting="one-sample")
+    assert "102 % of the positives" in " ".join(evaluate(scores).warnings)
+    assert "which chance allows" in " ".join(evaluate(scores).warnings)
+
+
 def test_labels_at_odds_with_the_setting_are_named():
     score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
     words = "if none is hidden, the setting is 'labelled'"

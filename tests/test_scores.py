@@ -11,6 +11,8 @@ from strategies import samples
 
 from noneg import PUScores, ece, kernels, read
 from noneg.bins import bin_scores
+from noneg.calibration import brier
+from noneg.performance import auroc, latent_fraction
 
 P, U = [0.9, 0.6], [0.8, 0.3, 0.2, 0.1]
 
@@ -214,8 +216,9 @@ BAD = [
     (lambda: PUScores(P, U, prior=np.nan, setting="two-sample"), "got nan"),
     (lambda: PUScores(P, U, prior=0.4, setting="both"), "'one-sample': one sample"),
     (lambda: PUScores(P, U, prior=0.4, setting="labelled"), "from_labels"),
-    (lambda: PUScores(P, U, prior=0.1, setting="one-sample"), "labelled share 0.333"),
-    (lambda: PUScores(P, U, prior=0.33, setting="one-sample"), "labelled share 0.333.*got 0.33"),
+    (lambda: PUScores(P, U, prior=0.001, setting="one-sample"), "labelled share 0.333.*got 0.001"),
+    (lambda: PUScores(P * 9, [0.1], prior=0.3, setting="one-sample"), "unlabeled rows swapped"),
+    (lambda: PUScores(P, [], prior=0.3, setting="one-sample"), "one unlabeled row, got none"),
     (lambda: two_sample(prior_interval=(0.5, 0.6)), "contain the prior 0.4"),
     (lambda: two_sample(prior_interval=0.3), "pair"),
     (lambda: two_sample(positive_weight=[1, -1]), "not negative, got -1.0 in row 1"),
@@ -393,3 +396,21 @@ def test_tensors_with_a_gradient_or_a_short_type_are_numbers():
             scores = PUScores.from_labels(labels, tensor, sample_weight=weight)
             assert ece(scores) == want
             assert PUScores.from_labels(labels, tensor).prior == 0.5
+
+
+@pytest.mark.parametrize(
+    ("prior", "n", "c"), [(0.005, 10_000, 0.9), (0.3, 1000, 0.9), (0.05, 2000, 1.0)]
+)
+def test_chance_may_label_more_rows_than_the_true_prior_promises(prior, n, c):
+    above, rng = 0, np.random.default_rng(0)
+    for _ in range(200):
+        y = rng.random(n) < prior
+        labelled, s = y & (rng.random(n) < c), prior + 0.3 * y
+        # Refused in one sample of a thousand at most, and none of these.
+        scores = PUScores.from_pu_labels(labelled, s, prior=prior, setting="one-sample")
+        above += scores.labelled_share > prior
+        if scores.labelled_share > prior:
+            assert 0.0 <= brier(scores) <= 1.0
+            assert 0.0 <= auroc(scores) <= 1.0
+            assert latent_fraction(scores) == (0.0, 0.0)
+    assert above > 0

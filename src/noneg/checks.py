@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from scipy.special import betaincinv
 
 from noneg.kernels import binary_flags, in_unit_interval
 
@@ -27,6 +28,10 @@ ROUNDING = 1e-6
 # squares.
 MOST_ROWS = 2**53
 LARGEST_WEIGHT = 1e100
+# How often, at most, the labelled share of one sample refutes the true prior by chance.
+CHANCE = 1e-3
+# Labelled share of one sample from which its labels are probably swapped.
+MOST_LABELLED = 0.5
 PRIOR_RULE = "the share of positives in the population, a number in (0, 1)"
 
 SETTINGS: dict[str, str] = {
@@ -110,6 +115,37 @@ def check_prior_interval(interval: Any, prior: float) -> tuple[float, float]:  #
         msg = f"'prior_interval' must contain the prior {prior:g}, got ({low:g}, {high:g})."
         raise ValueError(msg)
     return low, high
+
+
+def least_prior(share: float, n: float) -> float:
+    """Return the smallest prior that a labelled share of n rows of one sample allows.
+
+    Labelled rows are positives, so their share exceeds the prior by chance only: an exact binomial
+    (Clopper-Pearson) limit.
+
+    Examples
+    --------
+    >>> round(least_prior(0.1, 1000), 4)
+    0.0729
+    """
+    return float(betaincinv(share * n, (1.0 - share) * n + 1.0, CHANCE)) if share > 0.0 else 0.0
+
+
+def check_one_sample(prior: float, share: float, n: float) -> None:
+    """Refuse a prior below the labelled share of one sample by more than chance explains."""
+    if np.isinf(n):
+        msg = "'setting' one-sample needs finite samples; a population stands for two-sample only."
+        raise ValueError(msg)
+    least = least_prior(share, n)
+    if prior < least:
+        advice = "Most rows are labelled: are positives and unlabeled rows swapped? Otherwise use"
+        msg = (
+            f"'prior' must be at least the labelled share {share:.6g} of one sample (allowing for "
+            f"chance in {n:,.0f} rows, {least:.4g}), got {prior!r}. "
+            f"{advice if share > MOST_LABELLED else 'Use'} a larger prior, or "
+            "setting='two-sample' if the positives were collected separately."
+        )
+        raise ValueError(msg)
 
 
 def check_level(level: object) -> float:

@@ -9,7 +9,10 @@ import numpy as np
 
 from noneg.calibration.reliability import reliability
 from noneg.checks import check_level, missing_prior
+from noneg.metrics import METRICS
+from noneg.performance.assumptions import largest_prior
 from noneg.performance.confusion import check_threshold
+from noneg.performance.curves_by_prior import ORDERED
 from noneg.performance.ordering import Ordering, ordering, prior_range
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import CRITERIA, Criterion, find_criterion
@@ -26,7 +29,10 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
 BEST = "best"
+COMPARED = tuple(name for name in CRITERIA if name != "ece")
 DIAGRAM_BINS = 10
+# Values this far outside of a range lie on its edge.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,9 +51,15 @@ class Compared:
         Each other model's criterion minus that of the reference, on the same rows. Each interval
         holds for its own pair.
     leaders : tuple of str
-        The best model, and those whose difference from it could be zero.
+        The best model, and those whose difference from it could be zero; none of `unranked`.
+    unranked : dict of str to str
+        Models whose value no model can have, and why; they are not compared.
+    visible : float or None
+        Between the leaders, about the smallest difference that these rows would have shown; None
+        where there is a single one.
     ordering : Ordering or None
-        The order as a function of the prior; None for labelled data.
+        The order of the ranked models as a function of the prior; None for labelled data, for
+        fewer than two of them, and for the debiased error, which is no simple function of it.
     """
 
     name: str
@@ -57,12 +69,20 @@ class Compared:
     reference: str
     differences: dict[str, Estimate]
     leaders: tuple[str, ...]
+    unranked: dict[str, str]
+    visible: float | None
     ordering: Ordering | None
 
     @property
     def winner(self) -> str | None:
         """The model that is better than every other beyond sampling error; None for a tie."""
-        return self.leaders[0] if len(self.leaders) == 1 else None
+        return self.leaders[0] if len(self.leaders) == 1 and not self.unranked else None
+
+    def place(self, model: str) -> str:
+        """Return a word for a model: "wins", "tie", "impossible", or nothing for the others."""
+        if model in self.unranked:
+            return "impossible"
+        return ("wins" if self.winner else "tie") if model in self.leaders else ""
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
@@ -74,6 +94,8 @@ class Compared:
             "differences": {name: x.to_dict() for name, x in self.differences.items()},
             "leaders": list(self.leaders),
             "winner": self.winner,
+            "unranked": self.unranked,
+            "visible": self.visible,
             "ordering": None if self.ordering is None else self.ordering.to_dict(),
         }
 
@@ -112,10 +134,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         rows = [
-            (found.title, model, str(one), str(gap), "leads" if model in found.leaders else "")
+            (found.title, model, str(one), str(gap), found.place(model))
             for found in self.criteria.values()
             for model, one in found.estimates.items()
-            for gap in (found.differences.get(model, "reference"),)
+            for gap in (found.differences.get(model, "reference" * (model == found.reference)),)
         ]
         title = f"{self.setting}, prior {self.prior.value:.4g}, {self.level:g} intervals"
         return f"{title}\n{aligned([('criterion', 'model', 'value', 'difference', ''), *rows])}"
@@ -162,7 +184,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     sample_weight: ArrayLike | None = None,
     weight_kind: WeightKind = "frequency",
     positive_label: object = None,
-    criteria: Iterable[str] = tuple(CRITERIA),
+    criteria: Iterable[str] = COMPARED,
     threshold: float = 0.5,
     reference: str = BEST,
     priors: tuple[float, float] | None = None,
@@ -185,7 +207,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     sample_weight, weight_kind, positive_label
         As in `PUScores.from_pu_labels`.
     criteria : iterable of str
-        Names in `noneg.performance.selection.CRITERIA`.
+        Names in `noneg.performance.selection.CRITERIA`; by default all but the plain "ece".
     threshold : float
         Of the proxy accuracy.
     reference : str
@@ -251,26 +273,59 @@ def _compared(
         name: criterion.interval(scores, level=found.level, **options)
         for name, scores in found.scores.items()
     }
-    rank = {
-        name: np.nan_to_num(criterion.sign * x.value, nan=-np.inf) for name, x in estimates.items()
+    unranked = {
+        name: _why(criterion, x.value, found.scores[name], found.level)
+        for name, x in estimates.items()
+        if not _possible(criterion, x.value)
     }
-    best = max(rank, key=lambda name: rank[name])
-    to_best = {m: found.estimate(criterion, m, best) for m in rank if m != best}
-    differences = to_best
-    if reference not in (BEST, best):
-        differences = {m: found.estimate(criterion, m, reference) for m in rank if m != reference}
+    rank = {
+        name: np.nan_to_num(criterion.sign * x.value, nan=-np.inf)
+        for name, x in estimates.items()
+        if name not in unranked
+    }
+    best = max(rank, key=lambda name: rank[name], default=next(iter(estimates)))
+    chosen = best if reference == BEST else reference
+    to_best, differences = (
+        {m: found.estimate(criterion, m, base) for m in rank if m != base and base in rank}
+        for base in (best, chosen)
+    )
+    ties = {m: gap for m, gap in to_best.items() if not _differs(gap)}
+    ranked = {name: found.scores[name] for name in rank}
     return Compared(
         name=criterion.name,
         title=criterion.title,
         better=criterion.better,
         estimates=estimates,
-        reference=best if reference == BEST else reference,
+        reference=chosen,
         differences=differences,
-        leaders=(best, *(m for m, gap in to_best.items() if not _differs(gap))),
+        leaders=(best, *ties) if rank else (),
+        unranked=unranked,
+        visible=max((_reach(gap) for gap in ties.values()), default=None),
         ordering=None
-        if span is None
-        else ordering(found.scores, metric=criterion.name, priors=span, **options),
+        if span is None or len(ranked) < 2 or criterion.name not in ORDERED
+        else ordering(ranked, metric=criterion.name, priors=span, **options),
     )
+
+
+def _possible(criterion: Criterion, value: float) -> bool:
+    low, high = METRICS[criterion.name].range
+    return not (value < low - ROUNDING or value > high + ROUNDING)
+
+
+def _why(criterion: Criterion, value: float, scores: PUScores, level: float) -> str:
+    """Say why an estimate left the range of what it estimates."""
+    limit = largest_prior(scores, level=level)
+    cause = (
+        f"the prior {scores.prior:.4g} is too large (the scores allow {limit:.4g} at most)"
+        if scores.prior > limit
+        else f"{scores.n_positive:,.0f} positives are too few, or the prior is too large"
+    )
+    return f"{criterion.title} {value:.4f} is impossible: {cause}."
+
+
+def _reach(gap: Estimate) -> float:
+    """Return how large a difference with this noise would have to be to differ from zero."""
+    return gap.value - gap.low if gap.value > 0.0 else gap.high - gap.value
 
 
 def _check_reference(reference: str, rows: PairedRows) -> None:

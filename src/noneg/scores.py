@@ -110,17 +110,20 @@ class PUScores:
         setting: Setting,
         prior_interval: tuple[float, float] | None,
         names: tuple[str, str],
+        *,
+        part: bool = False,
     ) -> None:
         n_unlabeled, n_positive = rows.counts
         positive, unlabeled = names
         if setting != "labelled":
             checks.check_filled(n_positive, positive, "labelled positive")
         checks.check_filled(n_unlabeled + n_positive, unlabeled, "row")
-        if setting == "two-sample":
+        if setting != "labelled":
             checks.check_filled(n_unlabeled, unlabeled, "unlabeled row")
         self._rows, self._setting, self._cache = rows, setting, {}
-        self._prior = self._label_share() if prior is None else prior
-        _check_one_sample(n_positive, n_unlabeled, self._prior, setting)
+        self._prior = self.labelled_share if prior is None else prior
+        if setting == "one-sample" and not part:
+            checks.check_one_sample(self._prior, self.labelled_share, self.effective_marginal)
         self._prior_interval = (
             None
             if prior_interval is None
@@ -190,10 +193,14 @@ class PUScores:
         prior_interval: tuple[float, float] | None,
         *,
         column: str = "scores",
+        part: bool = False,
     ) -> Self:
-        """Build from rows that are ready; errors about empty samples name the column."""
+        """Build from rows that are ready; errors about empty samples name the column.
+
+        A random part of rows that allow a prior is not asked again whether it does.
+        """
         self = cls.__new__(cls)
-        self._fill(rows, prior, setting, prior_interval, (column, column))
+        self._fill(rows, prior, setting, prior_interval, (column, column), part=part)
         return self
 
     def with_prior(self, prior: float, interval: tuple[float, float] | None = None) -> Self:
@@ -254,6 +261,23 @@ class PUScores:
         return unlabeled if self._setting == "two-sample" else unlabeled + positive
 
     @property
+    def labelled_share(self) -> float:
+        """Marginal mass of the labelled positives: 0 in two samples, the prior of labelled data."""
+        if self._setting == "two-sample":
+            return 0.0
+        if not self._weighted:
+            return self.n_positive / self.n_marginal
+        unlabeled, positive = self.groups_below(np.ones(1))[:, 0, 1]
+        return float(positive / (unlabeled + positive))
+
+    @property
+    def least_prior(self) -> float:
+        """Smallest prior that the labelled share allows in one sample, up to chance; else 0."""
+        if self._setting != "one-sample":
+            return 0.0
+        return checks.least_prior(self.labelled_share, self.effective_marginal)
+
+    @property
     def effective_positive(self) -> float:
         """Kish's effective number of positives; the plain number without importance weights."""
         return self._kish(0, 3)
@@ -280,7 +304,11 @@ class PUScores:
 
     def sums_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the nine sums of `noneg.rows` over rows with ``s <= cut``, groups added."""
-        return self._merge(self._rows.below(cuts))
+        return self._merge(self.groups_below(cuts))
+
+    def groups_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the same sums of the unlabeled rows and of the labelled positives."""
+        return self._rows.below(cuts)
 
     def kept(self, key: object, make: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
         """Return what was made of these rows under this key before, else make it now.
@@ -351,13 +379,6 @@ class PUScores:
         merged: NDArray[np.float64] = groups[0] * _MARGINAL_LAW[:k] + groups[1] * positive[:k]
         return merged
 
-    def _label_share(self) -> float:
-        a, w = self.sums_below(np.ones(1))[0, :2] if self._weighted else self._plain_masses()
-        return float(a / w)
-
-    def _plain_masses(self) -> tuple[float, float]:
-        return self.n_positive, self.n_marginal
-
     def __repr__(self) -> str:
         positive = f"{_count(self.n_positive)} positive{'s' * (self.n_positive != 1)}"
         prior = f"prior {self.prior:.6g}"
@@ -371,19 +392,3 @@ class PUScores:
 
 def _count(n: float) -> str:
     return "infinitely many" if np.isinf(n) else f"{n:,.0f}"
-
-
-def _check_one_sample(n_positive: float, n_unlabeled: float, prior: float, setting: str) -> None:
-    n = n_positive + n_unlabeled
-    if setting != "one-sample":
-        return
-    if np.isinf(n):
-        msg = "'setting' one-sample needs finite samples; a population stands for two-sample only."
-        raise ValueError(msg)
-    if n_positive > prior * n * (1.0 + 1e-12):
-        msg = (
-            f"'prior' must be at least the labelled share {n_positive / n:.6g} in one sample "
-            f"({n_positive:,.0f} labelled positives of {n:,.0f} rows), got {prior!r}. Raise the "
-            "prior, or use setting='two-sample' if the positives were collected separately."
-        )
-        raise ValueError(msg)

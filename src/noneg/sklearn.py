@@ -91,8 +91,7 @@ def scorer(
         How the rows were sampled; in "labelled" y holds true labels.
     prior : float, optional
         Share of positives in the population, the same in every fold. Not needed for labelled data,
-        "proxy_auc" and "recall". A fold of one sample may hold, by rounding, one labelled row more
-        than the prior allows; there the labelled share takes its place.
+        "proxy_auc" and "recall".
     threshold : float, optional
         Of metrics that have one.
     weight_kind : {"importance", "frequency"}
@@ -169,11 +168,8 @@ def _score(
     if setting == "labelled":
         scores = PUScores.from_labels(flags, s, **weights)
     else:
-        share = float(np.mean(flags))
         if prior is None:  # any will do
-            prior = (1.0 + share) / 2.0
-        if setting == "one-sample" and 0.0 < flags.sum() - prior * flags.size < 1.0:
-            prior = share
+            prior = (1.0 + float(np.mean(flags))) / 2.0
         scores = PUScores.from_pu_labels(flags, s, prior=prior, setting=setting, **weights)
     return _find(name)[0](scores, **options)
 

@@ -13,6 +13,7 @@ from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.risk import risk
 from noneg.report import About, comparison_to_html, to_html
 from noneg.report.content import MOVING, VALUE_ONLY, document
+from noneg.report.words import points, verdict_title
 from noneg.simulation import LogisticGaussian
 
 CLOSE = {"rel": 0.0, "abs": 1e-9}
@@ -50,7 +51,7 @@ every_data = pytest.mark.parametrize("scores", [make() for make in DATA.values()
 def priors(scores, n=N_PRIORS):
     """Random priors that the setting allows, over the whole range."""
     rng = np.random.default_rng(7)
-    least = scores.n_positive / scores.n_marginal if scores.setting == "one-sample" else 0.0
+    least = scores.least_prior
     share = scores.n_positive / (scores.n_positive + scores.n_unlabeled)
     # The last one looks as if every positive were labelled.
     return [*(least + (0.995 - least) * rng.uniform(0.001, 1.0, n)).tolist(), 1.003 * share]
@@ -69,7 +70,7 @@ MOVE = """prior => {
     shown: Object.fromEntries(
       [...document.querySelectorAll("[data-number]")].reverse()
         .map((e) => [e.dataset.number, e.textContent])),
-    largest: noneg.largestPrior(noneg.data.sums.cuts, prior),
+    largest: noneg.data.sums.largest_prior,
     floor: noneg.assumptions(noneg.data, prior).noise_floor,
     bound: [noneg.biasBound(noneg.data, prior, null),
             noneg.biasBound(noneg.data, prior, 1 - noneg.data.level)],
@@ -119,6 +120,13 @@ def test_numbers_at_any_prior_are_those_of_python(scores, open_page):
             for part in (content.verdict, *(section.sentences for section in content.sections))
             for one in part
         }
+        # The test of calibration is only known at the given prior.
+        told["verdict_title"] = verdict_title(
+            expected.headline,
+            points(expected),
+            prior=prior,
+            contradicted=expected.assumptions[0].verdict == "contradicted",
+        )
         for key, text in found["texts"].items():
             assert text == told[key], key
         assert found["warnings"] == list(expected.warnings)
@@ -162,6 +170,37 @@ def test_thresholds_are_those_of_python(scores, open_page):
             tables = contingency_bounds(at, threshold=float(cuts[i]), table="all")
             for side, table in zip(found["bounds"], (tables.lower, tables.upper), strict=True):
                 assert same([side["fpr"], side["tpr"]], [table.fpr[0], table.tpr[0]])
+
+
+def test_at_the_given_prior_thresholds_hold_for_every_prior_in_its_interval(open_page):
+    scores = DATA["two samples"]().with_prior(0.2, (0.12, 0.3))
+    given = evaluate(scores)
+    page = open_page(to_html(given))
+    shown = given.metrics["precision"]
+    assert page.text_content("[data-explore=precision_range]") == (
+        f"[{shown.low:.3f}, {shown.high:.3f}]"
+    )
+    cuts = given.sums.tails.threshold
+    for i in (5, 60, 120, 200):
+        for prior, at in ((0.2, scores), (0.25, scores.with_prior(0.25))):
+            rules = page.evaluate(EXPLORE, [prior, i])["rules"]
+            for name, rule in RULES.items():
+                expected = rule.interval(at, float(cuts[i]), 0.95)
+                if not np.isnan(expected.value):
+                    got = [rules[name]["low"], rules[name]["high"]]
+                    assert same(got, [expected.low, expected.high]), (name, prior, i)
+    points_drawn = page.evaluate(
+        "() => [...document.querySelectorAll('[data-table=reliability] tr')]"
+        ".map((row) => row.children[4].textContent)"
+    )
+    page.evaluate(MOVE, 0.25)
+    page.click("#prior-reset")
+    again = page.evaluate(
+        "() => [...document.querySelectorAll('[data-table=reliability] tr')]"
+        ".map((row) => row.children[4].textContent)"
+    )
+    assert again == points_drawn
+    assert page.complaints == []
 
 
 def test_sliders_work_with_the_keyboard(open_page):
@@ -352,7 +391,8 @@ def test_the_page_of_several_models(open_page):
         assert page.complaints == []
         assert page.outside == []
         charts = page.query_selector_all("[data-chart]")
-        assert len(charts) == 1 + 2 * len(found.criteria)
+        orders = [one for one in found.criteria.values() if one.ordering]
+        assert len(charts) == 1 + len(found.criteria) + len(orders)
         assert all(chart.query_selector("svg") for chart in charts)
         assert hostile in page.text_content("body")
 

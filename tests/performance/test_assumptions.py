@@ -22,6 +22,31 @@ def test_the_truth_is_rarely_contradicted(setting):
     assert wrong / 200 <= 0.10 + 3.4 * np.sqrt(0.1 * 0.9 / 200)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_true_prior_of_rare_positives_is_rarely_contradicted(weighted):
+    """Scores that separate the classes leave no room: PPR / TPR is the prior at every cut."""
+    wrong, runs, prior = 0, 200, 0.005
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        hidden = rng.random(5000) < prior
+        unlabeled = np.where(hidden, 0.5, 0.0) + rng.uniform(0.0, 0.5, 5000)
+        positive = rng.uniform(0.5, 1.0, 500)
+        options = {}
+        if weighted:
+            weight = rng.choice([1.0, 4.0], 5500)
+            kept = rng.random(5500) < 1.0 / weight
+            positive, unlabeled = positive[kept[:500]], unlabeled[kept[500:]]
+            options = {
+                "positive_weight": weight[:500][kept[:500]],
+                "unlabeled_weight": weight[500:][kept[500:]],
+                "weight_kind": "importance",
+            }
+        scores = PUScores(positive, unlabeled, prior=prior, setting="two-sample", **options)
+        wrong += check_assumptions(scores)[0].verdict == "contradicted"
+    # At most 5 %; 3 standard errors of that share among 200.
+    assert wrong / runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
+
+
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
 def test_too_large_a_prior_is_contradicted(setting):
     scores = WORLD.draw(2000, 10_000, setting=setting, seed=1)

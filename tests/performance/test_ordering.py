@@ -187,8 +187,8 @@ def test_the_default_range():
     assert high / (1 - high) == pytest.approx(2.0 * 0.4 / 0.6)
     assert prior_range(scores.with_prior(0.4, (0.3, 0.45))) == (0.3, 0.45)
     one = PUScores([0.9] * 3, [0.1] * 7, prior=0.32, setting="one-sample")
-    assert prior_range(one)[0] == 0.3
-    assert ordering({"a": one, "b": one}).priors[0] == 0.3
+    least = max(one.prior / (2.0 - one.prior), one.least_prior)
+    assert prior_range(one)[0] == ordering({"a": one, "b": one}).priors[0] == least
 
 
 def test_wrong_models_are_explained():
@@ -199,7 +199,7 @@ def test_wrong_models_are_explained():
         ({"a": labelled, "b": labelled}, {}, "same PU setting.*got 'labelled'"),
         ({"a": one, "b": models["m0"]}, {}, "got 'one-sample' and 'two-sample'"),
         ({"a": one}, {}, "at least two models.*got 1"),
-        ({"a": one, "b": one}, {"priors": (0.2, 0.5)}, "labelled share 0.3"),
+        ({"a": one, "b": one}, {"priors": (0.01, 0.5)}, "must start at 0.0.*labelled share"),
         (models, {"priors": (0.5, 0.2)}, "low <= high"),
         (models, {"priors": (0.0, 0.2)}, "'priors' must be the share of positives"),
         (models, {"metric": "x"}, "'metric' must be one of accuracy"),

@@ -10,7 +10,9 @@ from strategies import samples
 
 from noneg import PUScores, evaluate
 from noneg.calibration import ks_error
+from noneg.calibration.reliability import reliability
 from noneg.evaluation.envelope import ks_envelope
+from noneg.evaluation.tails import RULES
 from noneg.metrics import METRICS
 from noneg.report import About, to_html, to_json, to_markdown, to_notebook, to_text
 from noneg.report.about import digest_files
@@ -19,7 +21,7 @@ from noneg.report.charts import CHARTS, DESCRIPTIONS, specification
 from noneg.report.content import FREE, MOVING, VALUE_ONLY, document
 from noneg.report.datasets import datasets
 from noneg.report.payload import data_names
-from noneg.report.words import Point, verdict_title, verdict_where
+from noneg.report.words import Point, points, verdict_title, verdict_where
 from noneg.results import Estimate
 from noneg.simulation import LogisticGaussian
 
@@ -135,7 +137,78 @@ def test_the_verdict_names_what_is_wrong():
 )
 def test_the_verdict_follows_the_error(low, value, high, words):
     error = Estimate(value=value, low=low, high=high, level=0.95, method="x")
-    assert verdict_title(error, [], contradicted=False).startswith(words)
+    for prior in (0.2, 0.5):
+        title = verdict_title(error, [], prior=prior, contradicted=False, rejected=False)
+        assert title.startswith(words)
+
+
+RARE = {
+    "four times too high": lambda s: np.minimum(4.0 * s, 1.0),
+    "fifty times too low": lambda s: s / 50.0,
+    "all zero": lambda s: 0.0 * s,
+    "as they are": lambda s: s,
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_rare_positives_do_not_make_any_score_a_probability(name):
+    """Errors are small where positives are rare; they are judged by the prior."""
+    world, change = LogisticGaussian.calibrated(0.005), RARE[name]
+    said = []
+    for seed in range(20 if name == "as they are" else 3):
+        drawn = world.draw(2000, 20_000, setting="two-sample", seed=seed)
+        unlabeled, positive = (change(np.asarray(group[0])) for group in drawn.in_order())
+        found = evaluate(PUScores(positive, unlabeled, prior=0.005, setting="two-sample"))
+        title = str(document(found).verdict[0])
+        said.append(title)
+        assert not (found.rejected and "can be read as" in title)
+    if name != "as they are":
+        assert set(said) == {"Do not read these scores as probabilities."}
+
+
+def test_a_band_or_a_test_that_rejects_forbids_reading_scores_as_probabilities():
+    error = Estimate(value=0.001, low=0.0, high=0.002, level=0.95, method="x")
+    ends = dict.fromkeys(("frequency", "low", "high", "low_all", "high_all"), 0.4)
+    off = Point(left=0.0, right=1.0, score=0.3, marginal=1.0, **ends)
+    options = {"prior": 0.3, "contradicted": False}
+    assert "can be read" in verdict_title(error, [], rejected=False, **options)
+    assert "nearly" in verdict_title(error, [], rejected=True, **options)
+    assert "nearly" in verdict_title(error, [off], rejected=False, **options)
+
+
+def test_the_verdict_blames_rows_or_the_prior():
+    world = LogisticGaussian.calibrated(0.3)
+    many = world.draw(20_000, 50_000, setting="two-sample", seed=0)
+    few = world.draw(20, 60, setting="two-sample", seed=1)
+    said = {
+        name: str(document(evaluate(scores)).verdict[0])
+        for name, scores in {
+            "prior": many.with_prior(0.3, (0.15, 0.45)),
+            "rows": few.with_prior(0.3, (0.29, 0.31)),
+        }.items()
+    }
+    assert "the prior is not known well enough" in said["prior"]
+    assert "these rows are too few" in said["rows"]
+
+
+def test_thresholds_and_diagram_hold_for_every_prior():
+    scores = SCORES["two-sample"].with_prior(0.3, (0.2, 0.4))
+    found = evaluate(scores)
+    tails = found.sums.tails
+    for i in (20, 100, 180):
+        for name, rule in RULES.items():
+            expected = rule.interval(scores, float(tails.threshold[i]), 0.95)
+            low, high = (end[i] for end in tails.limits[name])
+            assert (low, high) == (expected.low, expected.high)
+    at = int(np.flatnonzero(tails.threshold == 0.5)[0])
+    shown = found.metrics["precision"]
+    assert [end[at] for end in tails.limits["precision"]] == [shown.low, shown.high]
+    for point, low, high in zip(
+        points(found), found.reliability.low, found.reliability.high, strict=True
+    ):
+        assert (point.low, point.high) == pytest.approx((low, high))
+    narrow = reliability(scores.with_prior(0.2), bins=15, binning="width")
+    np.testing.assert_allclose(found.reliability.low, narrow.low)
 
 
 def test_labelled_rows_have_no_bounds_and_no_other_prior():

@@ -52,9 +52,7 @@ def on_validation(
     sample it adds the labelled positives above the threshold instead of those below.
     """
     share = positive.size / (positive.size + unlabeled.size)
-    # Rounding may hold out one positive more than the prior allows.
-    used = max(prior, share) if setting == "one-sample" else prior
-    scores = PUScores(positive, unlabeled, prior=used, setting=setting)
+    scores = PUScores(positive, unlabeled, prior=prior, setting=setting)
     value = proxy_accuracy(scores)
     found = {
         "proxy_accuracy": value,
@@ -67,7 +65,10 @@ def on_validation(
     }
     calibrator = _fitted(scores)
     mapped = PUScores(
-        calibrator.transform(positive), calibrator.transform(unlabeled), prior=used, setting=setting
+        calibrator.transform(positive),
+        calibrator.transform(unlabeled),
+        prior=prior,
+        setting=setting,
     )
     return found | {"pu_ece_recalibrated": ece(mapped)}, calibrator
 

@@ -239,7 +239,7 @@ def _row_rate(scores: PUScores, prior: float) -> float:
     """Return A such that a sign-weighted sum of residuals deviates like ``sqrt(2 A log)``.
 
     A labelled row of one sample contributes ``pi / n_P - s / n``, which lies within ``pi / n_P``
-    of zero because ``n_P <= pi n``: both PU settings share one rate.
+    of zero, or within ``1 / n`` where ``n_P > pi n``: both PU settings share one rate.
     """
     if scores.setting == "labelled":
         return 1.0 / scores.effective_marginal

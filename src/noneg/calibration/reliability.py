@@ -101,6 +101,7 @@ def reliability(
     Parameters
     ----------
     scores : PUScores
+        With a ``prior_interval`` the intervals hold for every prior in it.
     bins, binning, edges
         As in `noneg.ece`; equal widths read best in a diagram.
     level : float
@@ -153,14 +154,15 @@ def _limits(
             spread = np.sqrt((1.0 - positive) / (n_positive * positive))
             spread *= np.sqrt((1.0 - marginal) / (n_marginal * marginal))
             correlation = np.nan_to_num(np.minimum(shared / spread, 1.0), nan=0.0)
-    low, high = _ratio_limits(
+    low, high = ratio_limits(
         positive,
         clopper_pearson(positive, n_positive, alpha),
         marginal,
         clopper_pearson(marginal, n_marginal, alpha),
         correlation,
     )
-    return binned.prior * low, binned.prior * high
+    least, most = scores.prior_interval or (binned.prior, binned.prior)
+    return least * low, most * high
 
 
 def clopper_pearson(
@@ -178,12 +180,12 @@ def clopper_pearson(
     return low, high
 
 
-def _ratio_limits(
+def ratio_limits(
     top: NDArray[np.float64],
     top_limits: tuple[NDArray[np.float64], NDArray[np.float64]],
     bottom: NDArray[np.float64],
     bottom_limits: tuple[NDArray[np.float64], NDArray[np.float64]],
-    correlation: NDArray[np.float64],
+    correlation: NDArray[np.float64] | float = 0.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return limits of top / bottom by variance recovery on the log scale (MOVER)."""
 

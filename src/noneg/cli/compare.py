@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -259,12 +260,12 @@ def _show(out: Console, comparison: Comparison) -> None:
     out.print()
     chosen = {found.reference for found in comparison.criteria.values()}
     interval = f"{100 * comparison.level:.6g} % interval"
-    from_best = all(found.reference == found.leaders[0] for found in comparison.criteria.values())
+    from_best = all(found.reference in found.leaders[:1] for found in comparison.criteria.values())
     base = "the best" if from_best or len(chosen) > 1 else repr(chosen.pop())
     header = ["", "value", interval, "", f"difference from {base}, {interval}"]
     rows = [row for found in comparison.criteria.values() for row in _rows(found)]
     show_table(out, header, rows)
-    for sentence in _orders(comparison):
+    for sentence in (*_limits(comparison), *_orders(comparison)):
         out.print()
         say(out, sentence)
 
@@ -286,14 +287,29 @@ def _rows(found: Compared) -> Iterator[list[str]]:
     yield [f"{found.title} ({found.better} is better)"]
     for name, estimate in found.estimates.items():
         gap = found.differences.get(name)
-        verdict = "wins" if name == found.winner else "tie" if name in found.leaders else ""
         yield [
             f"  {name}",
             f"{estimate.value:.4f}",
             f"[{estimate.low:.4f}, {estimate.high:.4f}]",
-            verdict,
+            found.place(name),
             "" if gap is None else str(gap),
         ]
+
+
+def _limits(comparison: Comparison) -> Iterator[str]:
+    """Say what was not compared, and which differences ties could hide."""
+    for found in comparison.criteria.values():
+        yield from (f"{name}: {why} It is not compared." for name, why in found.unranked.items())
+    ties = [
+        f"{x.title} {x.visible:.4f}"
+        for x in comparison.criteria.values()
+        if x.visible and math.isfinite(x.visible)
+    ]
+    if ties:
+        yield (
+            "A tie does not mean equal. Differences smaller than these would not show on these "
+            f"rows: {', '.join(ties)}."
+        )
 
 
 def _orders(comparison: Comparison) -> Iterator[str]:

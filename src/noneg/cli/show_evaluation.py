@@ -106,7 +106,7 @@ def _bins(evaluation: Evaluation) -> str:
 
 def _test(evaluation: Evaluation) -> Iterator[Row]:
     p_value = evaluation.test.p_value
-    evidence = "evidence" if p_value <= 1.0 - evaluation.level else "no evidence"
+    evidence = "evidence" if evaluation.rejected else "no evidence"
     yield ["Test of calibration"]
     yield ["  p-value", f"{p_value:.3f}", f"{evidence} against it"]
 

@@ -60,6 +60,9 @@ class Evaluation:
         Whether the data contradict the prior or the setting.
     warnings : tuple of str
         What needs the reader's attention, in sentences.
+    at_prior : Estimate
+        The calibration error to quote with the interval that the rows alone give, at the prior
+        itself.
     sums : Sums
         What the same numbers at another prior or threshold are made of; its size does not grow
         with the number of rows.
@@ -86,6 +89,7 @@ class Evaluation:
     bounds: dict[str, Bound]
     assumptions: tuple[Check, ...]
     warnings: tuple[str, ...]
+    at_prior: Estimate
     sums: Sums
     recalibration: Repair | None = None
 
@@ -93,6 +97,11 @@ class Evaluation:
     def headline(self) -> Estimate | None:
         """The calibration error to quote: the one that is closest to the truth on PU data."""
         return self.metrics.get(RECOMMENDED)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the test finds evidence against perfect calibration."""
+        return self.test.p_value <= 1.0 - self.level
 
     @property
     def edges(self) -> NDArray[np.float64]:

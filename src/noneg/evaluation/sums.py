@@ -19,7 +19,7 @@ from noneg.evaluation.envelope import Envelope, ks_envelope
 from noneg.evaluation.tails import RankBounds, Tails, mean_pair, rank_bounds, tails
 from noneg.functionals import law_means
 from noneg.metrics import METRICS
-from noneg.performance.assumptions import PriorCuts, noise_floor, prior_cuts
+from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.curves_by_prior import ORDERED
 from noneg.performance.intervals import z_score
 from noneg.performance.losses import find_loss
@@ -114,15 +114,13 @@ class Sums:
         the prior, and the lift of the top 10 % with its limits.
     envelope : Envelope or None
         Of the Kolmogorov-Smirnov error.
-    cuts : PriorCuts or None
-        Of the check whether the prior contradicts the data.
     noise_floor : float
         Error that the noise of the positives alone produces, a unit of the prior.
     mean_score, mean_deviation : float
         Mean score and its standard deviation.
     effective_positive, effective_marginal : float
-    labelled_share : float
-        Smallest prior possible: in one sample the share of labelled rows, else 0.
+    least_prior, largest_prior : float
+        Priors that neither the labelled share nor the scores contradict.
     z, z_split : float
         Normal quantiles of the interval's upper end, and of its split lower end.
     """
@@ -136,13 +134,13 @@ class Sums:
     risks: dict[str, tuple[float, float, list[float]]]
     areas: dict[str, list[float]]
     envelope: Envelope | None
-    cuts: PriorCuts | None
     noise_floor: float
     mean_score: float
     mean_deviation: float
     effective_positive: float
     effective_marginal: float
-    labelled_share: float
+    least_prior: float
+    largest_prior: float
     z: float
     z_split: float
 
@@ -168,11 +166,12 @@ def sum_up(
     """
     enough = scores.n_marginal >= 2 * DIAGRAM_BINS
     kinds: tuple[Binning, ...] = ("width", "mass") if enough else ("width",)
-    diagrams = {kind: _diagram(scores, kind, level) for kind in kinds}
+    # At this prior, not over what is known of it: another prior scales these numbers.
+    exact = scores if scores.prior_interval is None else scores.with_prior(scores.prior)
+    diagrams = {kind: _diagram(exact, kind, level) for kind in kinds}
     cuts = tails(scores, level=level)
     rows = np.isfinite(scores.n_positive + scores.n_unlabeled)
     ones = np.ones(binned.n_bins)
-    one_sample = scores.setting == "one-sample"
     return Sums(
         bins=_bins(scores, binned, kinds),
         diagrams=diagrams,
@@ -181,9 +180,8 @@ def sum_up(
         tails=cuts,
         bounds=rank_bounds(scores, cuts.threshold, level=level),
         risks=_risks(scores) if rows else {},
-        areas=_areas(scores, metrics, level) if rows else {},
+        areas=_areas(exact, metrics, level) if rows else {},
         envelope=ks_envelope(scores) if rows else None,
-        cuts=None if scores.setting == "labelled" else prior_cuts(scores, level=level),
         noise_floor=noise_floor(scores, edges=binned.edges) / scores.prior
         if scores.prior > 0.0
         else 0.0,
@@ -191,7 +189,8 @@ def sum_up(
         mean_deviation=float(np.sqrt(binned.variance(ones))),
         effective_positive=scores.effective_positive,
         effective_marginal=scores.effective_marginal,
-        labelled_share=scores.n_positive / scores.n_marginal if one_sample else 0.0,
+        least_prior=scores.least_prior,
+        largest_prior=1.0 if scores.setting == "labelled" else largest_prior(scores, level=level),
         z=z_score(level),
         z_split=z_score(0.5 + level / 2.0),
     )
@@ -267,16 +266,13 @@ def _areas(
     if scores.setting == "labelled":
         return {}
     found = {}
-    exact = scores.with_prior(scores.prior)  # limits at this prior, not over what is known of it
     for name in ("auroc", "lift_at"):
-        one = metrics.get(name)
-        if one is not None and name == "auroc" and scores.prior_interval is not None:
-            one = METRICS[name].interval(exact, level=level)
+        one = METRICS[name].interval(scores, level=level) if name in metrics else None
         if one is not None and np.isfinite([one.value, one.low, one.high]).all():
             found[name] = [one.value, one.low, one.high]
     if "auroc" in found:
         found["auroc"] = [(x - 0.5) * (1.0 - scores.prior) for x in found["auroc"]]
     if "average_precision" in metrics:
-        level_and_slope = ORDERED["average_precision"][1](exact).pieces[0, :2]
+        level_and_slope = ORDERED["average_precision"][1](scores).pieces[0, :2]
         found["average_precision"] = level_and_slope.tolist()
     return found

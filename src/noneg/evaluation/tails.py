@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from noneg.functionals import LawMeans
     from noneg.performance.confusion import Rule
     from noneg.performance.contingency import Side
-    from noneg.performance.intervals import Shares
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -59,7 +58,8 @@ class Tails:
     tpr_low, tpr_high, ppr_low, ppr_high, correlation : ndarray
         Their own limits, and how they vary together. Neither depends on the prior.
     limits : dict of str to (ndarray, ndarray)
-        Intervals of the metrics in `RULES` for labelled data, whose prior cannot be moved.
+        Intervals of the metrics in `RULES` where these numbers do not tell them: of labelled data,
+        and for every prior in an interval.
     """
 
     threshold: Floats
@@ -86,12 +86,8 @@ def tails(scores: PUScores, *, level: float) -> Tails:
     """Return both laws above `thresholds`."""
     cuts = thresholds(scores)
     means = [tail_means(scores, [cut]) for cut in cuts]
-    if scores.setting == "labelled":
-        known = [labelled_shares(scores, one, level) for one in means]
-        shares = known
-        limits = _labelled_limits(known)
-    else:
-        shares, limits = [pu_shares(scores, one, level) for one in means], {}
+    kind = labelled_shares if scores.setting == "labelled" else pu_shares
+    shares = [kind(scores, one, level) for one in means]
     return Tails(
         threshold=cuts,
         tpr=np.array([one.positive[0] for one in means]),
@@ -101,15 +97,18 @@ def tails(scores: PUScores, *, level: float) -> Tails:
         ppr_low=np.array([one.low[1] for one in shares]),
         ppr_high=np.array([one.high[1] for one in shares]),
         correlation=np.array([one.correlation[0, 1] for one in shares]),
-        limits=limits,
+        limits=_limits(scores, means, level),
     )
 
 
-def _labelled_limits(shares: list[Shares]) -> dict[str, tuple[Floats, Floats]]:
+def _limits(
+    scores: PUScores, means: list[LawMeans], level: float
+) -> dict[str, tuple[Floats, Floats]]:
+    if scores.setting != "labelled" and scores.prior_interval is None:
+        return {}
     out: dict[str, tuple[Floats, Floats]] = {}
     for name, rule in RULES.items():
-        ends = np.array([one.limits(rule.of_labelled) for one in shares], dtype=np.float64)
-        low, high = np.clip(ends, rule.low, rule.high).T
+        low, high = np.array([rule.limits(scores, one, level) for one in means]).T
         out[name] = low, high
     return out
 

@@ -15,7 +15,7 @@ from noneg.checks import check_level
 from noneg.evaluation.repair import repair
 from noneg.evaluation.result import Evaluation
 from noneg.evaluation.sums import sum_up
-from noneg.metrics import METRICS, estimate
+from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.performance.assumptions import check_assumptions
 from noneg.results import Estimate
 
@@ -31,6 +31,9 @@ FIXED_BINS = 15
 # Labelled share of the expected positives from which one sample looks fully labelled, and how
 # close to it the labelled share of two samples must be by accident to look suspicious.
 NEARLY_ALL, SAME_SHARE = 0.9, 0.01
+# Area of a score that says nothing, and share of the mean score that positive labels fall short of
+# when many positives are hidden.
+EVEN, MANY_HIDDEN = 0.5, 0.8
 # Metrics over the optimal bins.
 BINNED = ("ece", "debiased_ece")
 
@@ -97,7 +100,8 @@ def evaluate(
         prior_curve=prior_curve(binned),
         bounds=_bounds(scores, binned, level),
         assumptions=assumptions,
-        warnings=tuple(_warnings(scores, binned, assumptions)),
+        warnings=tuple(_warnings(scores, binned, assumptions, metrics)),
+        at_prior=_at_prior(scores, metrics, level, edges),
         sums=sum_up(scores, binned, metrics, level=level),
         recalibration=repair(scores, level=level) if recalibrate else None,
     )
@@ -115,6 +119,15 @@ def _metrics(
         except ValueError as error:
             left_out[name] = str(error)
     return found, left_out
+
+
+def _at_prior(
+    scores: PUScores, metrics: dict[str, Estimate], level: float, edges: ArrayLike | None
+) -> Estimate:
+    name = RECOMMENDED if RECOMMENDED in metrics else "ece"
+    if scores.prior_interval is None:
+        return metrics[name]
+    return estimate(name, scores.with_prior(scores.prior), level=level, **_options(name, edges))
 
 
 def _options(name: str, edges: ArrayLike | None) -> dict[str, ArrayLike]:
@@ -150,7 +163,12 @@ def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
     return out
 
 
-def _warnings(scores: PUScores, binned: Binned, checks: tuple[Check, ...]) -> list[str]:
+def _warnings(
+    scores: PUScores,
+    binned: Binned,
+    checks: tuple[Check, ...],
+    metrics: dict[str, Estimate],
+) -> list[str]:
     out = [check.sentence for check in checks if check.verdict != "holds"]
     mean = float(binned.score.sum())
     deviation = float(np.sqrt(binned.variance(np.ones(binned.n_bins))))
@@ -160,6 +178,17 @@ def _warnings(scores: PUScores, binned: Binned, checks: tuple[Check, ...]) -> li
             f"are off by {abs(mean - scores.prior):.4g} on average, which no binning can hide."
         )
     out += label_counts(scores)
+    if "auroc" in metrics and metrics["auroc"].high < EVEN:
+        out.append(
+            "Positives score lower than the other rows (AUC below 0.5, beyond chance): the score "
+            "may be that of the other class, or the labels may be swapped."
+        )
+    if scores.prior_is_estimated and MANY_HIDDEN * mean - scores.prior > 3.0 * deviation:
+        out.append(
+            f"The mean score is {mean:.4g}, but only {scores.prior:.4g} of the labels are "
+            "positive: if the others are unlabeled rather than negative, the setting is "
+            "'one-sample' or 'two-sample'."
+        )
     if scores.n_marginal < 2 * FIXED_BINS:
         out.append(
             f"{scores.n_marginal:,.0f} marginal rows are too few for {FIXED_BINS} bins of equal "
@@ -179,9 +208,10 @@ def label_counts(scores: PUScores) -> list[str]:
     )
     if not suspect:
         return []
+    chance = ", which chance allows" if scores.setting == "one-sample" and share > 1.0 else ""
     told = (
         f"{scores.n_positive:,.0f} of {rows:,.0f} rows are labelled, {100 * share:.0f} % of the "
-        f"positives that the prior {scores.prior:.4g} promises among them: if none is hidden, the "
-        "setting is 'labelled', and otherwise the prior may be too small."
+        f"positives that the prior {scores.prior:.4g} promises among them{chance}: if none is "
+        "hidden, the setting is 'labelled', and otherwise the prior may be too small."
     )
     return [told]

@@ -38,10 +38,6 @@ def _scores(logits: Tensor) -> NDArray[np.float64]:
 
 
 def _prior(task: Task, rows: PUData) -> float:
-    """Return the prior; held-out rows of one sample may by rounding hold one positive too many."""
+    """Return the prior; any one if it is not known."""
     share = rows.n_pos / (rows.n_pos + rows.n_unl)
-    if task.population_prior is None:  # any will do
-        return (1.0 + share) / 2.0
-    return (
-        max(task.population_prior, share) if task.setting == "one-sample" else task.population_prior
-    )
+    return (1.0 + share) / 2.0 if task.population_prior is None else task.population_prior

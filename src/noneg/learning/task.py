@@ -29,7 +29,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from noneg.checks import check_prior, check_setting
+from noneg.checks import check_one_sample, check_prior, check_setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -127,16 +127,11 @@ def check_pu_setting(setting: object) -> Setting:
 
 
 def _unlabeled_prior(n_pos: int, n_unl: int, prior: float) -> float:
-    rest = (prior * (n_pos + n_unl) - n_pos) / n_unl
-    # A part of a sample may hold, by rounding, up to one labelled row too many.
-    if rest * n_unl < -1.0:
-        msg = (
-            f"'prior' must be at least the labelled share {n_pos / (n_pos + n_unl):.6g} in one "
-            f"sample ({n_pos} labelled positives of {n_pos + n_unl} rows), got {prior!r}. Raise "
-            "the prior, or use setting='two-sample' if the positives were collected separately."
-        )
-        raise ValueError(msg)
-    return rest if math.isnan(rest) else max(rest, 0.0)
+    if math.isnan(prior):
+        return prior
+    n = n_pos + n_unl
+    check_one_sample(prior, n_pos / n, n)
+    return max(0.0, (prior * n - n_pos) / n_unl)
 
 
 def _shift(prior_from: float, prior_to: float) -> float:

@@ -89,7 +89,7 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     if np.isnan(value):
         return _unknown(scores, level, "no pair of a positive and another row")
     variance = _area(steps, scores.prior).variance(steps)
-    share = steps.labelled_share
+    share = scores.labelled_share
     stretch = _stretch(scores.prior, share, scores)
     rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
     pair = area_limits(0.5 + (value - 0.5) / stretch, variance / stretch**2, rows, level)

@@ -11,17 +11,20 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import ndtri
 
 from noneg.bins import bin_scores
-from noneg.calibration.reliability import reliability
+from noneg.calibration.reliability import clopper_pearson, ratio_limits, reliability
 from noneg.checks import check_level
 from noneg.kernels import run_ends
+from noneg.performance.intervals import effective_size
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.scores import PUScores
+
+    Floats = NDArray[np.float64]
+    Shares = tuple[Floats, Floats]
 
 Verdict = Literal["holds", "doubtful", "contradicted"]
 
@@ -86,9 +89,11 @@ def check_assumptions(scores: PUScores, *, level: float = 0.95) -> tuple[Check, 
 def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     r"""Return the largest prior that the data do not contradict.
 
-    A prior must satisfy :math:`\pi \le \inf_t \mathrm{PPR}(t)/\mathrm{TPR}(t)`: above no threshold
-    can there be more positives than rows. The bound is loosened by the sampling error at `level`,
-    simultaneous over the thresholds.
+    Above no threshold can there be more positives than rows: their share a among the unlabeled
+    rows satisfies :math:`a \le \inf_t \mathrm{PPR}_U(t)/\mathrm{TPR}(t)`. The prior is a in two
+    samples and :math:`\lambda + (1 - \lambda) a` in one, with the labelled share
+    :math:`\lambda`. Every share is taken at its exact (Clopper-Pearson) limit, simultaneous over
+    the thresholds; weighted rows count by their effective number.
 
     Examples
     --------
@@ -97,7 +102,49 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     >>> 0.3 <= largest_prior(scores) < 0.4
     True
     """
-    return prior_cuts(scores, level=level).largest(scores.prior)
+    level, (unlabeled, positive) = check_level(level), scores.groups_below(run_ends())
+    reached = positive[:, 0]
+    # The last cut above which each share of the positives lies.
+    wanted = reached[-1] * (np.arange(CUTS) / CUTS + 1e-12)
+    cuts = np.unique(np.searchsorted(reached, wanted, side="right") - 1)
+    cuts = cuts[cuts >= 0]
+    # In one sample the labelled share varies, too, and takes half of the error.
+    one_sample = scores.setting == "one-sample"
+    alpha = (1.0 - level) / (1 + one_sample)
+    tails = _tail(positive, cuts, 0, 3), _tail(unlabeled, cuts, 1, 6)
+    share, most = largest_share(*tails, level=1.0 - alpha), 0.0
+    if one_sample:
+        labelled = np.array(scores.labelled_share)
+        most = float(clopper_pearson(labelled, scores.effective_marginal, 2.0 * alpha)[1])
+    return most + (1.0 - most) * share
+
+
+def largest_share(positive: Shares, unlabeled: Shares, *, level: float) -> float:
+    """Return the largest share of positives among unlabeled rows that both laws allow above cuts.
+
+    Parameters
+    ----------
+    positive, unlabeled : (ndarray, ndarray)
+        Shares of the law above each cut, and the effective number of rows behind each.
+    level : float
+        One-sided, simultaneous over the cuts.
+    """
+    alpha = 2.0 * (1.0 - level) / positive[0].size
+    limits = clopper_pearson(*positive, alpha), clopper_pearson(*unlabeled, alpha)
+    worst = ratio_limits(unlabeled[0], limits[1], positive[0], limits[0])[1]
+    return float(min(1.0, worst.min()))
+
+
+def _tail(below: Floats, cuts: NDArray[np.intp], mass: int, square: int) -> Shares:
+    """Return the shares of a law above cuts, and the rows that each varies like."""
+    total = below[-1]
+    above = np.concatenate([total[None], total - below[cuts]])
+    share = above[:, mass] / total[mass]
+    with np.errstate(divide="ignore"):
+        rows = np.full_like(share, total[mass] ** 2 / total[square])
+    # Rows contribute 1 - share above the cut and -share below it.
+    noise = above[:, square] * (1.0 - 2.0 * share) + share**2 * total[square]
+    return share, np.minimum(effective_size(share, noise / total[mass] ** 2, rows), rows)
 
 
 def noise_floor(scores: PUScores, *, edges: ArrayLike | None = None) -> float:
@@ -125,52 +172,6 @@ def noise_floor(scores: PUScores, *, edges: ArrayLike | None = None) -> float:
     share = score / (score.sum() or 1.0)
     spread = np.sqrt(2.0 * share * (1.0 - share) / (np.pi * scores.effective_positive))
     return float(scores.prior * spread.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class PriorCuts:
-    """What `largest_prior` compares above each of some cuts.
-
-    Attributes
-    ----------
-    tpr, ppr : ndarray, shape (k,)
-        Shares of both laws above the cuts.
-    variance : ndarray, shape (k, 3)
-        Of ``PPR - pi TPR``, as coefficients of 1, pi and pi squared.
-    z : float
-        Standard deviations of room, simultaneous over the cuts.
-    """
-
-    tpr: NDArray[np.float64]
-    ppr: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    z: float
-
-    def largest(self, prior: float) -> float:
-        """Return the largest compatible prior, with the sampling error at a prior."""
-        variance = self.variance @ np.array([1.0, prior, prior**2])
-        room = self.ppr + self.z * np.sqrt(np.maximum(variance, 0.0))
-        return float(min(1.0, np.min(room / self.tpr)))
-
-
-def prior_cuts(scores: PUScores, *, level: float = 0.95) -> PriorCuts:
-    """Return TPR and PPR above cuts spread over the positives, with the noise of PPR - pi TPR."""
-    grid = run_ends()
-    reached = scores.sums_below(grid)
-    cuts = np.unique(np.searchsorted(reached[:, 0], reached[-1, 0] * np.arange(CUTS) / CUTS))
-    # Above no cut at all lie all rows, which keeps the prior below one.
-    total = reached[-1]
-    above = np.concatenate([total[None], total - reached[cuts]])
-    a, w = total[:2]
-    full = above[:, 0] > 0.0
-    above = above[full]
-    tpr, ppr = above[:, 0] / a, above[:, 1] / w
-    # Rows contribute w (1 - PPR) - pi a (1 - TPR) above the cut and - w PPR + pi a TPR below it.
-    marginal = (above[:, 6] * (1.0 - 2.0 * ppr) + ppr**2 * total[6]) / w**2
-    positive = (above[:, 3] * (1.0 - 2.0 * tpr) + tpr**2 * total[3]) / a**2
-    shared = (above[:, 4] * (1.0 - ppr - tpr) + ppr * tpr * total[4]) / (a * w)
-    z = float(ndtri(1.0 - (1.0 - check_level(level)) / tpr.size))
-    return PriorCuts(tpr, ppr, np.stack([marginal, -2.0 * shared, positive], axis=-1), z)
 
 
 def _prior_fits(scores: PUScores, level: float) -> Check:

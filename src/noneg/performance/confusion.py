@@ -206,18 +206,18 @@ class Rule:
         means = tail_means(scores, [check_threshold(threshold)])
         value, low, high = self._value(scores, means), self.low, self.high
         if not np.isnan(value):
-            low, high = self._limits(scores, means, level)
-            low, high = self._within(low, scores), self._within(high, scores)
+            low, high = self.limits(scores, means, level)
         words = METHOD + prior_words(scores)
         return Estimate(value=value, low=low, high=high, level=level, method=words)
 
     def _within(self, value: float, scores: PUScores) -> float:
         return float(np.clip(value, self.low, self.high)) if is_bounded(scores) else value
 
-    def _limits(self, scores: PUScores, means: LawMeans, level: float) -> tuple[float, float]:
+    def limits(self, scores: PUScores, means: LawMeans, level: float) -> tuple[float, float]:
+        """Return the ends of the interval at the threshold of these means."""
         if scores.setting == "labelled":
-            low, high = labelled_shares(scores, means, level).limits(self.of_labelled)
-            return float(low), float(high)
+            low, high = labelled_shares(scores, means, level).limits(self._of_labelled)
+            return self._within(float(low), scores), self._within(float(high), scores)
         shares = pu_shares(scores, means, level)
         priors = scores.prior_interval or (scores.prior, scores.prior)
 
@@ -226,7 +226,7 @@ class Rule:
 
         return over_priors(limits, priors)
 
-    def of_labelled(self, x: Floats) -> Floats:
+    def _of_labelled(self, x: Floats) -> Floats:
         """Return the metric of shares (TPR, FPR, prior), shape (..., 3)."""
         tpr, fpr, prior = np.moveaxis(x, -1, 0)
         return self(tpr, prior * tpr + (1.0 - prior) * fpr, prior)

@@ -179,7 +179,7 @@ def ordering(
 def prior_range(scores: PUScores) -> tuple[float, float]:
     """Return the priors to look at: what is known of it, else from half to twice its odds.
 
-    In one sample it starts no lower than the share of labelled rows.
+    In one sample it starts no lower than the labelled share allows.
 
     Examples
     --------
@@ -190,12 +190,7 @@ def prior_range(scores: PUScores) -> tuple[float, float]:
     if scores.prior_interval is not None:
         return scores.prior_interval
     prior = scores.prior
-    return max(prior / (2.0 - prior), _labelled_share(scores)), 2.0 * prior / (1.0 + prior)
-
-
-def _labelled_share(scores: PUScores) -> float:
-    one_sample = scores.setting == "one-sample"
-    return scores.n_positive / scores.n_marginal if one_sample else 0.0
+    return max(prior / (2.0 - prior), scores.least_prior), 2.0 * prior / (1.0 + prior)
 
 
 def _check_models(
@@ -216,11 +211,11 @@ def _check_models(
     if not low <= high:
         msg = f"'priors' must be a pair (low, high) with low <= high, got ({low:g}, {high:g})."
         raise ValueError(msg)
-    share = max(_labelled_share(scores) for scores in models.values())
-    if low < share * (1.0 - ROUNDING):
+    least = max(scores.least_prior for scores in models.values())
+    if low < least:
         msg = (
-            f"'priors' must start at the labelled share {share:.6g} or above in one sample, got "
-            f"({low:g}, {high:g})."
+            f"'priors' must start at {least:.4g} or above, which the labelled share of one sample "
+            f"allows, got ({low:g}, {high:g})."
         )
         raise ValueError(msg)
     return low, high

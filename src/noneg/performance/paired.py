@@ -213,7 +213,7 @@ class Differences:
 
     def _limits(self, name: str, one: str, other: str) -> Limits:
         scores, columns = self.scores, self.rows.columns
-        if name == "ece":
+        if name in ("ece", "debiased_ece"):
             return *self._error_limits(one, other), METHOD
         if name == "proxy_auc":
             value = proxy_auc(scores[one]) - proxy_auc(scores[other])

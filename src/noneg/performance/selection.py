@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from noneg.calibration.debiased import debiased_ece, debiased_ece_interval
 from noneg.calibration.errors import ece
 from noneg.calibration.interval import ece_interval
 from noneg.calibration.proper import brier, brier_interval, log_loss, log_loss_interval
@@ -97,8 +98,15 @@ CRITERIA: dict[str, Criterion] = {
             better="lower",
         ),
         Criterion(
-            name="ece",
+            name="debiased_ece",
             title="Calibration error",
+            function=debiased_ece,
+            interval=debiased_ece_interval,
+            better="lower",
+        ),
+        Criterion(
+            name="ece",
+            title="Expected calibration error",
             function=ece,
             interval=ece_interval,
             better="lower",

@@ -119,14 +119,6 @@ class Steps:
         corner[2:-1] = np.any([np.diff(mass[1:], 2) != 0.0 for mass in masses], axis=0)
         return corner
 
-    @property
-    def labelled_share(self) -> float:
-        """Marginal mass of the labelled rows: 0 in two samples, the prior of labelled data."""
-        if self.scores.setting == "two-sample":
-            return 0.0
-        _, f, _, w = self._rows[1]
-        return float(self._mass(1, f * w)[-1]) / self._marginal_total()
-
     def _marginal(self) -> Floats:
         (_, f, _, w), (_, g, _, v) = self._rows
         unlabeled = self._mass(0, f * w)

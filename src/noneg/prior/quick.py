@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
-from noneg.performance.assumptions import CUTS, PriorCuts
+from noneg.performance.assumptions import CUTS, largest_share
 from noneg.prior.contract import Found, Interval, ScoreEstimator
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from noneg.prior.laws import ScoreLaws
+
+    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,51 +49,29 @@ class Quick(ScoreEstimator):
 
     def find(self, laws: ScoreLaws) -> Found:
         """Return the smallest ratio of the two laws above the cuts."""
-        cuts = share_cuts(laws, z=0.0)
-        ratio = cuts.ppr / cuts.tpr
+        tpr, ppr = share_cuts(laws)
+        ratio = ppr / tpr
         best = int(np.argmin(ratio))
-        return Found(min(1.0, float(ratio[best])), {"pure_mass": float(cuts.tpr[best])})
+        return Found(min(1.0, float(ratio[best])), {"pure_mass": float(tpr[best])})
 
     def interval(self, laws: ScoreLaws, share: float, level: float) -> Interval:
         """Return [0, bound]: data set no lower limit without an assumption on the negatives."""
-        cuts = share_cuts(laws, z=0.0)
-        z = float(ndtri(1.0 - (1.0 - level) / cuts.tpr.size))
-        high = largest_share(share_cuts(laws, z=z))
+        tpr, ppr = share_cuts(laws)
+        rows = (np.full_like(tpr, n) for n in (laws.n_positive, laws.n_unlabeled))
+        high = largest_share(*zip((tpr, ppr), rows, strict=True), level=level)
         method = (
-            "one-sided: every larger prior is rejected at some cut (normal approximation, "
+            "one-sided: every larger prior is rejected at some cut (exact binomial limits, "
             "simultaneous over the cuts); nothing bounds it from below; not the training of the "
             "scores"
         )
         return Interval(0.0, max(share, high), method)
 
 
-def share_cuts(laws: ScoreLaws, *, z: float) -> PriorCuts:
-    """Return both laws above cuts that divide the positives evenly, with their noise."""
+def share_cuts(laws: ScoreLaws) -> tuple[Floats, Floats]:
+    """Return the shares of both laws, positives first, above cuts that divide these evenly."""
     top_u, top_p = laws.above("unlabeled"), laws.above("positive")
     # The last point whose tail still holds each share of the positives.
     wanted = np.arange(1, CUTS + 1) / CUTS
     place = np.searchsorted(-top_p, -wanted * (1.0 - 1e-12), side="right") - 1
     place = np.unique(np.append(place, 0))
-    tpr, ppr = top_p[place], np.minimum(top_u[place], 1.0)
-    variance = np.zeros((tpr.size, 3))
-    # A count of zero is as sure as half a row.
-    safe = np.clip(ppr, 0.5 / laws.n_unlabeled, 1.0)
-    variance[:, 0] = safe * (1.0 - safe) / laws.n_unlabeled
-    variance[:, 2] = tpr * np.maximum(0.0, 1.0 - tpr) / laws.n_positive
-    return PriorCuts(tpr, ppr, variance, z)
-
-
-def largest_share(cuts: PriorCuts) -> float:
-    """Return the largest share a with ``a TPR - PPR <= z sd(a)`` at every cut.
-
-    At each cut it is the larger root of a quadratic (Fieller), so that the noise of the positives
-    is taken at the bound itself; at most one.
-    """
-    square = cuts.z**2
-    a = cuts.tpr**2 - square * cuts.variance[:, 2]
-    b = -2.0 * cuts.tpr * cuts.ppr - square * cuts.variance[:, 1]
-    c = cuts.ppr**2 - square * cuts.variance[:, 0]
-    bounded = a > 0.0
-    a, b, c = a[bounded], b[bounded], c[bounded]
-    roots = (-b + np.sqrt(np.maximum(0.0, b * b - 4.0 * a * c))) / (2.0 * a)
-    return float(min(1.0, roots.min(initial=1.0)))
+    return np.minimum(top_p[place], 1.0), np.minimum(top_u[place], 1.0)

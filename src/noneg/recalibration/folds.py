@@ -85,20 +85,11 @@ def join(parts: list[Groups]) -> Groups:
 def build(groups: Groups, like: PUScores) -> PUScores:
     """Return rows as a `PUScores` of the same setting and prior as another one.
 
-    The labels of labelled rows give their own prior. A part of one sample may, by chance, hold a
-    larger share of labelled rows than the prior; then the share is the prior.
+    The labels of labelled rows give their own prior.
     """
     rows = SplitRows(*(_rows(group) for group in groups))
-    interval = like.prior_interval
-    if like.setting == "labelled":
-        return PUScores._build(rows, None, "labelled", None)  # noqa: SLF001 - rows have no other door
-    prior = like.prior
-    if like.setting == "one-sample":
-        n_unlabeled, n_positive = rows.counts
-        prior = max(prior, n_positive / (n_unlabeled + n_positive))
-    if interval is not None:
-        interval = (interval[0], max(interval[1], prior))
-    return PUScores._build(rows, prior, like.setting, interval)  # noqa: SLF001
+    prior = None if like.setting == "labelled" else like.prior
+    return PUScores._build(rows, prior, like.setting, like.prior_interval, part=True)  # noqa: SLF001 - rows have no other door
 
 
 def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:

@@ -30,9 +30,8 @@ def prior_section(evaluation: Evaluation) -> Iterator[Section]:
         f"smallest at a prior of {curve.best:.3f}, which says what the scores expect, not what is "
         "true."
     )
-    limit = evaluation.sums.cuts.largest(prior) if evaluation.sums.cuts else 1.0
-    fits = f"Priors up to {limit:.3f} are compatible with the scores."
-    least = evaluation.sums.labelled_share
+    fits = f"Priors up to {evaluation.sums.largest_prior:.3f} are compatible with the scores."
+    least = evaluation.sums.least_prior
     grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
     rows = tuple((Number(x, 3), Number(float(curve(x)))) for x in grid)
     header = ("prior", "calibration error")
@@ -40,7 +39,7 @@ def prior_section(evaluation: Evaluation) -> Iterator[Section]:
     yield Section(
         name="prior",
         title="And if the prior were another?",
-        sentences=(Sentence(text=text), Sentence(text=fits, key="prior_fits")),
+        sentences=(Sentence(text=text), Sentence(text=fits)),
         charts=("prior_curve",),
         tables=(table,),
     )

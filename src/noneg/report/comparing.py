@@ -116,26 +116,32 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     for found in comparison.criteria.values():
         if found.winner is not None:
             wins.setdefault(found.winner, []).append(_in_sentence(found.title))
-    tied = [found for found in comparison.criteria.values() if found.winner is None]
-    ties = [_in_sentence(found.title) for found in tied]
-    yield _first(wins, ties)
+    tied = [found for found in comparison.criteria.values() if len(found.leaders) > 1]
+    ties = [
+        _in_sentence(found.title)
+        + (f" (one below {found.visible:.4f} would not show)" if _hidden(found) else "")
+        for found in tied
+    ]
+    yield _first(wins, everything=all(x.winner for x in comparison.criteria.values()))
     if len(wins) > 1:
         yield from (f"{name} is best by {_listed(titles)}." for name, titles in wins.items())
     if ties:
         yield f"No difference beyond sampling error: {_listed(ties)}."
+    for found in comparison.criteria.values():
+        yield from (f"{name}: {why} It is not compared." for name, why in found.unranked.items())
     orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
     turning = [_in_sentence(title) for title, order in orders if order.crossings]
     if turning:
         yield f"With another prior the order may change: {_listed(turning)}."
 
 
-def _first(wins: dict[str, list[str]], ties: list[str]) -> str:
+def _first(wins: dict[str, list[str]], *, everything: bool) -> str:
     if not wins:
         return "No model is better than the others beyond sampling error."
     if len(wins) > 1:
         return "It depends on what you want."
     name, titles = next(iter(wins.items()))
-    return f"{name} is best by {_listed(titles) if ties else 'every criterion'}."
+    return f"{name} is best by {'every criterion' if everything else _listed(titles)}."
 
 
 def _listed(names: list[str]) -> str:
@@ -202,7 +208,17 @@ def _row(found: Compared, name: str) -> tuple[Cell, ...]:
 def _judgement(found: Compared) -> str:
     if found.winner is not None:
         return f"{found.winner} is best, beyond sampling error."
-    return f"A tie between {_listed(list(found.leaders))}."
+    if len(found.leaders) < 2:
+        return "No winner: an impossible value cannot be compared."
+    tie = f"A tie between {_listed(list(found.leaders))}"
+    if not _hidden(found):
+        return f"{tie}."
+    return f"{tie}; a difference below {found.visible:.4f} would not show on these rows."
+
+
+def _hidden(found: Compared) -> bool:
+    """Whether a difference of known size could hide behind a tie."""
+    return bool(found.visible) and found.visible != np.inf
 
 
 def _order(found: Compared) -> str:
@@ -252,15 +268,15 @@ def _datasets(comparison: Comparison) -> Iterator[tuple[str, Rows]]:
             ],
         )
         if found.ordering is not None:
-            yield f"order_{name}", list(_lines(comparison, found.ordering))
+            yield f"order_{name}", list(_lines(found.ordering))
             yield f"crossing_{name}", [{"prior": x} for x in found.ordering.crossings]
     yield "now", [{"prior": comparison.prior.value}]
 
 
-def _lines(comparison: Comparison, ordering: Ordering) -> Iterator[dict[str, float | str | None]]:
+def _lines(ordering: Ordering) -> Iterator[dict[str, float | str | None]]:
     low, high = ordering.priors
     grid = np.unique(np.concatenate([np.linspace(low, high, PRIORS), ordering.crossings]))
-    for model, curve in zip(comparison.models, ordering.curves, strict=True):
+    for model, curve in zip(ordering.models, ordering.curves, strict=True):
         for prior, value in zip(grid.tolist(), curve(grid).tolist(), strict=True):
             yield {"model": model, "prior": prior, "value": value}
 

@@ -129,12 +129,20 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
         for check in evaluation.assumptions
     )
     diagram = words.points(evaluation)
-    title = words.verdict_title(error, diagram, contradicted=contradicted)
+    prior = evaluation.prior.value
+    title = words.verdict_title(
+        error,
+        diagram,
+        prior=prior,
+        contradicted=contradicted,
+        rejected=evaluation.rejected,
+        at_prior=evaluation.at_prior,
+    )
     where = words.verdict_where(diagram)
     return (
         Sentence(text=title, key="verdict_title"),
         Sentence(text=where, key="verdict_where"),
-        Sentence(text=words.verdict_error(error), key="verdict_error"),
+        Sentence(text=words.verdict_error(error, prior), key="verdict_error"),
     )
 
 
@@ -148,7 +156,8 @@ def _facts(evaluation: Evaluation) -> Iterator[tuple[str, Number, Range]]:
     for name, title in names.items():
         found = evaluation.metrics.get(name)
         if found is not None and math.isfinite(found.value):
-            yield (title, *_estimate(name, found, digits=3))
+            digits = words.decimals(evaluation.prior.value) if name == RECOMMENDED else 3
+            yield (title, *_estimate(name, found, digits=digits))
 
 
 def _estimate(name: str, found: Estimate, *, digits: int = 4) -> tuple[Number, Range]:
@@ -281,7 +290,7 @@ def _threshold(evaluation: Evaluation) -> Section:
 def _errors(evaluation: Evaluation) -> Section:
     level = f"{100 * evaluation.level:.6g} % interval"
     p_value = evaluation.test.p_value
-    evidence = "evidence" if p_value <= 1.0 - evaluation.level else "no evidence"
+    evidence = "evidence" if evaluation.rejected else "no evidence"
     where = "" if evaluation.setting == "labelled" else " (at the given prior)"
     test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it{where}."
     tables = tuple(

@@ -84,19 +84,17 @@ def prior_curve(evaluation: Evaluation) -> Rows:
     """Return the calibration error over the prior, bins held; nothing for labelled data."""
     if evaluation.setting == "labelled":
         return []
-    found, least = evaluation.prior_curve, evaluation.sums.labelled_share
+    found, least = evaluation.prior_curve, evaluation.sums.least_prior
     prior = np.unique(np.concatenate([[least], found.prior[found.prior > least]]))
     return as_rows({"prior": prior, "ece": found(prior)})
 
 
 def now(evaluation: Evaluation) -> Row:
     """Return the prior with its error, and the largest prior that the data allow."""
-    cuts = evaluation.sums.cuts
-    prior = evaluation.prior.value
     return {
-        "prior": prior,
+        "prior": evaluation.prior.value,
         "ece": evaluation.ece.value,
-        "largest_prior": None if cuts is None else cuts.largest(prior),
+        "largest_prior": evaluation.sums.largest_prior,
     }
 
 

@@ -107,7 +107,7 @@ def to_html(
         movable=evaluation.setting != "labelled",
         prior=evaluation.prior.value,
         interval=(known.low, known.high) if known.low < known.high else None,
-        least=evaluation.sums.labelled_share,
+        least=evaluation.sums.least_prior,
         rows=evaluation.n_marginal,
         level=f"{100 * evaluation.level:.6g}",
         two_diagrams=len(evaluation.sums.diagrams) > 1,

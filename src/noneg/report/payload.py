@@ -10,7 +10,7 @@ import numpy as np
 from noneg.report.background import EPS
 from noneg.report.charts import specification
 from noneg.report.content import SHOWN_THRESHOLDS, headline
-from noneg.report.datasets import recalibration
+from noneg.report.datasets import bounds, recalibration
 from noneg.report.truth import truth_rows
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from noneg.bins import Binned
     from noneg.evaluation import Evaluation, Sums
     from noneg.evaluation.sums import BinSums
+    from noneg.report.datasets import Rows
 
 # The six different entries of a symmetric 3 by 3 matrix.
 _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
@@ -39,6 +40,7 @@ def payload(
         "setting": evaluation.setting,
         "level": evaluation.level,
         "prior": evaluation.prior.value,
+        "prior_ends": [evaluation.prior.low, evaluation.prior.high],
         "n_positive": evaluation.n_positive,
         "n_unlabeled": evaluation.n_unlabeled,
         "n_marginal": evaluation.n_marginal,
@@ -53,8 +55,19 @@ def payload(
             "recalibration": recalibration(evaluation),
             "truth": [] if truth is None else truth_rows(evaluation, truth),
         },
+        "given": _over_priors(evaluation),
         "charts": specs,
         "chart_data": {name: sorted(data_names(spec)) for name, spec in specs.items()},
+    }
+
+
+def _over_priors(evaluation: Evaluation) -> dict[str, Rows]:
+    """Return what charts show at the given prior if that is only known to lie in an interval."""
+    if evaluation.prior.low == evaluation.prior.high:
+        return {}
+    return {
+        "roc_bounds": bounds(evaluation, "fpr", "tpr"),
+        "pr_bounds": bounds(evaluation, "recall", "precision"),
     }
 
 
@@ -80,7 +93,7 @@ def data_names(spec: Any) -> set[str]:  # noqa: ANN401
 
 def sums_to_dict(sums: Sums) -> dict[str, Any]:
     """Return the sums as plain lists and numbers, draws of noise packed."""
-    cuts, envelope = sums.cuts, sums.envelope
+    envelope = sums.envelope
     return {
         "bins": {name: _bins(one) for name, one in sums.bins.items()},
         "diagrams": {name: one.to_dict() for name, one in sums.diagrams.items()},
@@ -93,20 +106,13 @@ def sums_to_dict(sums: Sums) -> dict[str, Any]:
         "envelope": None
         if envelope is None
         else {"positive": envelope.positive.tolist(), "score": envelope.score.tolist()},
-        "cuts": None
-        if cuts is None
-        else {
-            "tpr": cuts.tpr.tolist(),
-            "ppr": cuts.ppr.tolist(),
-            "variance": cuts.variance.tolist(),
-            "z": cuts.z,
-        },
         "noise_floor": sums.noise_floor,
         "mean_score": sums.mean_score,
         "mean_deviation": sums.mean_deviation,
         "effective_positive": sums.effective_positive,
         "effective_marginal": sums.effective_marginal,
-        "labelled_share": sums.labelled_share,
+        "least_prior": sums.least_prior,
+        "largest_prior": sums.largest_prior,
         "z": sums.z,
         "z_split": sums.z_split,
     }

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
     from noneg.results import Estimate
 
-SMALL = 0.02  # an error that hardly matters
-LARGE = 0.05  # an error that changes decisions
-WIDE = 0.1  # an upper end that leaves everything open
+# Shares of `scale`.
+SMALL = 0.1  # an error that hardly matters
+LARGE = 0.25  # an error that changes decisions
+WIDE = 0.5  # an upper end that leaves everything open
+COMMON = 0.2  # share of the rarer class from which errors are judged as they are
 SECOND = 0.25  # share of the largest deviation from which another one is worth a sentence
 
 
@@ -53,11 +55,16 @@ class Point:
 
 def points(evaluation: Evaluation) -> list[Point]:
     """Return the diagram that is shown first, at the prior of the evaluation."""
-    diagram, prior = evaluation.sums.diagram, evaluation.prior.value or 1.0
-    fixed = ("left", "right", "score", "marginal")
-    scaled = ("frequency", "low", "high", "low_all", "high_all")
-    columns = {name: getattr(diagram, name) for name in fixed}
-    columns |= {name: prior * getattr(diagram, name) for name in scaled}
+    diagram, prior = evaluation.sums.diagram, evaluation.prior
+    scaled = {
+        "frequency": prior.value,
+        "low": prior.low,
+        "high": prior.high,
+        "low_all": prior.low,
+        "high_all": prior.high,
+    }
+    columns = {name: getattr(diagram, name) for name in ("left", "right", "score", "marginal")}
+    columns |= {name: (by or 1.0) * getattr(diagram, name) for name, by in scaled.items()}
     return [
         Point(**{name: float(column[b]) for name, column in columns.items()})
         for b in range(diagram.score.size)
@@ -76,35 +83,79 @@ def short(x: float) -> str:
     return f"{x:.{places}f}"
 
 
-def verdict_title(error: Estimate, diagram: Sequence[Point], *, contradicted: bool) -> str:
-    """Say in a line whether the scores can be read as probabilities."""
+def scale(prior: float) -> float:
+    """Return what errors are compared with: the share of the rarer class, at most `COMMON`."""
+    return min(COMMON, prior, 1.0 - prior)
+
+
+def decimals(prior: float) -> int:
+    """Return the decimals that errors need at this prior: 3, more where positives are rare.
+
+    Examples
+    --------
+    >>> decimals(0.3), decimals(0.005)
+    (3, 5)
+    """
+    return 2 - math.floor(math.log10(scale(prior) or COMMON))
+
+
+def verdict_title(  # noqa: PLR0911 - one sentence each
+    error: Estimate,
+    diagram: Sequence[Point],
+    *,
+    prior: float,
+    contradicted: bool,
+    rejected: bool | None = None,
+    at_prior: Estimate | None = None,
+) -> str:
+    """Say in a line whether the scores can be read as probabilities.
+
+    Parameters
+    ----------
+    error : Estimate
+        The calibration error.
+    diagram : sequence of Point
+    prior : float
+        An error matters in proportion to the rarer class.
+    contradicted : bool
+        Whether the prior contradicts the scores.
+    rejected : bool, optional
+        Whether the test rejects calibration; None where it was not made.
+    at_prior : Estimate, optional
+        The error with the interval that the rows alone give; by default `error`.
+    """
     if contradicted:
         return "The prior and the scores contradict each other: settle that first."
-    if error.high <= SMALL:
-        return "These scores can be read as probabilities."
+    off, unit = any(point.side for point in diagram), scale(prior)
+    if error.high <= SMALL * unit:
+        sure = rejected is False and not off
+        return f"These scores {'can be read as' if sure else 'are nearly'} probabilities."
     if error.low <= 0.0:
-        return _uncertain(error, diagram)
-    if error.value < SMALL:
+        cause = _cause(error, at_prior or error)
+        doubt = f", but {cause} to rule it out" * int(error.high > WIDE * unit)
+        if off or rejected:
+            return f"Some scores are off, but {cause} to say how much in all."
+        return f"No miscalibration shows{doubt}."
+    if error.value < SMALL * unit:
         return "These scores are nearly probabilities."
-    if error.value < LARGE:
+    if error.value < LARGE * unit:
         return "These scores are somewhat off: adjust them before you use them as probabilities."
     return "Do not read these scores as probabilities."
 
 
-def _uncertain(error: Estimate, diagram: Sequence[Point]) -> str:
-    if any(point.side for point in diagram):
-        return "Some scores are off, but these rows cannot say how much in all."
-    doubt = ", but these rows are too few to rule it out." if error.high > WIDE else "."
-    return f"No miscalibration shows{doubt}"
+def _cause(error: Estimate, at_prior: Estimate) -> str:
+    """Say what makes the interval wide: few rows, or a prior that is not known well."""
+    rows = at_prior.high - at_prior.low
+    if rows < error.high - error.low - rows:
+        return "the prior is not known well enough"
+    return "these rows are too few"
 
 
-def verdict_error(error: Estimate) -> str:
+def verdict_error(error: Estimate, prior: float) -> str:
     """Say how large the calibration error is."""
+    value, low, high = (f"{x:.{decimals(prior)}f}" for x in (error.value, error.low, error.high))
     level = f"{100 * error.level:.6g}"
-    return (
-        f"Calibration error {error.value:.3f}, between {error.low:.3f} and {error.high:.3f} "
-        f"with {level} % confidence."
-    )
+    return f"Calibration error {value}, between {low} and {high} with {level} % confidence."
 
 
 def verdict_where(diagram: Sequence[Point]) -> str:

@@ -64,7 +64,7 @@
   function drawPriorCurve() {
     if (!movable) return [];
     if (priorCurve) return priorCurve;
-    const least = Math.max(sums.labelled_share, 0.001);
+    const least = Math.max(sums.least_prior, 0.001);
     const grid = Array.from({ length: GRID + 1 }, (_, k) => least + ((0.999 - least) * k) / GRID);
     priorCurve = [...new Set([...grid, data.prior])].sort((x, y) => x - y).map((prior) => {
       const plain = noneg.eceInterval(sums, sums.bins.ece, prior);
@@ -83,10 +83,17 @@
     return [{ ...noneg.curves(data, state.prior)[state.threshold] }];
   }
 
+  const given = () => state.prior === data.prior;
+
+  function shownDiagram() {
+    const ends = given() ? data.prior_ends : undefined;
+    return noneg.reliability(sums.diagrams[state.diagram], state.prior, ends);
+  }
+
   function datasets() {
     const bounds = noneg.rankBounds(data, state.prior);
     return {
-      reliability: noneg.reliability(sums.diagrams[state.diagram], state.prior),
+      reliability: shownDiagram(),
       distribution: noneg.distribution(sums.histogram, state.prior),
       curves: noneg.curves(data, state.prior),
       roc_bounds: outline(bounds, "fpr", "tpr"),
@@ -96,10 +103,11 @@
         {
           prior: state.prior,
           ece: noneg.ece(sums.bins.ece, state.prior),
-          largest_prior: sums.cuts ? noneg.largestPrior(sums.cuts, state.prior) : null,
+          largest_prior: sums.largest_prior,
         },
       ],
       selected: selected(),
+      ...(given() ? data.given : {}),
       ...data.still,
     };
   }
@@ -132,7 +140,7 @@
   const number = (key, digits) => (row) => fixed(row[key], digits);
   const TABLES = {
     reliability: {
-      rows: () => noneg.reliability(sums.diagrams[state.diagram], state.prior),
+      rows: () => shownDiagram(),
       cells: [
         number("left", 3), number("right", 3), number("score", 4), number("frequency", 4),
         (row) => range(row.low, row.high, 4), (row) => percent(row.marginal),
@@ -182,12 +190,11 @@
     const checks = noneg.assumptions(data, prior);
     const contradicted = checks.prior === "contradicted";
     return {
-      verdict_title: noneg.verdictTitle(known ? error : data.headline, diagram, contradicted),
+      verdict_title: noneg.verdictTitle(known ? error : data.headline, diagram, prior, contradicted),
       verdict_where: noneg.verdictWhere(diagram),
       verdict_error: known
-        ? noneg.verdictError(error, data.level)
+        ? noneg.verdictError(error, prior, data.level)
         : `Calibration error ${error.value.toFixed(3)}; its interval is only known at the given prior.`,
-      prior_fits: `Priors up to ${checks.largest_prior.toFixed(3)} are compatible with the scores.`,
       bound: noneg.boundSentence(
         noneg.biasBound(data, prior, null), noneg.biasBound(data, prior, 1 - data.level),
         data.level, data.bins,
@@ -239,7 +246,7 @@
   // --- the prior --------------------------------------------------------------------------------
 
   const logit = (p) => Math.log(p / (1 - p));
-  const lowest = Math.max(sums.labelled_share, Math.min(0.005, data.prior / 10));
+  const lowest = Math.max(sums.least_prior, Math.min(0.005, data.prior / 10));
   const highest = Math.max(0.95, 1 - (1 - data.prior) / 10);
   const position = (prior) =>
     Math.round((STEPS * (logit(prior) - logit(lowest))) / (logit(highest) - logit(lowest)));
@@ -252,15 +259,14 @@
 
   function setPrior(prior) {
     state.prior = prior;
-    const given = prior === data.prior;
-    document.body.classList.toggle("moved", !given);
-    if (given) restore();
+    document.body.classList.toggle("moved", !given());
+    if (given()) restore();
     else write();
     const slider = byId("prior-slider");
     slider.value = position(prior);
     slider.setAttribute("aria-valuetext", `class prior ${noneg.general(prior, 4)}`);
     byId("prior-number").value = noneg.general(prior, 6);
-    byId("prior-reset").disabled = given;
+    byId("prior-reset").disabled = given();
     all("[data-table]").forEach(fillTable);
     explore();
     redraw(["reliability", "distribution", "curves", "roc_bounds", "pr_bounds", "now", "selected"]);
@@ -271,14 +277,14 @@
     byId("prior-reset").addEventListener("click", () => setPrior(data.prior));
     byId("prior-number").addEventListener("change", (event) => {
       const prior = Number(event.target.value);
-      const allowed = prior > 0 && prior < 1 && prior >= sums.labelled_share;
+      const allowed = prior > 0 && prior < 1 && prior >= sums.least_prior;
       event.target.setCustomValidity(allowed ? "" : `a number from ${lowestText()} to 1`);
       event.target.reportValidity();
       if (allowed) setPrior(prior);
     });
   }
 
-  const lowestText = () => (sums.labelled_share ? noneg.general(sums.labelled_share, 4) : "0");
+  const lowestText = () => (sums.least_prior ? noneg.general(sums.least_prior, 4) : "0");
 
   // --- the threshold ----------------------------------------------------------------------------
 

@@ -144,16 +144,17 @@ const noneg = {};
 
   // --- the diagram and the histogram ------------------------------------------------------------
 
-  function reliability(diagram, prior) {
+  /** The diagram at a prior; intervals for every prior between two ends. */
+  function reliability(diagram, prior, [least, most] = [prior, prior]) {
     return diagram.score.map((score, b) => ({
       left: diagram.left[b],
       right: diagram.right[b],
       score,
       frequency: prior * diagram.frequency[b],
-      low: prior * diagram.low[b],
-      high: prior * diagram.high[b],
-      low_all: prior * diagram.low_all[b],
-      high_all: prior * diagram.high_all[b],
+      low: least * diagram.low[b],
+      high: most * diagram.high[b],
+      low_all: least * diagram.low_all[b],
+      high_all: most * diagram.high_all[b],
       marginal: diagram.marginal[b],
     }));
   }
@@ -209,10 +210,9 @@ const noneg = {};
     const { tails } = data.sums;
     const value = finite(RULES[name](tails.tpr[i], tails.ppr[i], prior));
     if (value === null) return { value, low: null, high: null };
-    if (data.setting === "labelled") {
-      const known = tails.limits[name];
-      return { value, low: known[0][i], high: known[1][i] };
-    }
+    // Written by Python: of labelled data, and for every prior in the given interval.
+    const known = prior === data.prior && tails.limits[name];
+    if (known) return { value, low: known[0][i], high: known[1][i] };
     const [low, high] = limits(tails, i, (tpr, ppr) => RULES[name](tpr, ppr, prior));
     return { value, low: finite(low), high: finite(high) };
   }
@@ -344,23 +344,11 @@ const noneg = {};
 
   // --- assumptions ------------------------------------------------------------------------------
 
-  /** The largest prior that the data do not contradict. */
-  function largestPrior(cuts, prior) {
-    const rooms = cuts.tpr.map((tpr, i) => {
-      const [one, linear, square] = cuts.variance[i];
-      const spread = Math.max(0, one + linear * prior + square * prior ** 2);
-      return (cuts.ppr[i] + cuts.z * Math.sqrt(spread)) / tpr;
-    });
-    return Math.min(1, ...rooms);
-  }
-
   function assumptions(data, prior) {
     const { sums } = data;
-    const limit = largestPrior(sums.cuts, prior);
     const diagram = reliability(sums.diagrams.width, prior);
     return {
-      largest_prior: limit,
-      prior: prior > limit ? "contradicted" : "holds",
+      prior: prior > sums.largest_prior ? "contradicted" : "holds",
       n_above_one: diagram.filter((row) => row.low_all > 1).length,
       n_points: diagram.length,
       noise_floor: sums.noise_floor * prior,
@@ -388,6 +376,6 @@ const noneg = {};
 
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, distribution,
-    ece, eceInterval, evaluate, ksError, largestPrior, positivesNeeded, rankBounds, reliability, risk,
+    ece, eceInterval, evaluate, ksError, positivesNeeded, rankBounds, reliability, risk,
   });
 })();

@@ -2,9 +2,10 @@
 "use strict";
 
 (() => {
-  const SMALL = 0.02;
-  const LARGE = 0.05;
-  const WIDE = 0.1;
+  const SMALL = 0.1;
+  const LARGE = 0.25;
+  const WIDE = 0.5;
+  const COMMON = 0.2;
   const SECOND = 0.25;
 
   const count = (x) => Math.round(x).toLocaleString("en-US");
@@ -21,25 +22,33 @@
   /** 1 where more are positive than the score says, -1 where fewer are, beyond chance. */
   const side = (point) => Number(point.low_all > point.score) - Number(point.high_all < point.score);
 
-  function verdictTitle(error, diagram, contradicted) {
+  /** What errors are compared with: the share of the rarer class, at most COMMON. */
+  const scale = (prior) => Math.min(COMMON, prior, 1 - prior);
+  const decimals = (prior) => 2 - Math.floor(Math.log10(scale(prior)));
+
+  /** At a prior that was moved: the test is only known at the given one. */
+  function verdictTitle(error, diagram, prior, contradicted) {
+    const unit = scale(prior);
     if (contradicted) return "The prior and the scores contradict each other: settle that first.";
-    if (error.high <= SMALL) return "These scores can be read as probabilities.";
+    if (error.high <= SMALL * unit) return "These scores are nearly probabilities.";
     if (error.low <= 0) {
-      if (diagram.some(side)) return "Some scores are off, but these rows cannot say how much in all.";
-      const doubt = error.high > WIDE ? ", but these rows are too few to rule it out." : ".";
+      if (diagram.some(side)) {
+        return "Some scores are off, but these rows are too few to say how much in all.";
+      }
+      const doubt = error.high > WIDE * unit ? ", but these rows are too few to rule it out." : ".";
       return `No miscalibration shows${doubt}`;
     }
-    if (error.value < SMALL) return "These scores are nearly probabilities.";
-    if (error.value < LARGE) {
+    if (error.value < SMALL * unit) return "These scores are nearly probabilities.";
+    if (error.value < LARGE * unit) {
       return "These scores are somewhat off: adjust them before you use them as probabilities.";
     }
     return "Do not read these scores as probabilities.";
   }
 
-  function verdictError(error, level) {
-    const ends = `between ${error.low.toFixed(3)} and ${error.high.toFixed(3)}`;
+  function verdictError(error, prior, level) {
+    const [value, low, high] = [error.value, error.low, error.high].map((x) => x.toFixed(decimals(prior)));
     return (
-      `Calibration error ${error.value.toFixed(3)}, ${ends} ` +
+      `Calibration error ${value}, between ${low} and ${high} ` +
       `with ${general(100 * level, 6)} % confidence.`
     );
   }
@@ -130,9 +139,10 @@
     const share = data.n_positive / (rows * prior);
     const suspect = data.setting === "one-sample" ? share >= 0.9 : Math.abs(share - 1) <= 0.01;
     if (!suspect) return [];
+    const chance = data.setting === "one-sample" && share > 1 ? ", which chance allows" : "";
     return [
       `${count(data.n_positive)} of ${count(rows)} rows are labelled, ${(100 * share).toFixed(0)} % of ` +
-        `the positives that the prior ${general(prior, 4)} promises among them: if none is hidden, ` +
+        `the positives that the prior ${general(prior, 4)} promises among them${chance}: if none is hidden, ` +
         "the setting is 'labelled', and otherwise the prior may be too small.",
     ];
   }
@@ -146,7 +156,7 @@
       out.push(
         `The prior ${general(prior, 4)} contradicts the scores: above some threshold there would be ` +
           `more positives than rows. The largest compatible prior is ` +
-          `${general(found.largest_prior, 4)}, unless the labelled positives are not a random sample ` +
+          `${general(sums.largest_prior, 4)}, unless the labelled positives are not a random sample ` +
           "of all positives.",
       );
     }
