@@ -41,7 +41,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
         labels = column_or_1d(labeled, warn=True)
         check_binary(labels)
-        flags = check_flags(labels, "labeled")
+        flags = check_flags(labels, "labeled", choosable=False)
         check_same_length(X=len(rows), labeled=flags.size)
         for found, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
             if not found.any():
