@@ -331,8 +331,16 @@ def check_propensity(
     return e
 
 
-def check_flags(labels: object, name: str, positive_label: object = None) -> NDArray[np.bool_]:
-    """Return a new array, True where the label is the positive one."""
+NAME_IT = "Pass the positive one as positive_label (on the command line --positive-label)."
+
+
+def check_flags(
+    labels: object, name: str, positive_label: object = None, *, choosable: bool = True
+) -> NDArray[np.bool_]:
+    """Return a new array, True where the label is the positive one.
+
+    `choosable` tells whether the caller has an argument positive_label to advise.
+    """
     _check_unmasked(labels, name)
     array = as_array(labels)
     if array.ndim != 1:
@@ -344,12 +352,9 @@ def check_flags(labels: object, name: str, positive_label: object = None) -> NDA
     whole = array.dtype.kind in "iu" and positive_label is None
     if whole and (flags := binary_flags(array)) is not None:
         return flags
-    return _flags_by_value(array, name, positive_label)
-
-
-def _flags_by_value(array: NDArray[Any], name: str, positive_label: object) -> NDArray[np.bool_]:
     found = _distinct(array, name)
-    positive = _positive_value(found, name, positive_label)
+    advice = NAME_IT if choosable else f"Pass booleans, for example {name} == {found[0]!r}."
+    positive = _positive_value(found, name, positive_label, advice)
     return np.asarray(array == positive, dtype=np.bool_)
 
 
@@ -374,7 +379,7 @@ def _distinct(array: NDArray[Any], name: str) -> list[Any]:
     return found
 
 
-def _positive_value(found: list[Any], name: str, positive_label: object) -> object:
+def _positive_value(found: list[Any], name: str, positive_label: object, advice: str) -> object:
     if positive_label is not None:
         matches = [v for v in found if v == positive_label or str(v) == str(positive_label)]
         if not matches and found:
@@ -383,10 +388,7 @@ def _positive_value(found: list[Any], name: str, positive_label: object) -> obje
         return matches[0] if matches else positive_label
     obvious = ({0, 1}, {-1, 1}, {0}, {1}, {-1})
     if not all(isinstance(v, (bool, int, float)) for v in found) or set(found) not in obvious:
-        msg = (
-            f"'{name}' holds {' and '.join(repr(v) for v in found)}, which does not say what is "
-            "positive. Pass the positive one as positive_label (on the command line "
-            "--positive-label)."
-        )
+        values = " and ".join(map(repr, found))
+        msg = f"'{name}' holds {values}, which does not say what is positive. {advice}"
         raise ValueError(msg)
     return 1

@@ -162,7 +162,7 @@ def _score(
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Return a metric of one fold; at the top of the module, so that it can be pickled."""
-    flags = check_flags(y, "y")
+    flags = check_flags(y, "y", choosable=False)
     s = _as_ranks(y_score) if name in RANKS else y_score
     weights: dict[str, Any] = {"sample_weight": sample_weight, "weight_kind": weight_kind}
     if setting == "labelled":
@@ -224,7 +224,7 @@ class PUStratifiedKFold:
 
     def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[Fold]:  # noqa: ARG002
         """Yield the rows to train on and those to test on, fold by fold."""
-        flags = check_flags(y, "y")
+        flags = check_flags(y, "y", choosable=False)
         random = stream(self.random_state, "folds")
         dealt = [random.permutation(part) for part in _groups(flags, self.n_splits)]
         fold = np.empty(flags.size, dtype=np.intp)
@@ -276,7 +276,7 @@ class PUStratifiedShuffleSplit:
 
     def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[Fold]:  # noqa: ARG002
         """Yield the rows to train on and those to test on, split by split."""
-        parts = _groups(check_flags(y, "y"), 2)
+        parts = _groups(check_flags(y, "y", choosable=False), 2)
         random = stream(self.random_state, "splits")
         for _ in range(self.n_splits):
             train, test = [], []

@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -16,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from noneg.calibration import ece
 from noneg.learning import BaggingPU, LinearPU, PUClassifier, WeightedPU
 from noneg.learning.algorithms.nnpu import NNPU
+from noneg.learning.base import PUEstimator, sigmoid
 from noneg.learning.networks import CNN, MLP
 from noneg.scores import PUScores
 
@@ -56,11 +58,82 @@ def test_conventions(kind, table):
     assert p.shape == (1500, 2)
     np.testing.assert_allclose(p.sum(1), 1.0)
     assert set(model.predict(x)) <= {0, 1}
-    np.testing.assert_array_equal(model.predict(x), p[:, 1] >= 0.5)
+    np.testing.assert_array_equal(model.predict(x), p.argmax(1))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(x), p)  # noqa: S301
     np.testing.assert_array_equal(twin.fit(x, labeled).predict_proba(x), p)
     np.testing.assert_array_equal(model.classes_, [0, 1])
     assert model.n_features_in_ == 3
+
+
+def assert_answers_agree(model, x):
+    margin, p = model.decision_function(x), model.predict_proba(x)
+    called = model.predict(x)
+    assert np.isfinite(margin).all()
+    np.testing.assert_array_equal(margin > 0.0, called)
+    np.testing.assert_array_equal(p[:, 1] > 0.5, called)
+    np.testing.assert_array_equal(p.argmax(1), called)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearPU(setting="one-sample", prior=0.4),
+        WeightedPU(setting="one-sample", prior=0.4),
+        BaggingPU(setting="one-sample", prior=0.4),
+        BaggingPU(setting="two-sample", prior=0.7),
+        BaggingPU(setting="one-sample"),
+        PUClassifier(setting="one-sample", prior=0.4, epochs=3),
+        PUClassifier(setting="two-sample", prior=0.2, epochs=3, recalibrate="prior-shift"),
+        PUClassifier(setting="two-sample", prior=0.7, epochs=3, recalibrate="isotonic"),
+    ],
+    ids=str,
+)
+def test_margins_probabilities_and_predictions_agree(model, table):
+    x, labeled, _ = table
+    assert_answers_agree(clone(model).fit(x, labeled), x)
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """A classifier whose input is its probability."""
+
+    def fit(self, _x, _y):
+        return self
+
+    def predict_proba(self, x):
+        return np.column_stack([1.0 - x[:, 0], x[:, 0]])
+
+
+def neighbors(p, n=40):
+    """The doubles closest to p, on both sides."""
+    return (np.float64(p).view(np.int64) + np.arange(-n, n + 1)).view(np.float64)
+
+
+@pytest.mark.parametrize("prior", [None, 0.1, 0.3, 0.55])
+@pytest.mark.parametrize("setting", ["one-sample", "two-sample"])
+def test_bagging_agrees_next_to_the_cut_and_keeps_the_order_of_the_average(setting, prior):
+    cut = 0.5
+    if prior is not None:
+        on_pos, on_unl = (0.1, 0.9) if setting == "one-sample" else (0.0, 1.0)
+        cut = on_unl / (2 * prior - on_pos + on_unl)
+    g = np.concatenate([neighbors(cut), np.linspace(0.0, 1.0, 101)])
+    model = BaggingPU(Known(), setting=setting, prior=prior, n_estimators=1)
+    model.fit(np.linspace(0, 1, 50)[:, None], np.arange(50) < 5)
+    assert_answers_agree(model, g[:, None])
+    # Not cut where the probability is 1: ranks are those of g.
+    assert (np.diff(model.decision_function(g[-101:, None])) > 0.0).all()
+
+
+def test_ties_and_certain_probabilities():
+    class Fixed(PUEstimator):
+        classes_ = np.array([0, 1])
+
+        def _positive(self, X):
+            return X
+
+    p = np.concatenate([neighbors(0.5), [0.0, 5e-324, 1e-300, 1.0]])
+    assert_answers_agree(Fixed(), p)
+    margin = np.array([0.0, 5e-324, -5e-324, 1e-17, -1e-17, 1e-16, 1e-15, 800.0, -800.0])
+    np.testing.assert_array_equal(sigmoid(margin) > 0.5, margin > 0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,7 +207,7 @@ def test_recalibration_repairs_overconfidence(world):
         batch_size=200,
         lr=0.01,
     ).fit(x, labeled)
-    raw = 1.0 / (1.0 + np.exp(-model.decision_function(rows)))
+    raw = expit(model._margin(rows))
     repaired = model.predict_proba(rows)[:, 1]
     before, after = (ece(PUScores.from_labels(y, s), bins=20) for s in (raw, repaired))
     assert before > 0.1

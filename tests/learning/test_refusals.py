@@ -19,6 +19,9 @@ from noneg.learning.selection import validation_value
 from noneg.learning.task import make_task
 from noneg.learning.trainer import Trainer
 from noneg.learning.trends import natural_break
+from noneg.performance import oracle_accuracy
+from noneg.prior import estimate_prior
+from noneg.sklearn import PUStratifiedKFold
 
 ROWS = torch.zeros(3, 2)
 
@@ -37,6 +40,24 @@ ROWS = torch.zeros(3, 2)
 def test_wrong_arguments_are_named(build, words):
     with pytest.raises(ValueError, match=words):
         build()
+
+
+@pytest.mark.parametrize(
+    "learn",
+    [
+        lambda x, y: LinearPU(setting="two-sample", prior=0.5).fit(x, y),
+        lambda x, y: oracle_accuracy([0, 1] * 2, x[:, 0] / 4, labeled=y, setting="two-sample"),
+        lambda x, y: list(PUStratifiedKFold(2, setting="two-sample").split(x, y)),
+        lambda x, y: estimate_prior(x, y, setting="two-sample"),
+    ],
+    ids=["learner", "metric", "splitter", "prior"],
+)
+def test_advice_on_labels_names_no_argument_that_is_not_there(learn):
+    x, y = np.arange(4.0)[:, None], np.array(["ok", "fraud", "ok", "fraud"])
+    with pytest.raises(
+        ValueError, match=r"what is positive\. Pass booleans, for example \w+ == 'fraud'\.$"
+    ):
+        learn(x, y)
 
 
 def test_scores_of_weighted_rows_are_somebody_elses():

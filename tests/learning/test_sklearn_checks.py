@@ -21,8 +21,7 @@ X = RNG.normal(size=(300, 3)) + TRUTH[:, None]
 LABELED = TRUTH & (RNG.random(300) < 0.5)
 
 
-# Those of `Recalibrated` are tested with it.
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "Recalibrated"])
+@pytest.mark.parametrize("name", MODELS)
 def test_only_what_is_by_design_fails(name):
     found = results(name)
     failed = {r["check_name"]: str(r["exception"]) for r in found if r["status"] == "failed"}

@@ -120,20 +120,25 @@ class BaggingPU(PUEstimator):
         return made.set_params(random_state=seed) if "random_state" in made.get_params() else made
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the average g less 1/2: how much a row looks like P rather than U."""
-        rows = self._check_inputs(X)
-        votes = [model.predict_proba(rows)[:, 1] for model in self.estimators_]
-        return np.asarray(np.mean(votes, axis=0) - 0.5)
+        r"""Return a multiple of :math:`\pi p_+ - p/2`; above 0 where the positive is predicted.
+
+        It ranks rows as g does, also where the probability is cut at 1.
+        """
+        top, marginal = self._laws(X)
+        return top - marginal / 2.0
 
     def _positive(self, X: ArrayLike) -> Floats:
-        g = self.decision_function(X) + 0.5
+        top, marginal = self._laws(X)
+        return np.divide(top, marginal, out=np.ones_like(top), where=marginal > top)
+
+    def _laws(self, X: ArrayLike) -> tuple[Floats, Floats]:
+        """Return pi p_+ and p, with p_+ : p_U = g : 1 - g; without a prior, g and 1."""
+        rows = self._check_inputs(X)
+        g = np.mean([model.predict_proba(rows)[:, 1] for model in self.estimators_], axis=0)
         if self.prior is None:
-            return g
+            return g, np.ones_like(g)
         on_pos, on_unl = self._task.marginal
-        # pi p_+ / p with p_+ : p_U = g : 1 - g, written without the ratio, which may be infinite.
-        marginal = on_pos * g + on_unl * (1.0 - g)
-        top = self._task.prior * g
-        return np.divide(top, marginal, out=np.ones_like(g), where=marginal > top)
+        return self._task.prior * g, on_pos * g + on_unl * (1.0 - g)
 
 
 def _joined(pos: NDArray[Any], drawn: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from noneg.checks import Setting
 
     Floats = NDArray[np.float64]
+
+# The largest double below 1 and the smallest above 1/2.
+_BELOW_ONE, _ABOVE_HALF = np.nextafter([1.0, 0.5], [0.0, 1.0])
 
 
 class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,7 +41,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
         labels = column_or_1d(labeled, warn=True)
         check_binary(labels)
-        flags = check_flags(labels, "labeled")
+        flags = check_flags(labels, "labeled", choosable=False)
         check_same_length(X=len(rows), labeled=flags.size)
         for found, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
             if not found.any():
@@ -78,9 +82,14 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive = self._positive(X)
         return np.stack([1.0 - positive, positive], axis=-1)
 
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return finite log odds of the positive class; above 0 where it is predicted."""
+        # Odds of 0 and 1 are infinite, and scikit-learn's areas refuse infinite scores.
+        return np.asarray(logit(np.clip(self._positive(X), np.finfo(float).tiny, _BELOW_ONE)))
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the positive label where its probability is at least 1/2, else the other one."""
-        positive = (self._positive(X) >= 0.5).astype(np.intp)  # noqa: PLR2004
+        """Return the positive label where its probability is above 1/2, else the other one."""
+        positive = (self.decision_function(X) > 0.0).astype(np.intp)
         chosen: NDArray[Any] = self.classes_[positive]
         return chosen
 
@@ -99,4 +108,11 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("'sample_weight' must be None; weigh with noneg.sklearn.scorer.")
         self._check_inputs(X)
         prior = self._need_prior("for the score")
-        return float(scorer("proxy_accuracy", setting=self.setting, prior=prior)(self, X, labeled))
+        # A metric counts scores from the threshold on, `predict` those above 1/2.
+        options = {"setting": self.setting, "prior": prior, "threshold": float(_ABOVE_HALF)}
+        return float(scorer("proxy_accuracy", **options)(self, X, labeled))
+
+
+def sigmoid(margin: Floats) -> Floats:
+    """Return probabilities that are above 1/2 exactly where the margin is above 0."""
+    return np.maximum(expit(margin), np.where(margin > 0.0, _ABOVE_HALF, 0.0))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
 
-from noneg.learning.base import PUEstimator
+from noneg.learning.base import PUEstimator, sigmoid
 from noneg.scores import PUScores
 from noneg.sklearn import PUStratifiedKFold, PUStratifiedShuffleSplit
 
@@ -157,7 +157,7 @@ class PUClassifier(PUEstimator):
         folds = PUStratifiedKFold(self.folds, setting=self.setting, random_state=self.random_state)
         for train, test in folds.split(rows, flags):
             held = self._train(rows[train], flags[train]).algorithm
-            score[test] = expit(_log_odds(held, rows[test]))
+            score[test] = sigmoid(_log_odds(held, rows[test]))
         pooled = PUScores.from_pu_labels(
             flags, score, prior=self._need_prior("to recalibrate"), setting=self.setting
         )
@@ -215,13 +215,18 @@ class PUClassifier(PUEstimator):
         return np.asarray((rows - self._center) / self._scale, dtype=np.float32)
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the algorithm's log odds, before recalibration: for ranking."""
-        rows = self._check_inputs(X)
-        return _log_odds(self.algorithm_, self._scaled(rows))
+        """Return log odds of the positive class; above 0 where it is predicted."""
+        check_is_fitted(self)
+        return self._margin(X) if self.calibrator_ is None else super().decision_function(X)
 
     def _positive(self, X: ArrayLike) -> Floats:
-        raw = np.asarray(expit(self.decision_function(X)))
+        raw = sigmoid(self._margin(X))
         return raw if self.calibrator_ is None else np.asarray(self.calibrator_.transform(raw))
+
+    def _margin(self, X: ArrayLike) -> Floats:
+        """Return the algorithm's log odds, before recalibration."""
+        rows = self._check_inputs(X)
+        return _log_odds(self.algorithm_, self._scaled(rows))
 
 
 def _data(rows: NDArray[np.float32], flags: Flags) -> PUData:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import expit
 
 from noneg.checks import check_number
-from noneg.learning.base import PUEstimator
+from noneg.learning.base import PUEstimator, sigmoid
 from noneg.learning.convex import double_hinge_minimum, logistic_minimum
 from noneg.learning.task import make_task
 
@@ -112,8 +111,8 @@ class LinearPU(PUEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the margins f; positive from 0 on."""
+        """Return the margins f; above 0 where the positive label is predicted."""
         return np.asarray(self._check_inputs(X) @ self.coef_ + self.intercept_)
 
     def _positive(self, X: ArrayLike) -> Floats:
-        return np.asarray(expit(self.decision_function(X)))
+        return sigmoid(self.decision_function(X))

@@ -273,7 +273,7 @@ def _of_population(
     """Return which rows have the law of the population."""
     if labeled is None:
         return slice(None)
-    flags = check_flags(labeled, "labeled")
+    flags = check_flags(labeled, "labeled", choosable=False)
     check_same_length(y_score=n, labeled=flags.size)
     if check_setting(setting) == "two-sample":
         return ~flags

@@ -52,7 +52,7 @@ class FeatureSamples:
         if checks.check_setting(setting) == "labelled":
             raise ValueError("'setting' must be 'two-sample' or 'one-sample', got 'labelled'.")
         table = _table(X)
-        flags = checks.check_flags(labeled, "labeled")
+        flags = checks.check_flags(labeled, "labeled", choosable=False)
         checks.check_same_length(X=table.shape[0], labeled=flags.size)
         checks.check_filled(int(flags.sum()), "labeled", "labelled positive")
         checks.check_filled(int((~flags).sum()), "labeled", "unlabeled row")
