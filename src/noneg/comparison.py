@@ -9,11 +9,11 @@ import numpy as np
 
 from noneg.calibration.reliability import reliability
 from noneg.checks import check_level, missing_prior
-from noneg.performance.confusion import check_threshold
 from noneg.performance.ordering import Ordering, ordering, prior_range
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import CRITERIA, Criterion, find_criterion
 from noneg.results import Estimate, aligned, to_frame
+from noneg.rules import check_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from noneg.calibration.reliability import Reliability
     from noneg.checks import Setting, WeightKind
-    from noneg.performance.selection import Better
+    from noneg.registry import Better
     from noneg.scores import PUScores
 
 BEST = "best"
@@ -185,7 +185,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     sample_weight, weight_kind, positive_label
         As in `PUScores.from_pu_labels`.
     criteria : iterable of str
-        Names in `noneg.performance.selection.CRITERIA`.
+        Names of metrics; see `noneg.performance.CRITERIA`.
     threshold : float
         Of the proxy accuracy.
     reference : str
@@ -261,7 +261,7 @@ def _compared(
         differences = {m: found.estimate(criterion, m, reference) for m in rank if m != reference}
     return Compared(
         name=criterion.name,
-        title=criterion.title,
+        title=criterion.label,
         better=criterion.better,
         estimates=estimates,
         reference=best if reference == BEST else reference,

@@ -40,10 +40,12 @@ from noneg.calibration.bpm import (
     curves_at_logit,
     fit_curve,
     is_narrow,
+    tce_bpm,
 )
-from noneg.calibration.interval import prior_words
 from noneg.checks import check_level
+from noneg.intervals import prior_words
 from noneg.randomness import stream
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 from noneg.simulation.binomial import BetaLaw
 
@@ -217,3 +219,17 @@ def _nodes(law: BetaLaw) -> tuple[Floats, Floats]:
     half = np.diff(breaks)[:, None] / 2.0
     v = (breaks[:-1, None] + half) + half * node
     return v.ravel(), (half * weight).ravel()
+
+
+register(
+    Metric(
+        name="tce_bpm",
+        title="Calibration error of the binomial-process curve",
+        function=tce_bpm,
+        interval=tce_bpm_interval,
+        citation="Combining priors with experience: confidence calibration based on binomial "
+        "process modeling",
+        family="calibration error",
+        better="lower",
+    )
+)

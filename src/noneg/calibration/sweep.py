@@ -16,6 +16,7 @@ import numpy as np
 
 from noneg.calibration.errors import ece
 from noneg.calibration.interval import ece_interval
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -303,3 +304,16 @@ def _sweep_descents(ties: _Ties, n_bins: int, most: int) -> int:
             return int(tried[np.argmin(rises)]) - 1
         n_bins = int(tried[-1])
     return most
+
+
+register(
+    Metric(
+        name="sweep_ece",
+        title="Monotonic-sweep calibration error",
+        function=sweep_ece,
+        interval=sweep_ece_interval,
+        citation="Roelofs et al. (2022), Mitigating bias in calibration error estimation",
+        family="calibration error",
+        better="lower",
+    )
+)

@@ -10,24 +10,17 @@ import numpy as np
 from noneg.bins import order_statistics
 from noneg.functionals import tail_means
 from noneg.performance.bounds import pr_bounds, roc_bounds
-from noneg.performance.confusion import labelled_shares, pu_shares
 from noneg.performance.posing import Options, pose
 from noneg.performance.table_bounds import contingency_bounds
-from noneg.performance.thresholds import (
-    FALSE_POSITIVE_RATE,
-    PRECISION,
-    RECALL,
-    SPECIFICITY,
-    f_beta_rule,
-)
+from noneg.registry import registered_rules
+from noneg.rules import labelled_shares, pu_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.functionals import LawMeans
-    from noneg.performance.confusion import Rule
+    from noneg.intervals import Shares
     from noneg.performance.contingency import Side
-    from noneg.performance.intervals import Shares
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -36,14 +29,8 @@ EVEN = 100  # steps of thresholds from 0 to 1
 QUANTILES = 60  # thresholds that cut off equal shares of the rows
 TOP = 60  # thresholds among the highest scores, where few rows are flagged
 
-# What the threshold explorer shows with an interval.
-RULES: dict[str, Rule] = {
-    "precision": PRECISION,
-    "recall": RECALL,
-    "f_beta": f_beta_rule(1.0),
-    "specificity": SPECIFICITY,
-    "false_positive_rate": FALSE_POSITIVE_RATE,
-}
+# Metrics that the threshold explorer shows with an interval.
+EXPLORED = ("precision", "recall", "f_beta", "specificity", "false_positive_rate")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +46,7 @@ class Tails:
     tpr_low, tpr_high, ppr_low, ppr_high, correlation : ndarray
         Their own limits, and how they vary together. Neither depends on the prior.
     limits : dict of str to (ndarray, ndarray)
-        Intervals of the metrics in `RULES` for labelled data, whose prior cannot be moved.
+        Intervals of the metrics in `EXPLORED` for labelled data, whose prior cannot be moved.
     """
 
     threshold: Floats
@@ -107,7 +94,7 @@ def tails(scores: PUScores, *, level: float) -> Tails:
 
 def _labelled_limits(shares: list[Shares]) -> dict[str, tuple[Floats, Floats]]:
     out: dict[str, tuple[Floats, Floats]] = {}
-    for name, rule in RULES.items():
+    for name, rule in registered_rules(EXPLORED).items():
         ends = np.array([one.limits(rule.of_labelled) for one in shares], dtype=np.float64)
         low, high = np.clip(ends, rule.low, rule.high).T
         out[name] = low, high

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+# Calibration errors come first wherever metrics are listed.
+import noneg.calibration  # noqa: F401
+
+# isort: split
 from noneg.performance.areas import (
     auroc,
     auroc_interval,
@@ -15,7 +19,6 @@ from noneg.performance.best import BestThreshold, best_threshold
 from noneg.performance.bounding_curves import PrBounds, PrSide, RocBounds, RocSide
 from noneg.performance.bounds import pr_bounds, roc_bounds
 from noneg.performance.cdf import RankCdf, rank_cdf
-from noneg.performance.confusion import Confusion, confusion, confusion_at_all
 from noneg.performance.contingency import Assumptions, Tables
 from noneg.performance.ordering import Ordering, ordering
 from noneg.performance.posing import latent_fraction
@@ -37,12 +40,15 @@ from noneg.performance.table_bounds import (
     metric_bounds,
 )
 from noneg.performance.thresholds import (
+    Confusion,
     accuracy,
     accuracy_interval,
     balanced_accuracy,
     balanced_accuracy_interval,
     cohen_kappa,
     cohen_kappa_interval,
+    confusion,
+    confusion_at_all,
     f_beta,
     f_beta_interval,
     false_positive_rate,

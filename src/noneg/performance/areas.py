@@ -23,18 +23,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg import kernels
-from noneg.calibration.interval import prior_words
 from noneg.checks import check_level, check_number
-from noneg.performance.intervals import area_limits, z_score
+from noneg.intervals import area_limits, prior_words, z_score
 from noneg.performance.steps import Steps
+from noneg.registry import Metric, register
 from noneg.results import Estimate
+from noneg.rules import Curve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from noneg.performance.intervals import Limits
+    from noneg.intervals import Limits
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -321,3 +322,49 @@ def _mean_precision(steps: Steps, prior: float) -> _Summary:
         return by_t, by_q, float((mass / room) @ t)
 
     return _Summary(value, slopes)
+
+
+def _auroc_curve(scores: PUScores) -> Curve:
+    # AUC - 1/2 is a constant divided by 1 - prior, in both settings.
+    constant = (auroc(scores) - 0.5) * (1.0 - scores.prior)
+    return Curve.of(0.5 + constant, -0.5, 1.0, -1.0)
+
+
+def _average_precision_curve(scores: PUScores) -> Curve:
+    # For given rows it is a straight line, which two points determine.
+    one, other = scores.prior, (1.0 + scores.prior) / 2.0
+    low, high = (average_precision(scores.with_prior(prior)) for prior in (one, other))
+    slope = (high - low) / (other - one)
+    return Curve.of(low - slope * one, slope)
+
+
+register(
+    Metric(
+        name="auroc",
+        title="Area under the ROC curve",
+        function=auroc,
+        interval=auroc_interval,
+        citation="DeLong et al. (1988); PU form by Charoenphakdee et al. (2019)",
+        ranks=True,
+        by_prior=_auroc_curve,
+    )
+)
+register(
+    Metric(
+        name="partial_auc",
+        title="Partial area, FPR up to 0.1",
+        function=partial_auc,
+        interval=partial_auc_interval,
+        citation="McClish (1989), Analyzing a portion of the ROC curve",
+    )
+)
+register(
+    Metric(
+        name="average_precision",
+        title="Average precision",
+        function=average_precision,
+        interval=average_precision_interval,
+        ranks=True,
+        by_prior=_average_precision_curve,
+    )
+)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.checks import check_number, percentage
-from noneg.performance.confusion import Confusion
 from noneg.performance.losses import check_cost
 from noneg.performance.steps import Steps
-from noneg.performance.thresholds import PRECISION, RECALL, f_beta_rule
+from noneg.performance.thresholds import PRECISION, RECALL, Confusion, f_beta_rule
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

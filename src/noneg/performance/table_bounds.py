@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from noneg.performance.contingency import Tables, chosen
 from noneg.performance.posing import Options, pose, tightest
+from noneg.registry import ALIASES, registered_rules
 from noneg.results import to_frame
+from noneg.rules import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,29 +32,10 @@ TableMetric: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
 _BETWEEN: Final = 7  # numbers of latent positives tried between the ends of a range
 
 
-def _mcc(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    spread = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
-    return np.where(spread > 0.0, (tp * tn - fp * fn) / spread, 0.0)
-
-
-def _kappa(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
-    return np.where(chance > 0.0, 2.0 * (tp * tn - fp * fn) / chance, 0.0)
-
-
-METRICS: Final[dict[str, TableMetric]] = {
-    "accuracy": lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn),
-    "balanced_accuracy": lambda tp, fp, fn, tn: (tp / (tp + fn) + tn / (tn + fp)) / 2.0,
-    "cohen_kappa": _kappa,
-    "f1": lambda tp, fp, fn, tn: 2.0 * tp / (2.0 * tp + fp + fn),  # noqa: ARG005
-    "false_positive_rate": lambda tp, fp, fn, tn: fp / (fp + tn),  # noqa: ARG005
-    "jaccard": lambda tp, fp, fn, tn: tp / (tp + fp + fn),  # noqa: ARG005
-    "mcc": _mcc,
-    "npv": lambda tp, fp, fn, tn: tn / (tn + fn),  # noqa: ARG005
-    "precision": lambda tp, fp, fn, tn: tp / (tp + fp),  # noqa: ARG005
-    "recall": lambda tp, fp, fn, tn: tp / (tp + fn),  # noqa: ARG005
-    "specificity": lambda tp, fp, fn, tn: tn / (tn + fp),  # noqa: ARG005
-    "youden": lambda tp, fp, fn, tn: tp / (tp + fn) - fp / (fp + tn),
+# Metrics of the contingency table that are not registered.
+_MORE: Final = {
+    "jaccard": Rule(lambda t, p: (0.0, t, p, 1.0 - t)),
+    "youden": Rule(lambda t, p: (t - p, 0.0, 1.0, -1.0), low=-1.0, of_positives=True),
 }
 
 
@@ -284,13 +267,19 @@ def metric_bounds(  # noqa: PLR0913
 def _find(metric: str | TableMetric) -> tuple[str, TableMetric]:
     if callable(metric):
         return getattr(metric, "__name__", "metric"), metric
-    if metric not in METRICS:
-        msg = (
-            f"'metric' must be one of {', '.join(METRICS)}, or a function of (tp, fp, fn, tn), "
-            f"got {metric!r}."
-        )
+    rules = table_rules()
+    if metric not in rules:
+        known = ", ".join(rules)
+        msg = f"'metric' must be one of {known}, or a function of (tp, fp, fn, tn), got {metric!r}."
         raise ValueError(msg)
-    return metric, METRICS[metric]
+    return metric, rules[metric].of_table
+
+
+def table_rules() -> dict[str, Rule]:
+    """Return the metrics of the contingency table by name."""
+    named = registered_rules()
+    aliases = {short: named[name] for short, name in ALIASES.items()}
+    return dict(sorted((named | aliases | _MORE).items()))
 
 
 def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
