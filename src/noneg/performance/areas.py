@@ -25,7 +25,7 @@ import numpy as np
 from noneg import kernels
 from noneg.checks import check_level, check_number
 from noneg.intervals import area_limits, prior_words, z_score
-from noneg.performance.steps import Steps
+from noneg.laws import Ordered
 from noneg.registry import Metric, register
 from noneg.results import Estimate
 from noneg.rules import Curve
@@ -65,7 +65,7 @@ def auroc(scores: PUScores) -> float:
     """
     (u, *masses), (p, *others) = scores.in_order()
     if any(np.ndim(mass) for mass in (*masses, *others)):
-        return _area(Steps(scores), scores.prior).value
+        return _area(Ordered(scores), scores.prior).value
     if not (u.size and p.size):
         return float("nan")
     win = kernels.doubled_wins(u, p) / (2.0 * u.size * p.size)
@@ -86,7 +86,7 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     >>> print(auroc_interval(scores))
     0.7500 [0.6196, 0.8468]
     """
-    level, value, steps = check_level(level), auroc(scores), Steps(scores)
+    level, value, steps = check_level(level), auroc(scores), Ordered(scores)
     if np.isnan(value):
         return _unknown(scores, level, "no pair of a positive and another row")
     variance = _area(steps, scores.prior).variance(steps)
@@ -131,7 +131,7 @@ def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = 
     (0.25, 0.6667)
     """
     m = check_max_fpr(max_fpr)
-    value = _area(Steps(scores), scores.prior, m).value
+    value = _area(Ordered(scores), scores.prior, m).value
     return float(_mcclish(value, m)) if standardised else value
 
 
@@ -150,7 +150,7 @@ def partial_auc_interval(
     >>> print(partial_auc_interval(scores, max_fpr=0.5))
     0.2500 [0.1717, 0.3283]
     """
-    level, m, steps = check_level(level), check_max_fpr(max_fpr), Steps(scores)
+    level, m, steps = check_level(level), check_max_fpr(max_fpr), Ordered(scores)
     value = partial_auc(scores, max_fpr=m, standardised=standardised)
     if np.isnan(value):
         return _unknown(scores, level, "an empty class")
@@ -196,7 +196,7 @@ def average_precision(scores: PUScores) -> float:
     >>> round(average_precision(scores), 4)
     0.8333
     """
-    return _mean_precision(Steps(scores), scores.prior).value
+    return _mean_precision(Ordered(scores), scores.prior).value
 
 
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -213,7 +213,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     >>> print(average_precision_interval(scores))
     0.8333 [0.7341, 0.9005]
     """
-    level, steps = check_level(level), Steps(scores)
+    level, steps = check_level(level), Ordered(scores)
     value = _mean_precision(steps, scores.prior).value
     if np.isnan(value):
         return _unknown(scores, level, "no positive")
@@ -264,11 +264,11 @@ class _Summary:
     value: float
     slopes: Callable[[], tuple[Floats, Floats, float]]
 
-    def variance(self, steps: Steps) -> float:
+    def variance(self, steps: Ordered) -> float:
         return steps.variance(*self.slopes())
 
 
-def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
+def _area(steps: Ordered, prior: float, m: float = 1.0) -> _Summary:
     """Return the area under the ROC curve up to the FPR m, which is first reached in step k."""
     tpr, fpr = steps.tpr, steps.fpr(prior)
     k = max(int(np.argmax(fpr >= m)), 1) if m < 1.0 else tpr.size - 1
@@ -298,7 +298,7 @@ def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
     return _Summary(value, slopes)
 
 
-def _mean_precision(steps: Steps, prior: float) -> _Summary:
+def _mean_precision(steps: Ordered, prior: float) -> _Summary:
     """Return the average precision (see there), in shares of the two laws."""
     found = steps.positive_steps()
     t, q = steps.heights(found)

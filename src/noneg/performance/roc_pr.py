@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from noneg.performance.steps import Steps
+from noneg.laws import Ordered
 from noneg.results import to_frame
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def roc(scores: PUScores, *, drop_intermediate: bool = False) -> RocCurve:
     >>> print(curve.fpr, curve.tpr)
     [0.  0.  0.5 0.5 1. ] [0.  0.5 0.5 1.  1. ]
     """
-    steps = Steps(scores)
+    steps = Ordered(scores)
     points = steps.thresholds, steps.fpr(scores.prior), steps.tpr
     if drop_intermediate:
         corner = steps.corners()
@@ -113,7 +113,7 @@ def pr(scores: PUScores) -> PrCurve:
     >>> print(curve.recall, curve.precision.round(3))
     [0.  0.5 0.5 1.  1. ] [1.    1.    0.5   0.667 0.5  ]
     """
-    steps = Steps(scores)
+    steps = Ordered(scores)
     precision = steps.precision(scores.prior)
     precision[0] = 1.0
     return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)

@@ -24,7 +24,7 @@ import numpy as np
 
 from noneg.checks import check_number
 from noneg.functionals import tail_means
-from noneg.performance.steps import Steps
+from noneg.laws import Ordered
 from noneg.registry import CLAESEN, Metric, register
 from noneg.results import Estimate, to_frame
 from noneg.rules import Rule, check_threshold, false_positive_share, is_bounded, rates
@@ -142,7 +142,7 @@ def confusion_at_all(scores: PUScores) -> Confusion:
     >>> print(confusion_at_all(scores).tpr)
     [0.5 0.5 1.  1. ]
     """
-    steps = Steps(scores)
+    steps = Ordered(scores)
     return Confusion(
         threshold=steps.thresholds[1:],
         tpr=steps.tpr[1:],
