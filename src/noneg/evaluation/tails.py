@@ -9,9 +9,8 @@ import numpy as np
 
 from noneg.bins import order_statistics
 from noneg.functionals import tail_means
-from noneg.performance.bounds import pr_bounds, roc_bounds
-from noneg.performance.posing import Options, pose
-from noneg.performance.table_bounds import contingency_bounds
+from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
+from noneg.performance.ranks import Options, pose
 from noneg.registry import registered_rules
 from noneg.rules import labelled_shares, pu_shares
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from noneg.functionals import LawMeans
     from noneg.intervals import Shares
-    from noneg.performance.contingency import Side
+    from noneg.performance.ranks import Side
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -161,17 +160,7 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
     """Return what bounds need at thresholds; None where bounds count no rows or hide nothing."""
     if scores.setting == "labelled" or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
-    options = Options(
-        beta=None,
-        band="exact",
-        level=level,
-        known_negatives=None,
-        basis="positives",
-        table=None,
-        resamples=2000,
-        seed=0,
-        threshold=cuts,
-    )
+    options = Options(level=level, threshold=cuts)
     try:
         (problem,) = pose(scores, options)
         areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
