@@ -26,7 +26,7 @@ from noneg.calibration.kernel import (
 )
 
 # isort: split
-from noneg.calibration import theory
+from noneg import theory
 from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm
 from noneg.calibration.bpm_interval import tce_bpm_interval
 from noneg.calibration.decomposition import (

@@ -17,7 +17,7 @@ from scipy.special import expit, log_expit, ndtr
 from noneg.calibration._bpm_fit import SEARCH_POINTS, design, fit
 from noneg.calibration._bpm_points import CurveRows
 from noneg.simulation.binomial import BetaLaw
-from noneg.simulation.quadrature import converged_breaks, panel_integrals, sign_changes
+from noneg.simulation.worlds import converged_breaks, panel_integrals, sign_changes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
