@@ -2,7 +2,7 @@
 How many labels do I need?
 ==========================
 
-Before anybody pays for labels: how precise will the calibration error be? `noneg.theory.plan`
+Before anybody pays for labels: how precise will the calibration error be? `noneg.theory.planning`
 answers for a tolerance: by the usual size of the error, or by a bound that holds for every
 classifier.
 """

@@ -319,7 +319,7 @@ def test_wrong_arguments_are_explained():
         (models, label, {"setting": "one-sample"}, "'prior' must be given with setting='one-sam"),
         (models, label, labelled | {"prior": 0.4}, "'prior' must not be given"),
         (models, label, labelled | {"priors": (0.1, 0.2)}, "'priors' must not be given"),
-        (models, label, two | {"criteria": ["auc"]}, "'criteria' must be among"),
+        (models, label, two | {"criteria": ["auc"]}, "'criteria' must be a registered metric"),
         (models, label, two | {"reference": "c"}, "'reference' must be 'best' or a model"),
         (models, label, two | {"priors": (0.9, 0.2)}, "'priors' must be a pair"),
         (models, label, two | {"sample_weight": [1, 1, 1, -1]}, "'sample_weight' must be finite"),

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from strategies import HARD, scores
 
 from noneg import kernels, kernels_numba
-from noneg.kernels_numba import blocks
 
 EDGES = st.integers(1, 40)
 
@@ -101,10 +100,10 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     s = np.concatenate([rng.beta(0.5, 2, 40_000), rng.integers(0, 5, 10_000) / 4])
     flags = rng.random(s.size) < s
     whole = every_pass(s, flags)
-    monkeypatch.setattr(blocks, "ROWS_WORTH_THREADS", 0)
+    monkeypatch.setattr(kernels_numba, "ROWS_WORTH_THREADS", 0)
     found = []
     for threads in (1, 2, 5):
-        monkeypatch.setattr(blocks.config, "NUMBA_NUM_THREADS", threads)
+        monkeypatch.setattr(kernels_numba.config, "NUMBA_NUM_THREADS", threads)
         found.append(every_pass(s, flags))
     for one, *others, unsplit in zip(*found, whole, strict=True):
         for other in others:
@@ -116,9 +115,9 @@ FORK = """
 import multiprocessing
 import numpy as np
 import noneg
-from noneg.kernels_numba import blocks
+from noneg import kernels_numba
 
-blocks.ROWS_WORTH_THREADS = 0
+kernels_numba.ROWS_WORTH_THREADS = 0
 s = np.random.default_rng(0).random(60_000)
 y = (s > 0.4).astype(int)
 

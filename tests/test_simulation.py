@@ -19,7 +19,7 @@ from noneg.simulation import (
     LogitMixture,
     MixtureLaw,
 )
-from noneg.simulation.quadrature import converged_breaks, panel_integrals, sign_changes
+from noneg.simulation.worlds import converged_breaks, panel_integrals, sign_changes
 
 LESS = LogisticGaussian(-0.5, 1.5)
 BETTER = LogisticGaussian(-0.2, 1.9)
@@ -531,13 +531,13 @@ def test_narrow_spikes_are_resolved():
 
 
 def test_halving_stops_at_its_limit(monkeypatch):
-    monkeypatch.setattr("noneg.simulation.quadrature._MAX_HALVINGS", 3)
+    monkeypatch.setattr("noneg.simulation.worlds._MAX_HALVINGS", 3)
     panels = converged_breaks(lambda v: np.abs(v - 0.3), np.array([0.0, 1.0]))
     assert panels.tolist() == [0, 0.25, 0.375, 0.5, 1]
 
 
 def test_quantile_search_stops_at_its_limit_inside_the_panel(monkeypatch):
-    monkeypatch.setattr("noneg.simulation.laws._MAX_NEWTON_STEPS", 1)
+    monkeypatch.setattr("noneg.simulation.worlds._MAX_NEWTON_STEPS", 1)
     normal = MixtureLaw(weights=[1.0], means=[0.0], sds=[1.0])
     assert 1 < logit(normal.quantiles(norm.cdf(1.8))) < 2
 

@@ -118,7 +118,7 @@ def test_keywords_are_those_of_torchmetrics_and_of_the_metric(metric):
     for wrong in ("bin", "kwargs", "dist_sync"):
         with pytest.raises(ValueError, match=f"Unexpected keyword.*`{wrong}`. Known are setting"):
             metric(setting="labelled", **{wrong: 15})
-    with pytest.raises(ValueError, match="'bin' is no option of"):
+    with pytest.raises(ValueError, match="'bin' is not an option of"):
         metric(setting="labelled", options={"bin": 15})
     with pytest.raises(ValueError, match="Expected keyword argument `sync_on_compute`"):
         metric(setting="labelled", sync_on_compute=3)

@@ -11,7 +11,7 @@ from findings import agreement, ranks
 from plan import CORRECTED, TOLD, TWINS
 
 from noneg.plots import CriticalDifferenceDisplay
-from noneg.plots.style import COLOURS, DASHES, MARKERS
+from noneg.plots.base import COLOURS, DASHES, MARKERS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from noneg.calibration import brier, ece, log_loss
 from noneg.performance import accuracy, auroc
 from noneg.randomness import stream
 from noneg.recalibration import CalibrationWarning, make
-from noneg.simulation.laws import sigmoid
+from noneg.simulation.worlds import sigmoid
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from noneg.simulation.laws import LogitLaw
+    from noneg.simulation.worlds import LogitLaw
     from noneg.simulation.worlds import World
 
 DRAWS = 4000

@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 import pages
 
 if TYPE_CHECKING:
-    from noneg.performance.bounding_curves import RocBounds
+    from noneg.performance.bounds import RocBounds
     from noneg.scores import PUScores
 
 Row = dict[str, object]

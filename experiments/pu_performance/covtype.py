@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from noneg import PUScores
 from noneg.performance.bounds import pr_bounds, roc_bounds
-from noneg.performance.cdf import rank_cdf
+from noneg.performance.bounds import rank_cdf
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from scipy.special import expit, ndtr, ndtri
 from noneg import PUScores
 from noneg.performance.bounds import pr_bounds, roc_bounds
 from noneg.performance.ordering import ordering
-from noneg.performance.table_bounds import contingency_bounds
+from noneg.performance.bounds import contingency_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
         recalibration,
         simulation,
         sklearn,
+        theory,
         torch,
     )
-    from noneg.calibration import theory
     from noneg.calibration.errors import ece
     from noneg.comparison import compare
     from noneg.evaluation import evaluate
@@ -71,7 +71,7 @@ _MODULES = {
     "recalibration": "noneg.recalibration",
     "simulation": "noneg.simulation",
     "sklearn": "noneg.sklearn",
-    "theory": "noneg.calibration.theory",
+    "theory": "noneg.theory",
     "torch": "noneg.torch",
 }
 

@@ -9,14 +9,12 @@ import numpy as np
 
 from noneg.calibration.reliability import reliability
 from noneg.checks import check_level, missing_prior
-from noneg.metrics import METRICS
 from noneg.performance.assumptions import largest_prior
-from noneg.performance.confusion import check_threshold
-from noneg.performance.curves_by_prior import ORDERED
 from noneg.performance.ordering import Ordering, ordering, prior_range
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import CRITERIA, Criterion, find_criterion
 from noneg.results import Estimate, aligned, to_frame
+from noneg.rules import check_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
     from noneg.calibration.reliability import Reliability
     from noneg.checks import Setting, WeightKind
-    from noneg.performance.selection import Better
+    from noneg.registry import Better
     from noneg.scores import PUScores
 
 BEST = "best"
@@ -207,7 +205,8 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     sample_weight, weight_kind, positive_label
         As in `PUScores.from_pu_labels`.
     criteria : iterable of str
-        Names in `noneg.performance.selection.CRITERIA`; by default all but the plain "ece".
+        Names of metrics, such as those in `noneg.performance.CRITERIA`; by default all of these but
+        the plain "ece".
     threshold : float
         Of the proxy accuracy.
     reference : str
@@ -293,7 +292,7 @@ def _compared(
     ranked = {name: found.scores[name] for name in rank}
     return Compared(
         name=criterion.name,
-        title=criterion.title,
+        title=criterion.label,
         better=criterion.better,
         estimates=estimates,
         reference=chosen,
@@ -302,13 +301,13 @@ def _compared(
         unranked=unranked,
         visible=max((_reach(gap) for gap in ties.values()), default=None),
         ordering=None
-        if span is None or len(ranked) < 2 or criterion.name not in ORDERED
+        if span is None or len(ranked) < 2 or not criterion.has_curve
         else ordering(ranked, metric=criterion.name, priors=span, **options),
     )
 
 
 def _possible(criterion: Criterion, value: float) -> bool:
-    low, high = METRICS[criterion.name].range
+    low, high = criterion.range
     return not (value < low - ROUNDING or value > high + ROUNDING)
 
 
@@ -320,7 +319,7 @@ def _why(criterion: Criterion, value: float, scores: PUScores, level: float) -> 
         if scores.prior > limit
         else f"{scores.n_positive:,.0f} positives are too few, or the prior is too large"
     )
-    return f"{criterion.title} {value:.4f} is impossible: {cause}."
+    return f"{criterion.label} {value:.4f} is impossible: {cause}."
 
 
 def _reach(gap: Estimate) -> float:

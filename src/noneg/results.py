@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -68,7 +69,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def to_frame(columns: Mapping[str, NDArray[np.float64]], backend: str | None = None) -> object:
+def to_frame(columns: Mapping[str, NDArray[Any]], backend: str | None = None) -> object:
     """Return columns as a data frame of a library that is installed.
 
     Parameters
@@ -90,3 +91,21 @@ def to_frame(columns: Mapping[str, NDArray[np.float64]], backend: str | None = N
         raise ValueError(msg)
     frame: object = nw.from_dict(dict(columns), backend=chosen).to_native()  # type: ignore[arg-type]
     return frame
+
+
+class Table:
+    """A result that is a table: its columns, as they are, as a frame or as plain lists."""
+
+    _names: ClassVar[tuple[str, ...]] = ()
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name."""
+        return {name: np.atleast_1d(getattr(self, name)) for name in self._names}
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
+        return to_frame(self.columns(), backend)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the columns as plain lists."""
+        return {name: column.tolist() for name, column in self.columns().items()}

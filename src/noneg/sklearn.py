@@ -12,20 +12,14 @@ scikit-learn itself is imported when a scorer is made, not with this module.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.calibration.errors import ece
-from noneg.calibration.proper import brier, log_loss
 from noneg.checks import check_flags, check_number, check_prior, check_setting
-from noneg.metrics import METRICS, check_options
-from noneg.performance import thresholds
-from noneg.performance.areas import auroc, average_precision
-from noneg.performance.proxies import proxy_accuracy, proxy_auc
-from noneg.performance.risk import risk
+from noneg.metrics import METRICS, find_metric
 from noneg.randomness import stream
+from noneg.registry import ALIASES
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -34,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting, WeightKind
-    from noneg.performance.selection import Better
+    from noneg.registry import Better
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -42,29 +36,8 @@ __all__ = ["SCORERS", "PUStratifiedKFold", "PUStratifiedShuffleSplit", "scorer"]
 
 # Name: the metric, and the direction in which it is better.
 SCORERS: dict[str, tuple[Callable[..., float], Better]] = {
-    "proxy_accuracy": (proxy_accuracy, "higher"),
-    "proxy_auc": (proxy_auc, "higher"),
-    "log_loss": (log_loss, "lower"),
-    "brier": (brier, "lower"),
-    "ece": (ece, "lower"),
-    "risk": (risk, "lower"),
-    "auroc": (auroc, "higher"),
-    "average_precision": (average_precision, "higher"),
-    "accuracy": (thresholds.accuracy, "higher"),
-    "balanced_accuracy": (thresholds.balanced_accuracy, "higher"),
-    "precision": (thresholds.precision, "higher"),
-    "recall": (thresholds.recall, "higher"),
-    "specificity": (thresholds.specificity, "higher"),
-    "npv": (thresholds.npv, "higher"),
-    "f1": (partial(thresholds.f_beta, beta=1.0), "higher"),
-    "f_beta": (thresholds.f_beta, "higher"),
-    "mcc": (thresholds.mcc, "higher"),
-    "cohen_kappa": (thresholds.cohen_kappa, "higher"),
+    name: (find_metric(name).function, find_metric(name).better) for name in (*METRICS, *ALIASES)
 }
-# Metrics of the order of scores alone, for which margins do as well as probabilities.
-RANKS = frozenset({"proxy_auc", "auroc", "average_precision"})
-# Metrics that do not depend on the prior.
-NO_PRIOR = frozenset({"proxy_auc", "recall"})
 
 
 def scorer(
@@ -86,7 +59,7 @@ def scorer(
     Parameters
     ----------
     name : str
-        A name in `SCORERS`, such as "proxy_auc", or of a registered metric.
+        Name of a registered metric, such as "proxy_auc".
     setting : {"two-sample", "one-sample", "labelled"}
         How the rows were sampled; in "labelled" y holds true labels.
     prior : float, optional
@@ -114,23 +87,21 @@ def scorer(
     """
     from sklearn.metrics import make_scorer
 
-    function, better = _find(name)
+    metric = find_metric(name, "name")
     if threshold is not None:
         options["threshold"] = threshold
-    check_options(name, function, options)
+    metric.check_options(options)
     labelled = check_setting(setting) == "labelled"
     if prior is not None:
         check_prior(prior)
-    if labelled == (prior is not None) and not (prior is None and name in NO_PRIOR):
+    if labelled == (prior is not None) and (prior is not None or metric.needs_prior):
         rule = "must not be given with" if labelled else "must be given with"
         msg = f"'prior' {rule} setting='{setting}' for {name!r}, got {prior!r}."
         raise ValueError(msg)
     made: Callable[..., float] = make_scorer(
         _score,
-        response_method=("decision_function", "predict_proba")
-        if name in RANKS
-        else "predict_proba",
-        greater_is_better=better == "higher",
+        response_method=("decision_function", "predict_proba") if metric.ranks else "predict_proba",
+        greater_is_better=metric.better == "higher",
         name=name,
         setting=setting,
         prior=prior,
@@ -138,16 +109,6 @@ def scorer(
         options=options,
     )
     return made
-
-
-def _find(name: str) -> tuple[Callable[..., float], Better]:
-    if name in SCORERS:
-        return SCORERS[name]
-    if name in METRICS:
-        return METRICS[name].function, METRICS[name].better
-    known = ", ".join({**SCORERS, **METRICS})
-    msg = f"'name' must be a metric ({known}), got {name!r}."
-    raise ValueError(msg)
 
 
 def _score(
@@ -162,8 +123,9 @@ def _score(
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Return a metric of one fold; at the top of the module, so that it can be pickled."""
-    flags = check_flags(y, "y", choosable=False)
-    s = _as_ranks(y_score) if name in RANKS else y_score
+    flags = check_flags(y, "y")
+    metric = find_metric(name)
+    s = _as_ranks(y_score) if metric.ranks else y_score
     weights: dict[str, Any] = {"sample_weight": sample_weight, "weight_kind": weight_kind}
     if setting == "labelled":
         scores = PUScores.from_labels(flags, s, **weights)
@@ -171,7 +133,7 @@ def _score(
         if prior is None:  # any will do
             prior = (1.0 + float(np.mean(flags))) / 2.0
         scores = PUScores.from_pu_labels(flags, s, prior=prior, setting=setting, **weights)
-    return _find(name)[0](scores, **options)
+    return metric.function(scores, **options)
 
 
 def _as_ranks(y_score: ArrayLike) -> NDArray[np.float64]:

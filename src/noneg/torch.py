@@ -13,7 +13,7 @@ import numpy as np
 
 from noneg.checks import check_prior, check_setting
 from noneg.extras import optional
-from noneg.metrics import check_options, find_metric, option_names
+from noneg.metrics import find_metric
 from noneg.sketch import Sketch
 
 with optional("noneg.torch"):
@@ -90,9 +90,9 @@ class PUMetric(Metric):
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
         found = find_metric(metric)
-        known = option_names(found.function)
+        known = found.options
         chosen = dict(options or {}) | {name: kwargs.pop(name) for name in known if name in kwargs}
-        check_options(found.name, found.function, chosen)
+        found.check_options(chosen)
         try:
             super().__init__(**kwargs)
         except ValueError as error:
@@ -198,7 +198,7 @@ class _Named(PUMetric):
 def _named(class_name: str, name: str) -> type[_Named]:
     """Return the class of one metric, whose options are those of the metric's function."""
     metric = find_metric(name)
-    options = ", ".join(option_names(metric.function)) or "none"
+    options = ", ".join(metric.options) or "none"
     text = f"""{metric.title} over all batches and processes.
 
     Parameters

@@ -17,7 +17,7 @@ from strategies import samples
 from noneg import PUScores
 from noneg.calibration import _bpm_points, bpm
 from noneg.calibration._bpm_fit import Objective, fit, minimise, objective
-from noneg.calibration._bpm_points import Ordered
+from noneg.calibration._bpm_points import CurveRows
 from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm
 from noneg.calibration.bpm_interval import tce_bpm_interval
 from noneg.simulation import BinomialProcess, CalibrationCurve, LogisticGaussian
@@ -56,20 +56,20 @@ def make_curve(alpha, beta, c, low=1e-300, high=2.0**-54):
 )
 def test_numbers_of_bins(n, numbers):
     scores = PUScores.from_labels(np.arange(n) % 2, np.linspace(0, 1, n))
-    assert Ordered(scores).numbers == list(numbers)
+    assert CurveRows(scores).numbers == list(numbers)
 
 
 def test_few_positives_make_few_bins():
     unlabeled = np.linspace(0.01, 0.99, 10_000)
     scores = PUScores(unlabeled[:100], unlabeled, prior=0.2, setting="two-sample")
-    assert Ordered(scores).n_rows == 500
-    assert Ordered(scores.with_prior(0.05)).n_rows == 2000
+    assert CurveRows(scores).n_rows == 500
+    assert CurveRows(scores.with_prior(0.05)).n_rows == 2000
 
 
 @settings(max_examples=40)
 @given(samples(min_size=30, max_size=130), st.integers(1, 9))
 def test_points_are_their_definition(sample, n_bins):
-    points = Ordered(sample.build()).points([n_bins])
+    points = CurveRows(sample.build()).points([n_bins])
     positive = sample.score[sample.flags]
     marginal = np.sort(
         sample.score[~sample.flags] if sample.setting == "two-sample" else sample.score
@@ -91,28 +91,29 @@ def test_points_are_their_definition(sample, n_bins):
 
 def test_means_next_to_1_keep_their_distance():
     gaps = np.concatenate([np.full(50, 2e-16), np.full(50, 1e-13), np.linspace(0.1, 0.9, 10_000)])
-    points = Ordered(PUScores.from_labels([1, 0] * 5050, 1.0 - gaps)).points([202])
+    points = CurveRows(PUScores.from_labels([1, 0] * 5050, 1.0 - gaps)).points([202])
     assert points.complement[-1] == pytest.approx((1.0 - (1.0 - gaps[:50])).mean(), rel=1e-9)
     assert points.complement[-2] == pytest.approx(1e-13, rel=1e-2)
 
 
 def test_cells_add_up_to_bins():
-    rows = Ordered(WORLDS["D3"].draw(n=700, setting="labelled", seed=0))
+    rows = CurveRows(WORLDS["D3"].draw(n=700, setting="labelled", seed=0))
     points = rows.points()
-    count = np.diff(np.searchsorted(rows.marginal[0], points.cuts, side="right"), prepend=0)
-    bins = points.add_up(count.astype(float))
+    s, mass = rows.marginal
+    below = np.append(0.0, np.cumsum(mass))[np.searchsorted(s, points.cuts, side="right")]
+    bins = points.add_up(np.diff(below, prepend=0.0))
     assert bins / bins.sum() == pytest.approx(points.weight)
     assert points.weight.sum() == pytest.approx(1)
 
 
 def test_scores_of_exactly_0_and_1_stand_for_half_the_next_gap():
     rounded = np.array([0.0, 0.001, 0.5, 0.998, 1.0])
-    assert Ordered(PUScores.from_labels([0, 0, 1, 1, 1], rounded)).limits == pytest.approx(
+    assert CurveRows(PUScores.from_labels([0, 0, 1, 1, 1], rounded)).limits == pytest.approx(
         (0.0005, 0.001)
     )
-    low, high = Ordered(PUScores.from_labels([0, 1], [0.2, 0.9])).limits
+    low, high = CurveRows(PUScores.from_labels([0, 1], [0.2, 0.9])).limits
     assert (low, high) == (1e-300, 2.0**-54)
-    assert Ordered(PUScores.from_labels([0, 1, 1], [0, 0.5, 1])).limits == (0.005, 0.005)
+    assert CurveRows(PUScores.from_labels([0, 1, 1], [0, 0.5, 1])).limits == (0.005, 0.005)
 
 
 # The objective and its minimum.
@@ -136,7 +137,7 @@ def test_derivatives_are_those_of_the_value(theta):
 
 
 def test_the_value_is_the_logarithm_of_equation_9():
-    rows = Ordered(WORLDS["D4"].draw(n=900, setting="labelled", seed=0))
+    rows = CurveRows(WORLDS["D4"].draw(n=900, setting="labelled", seed=0))
     curve, total = bpm.fit_curve(rows), 0.0
     for n_bins in rows.numbers:
         points = rows.points([n_bins])
@@ -191,14 +192,14 @@ def search_evolution(f, seed=1):
     ids=["D2", "D3 two-sample", "D5 one-sample", "flat", "falling"],
 )
 def test_the_minimum_is_global(scores):
-    rows = Ordered(scores)
+    rows = CurveRows(scores)
     f = objective(rows.points(), rows.limits)
     found = f.value(bpm.fit_curve(rows).parameters[None])[0]
     assert found <= search_evolution(f) + 1e-10
 
 
 def test_the_minimum_is_that_of_scipy():
-    rows = Ordered(WORLDS["D5"].draw(n=3000, setting="labelled", seed=2))
+    rows = CurveRows(WORLDS["D5"].draw(n=3000, setting="labelled", seed=2))
     f = objective(rows.points(), rows.limits)
     found = minimize(
         lambda t: (f.value(t[None])[0] * 1e4, f.derivatives(t[None])[0][0] * 1e4),
@@ -349,10 +350,10 @@ def test_concentrated_scores(variance):
 def test_the_empirical_error_is_a_mean_over_rows():
     for setting in ("labelled", "two-sample", "one-sample"):
         data = draw(WORLDS["D3"], setting, 400, 1)
-        curve, rows = bpm_curve(data), Ordered(data)
-        s = rows.marginal[0]
-        assert s.size == data.n_marginal
-        expected = np.abs(curve(s) - s).mean()
+        curve, rows = bpm_curve(data), CurveRows(data)
+        s, mass = rows.marginal
+        assert mass.sum() == data.n_marginal
+        expected = np.average(np.abs(curve(s) - s), weights=mass)
         assert tce_bpm(data, density="empirical") == pytest.approx(expected, abs=1e-12)
 
 
@@ -430,7 +431,7 @@ def test_larger_bins_instead_of_more_give_the_same(name, monkeypatch):
     data = WORLDS[name].draw(n=200_000, setting="labelled", seed=0)
     capped = tce_bpm(data)
     monkeypatch.setattr(_bpm_points, "MOST_ROWS", 10**9)
-    assert len(Ordered(data).points().score) > 50_000
+    assert len(CurveRows(data).points().score) > 50_000
     assert tce_bpm(data) == pytest.approx(capped, abs=1e-4)
 
 
@@ -561,7 +562,7 @@ def test_an_infinite_sample_leaves_no_doubt():
 
 
 def test_the_search_needs_no_fine_binning():
-    rows = Ordered(WORLDS["D2"].draw(n=8000, setting="labelled", seed=0))
+    rows = CurveRows(WORLDS["D2"].draw(n=8000, setting="labelled", seed=0))
     full = fit(rows.points(), rows.points(), rows.limits)
     coarse = fit(rows.points(), rows.coarse_points(500), rows.limits)
     assert full.theta == pytest.approx(coarse.theta, abs=1e-8)

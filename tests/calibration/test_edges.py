@@ -5,8 +5,8 @@ import pytest
 
 from noneg import PUScores
 from noneg.calibration import calibration_test, smooth_ece
-from noneg.calibration.theory import plan
 from noneg.simulation import LogisticGaussian
+from noneg.theory import plan
 
 WORLD = LogisticGaussian(beta0=-0.5, beta1=1.5)
 ROWS = WORLD.draw(200, 1000, setting="two-sample", seed=0)

@@ -13,8 +13,8 @@ from strategies import samples, scores
 
 from noneg import PUScores, kernels, kernels_numba
 from noneg import performance as pf
+from noneg.laws import Ordered
 from noneg.performance.areas import _area
-from noneg.performance.steps import Steps
 from noneg.simulation import LogisticGaussian
 
 FEW = settings(max_examples=30)
@@ -145,7 +145,7 @@ def test_auc_is_the_chance_that_a_positive_wins(sample):
     expected = win if sample.setting == "labelled" else (win - latent / 2) / (1 - latent)
     assert_allclose(pf.auroc(data), expected, rtol=1e-9, atol=1e-9)
     # From positives and all rows, and as the area under the curve.
-    assert_allclose(_area(Steps(data), data.prior).value, expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(_area(Ordered(data), data.prior).value, expected, rtol=1e-9, atol=1e-9)
 
 
 def delong(y, s):
@@ -161,7 +161,7 @@ def test_variance_of_the_area_is_delongs(sample):
     if min(y.sum(), (~y).sum()) < 2:
         return
     data = sample.build()
-    steps = Steps(data)
+    steps = Ordered(data)
     variance = _area(steps, data.prior).variance(steps)
     if sample.setting == "labelled":
         assert_allclose(variance, delong(y, s), rtol=1e-6, atol=1e-12)

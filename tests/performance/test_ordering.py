@@ -8,13 +8,15 @@ from strategies import samples
 
 from noneg import PUScores, ece
 from noneg.calibration.proper import brier, log_loss
+from noneg.metrics import METRICS, find_metric
 from noneg.performance import thresholds
 from noneg.performance.areas import auroc, average_precision
-from noneg.performance.curves_by_prior import ORDERED, Curve
 from noneg.performance.ordering import ordering, prior_range
 from noneg.performance.proxies import proxy_accuracy, proxy_auc
 from noneg.performance.risk import risk
+from noneg.rules import Curve
 
+ORDERED = [*(name for name, metric in METRICS.items() if metric.has_curve), "f1"]
 FUNCTIONS = {
     **{name: getattr(thresholds, name, None) for name in ORDERED},
     "f1": thresholds.f_beta,
@@ -74,7 +76,7 @@ def test_curves_are_the_metrics(metric):
 def test_crossings_equal_brute_force(metric, seed):
     models = draw_models(seed)
     edges = frozen_edges(models, metric)
-    sign = -1.0 if ORDERED[metric][0] == "higher" else 1.0
+    sign = -1.0 if find_metric(metric).better == "higher" else 1.0
     found = ordering(models, metric=metric, priors=(0.05, 0.95))
     grid = np.linspace(0.05, 0.95, 61)
     for prior in grid[1:-1]:
@@ -202,7 +204,7 @@ def test_wrong_models_are_explained():
         ({"a": one, "b": one}, {"priors": (0.01, 0.5)}, "must start at 0.0.*labelled share"),
         (models, {"priors": (0.5, 0.2)}, "low <= high"),
         (models, {"priors": (0.0, 0.2)}, "'priors' must be the share of positives"),
-        (models, {"metric": "x"}, "'metric' must be one of accuracy"),
+        (models, {"metric": "x"}, "'metric' must be a registered metric"),
     ):
         with pytest.raises(ValueError, match=words):
             ordering(wrong, **options)

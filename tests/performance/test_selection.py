@@ -177,7 +177,9 @@ def test_the_table_of_criteria_knows_values_intervals_and_directions():
 
 
 def test_wrong_criteria_are_explained():
-    with pytest.raises(ValueError, match=r"'criteria' must be among proxy_accuracy.*got 'x'"):
+    with pytest.raises(
+        ValueError, match=r"'criteria' must be a registered metric .*proxy_accuracy.*got 'x'"
+    ):
         find_criterion("x")
     empty = PUScores.from_labels([0, 0], [0.1, 0.2])
     with pytest.raises(ValueError, match="'models' must hold one for which proxy_auc is defined"):

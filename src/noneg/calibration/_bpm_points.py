@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.bins import order_statistics
+from noneg.laws import Ordered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ class Points:
         return sums
 
 
-class Ordered:
+class CurveRows:
     """The rows of both laws in order, with running sums.
 
     When a sample is infinite its law is known only in bins, and moments are those of the bins.
@@ -83,17 +84,16 @@ class Ordered:
         self.infinite = bool(np.isinf(scores.n_marginal) or np.isinf(scores.n_positive))
 
     @cached_property
+    def _masses(self) -> tuple[Floats, Floats, Floats]:
+        """Distinct scores, rising, and the mass of both laws at each."""
+        return Ordered(self.scores).masses()
+
+    @cached_property
     def marginal(self) -> tuple[Floats, Floats]:
         """Scores of the marginal sample, rising, and their masses."""
-        unlabeled, positive = self.scores.in_order()
-        groups = [unlabeled] if self.scores.setting == "two-sample" else [unlabeled, positive]
-        s = np.concatenate([group[0] for group in groups])
-        mass = np.concatenate([np.broadcast_to(f * w, v.shape) for v, f, _, w in groups])
-        if len(groups) > 1:
-            order = np.argsort(s, kind="stable")
-            s, mass = s[order], mass[order]
+        s, _, mass = self._masses
         full = mass > 0.0
-        return (s, mass) if full.all() else (s[full], mass[full])
+        return s[full], mass[full]
 
     @cached_property
     def _running(self) -> tuple[Floats, Floats, Floats]:
@@ -216,8 +216,8 @@ class Ordered:
         return self._positive_below(cuts), mass, score, -above
 
     def _positive_below(self, cuts: Floats) -> Floats:
-        s, f, a, _ = self.scores.in_order()[1]
-        mass = np.concatenate([[0.0], np.cumsum(np.broadcast_to(f * a, s.shape))])
+        s, positive, _ = self._masses
+        mass = np.concatenate([[0.0], np.cumsum(positive)])
         below: Floats = mass[np.concatenate([[0], np.searchsorted(s, cuts, side="right")])]
         return below
 

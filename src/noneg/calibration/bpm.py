@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import expit, log_expit, ndtr
 
 from noneg.calibration._bpm_fit import SEARCH_POINTS, design, fit
-from noneg.calibration._bpm_points import Ordered
+from noneg.calibration._bpm_points import CurveRows
 from noneg.simulation.binomial import BetaLaw
-from noneg.simulation.quadrature import converged_breaks, panel_integrals, sign_changes
+from noneg.simulation.worlds import converged_breaks, panel_integrals, sign_changes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -157,10 +157,10 @@ def bpm_curve(scores: PUScores) -> BPMCurve:
     >>> float(abs(curve([0.2, 0.5, 0.8]) - world.posterior([0.2, 0.5, 0.8])).max()) < 0.02
     True
     """
-    return fit_curve(Ordered(scores))
+    return fit_curve(CurveRows(scores))
 
 
-def fit_curve(rows: Ordered) -> BPMCurve:
+def fit_curve(rows: CurveRows) -> BPMCurve:
     """Fit the curve; see `bpm_curve`."""
     points = rows.points()
     best = fit(points, rows.coarse_points(SEARCH_POINTS), rows.limits)
@@ -219,7 +219,7 @@ def tce_bpm(scores: PUScores, *, density: Density = "beta") -> float:
     True
     """
     check_density(density)
-    rows = Ordered(scores)
+    rows = CurveRows(scores)
     if density == "beta":
         beta_shape(*rows.moments)
     return curve_error(fit_curve(rows), rows, density)
@@ -232,7 +232,7 @@ def check_density(density: object) -> None:
         raise ValueError(msg)
 
 
-def curve_error(curve: BPMCurve, rows: Ordered, density: Density) -> float:
+def curve_error(curve: BPMCurve, rows: CurveRows, density: Density) -> float:
     """Return the integral of ``|g(s) - s|`` under a density; see `tce_bpm`."""
     if density == "beta":
         return _beta_error(curve, *rows.moments)

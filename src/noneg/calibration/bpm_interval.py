@@ -30,7 +30,7 @@ from scipy.special import betaln, expit, log_expit, ndtri
 
 from noneg.bins import Binned, bin_scores, square_roots
 from noneg.calibration._bpm_fit import Objective, design, minimise
-from noneg.calibration._bpm_points import Ordered, Points
+from noneg.calibration._bpm_points import CurveRows, Points
 from noneg.calibration.bpm import (
     BPMCurve,
     Density,
@@ -40,10 +40,12 @@ from noneg.calibration.bpm import (
     curves_at_logit,
     fit_curve,
     is_narrow,
+    tce_bpm,
 )
-from noneg.calibration.interval import prior_words
 from noneg.checks import check_level
+from noneg.intervals import prior_words
 from noneg.randomness import stream
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 from noneg.simulation.binomial import BetaLaw
 
@@ -89,18 +91,18 @@ def tce_bpm_interval(
     """
     level = check_level(level)
     check_density(density)
-    rows = Ordered(scores)
+    rows = CurveRows(scores)
     value, low, high = _ends(rows, density, level, seed)
     if scores.prior_interval is not None:
         for prior in np.linspace(*scores.prior_interval, PRIOR_GRID):
-            other = Ordered(scores.with_prior(float(prior)))
+            other = CurveRows(scores.with_prior(float(prior)))
             _, a, b = _ends(other, density, level, seed)
             low, high = min(low, a), max(high, b)
     words = METHOD + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 
-def _ends(rows: Ordered, density: Density, level: float, seed: int) -> tuple[float, float, float]:
+def _ends(rows: CurveRows, density: Density, level: float, seed: int) -> tuple[float, float, float]:
     """Return the estimate and the two ends for one prior."""
     if density == "beta":
         beta_shape(*rows.moments)
@@ -152,7 +154,7 @@ class _Halves:
     moments: tuple[float, float]
 
     @classmethod
-    def draw(cls, rows: Ordered, curve: BPMCurve, seed: int) -> _Halves:
+    def draw(cls, rows: CurveRows, curve: BPMCurve, seed: int) -> _Halves:
         points = rows.coarse_points(MOST_POINTS)
         cells = bin_scores(rows.scores, edges=np.concatenate([[0.0], points.cuts]))
         root = square_roots(cells.second)
@@ -217,3 +219,17 @@ def _nodes(law: BetaLaw) -> tuple[Floats, Floats]:
     half = np.diff(breaks)[:, None] / 2.0
     v = (breaks[:-1, None] + half) + half * node
     return v.ravel(), (half * weight).ravel()
+
+
+register(
+    Metric(
+        name="tce_bpm",
+        title="Calibration error of the binomial-process curve",
+        function=tce_bpm,
+        interval=tce_bpm_interval,
+        citation="Combining priors with experience: confidence calibration based on binomial "
+        "process modeling",
+        family="calibration error",
+        better="lower",
+    )
+)

@@ -23,6 +23,7 @@ from scipy.special import erfc
 
 from noneg.bins import ROUNDING, Binned, bin_scores
 from noneg.calibration.interval import ece_interval
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -220,3 +221,17 @@ def _covariance(
 def _unbiased(one_over_n: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``n / (n - 1)``; a single row is left as it is."""
     return 1.0 / np.where(one_over_n < ONE_ROW, 1.0 - one_over_n, 1.0)
+
+
+register(
+    Metric(
+        name="debiased_ece",
+        title="Debiased calibration error",
+        short="Calibration error",
+        function=debiased_ece,
+        interval=debiased_ece_interval,
+        citation="Bröcker (2012); Kumar et al. (2019), Verified uncertainty calibration",
+        family="calibration error",
+        better="lower",
+    )
+)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from noneg.bins import Binned, bin_scores
-from noneg.calibration.interval import METHOD, norm_limits, power_dual, prior_words
+from noneg.calibration.interval import METHOD, norm_limits, power_dual
 from noneg.calibration.proper import (
     CLIP,
     DELTA,
@@ -25,6 +25,7 @@ from noneg.calibration.proper import (
 )
 from noneg.checks import check_level
 from noneg.functionals import LawMeans, law_means
+from noneg.intervals import prior_words
 from noneg.results import Estimate
 
 if TYPE_CHECKING:

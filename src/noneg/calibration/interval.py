@@ -22,16 +22,19 @@ not depend on the order of rows, and a row written twice is a row of weight two.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import ndtri
 
 from noneg.bins import Binned, bin_scores, check_p, square_roots
-from noneg.calibration.errors import norm, prior_curve
+from noneg.calibration.errors import ece, ece_by_prior, norm, prior_curve
 from noneg.checks import check_level
+from noneg.intervals import prior_words
 from noneg.randomness import stream
+from noneg.registry import PU_ECE, Metric, register
 from noneg.results import Estimate
+from noneg.rules import Curve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,13 +106,6 @@ def ece_interval(
     return Estimate(
         value=value, low=low, high=high, level=level, method=words + prior_words(scores)
     )
-
-
-def prior_words(scores: PUScores) -> str:
-    """Return what to add to the description of an interval that holds for many priors."""
-    if scores.prior_interval is None:
-        return ""
-    return ", for every prior in [{:g}, {:g}]".format(*scores.prior_interval)
 
 
 @dataclass(frozen=True)
@@ -244,3 +240,25 @@ def _row_rate(scores: PUScores, prior: float) -> float:
     if scores.setting == "labelled":
         return 1.0 / scores.effective_marginal
     return prior**2 / scores.effective_positive + 1.0 / scores.effective_marginal
+
+
+def _curve(scores: PUScores, **options: Any) -> Curve:  # noqa: ANN401
+    found = ece_by_prior(scores, **options)
+    slope = np.diff(found.error) / np.diff(found.prior)
+    level = found.error[:-1] - slope * found.prior[:-1]
+    pieces = np.stack([level, slope, np.ones_like(slope), np.zeros_like(slope)], axis=-1)
+    return Curve(found.prior[1:-1], pieces)
+
+
+register(
+    Metric(
+        name="ece",
+        title="Expected calibration error",
+        function=ece,
+        interval=ece_interval,
+        citation=PU_ECE,
+        family="calibration error",
+        better="lower",
+        by_prior=_curve,
+    )
+)

@@ -39,9 +39,11 @@ from noneg.calibration._cosine import (
     triweight,
 )
 from noneg.calibration._density_limits import Power, density_limits
-from noneg.calibration.interval import METHOD, prior_words
+from noneg.calibration.interval import METHOD
 from noneg.checks import check_level, check_number
+from noneg.intervals import prior_words
 from noneg.kernels import Axis
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -353,3 +355,27 @@ def _cut(binned: Binned, first: int, last: int) -> Binned:
         score=binned.score[first:last],
         second=binned.second[first:last],
     )
+
+
+register(
+    Metric(
+        name="logit_smoothed_ece",
+        title="Logit-smoothed calibration error",
+        function=logit_smoothed_ece,
+        interval=logit_smoothed_ece_interval,
+        citation="Chidambaram et al. (2024), How flawed is ECE?",
+        family="calibration error",
+        better="lower",
+    )
+)
+register(
+    Metric(
+        name="kernel_ece",
+        title="Kernel calibration error",
+        function=kernel_ece,
+        interval=kernel_ece_interval,
+        citation="Zhang et al. (2020), Mix-n-Match",
+        family="calibration error",
+        better="lower",
+    )
+)

@@ -14,9 +14,11 @@ import numpy as np
 
 from noneg import kernels
 from noneg.bins import Binned, bin_scores
-from noneg.calibration.interval import METHOD, norm_limits, prior_words
+from noneg.calibration.interval import METHOD, norm_limits
 from noneg.calibration.significance import KS_BINS
 from noneg.checks import check_level
+from noneg.intervals import prior_words
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -166,3 +168,16 @@ def _highest(
     height += np.repeat(shift, np.diff(first, append=s.size))
     last_of_tie = np.diff(s, append=2.0) > 0.0
     return float(np.abs(height[last_of_tie]).max())
+
+
+register(
+    Metric(
+        name="ks_error",
+        title="Kolmogorov-Smirnov calibration error",
+        function=ks_error,
+        interval=ks_error_interval,
+        citation="Gupta et al. (2021), Calibration of neural networks using splines",
+        family="calibration error",
+        better="lower",
+    )
+)

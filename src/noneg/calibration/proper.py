@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import entr, logit, rel_entr
 
-from noneg.calibration.interval import prior_words
 from noneg.checks import check_level, check_number
 from noneg.functionals import LawMeans, law_means
+from noneg.intervals import prior_words
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -158,6 +159,10 @@ class _Brier:
         """Loss if the label is 0."""
         return s * s
 
+    def loss(self, s: NDArray[np.float64], label: int) -> NDArray[np.float64]:
+        """Loss of a score and a label."""
+        return self.base(s) + label * self.gain(s)
+
     def entropy(self, prior: float) -> tuple[float, float]:
         """Mean loss of predicting the prior, and its slope."""
         return prior * (1.0 - prior), 1.0 - 2.0 * prior
@@ -194,6 +199,9 @@ class _Log:
 
     def base(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
         return -np.log(1.0 - self._clip(s))
+
+    def loss(self, s: NDArray[np.float64], label: int) -> NDArray[np.float64]:
+        return self.base(s) + label * self.gain(s)
 
     def entropy(self, prior: float) -> tuple[float, float]:
         slope = -float(logit(prior)) if 0.0 < prior < 1.0 else 0.0
@@ -257,3 +265,30 @@ def _risk_interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
 def no_spread(scores: PUScores) -> bool:
     """Whether a sample is a single row: then only the range of the score is known."""
     return min(scores.effective_positive, scores.effective_marginal) < 2
+
+
+register(
+    Metric(
+        name="brier",
+        title="Brier score",
+        function=brier,
+        interval=brier_interval,
+        citation="Brier (1950); PU form by du Plessis et al. (2014)",
+        family="proper score",
+        better="lower",
+        loss=lambda: scoring_rule("brier", CLIP).loss,
+    )
+)
+register(
+    Metric(
+        name="log_loss",
+        title="Log loss",
+        function=log_loss,
+        interval=log_loss_interval,
+        citation="Good (1952); PU form by du Plessis et al. (2014)",
+        family="proper score",
+        range=(0.0, np.inf),
+        better="lower",
+        loss=lambda clip=CLIP: scoring_rule("log", clip).loss,
+    )
+)

@@ -31,9 +31,11 @@ from noneg.calibration._cosine import (
     nodes_for,
     transfer,
 )
-from noneg.calibration.interval import METHOD, ZERO, norm_limits, prior_words
+from noneg.calibration.interval import METHOD, ZERO, norm_limits
 from noneg.checks import check_level
+from noneg.intervals import prior_words
 from noneg.kernels import Axis
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -169,3 +171,16 @@ def _fixed_point(coefficients: NDArray[np.float64]) -> float:
     high *= 1.0 + ROUNDING
     root: float = brentq(lambda sigma: _error(coefficients, sigma) - sigma, low, high, xtol=1e-12)
     return root
+
+
+register(
+    Metric(
+        name="smooth_ece",
+        title="Smooth calibration error",
+        function=smooth_ece,
+        interval=smooth_ece_interval,
+        citation="Blasiok & Nakkiran (2024), Smooth ECE",
+        family="calibration error",
+        better="lower",
+    )
+)

@@ -16,14 +16,13 @@ import numpy as np
 
 from noneg.calibration.errors import ece
 from noneg.calibration.interval import ece_interval
+from noneg.laws import Ordered
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from noneg.rows import Chunk
     from noneg.scores import PUScores
 
 # Numbers of bins up to which all bins are compared without asking where the rows are out of order.
@@ -129,9 +128,9 @@ class _Law:
     Attributes
     ----------
     scores : ndarray, shape (n,)
-        Rising.
+        Distinct, rising.
     mass : ndarray, shape (n + 1,)
-        Mass of the first k rows.
+        Mass of the first k scores.
     is_whole : bool
         Whether all masses are whole numbers.
     """
@@ -141,20 +140,11 @@ class _Law:
     is_whole: bool
 
     @classmethod
-    def of(cls, chunks: Sequence[Chunk], column: int) -> _Law:
-        """Join groups of rows; the column of a chunk says which mass counts."""
-        scores = np.concatenate([chunk[0] for chunk in chunks])
-        if not any(isinstance(x, np.ndarray) for chunk in chunks for x in chunk[1:]):
-            scores.sort(kind="stable")
-            return cls(scores, np.arange(scores.size + 1.0), is_whole=True)
-        masses = [np.broadcast_to(chunk[1] * chunk[column], chunk[0].shape) for chunk in chunks]
-        mass = np.concatenate(masses)
+    def of(cls, scores: NDArray[np.float64], mass: NDArray[np.float64]) -> _Law:
+        """Build from scores, rising, and the mass at each."""
         full = mass > 0.0
-        scores, mass = scores[full], mass[full]
-        order = np.argsort(scores, kind="stable")
-        mass = mass[order]
-        whole = bool((mass == np.rint(mass)).all())
-        return cls(scores[order], np.concatenate([[0.0], np.cumsum(mass)]), whole)
+        s, m = scores[full], mass[full]
+        return cls(s, np.concatenate([[0.0], np.cumsum(m)]), bool((m == np.rint(m)).all()))
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mass of rows with ``s <= cut``."""
@@ -172,12 +162,11 @@ class _Rows:
 
     @classmethod
     def of(cls, scores: PUScores) -> _Rows:
-        unlabeled, positive = scores.in_order()
-        everyone = [unlabeled] if scores.setting == "two-sample" else [unlabeled, positive]
+        s, positive, marginal = Ordered(scores).masses()
         n = scores.effective_marginal
         whole = float(np.rint(n))
         n = whole if abs(n - whole) < ROUNDING * n else n
-        return cls(_Law.of([positive], 2), _Law.of(everyone, 3), n)
+        return cls(_Law.of(s, positive), _Law.of(s, marginal), n)
 
     @property
     def slack(self) -> float:
@@ -303,3 +292,16 @@ def _sweep_descents(ties: _Ties, n_bins: int, most: int) -> int:
             return int(tried[np.argmin(rises)]) - 1
         n_bins = int(tried[-1])
     return most
+
+
+register(
+    Metric(
+        name="sweep_ece",
+        title="Monotonic-sweep calibration error",
+        function=sweep_ece,
+        interval=sweep_ece_interval,
+        citation="Roelofs et al. (2022), Mitigating bias in calibration error estimation",
+        family="calibration error",
+        better="lower",
+    )
+)

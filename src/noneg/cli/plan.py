@@ -55,9 +55,9 @@ from noneg.cli import options
 @options.as_json
 def command(*, as_json: bool, **question: object) -> None:
     """Tell how many positives and unlabeled rows a wanted precision takes."""
-    from noneg.calibration.theory import plan
     from noneg.cli.printable import to_json
     from noneg.cli.terminal import console, say, show_table
+    from noneg.theory import plan
 
     answer = plan(**question)  # type: ignore[arg-type]
     if as_json:

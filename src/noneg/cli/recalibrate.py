@@ -167,7 +167,7 @@ def _show_table(out: Console, found: HeldOut) -> None:
     from noneg.performance.selection import CRITERIA
 
     rows = [
-        [CRITERIA[name].title, str(found.before[name]), str(found.after[name]), str(gap)]
+        [CRITERIA[name].label, str(found.before[name]), str(found.after[name]), str(gap)]
         for name, gap in found.change.items()
     ]
     show_table(out, ["", "before", "after", "change"], rows)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg.laws import Ordered
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -61,21 +63,9 @@ def ks_envelope(scores: PUScores) -> Envelope:
 
 def _cumulative(scores: PUScores) -> tuple[Floats, Floats]:
     """Return the positive law and the integral of s up to each distinct score."""
-    rest, labelled = scores.in_order()
-    two_samples = scores.setting == "two-sample"
-    s = np.concatenate([rest[0], labelled[0]])
-    a = np.concatenate([np.zeros(rest[0].size), _mass(labelled, 2)])
-    w = np.concatenate([_mass(rest, 3), _mass(labelled, 3) * (not two_samples)])
-    order = np.argsort(s, kind="stable")
-    last = np.diff(s[order], append=2.0) > 0.0
-    positive, marginal = np.cumsum(a[order])[last], np.cumsum((w * s)[order])[last]
-    return positive / (positive[-1] or 1.0), marginal / w.sum()
-
-
-def _mass(chunk: tuple[object, ...], column: int) -> Floats:
-    """Return counts times masses, one a row."""
-    s, f = np.asarray(chunk[0]), np.asarray(chunk[1])
-    return np.broadcast_to(f * np.asarray(chunk[column]), s.shape).astype(np.float64)
+    s, positive, marginal = Ordered(scores).masses()
+    below = np.cumsum(positive)
+    return below / (below[-1] or 1.0), np.cumsum(marginal * s) / marginal.sum()
 
 
 def _corners(slope: Floats, level: Floats) -> NDArray[np.intp]:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from noneg.calibration.errors import PriorCurve
     from noneg.calibration.reliability import Reliability
     from noneg.calibration.significance import CalibrationTest
-    from noneg.calibration.theory import Bound
     from noneg.checks import Setting
     from noneg.evaluation.repair import Repair
     from noneg.evaluation.sums import Sums
     from noneg.performance.assumptions import Check
     from noneg.results import Estimate
+    from noneg.theory import Bound
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

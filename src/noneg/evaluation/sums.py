@@ -13,16 +13,13 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration.interval import SPLITS, Noise
-from noneg.calibration.proper import CLIP, risk_means, scoring_rule
 from noneg.calibration.reliability import reliability
 from noneg.evaluation.envelope import Envelope, ks_envelope
 from noneg.evaluation.tails import RankBounds, Tails, mean_pair, rank_bounds, tails
-from noneg.functionals import law_means
+from noneg.intervals import z_score
 from noneg.metrics import METRICS
 from noneg.performance.assumptions import largest_prior, noise_floor
-from noneg.performance.curves_by_prior import ORDERED
-from noneg.performance.intervals import z_score
-from noneg.performance.losses import find_loss
+from noneg.rules import loss_means
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -249,14 +246,8 @@ def _diagram(scores: PUScores, kind: Binning, level: float) -> Diagram:
 
 
 def _risks(scores: PUScores) -> dict[str, tuple[float, float, list[float]]]:
-    rules = {"brier": "brier", "log_loss": "log"}
-    found = {
-        name: mean_pair(risk_means(scores, scoring_rule(rule, CLIP)))
-        for name, rule in rules.items()
-    }
-    of = find_loss("zero-one", threshold=None, cost=(1.0, 1.0), clip=CLIP)
-    means = law_means(scores, [lambda s: of(s, 1) - of(s, 0)], [lambda s: of(s, 0)])
-    return found | {"risk": mean_pair(means)}
+    losses = {name: metric.loss() for name, metric in METRICS.items() if metric.loss is not None}
+    return {name: mean_pair(loss_means(scores, loss)) for name, loss in losses.items()}
 
 
 def _areas(
@@ -273,6 +264,6 @@ def _areas(
     if "auroc" in found:
         found["auroc"] = [(x - 0.5) * (1.0 - scores.prior) for x in found["auroc"]]
     if "average_precision" in metrics:
-        level_and_slope = ORDERED["average_precision"][1](scores).pieces[0, :2]
+        level_and_slope = METRICS["average_precision"].curve(scores).pieces[0, :2]
         found["average_precision"] = level_and_slope.tolist()
     return found

@@ -9,24 +9,16 @@ import numpy as np
 
 from noneg.bins import order_statistics
 from noneg.functionals import tail_means
-from noneg.performance.bounds import pr_bounds, roc_bounds
-from noneg.performance.confusion import labelled_shares, pu_shares
-from noneg.performance.posing import Options, pose
-from noneg.performance.table_bounds import contingency_bounds
-from noneg.performance.thresholds import (
-    FALSE_POSITIVE_RATE,
-    PRECISION,
-    RECALL,
-    SPECIFICITY,
-    f_beta_rule,
-)
+from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
+from noneg.performance.ranks import Options, pose
+from noneg.registry import registered_rules
+from noneg.rules import labelled_shares, pu_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.functionals import LawMeans
-    from noneg.performance.confusion import Rule
-    from noneg.performance.contingency import Side
+    from noneg.performance.ranks import Side
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -35,14 +27,8 @@ EVEN = 100  # steps of thresholds from 0 to 1
 QUANTILES = 60  # thresholds that cut off equal shares of the rows
 TOP = 60  # thresholds among the highest scores, where few rows are flagged
 
-# What the threshold explorer shows with an interval.
-RULES: dict[str, Rule] = {
-    "precision": PRECISION,
-    "recall": RECALL,
-    "f_beta": f_beta_rule(1.0),
-    "specificity": SPECIFICITY,
-    "false_positive_rate": FALSE_POSITIVE_RATE,
-}
+# Metrics that the threshold explorer shows with an interval.
+EXPLORED = ("precision", "recall", "f_beta", "specificity", "false_positive_rate")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,8 +44,8 @@ class Tails:
     tpr_low, tpr_high, ppr_low, ppr_high, correlation : ndarray
         Their own limits, and how they vary together. Neither depends on the prior.
     limits : dict of str to (ndarray, ndarray)
-        Intervals of the metrics in `RULES` where these numbers do not tell them: of labelled data,
-        and for every prior in an interval.
+        Intervals of the metrics in `EXPLORED` where these numbers do not tell them: of labelled
+        data, and for every prior in an interval.
     """
 
     threshold: Floats
@@ -107,7 +93,7 @@ def _limits(
     if scores.setting != "labelled" and scores.prior_interval is None:
         return {}
     out: dict[str, tuple[Floats, Floats]] = {}
-    for name, rule in RULES.items():
+    for name, rule in registered_rules(EXPLORED).items():
         low, high = np.array([rule.limits(scores, one, level) for one in means]).T
         out[name] = low, high
     return out
@@ -173,17 +159,7 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
     """Return what bounds need at thresholds; None where bounds count no rows or hide nothing."""
     if scores.setting == "labelled" or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
-    options = Options(
-        beta=None,
-        band="exact",
-        level=level,
-        known_negatives=None,
-        basis="positives",
-        table=None,
-        resamples=2000,
-        seed=0,
-        threshold=cuts,
-    )
+    options = Options(level=level, threshold=cuts)
     try:
         (problem,) = pose(scores, options)
         areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]

@@ -10,7 +10,6 @@ from noneg.bins import bin_scores
 from noneg.calibration.errors import prior_curve
 from noneg.calibration.reliability import reliability
 from noneg.calibration.significance import calibration_test
-from noneg.calibration.theory import bias_bound, labelled_bias_bound
 from noneg.checks import check_level
 from noneg.evaluation.repair import repair
 from noneg.evaluation.result import Evaluation
@@ -18,14 +17,15 @@ from noneg.evaluation.sums import sum_up
 from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.performance.assumptions import check_assumptions
 from noneg.results import Estimate
+from noneg.theory import bias_bound, labelled_bias_bound
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.bins import Binned
-    from noneg.calibration.theory import Bound
     from noneg.performance.assumptions import Check
     from noneg.scores import PUScores
+    from noneg.theory import Bound
 
 FIXED_BINS = 15
 # Labelled share of the expected positives from which one sample looks fully labelled, and how

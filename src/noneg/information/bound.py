@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.calibration._bound import FUTAMI, check_form
-from noneg.calibration.theory import (
+from noneg.information.quantities import bin_gap, ece_gap, reused_error, seen_and_unseen
+from noneg.information.supersample import PUSupersample
+from noneg.theory import (
     Bound,
     labelled_generalization_bound,
     training_statistical_bound,
 )
-from noneg.calibration.theory import generalization_bound as pu_bound
-from noneg.calibration.theory import reuse_bound as theory_reuse_bound
-from noneg.information.quantities import bin_gap, ece_gap, reused_error, seen_and_unseen
-from noneg.information.supersample import PUSupersample
+from noneg.theory import generalization_bound as pu_bound
+from noneg.theory import reuse_bound as theory_reuse_bound
+from noneg.theory.bounds import FUTAMI, check_form
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.bins import Binning
-    from noneg.calibration.theory import Form
     from noneg.information.runs import Runs
+    from noneg.theory import Form
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+# Calibration errors come first wherever metrics are listed.
+import noneg.calibration  # noqa: F401
+
+# isort: split
 from noneg.performance.areas import (
     auroc,
     auroc_interval,
@@ -12,13 +16,21 @@ from noneg.performance.areas import (
 )
 from noneg.performance.assumptions import Check, check_assumptions, largest_prior, noise_floor
 from noneg.performance.best import BestThreshold, best_threshold
-from noneg.performance.bounding_curves import PrBounds, PrSide, RocBounds, RocSide
-from noneg.performance.bounds import pr_bounds, roc_bounds
-from noneg.performance.cdf import RankCdf, rank_cdf
-from noneg.performance.confusion import Confusion, confusion, confusion_at_all
-from noneg.performance.contingency import Assumptions, Tables
+from noneg.performance.bounds import (
+    ContingencyBounds,
+    MetricBounds,
+    PrBounds,
+    PrSide,
+    RankCdf,
+    RocBounds,
+    RocSide,
+    contingency_bounds,
+    metric_bounds,
+    pr_bounds,
+    rank_cdf,
+    roc_bounds,
+)
 from noneg.performance.ordering import Ordering, ordering
-from noneg.performance.posing import latent_fraction
 from noneg.performance.proxies import (
     oracle_accuracy,
     oracle_accuracy_interval,
@@ -27,22 +39,20 @@ from noneg.performance.proxies import (
     proxy_auc,
     proxy_auc_interval,
 )
+from noneg.performance.ranks import Assumptions, Tables, latent_fraction
 from noneg.performance.risk import risk, risk_interval
 from noneg.performance.roc_pr import PrCurve, RocCurve, pr, roc
 from noneg.performance.selection import CRITERIA, Criterion, select
-from noneg.performance.table_bounds import (
-    ContingencyBounds,
-    MetricBounds,
-    contingency_bounds,
-    metric_bounds,
-)
 from noneg.performance.thresholds import (
+    Confusion,
     accuracy,
     accuracy_interval,
     balanced_accuracy,
     balanced_accuracy_interval,
     cohen_kappa,
     cohen_kappa_interval,
+    confusion,
+    confusion_at_all,
     f_beta,
     f_beta_interval,
     false_positive_rate,

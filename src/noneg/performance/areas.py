@@ -23,18 +23,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg import kernels
-from noneg.calibration.interval import prior_words
 from noneg.checks import check_level, check_number
-from noneg.performance.intervals import area_limits, z_score
-from noneg.performance.steps import Steps
+from noneg.intervals import area_limits, prior_words, z_score
+from noneg.laws import Ordered
+from noneg.registry import Metric, register
 from noneg.results import Estimate
+from noneg.rules import Curve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from noneg.performance.intervals import Limits
+    from noneg.intervals import Limits
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -64,7 +65,7 @@ def auroc(scores: PUScores) -> float:
     """
     (u, *masses), (p, *others) = scores.in_order()
     if any(np.ndim(mass) for mass in (*masses, *others)):
-        return _area(Steps(scores), scores.prior).value
+        return _area(Ordered(scores), scores.prior).value
     if not (u.size and p.size):
         return float("nan")
     win = kernels.doubled_wins(u, p) / (2.0 * u.size * p.size)
@@ -85,7 +86,7 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     >>> print(auroc_interval(scores))
     0.7500 [0.6196, 0.8468]
     """
-    level, value, steps = check_level(level), auroc(scores), Steps(scores)
+    level, value, steps = check_level(level), auroc(scores), Ordered(scores)
     if np.isnan(value):
         return _unknown(scores, level, "no pair of a positive and another row")
     variance = _area(steps, scores.prior).variance(steps)
@@ -130,7 +131,7 @@ def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = 
     (0.25, 0.6667)
     """
     m = check_max_fpr(max_fpr)
-    value = _area(Steps(scores), scores.prior, m).value
+    value = _area(Ordered(scores), scores.prior, m).value
     return float(_mcclish(value, m)) if standardised else value
 
 
@@ -149,7 +150,7 @@ def partial_auc_interval(
     >>> print(partial_auc_interval(scores, max_fpr=0.5))
     0.2500 [0.1717, 0.3283]
     """
-    level, m, steps = check_level(level), check_max_fpr(max_fpr), Steps(scores)
+    level, m, steps = check_level(level), check_max_fpr(max_fpr), Ordered(scores)
     value = partial_auc(scores, max_fpr=m, standardised=standardised)
     if np.isnan(value):
         return _unknown(scores, level, "an empty class")
@@ -195,7 +196,7 @@ def average_precision(scores: PUScores) -> float:
     >>> round(average_precision(scores), 4)
     0.8333
     """
-    return _mean_precision(Steps(scores), scores.prior).value
+    return _mean_precision(Ordered(scores), scores.prior).value
 
 
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -212,7 +213,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     >>> print(average_precision_interval(scores))
     0.8333 [0.7341, 0.9005]
     """
-    level, steps = check_level(level), Steps(scores)
+    level, steps = check_level(level), Ordered(scores)
     value = _mean_precision(steps, scores.prior).value
     if np.isnan(value):
         return _unknown(scores, level, "no positive")
@@ -263,11 +264,11 @@ class _Summary:
     value: float
     slopes: Callable[[], tuple[Floats, Floats, float]]
 
-    def variance(self, steps: Steps) -> float:
+    def variance(self, steps: Ordered) -> float:
         return steps.variance(*self.slopes())
 
 
-def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
+def _area(steps: Ordered, prior: float, m: float = 1.0) -> _Summary:
     """Return the area under the ROC curve up to the FPR m, which is first reached in step k."""
     tpr, fpr = steps.tpr, steps.fpr(prior)
     k = max(int(np.argmax(fpr >= m)), 1) if m < 1.0 else tpr.size - 1
@@ -297,7 +298,7 @@ def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
     return _Summary(value, slopes)
 
 
-def _mean_precision(steps: Steps, prior: float) -> _Summary:
+def _mean_precision(steps: Ordered, prior: float) -> _Summary:
     """Return the average precision (see there), in shares of the two laws."""
     found = steps.positive_steps()
     t, q = steps.heights(found)
@@ -321,3 +322,50 @@ def _mean_precision(steps: Steps, prior: float) -> _Summary:
         return by_t, by_q, float((mass / room) @ t)
 
     return _Summary(value, slopes)
+
+
+def _auroc_curve(scores: PUScores) -> Curve:
+    # AUC - 1/2 is a constant divided by 1 - prior, in both settings.
+    constant = (auroc(scores) - 0.5) * (1.0 - scores.prior)
+    return Curve.of(0.5 + constant, -0.5, 1.0, -1.0)
+
+
+def _average_precision_curve(scores: PUScores) -> Curve:
+    # For given rows it is a straight line, which two points determine.
+    one, other = scores.prior, (1.0 + scores.prior) / 2.0
+    low, high = (average_precision(scores.with_prior(prior)) for prior in (one, other))
+    slope = (high - low) / (other - one)
+    return Curve.of(low - slope * one, slope)
+
+
+register(
+    Metric(
+        name="auroc",
+        title="Area under the ROC curve",
+        function=auroc,
+        interval=auroc_interval,
+        citation="DeLong et al. (1988); PU form by Charoenphakdee et al. (2019)",
+        ranks=True,
+        by_prior=_auroc_curve,
+    )
+)
+register(
+    Metric(
+        name="partial_auc",
+        title="Partial area, FPR up to 0.1",
+        function=partial_auc,
+        interval=partial_auc_interval,
+        citation="McClish (1989), Analyzing a portion of the ROC curve",
+        range=(0.0, 0.1),
+    )
+)
+register(
+    Metric(
+        name="average_precision",
+        title="Average precision",
+        function=average_precision,
+        interval=average_precision_interval,
+        ranks=True,
+        by_prior=_average_precision_curve,
+    )
+)

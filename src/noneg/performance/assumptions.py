@@ -15,8 +15,8 @@ import numpy as np
 from noneg.bins import bin_scores
 from noneg.calibration.reliability import clopper_pearson, ratio_limits, reliability
 from noneg.checks import check_level
+from noneg.intervals import effective_size
 from noneg.kernels import run_ends
-from noneg.performance.intervals import effective_size
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.checks import check_number, percentage
-from noneg.performance.confusion import Confusion
+from noneg.laws import Ordered
 from noneg.performance.losses import check_cost
-from noneg.performance.steps import Steps
-from noneg.performance.thresholds import PRECISION, RECALL, f_beta_rule
+from noneg.performance.thresholds import PRECISION, RECALL, Confusion, f_beta_rule
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -103,7 +102,7 @@ def best_threshold(
             f"{', '.join(given) or 'none'}."
         )
         raise ValueError(msg)
-    steps, prior = Steps(scores), scores.prior
+    steps, prior = Ordered(scores), scores.prior
     if cost is not None:
         values = _expected_cost(steps, prior, check_cost(cost))
         return _chosen(scores, steps, int(np.argmin(values)), values, "smallest expected cost")
@@ -124,7 +123,7 @@ def best_threshold(
     )
 
 
-def _expected_cost(steps: Steps, prior: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
+def _expected_cost(steps: Ordered, prior: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
     (tn, fp), (fn, tp) = cost
     tpr, fpr = np.nan_to_num(steps.tpr), np.nan_to_num(steps.fpr(prior))
     positive = prior * (fn + (tp - fn) * tpr)
@@ -158,7 +157,7 @@ def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np
 
 
 def _chosen(
-    scores: PUScores, steps: Steps, k: int, values: NDArray[np.float64], criterion: str
+    scores: PUScores, steps: Ordered, k: int, values: NDArray[np.float64], criterion: str
 ) -> BestThreshold:
     matrix = Confusion(
         threshold=steps.thresholds[k],

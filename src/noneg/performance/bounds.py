@@ -1,37 +1,41 @@
-"""Bounds on ROC and PR curves from positives and unlabeled rows (Claesen et al. 2015)."""
+"""Bounds from positives and unlabeled rows (Claesen et al. 2015).
+
+`roc_bounds` and `pr_bounds` return bounding curves with their areas, `contingency_bounds` and
+`metric_bounds` bound the contingency table and any metric of it, and `rank_cdf` returns the rank
+CDF of the known positives that all of them rest on.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noneg.performance.bounding_curves import PrBounds, PrSide, RocBounds, RocSide
-from noneg.performance.contingency import chosen, extreme
-from noneg.performance.posing import Options, pose, tightest
+from noneg.performance.ranks import BoundOptions, Options, Tables, chosen, extreme, pose, tightest
+from noneg.registry import ALIASES, registered_rules
+from noneg.results import Table as ResultTable
+from noneg.rules import Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike
 
-    from noneg.performance.bands import Band
-    from noneg.performance.contingency import Basis, Problem, Rate, Side, Table
-    from noneg.performance.posing import Beta
+    from noneg.performance.ranks import Assumptions, Band, Problem, Rate, Side
     from noneg.scores import PUScores
+
+    Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
-def roc_bounds(  # noqa: PLR0913
+def roc_bounds(
     scores: PUScores,
-    *,
-    beta: Beta = None,
-    band: Band = "exact",
-    level: float = 0.95,
-    known_negatives: ArrayLike | None = None,
-    basis: Basis = "positives",
-    table: Table | None = None,
-    resamples: int = 2000,
-    seed: int = 0,
+    **options: Unpack[BoundOptions],
 ) -> RocBounds:
     r"""Return curves between which the ROC curve of all rows lies (Claesen et al., Section 5).
 
@@ -88,18 +92,7 @@ def roc_bounds(  # noqa: PLR0913
     >>> print(round(low, 3), round(high, 3))
     0.872 0.947
     """
-    options = Options(
-        beta=beta,
-        band=band,
-        level=level,
-        known_negatives=known_negatives,
-        basis=basis,
-        table=table,
-        resamples=resamples,
-        seed=seed,
-        prevalence=False,
-    )
-    answers = [_roc(problem) for problem in pose(scores, options)]
+    answers = [_roc(problem) for problem in pose(scores, Options(**options, prevalence=False))]
     return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
@@ -116,17 +109,9 @@ def _roc(problem: Problem) -> RocBounds:
     return RocBounds(lower=lower, upper=upper, assumes=problem.assumes)
 
 
-def pr_bounds(  # noqa: PLR0913
+def pr_bounds(
     scores: PUScores,
-    *,
-    beta: Beta = None,
-    band: Band = "exact",
-    level: float = 0.95,
-    known_negatives: ArrayLike | None = None,
-    basis: Basis = "positives",
-    table: Table | None = None,
-    resamples: int = 2000,
-    seed: int = 0,
+    **options: Unpack[BoundOptions],
 ) -> PrBounds:
     r"""Return curves between which the precision-recall curve lies (Claesen et al., Section 5).
 
@@ -157,17 +142,7 @@ def pr_bounds(  # noqa: PLR0913
     >>> print(round(low, 3), round(high, 3))
     0.818 0.954
     """
-    options = Options(
-        beta=beta,
-        band=band,
-        level=level,
-        known_negatives=known_negatives,
-        basis=basis,
-        table=table,
-        resamples=resamples,
-        seed=seed,
-    )
-    answers = [_pr(problem) for problem in pose(scores, options)]
+    answers = [_pr(problem) for problem in pose(scores, Options(**options))]
     return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
@@ -223,3 +198,529 @@ def _follow(problem: Problem, traces: list[_Trace]) -> None:
     for place, part in problem.blocks():
         for trace in traces:
             trace.write(place, part)
+
+
+_BLOCK: Final = 65_536  # points summed at a time, so that no more memory is needed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RocSide:
+    """One of the two curves that bound a ROC curve.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Cut-offs, falling, after the point (0, 0).
+    fpr, tpr : ndarray
+        False and true positive rate of the bounding table at each cut-off. Where a known row
+        passes and no unlabeled one, a rate may step back.
+    extremes : (ndarray, ndarray)
+        Both rates, each at its own best (upper curve) or worst (lower curve) over the whole range
+        of beta; `fpr` and `tpr` themselves if beta is one number.
+    side : {"lower", "upper"}
+    """
+
+    threshold: NDArray[np.float64]
+    fpr: NDArray[np.float64]
+    tpr: NDArray[np.float64]
+    extremes: Points
+    side: Side
+
+    @cached_property
+    def auc(self) -> float:
+        """Area by the trapezoidal rule over the points in order of their false positive rate."""
+        return _trapezoids(*_in_order(self.fpr, self.tpr))
+
+    @cached_property
+    def envelope_auc(self) -> float:
+        """Area under `envelope`."""
+        return _trapezoids(*self.envelope())
+
+    def envelope(self) -> Points:
+        """Return the monotone curve that no ROC curve within the bounds crosses.
+
+        Points are taken in order of their false positive rate; the upper curve is the largest true
+        positive rate so far, the lower one the smallest from there on.
+        """
+        x, y = _in_order(*self.extremes)
+        if self.side == "upper":
+            return x, np.maximum.accumulate(y)
+        return x, np.minimum.accumulate(y[::-1])[::-1]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PrSide:
+    """One of the two curves that bound a precision-recall curve.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Cut-offs, falling.
+    recall, precision : ndarray
+        Rates of the bounding table at each cut-off.
+    extremes : (ndarray, ndarray)
+        Both rates, each at its own best (upper curve) or worst (lower curve) over the whole range
+        of beta; `recall` and `precision` themselves if beta is one number.
+    side : {"lower", "upper"}
+    """
+
+    threshold: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    extremes: Points
+    side: Side
+
+    @cached_property
+    def auc(self) -> float:
+        """Area by the trapezoidal rule, points in order of recall, level up to the first one."""
+        x, y = _in_order(self.recall, self.precision)
+        return _trapezoids(x, y) + float(x[0] * y[0])
+
+    @cached_property
+    def envelope_auc(self) -> float:
+        """Area of the steps of `envelope`: the average interpolated precision."""
+        x, y = self.envelope()
+        return float((np.diff(x, prepend=0.0) * y).sum())
+
+    def envelope(self) -> Points:
+        """Return interpolated precision: the largest one at this recall or a higher one.
+
+        Interpolated precision of the true ranking lies between the two envelopes. Plain precision
+        has no useful lower envelope, since the best row alone may be a negative.
+        """
+        x, y = _in_order(*self.extremes)
+        return x, np.maximum.accumulate(y[::-1])[::-1]
+
+
+class _TwoCurves(ResultTable):
+    """What bounds on ROC and PR curves share."""
+
+    lower: RocSide | PrSide
+    upper: RocSide | PrSide
+    assumes: Assumptions
+    _rates: tuple[str, str]
+
+    @property
+    def auc(self) -> tuple[float, float]:
+        """Areas under both curves, points in order: the paper's."""
+        return self.lower.auc, self.upper.auc
+
+    @property
+    def envelope_auc(self) -> tuple[float, float]:
+        """Areas under both envelopes: safe, and a little wider."""
+        return self.lower.envelope_auc, self.upper.envelope_auc
+
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """Return both curves, a column a name."""
+        table = {"threshold": self.lower.threshold}
+        for side in (self.lower, self.upper):
+            table |= {f"{side.side}_{rate}": getattr(side, rate) for rate in self._rates}
+        return table
+
+    def to_dict(self) -> dict[str, object]:
+        """Return curves, areas and assumptions as plain lists, numbers and text."""
+        areas = {"auc": list(self.auc), "envelope_auc": list(self.envelope_auc)}
+        return super().to_dict() | areas | self.assumes.to_dict()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RocBounds(_TwoCurves):
+    """Bounds on a ROC curve.
+
+    Attributes
+    ----------
+    lower, upper : RocSide
+        The bounding curves.
+    assumes : Assumptions
+        Beta, band, level, basis and table they rest on.
+    auc, envelope_auc : (float, float)
+        Areas under the two curves as they are, and under their monotone envelopes.
+    """
+
+    lower: RocSide
+    upper: RocSide
+    assumes: Assumptions
+    _rates = ("fpr", "tpr")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PrBounds(_TwoCurves):
+    """Bounds on a precision-recall curve.
+
+    Attributes
+    ----------
+    lower, upper : PrSide
+        The bounding curves.
+    assumes : Assumptions
+        Beta, band, level, basis and table they rest on.
+    auc, envelope_auc : (float, float)
+        Areas under the two curves as they are, and under interpolated precision.
+    """
+
+    lower: PrSide
+    upper: PrSide
+    assumes: Assumptions
+    _rates = ("recall", "precision")
+
+
+def _in_order(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
+    """Return points in order of x; where x is equal, in their order before, y rising with it."""
+    if np.all(x[1:] >= x[:-1]):
+        return x, y
+    order = np.argsort(x, kind="stable")
+    return x[order], y[order]
+
+
+def _trapezoids(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    area = 0.0
+    for start in range(0, x.size - 1, _BLOCK):
+        part = slice(start, start + _BLOCK + 1)
+        area += float((np.diff(x[part]) * (y[part][1:] + y[part][:-1])).sum())
+    return area / 2.0
+
+
+Floats: TypeAlias = NDArray[np.float64]
+# From true positives, false positives, false negatives and true negatives, arrays alike.
+TableMetric: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
+_BETWEEN: Final = 7  # numbers of latent positives tried between the ends of a range
+# Metrics of the contingency table that are not registered.
+_MORE: Final = {
+    "jaccard": Rule(lambda t, p: (0.0, t, p, 1.0 - t)),
+    "youden": Rule(lambda t, p: (t - p, 0.0, 1.0, -1.0), low=-1.0, of_positives=True),
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ContingencyBounds(ResultTable):
+    """Bounding contingency tables, cut-off by cut-off.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Cut-offs, falling; a row counts as positive when its score is at or above.
+    lower : Tables
+        With the least upper bound on the false positive rate: the lower curve.
+    upper : Tables
+        With its greatest lower bound: the upper curve.
+    assumes : Assumptions
+        Beta, band, level, basis and table they rest on.
+    """
+
+    threshold: Floats
+    lower: Tables
+    upper: Tables
+    assumes: Assumptions
+
+    def columns(self) -> dict[str, Floats]:
+        """Return all entries, a column a name."""
+        table = {"threshold": self.threshold}
+        for side, tables in (("lower", self.lower), ("upper", self.upper)):
+            table |= {f"{side}_{cell}": getattr(tables, cell) for cell in ("tp", "fp", "fn", "tn")}
+        return table
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the entries as plain lists, with the assumptions."""
+        return super().to_dict() | self.assumes.to_dict()
+
+
+def contingency_bounds(
+    scores: PUScores,
+    *,
+    threshold: ArrayLike | None = None,
+    **options: Unpack[BoundOptions],
+) -> ContingencyBounds:
+    """Return the tables with the least and the greatest false positive rate (Theorem 1, Eq. 12).
+
+    Parameters
+    ----------
+    scores : PUScores
+    threshold : float or array-like, optional
+        Where to cut, positive at or above; by default at every distinct score.
+    beta, band, level, known_negatives, basis, resamples, seed
+        As in `roc_bounds`; the tighter basis is the one with the smaller mean range of rates.
+    table : {"all", "unlabeled"}, optional
+        As in `pr_bounds`.
+
+    Returns
+    -------
+    ContingencyBounds
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.7, 0.2, 0.1], prior=0.5, setting="two-sample")
+    >>> tables = contingency_bounds(scores, threshold=0.5, table="all")
+    >>> print(tables.lower.tp, tables.lower.fp, tables.upper.tp, tables.upper.fp)
+    [2.] [2.] [4.] [0.]
+    """
+    answers = [
+        ContingencyBounds(
+            threshold=problem.ranking.threshold,
+            lower=_chosen_tables(problem, "lower"),
+            upper=_chosen_tables(problem, "upper"),
+            assumes=problem.assumes,
+        )
+        for problem in pose(scores, Options(**options, threshold=threshold))
+    ]
+    return tightest(answers, lambda b: _mean(b.lower.fpr - b.upper.fpr + b.upper.tpr - b.lower.tpr))
+
+
+def _chosen_tables(problem: Problem, side: Side) -> Tables:
+    parts = [
+        chosen(list(part.candidates(side)), side, problem.moved) for _, part in problem.blocks()
+    ]
+    positives = parts[0].positives
+    if isinstance(positives, np.ndarray):
+        positives = np.concatenate([np.asarray(part.positives) for part in parts])
+    return Tables(
+        tp=np.concatenate([part.tp for part in parts]),
+        predicted=np.concatenate([part.predicted for part in parts]),
+        positives=positives,
+        total=parts[0].total,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MetricBounds(ResultTable):
+    """Bounds on a metric, cut-off by cut-off.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Cut-offs, falling; a row counts as positive when its score is at or above.
+    low, high : ndarray
+        Bounds; nan where the metric is undefined.
+    metric : str
+    assumes : Assumptions
+        Beta, band, level, basis and table they rest on.
+    """
+
+    threshold: Floats
+    low: Floats
+    high: Floats
+    metric: str
+    assumes: Assumptions
+    _names = ("threshold", "low", "high")
+
+    def at(self, threshold: float) -> tuple[float, float]:
+        """Return the bounds at a threshold, which need not be a cut-off itself."""
+        row = int(np.searchsorted(-self.threshold, -threshold, side="right")) - 1
+        if row < 0:
+            msg = (
+                f"'threshold' must not exceed the largest cut-off {self.threshold[0]:g}, got "
+                f"{threshold!r}: no row lies at or above it."
+            )
+            raise ValueError(msg)
+        return float(self.low[row]), float(self.high[row])
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields as plain lists, numbers and text."""
+        return super().to_dict() | {"metric": self.metric} | self.assumes.to_dict()
+
+
+def metric_bounds(
+    scores: PUScores,
+    metric: str | TableMetric,
+    *,
+    threshold: ArrayLike | None = None,
+    **options: Unpack[BoundOptions],
+) -> MetricBounds:
+    r"""Return bounds on any metric of the contingency table (Claesen et al., Section 4).
+
+    At a cut-off the rows above it and, for one beta, the positives in all are fixed. What is
+    hidden is how many positives lie above, and the two tables of `roc_bounds` hold its least and
+    greatest value. A metric that rises or falls with it, as all those named here do, has its
+    extremes there. Over an interval of beta these are sought at its ends, at the two values where
+    clipping (Eq. 11) sets in and at seven values between.
+
+    Parameters
+    ----------
+    scores : PUScores
+    metric : str or callable
+        "accuracy", "balanced_accuracy", "cohen_kappa", "f1", "false_positive_rate", "jaccard",
+        "mcc", "npv", "precision", "recall", "specificity", "youden", or a function of true
+        positives, false positives, false negatives and true negatives (arrays) that is monotone in
+        the number of true positives when row and column sums are fixed.
+    threshold : float or array-like, optional
+        Where to cut, positive at or above; by default at every distinct score.
+    beta, band, level, known_negatives, basis, resamples, seed
+        As in `roc_bounds`; the tighter basis is the one with the smaller mean width.
+    table : {"all", "unlabeled"}, optional
+        As in `pr_bounds`.
+
+    Returns
+    -------
+    MetricBounds
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> scores = world.draw(500, 5000, setting="one-sample", seed=1)
+    >>> bounds = metric_bounds(scores, "accuracy", threshold=0.5)
+    >>> print(bounds.low.round(3), bounds.high.round(3))
+    [0.8] [0.864]
+    """
+    name, function = _find(metric)
+    answers = [
+        _bound(problem, function, name)
+        for problem in pose(scores, Options(**options, threshold=threshold))
+    ]
+    return tightest(answers, lambda bounds: _mean(bounds.high - bounds.low))
+
+
+def _find(metric: str | TableMetric) -> tuple[str, TableMetric]:
+    if callable(metric):
+        return getattr(metric, "__name__", "metric"), metric
+    rules = table_rules()
+    if metric not in rules:
+        known = ", ".join(rules)
+        msg = f"'metric' must be one of {known}, or a function of (tp, fp, fn, tn), got {metric!r}."
+        raise ValueError(msg)
+    return metric, rules[metric].of_table
+
+
+def table_rules() -> dict[str, Rule]:
+    """Return the metrics of the contingency table by name."""
+    named = registered_rules()
+    aliases = {short: named[name] for short, name in ALIASES.items()}
+    return dict(sorted((named | aliases | _MORE).items()))
+
+
+def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
+    low = np.full(problem.ranking.threshold.size, np.nan)
+    high = low.copy()
+    for place, part in problem.blocks():
+        for tables in _tables(part):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                value = function(tables.tp, tables.fp, tables.fn, tables.tn)
+            np.fmin(low[place], value, out=low[place])
+            np.fmax(high[place], value, out=high[place])
+    return MetricBounds(
+        threshold=problem.ranking.threshold,
+        low=low,
+        high=high,
+        metric=name,
+        assumes=problem.assumes,
+    )
+
+
+def _tables(problem: Problem) -> Iterator[Tables]:
+    low, high = problem.latent
+    between = np.unique(np.linspace(low, high, _BETWEEN + 2).round())[1:-1]
+    sides: tuple[Side, Side] = ("lower", "upper")
+    for side in sides:
+        yield from problem.candidates(side)
+        for latent in between:
+            yield problem.tables(side, float(latent))
+
+
+def _mean(width: Floats) -> float:
+    known = width[~np.isnan(width)]
+    return float(known.mean()) if known.size else np.inf
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankCdf(ResultTable):
+    """Share of the known positives at or above each cut-off, with its band.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Cut-offs, falling.
+    rank : ndarray
+        Rows at or above each cut-off.
+    share, low, high : ndarray
+        The rank CDF, T_lb and T_ub.
+    unlabeled : ndarray
+        Share of the unlabeled rows at or above each cut-off.
+    assumes : Assumptions
+    """
+
+    threshold: NDArray[np.float64]
+    rank: NDArray[np.float64]
+    share: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    unlabeled: NDArray[np.float64]
+    assumes: Assumptions
+    _names = ("threshold", "rank", "share", "low", "high", "unlabeled")
+
+    @property
+    def better_than_random(self) -> NDArray[np.bool_]:
+        """Cut-offs above which positives are more common than elsewhere (Lemma 4, case a)."""
+        return self.share > self.unlabeled
+
+    def fpr_by_beta(self, beta: float) -> NDArray[np.float64]:
+        r"""Return the derivative of the false positive rate by beta.
+
+        :math:`(|\mathrm{head}(U, r)|/|U| - T(r)) / (1 - \beta)^2` at the rank CDF itself: negative
+        where the ranking is better than random. Eqs. 15 and 20 print it without the first
+        :math:`|U|`.
+        """
+        slope: NDArray[np.float64] = (self.unlabeled - self.share) / (1.0 - beta) ** 2
+        return slope
+
+    def precision_by_beta(self) -> NDArray[np.float64]:
+        r"""Return the derivative of the precision among unlabeled rows by beta (Eq. 21).
+
+        :math:`T(r)|U| / |\mathrm{head}(U, r)|`, never negative; nan where no unlabeled row lies
+        above.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope: NDArray[np.float64] = self.share / self.unlabeled
+        return np.where(self.unlabeled > 0.0, slope, np.nan)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields as plain lists, numbers and text."""
+        return super().to_dict() | self.assumes.to_dict()
+
+
+def rank_cdf(
+    scores: PUScores,
+    *,
+    band: Band = "exact",
+    level: float = 0.95,
+    known_negatives: ArrayLike | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> RankCdf:
+    r"""Return the rank CDF of the known positives with its band (Claesen et al., Eqs. 6 and 14).
+
+    It is the true positive rate when all rows down to a rank are called positive.
+
+    Parameters
+    ----------
+    scores : PUScores
+        Two-sample or one-sample; labelled data has no latent positives.
+    band, level, known_negatives, resamples, seed
+        As in `noneg.performance.roc_bounds`.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> rank_cdf(scores).share
+    array([0.5, 0.5, 1. , 1. , 1. , 1. ])
+    """
+    if scores.setting == "labelled":
+        msg = (
+            "'scores' must have unlabeled rows for a band on their positives, got labelled data. "
+            "Its ROC curve is known: use roc_bounds."
+        )
+        raise ValueError(msg)
+    options = Options(
+        band=band, level=level, known_negatives=known_negatives, resamples=resamples, seed=seed
+    )
+    (problem,) = pose(scores, options)
+    ranking = problem.ranking
+    share = ranking.groups[0].share()[0][ranking.rows[0]]
+    return RankCdf(
+        threshold=ranking.threshold,
+        rank=ranking.known(0) + ranking.known(1) + ranking.unlabeled,
+        share=share,
+        low=problem.band_at(0),
+        high=problem.band_at(1),
+        unlabeled=ranking.unlabeled / ranking.n_unlabeled,
+        assumes=problem.assumes,
+    )

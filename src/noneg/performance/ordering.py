@@ -24,15 +24,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noneg.checks import check_prior
-from noneg.performance.curves_by_prior import ORDERED, ROUNDING, Curve
+from noneg.registry import METRICS, find_metric
 from noneg.results import to_frame
+from noneg.rules import ROUNDING, Curve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from noneg.performance.selection import Better
+    from noneg.registry import Better
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -133,7 +134,7 @@ def ordering(
         PU scores of one setting; their own prior is not used. The prior of labelled data is no
         free parameter, so it is refused.
     metric : str
-        One of `ORDERED`: "accuracy", "risk", "f_beta", "ece", "average_precision", ...
+        A metric with an exact curve: "accuracy", "risk", "f_beta", "ece", "average_precision", ...
     priors : (float, float), optional
         The range; by default `prior_range` of the first model.
     **options
@@ -153,12 +154,13 @@ def ordering(
     >>> found.crossings, found.orders
     ((0.5,), (('shy', 'bold'), ('bold', 'shy')))
     """
-    if metric not in ORDERED:
-        msg = f"'metric' must be one of {', '.join(ORDERED)}, got {metric!r}."
-        raise ValueError(msg)
+    entry = find_metric(metric)
+    if not entry.has_curve:
+        known = ", ".join(name for name, one in METRICS.items() if one.has_curve)
+        raise ValueError(f"'metric' must be one of {known}, got {metric!r}.")
     low, high = _check_models(models, priors)
-    better, build = ORDERED[metric]
-    curves = tuple(build(scores, **options) for scores in models.values())
+    better = entry.better
+    curves = tuple(entry.curve(scores, **options) for scores in models.values())
     names = tuple(models)
     found = [one.crossings(other, low, high) for one, other in combinations(curves, 2)]
     cuts = _distinct(np.concatenate([np.zeros(0), *found]))

@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from noneg.calibration.interval import prior_words
 from noneg.calibration.paired import METHOD, Masses, PairedErrors
 from noneg.checks import check_flags, check_scores, check_setting, check_weights
-from noneg.performance.intervals import z_score
+from noneg.intervals import prior_words, z_score
 from noneg.performance.losses import CLIP, find_loss
 from noneg.performance.proxies import placements, proxy_auc
 from noneg.results import Estimate

@@ -22,10 +22,16 @@ import numpy as np
 
 from noneg import kernels
 from noneg.checks import check_flags, check_level, check_same_length, check_setting
-from noneg.performance.confusion import Rule
-from noneg.performance.intervals import area_limits
-from noneg.performance.thresholds import accuracy, accuracy_interval
+from noneg.intervals import area_limits
+from noneg.performance.thresholds import (
+    PROXY_ACCURACY,
+    accuracy,
+    accuracy_interval,
+    at_threshold,
+)
+from noneg.registry import Metric, register
 from noneg.results import Estimate
+from noneg.rules import Curve
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -34,13 +40,6 @@ if TYPE_CHECKING:
     from noneg.checks import Setting, WeightKind
 
     Floats = NDArray[np.float64]
-
-
-def _proxy_accuracy(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
-    return 2.0 * prior * tpr + (1.0 - ppr)
-
-
-PROXY_ACCURACY = Rule(_proxy_accuracy, high=2.0)
 
 
 def proxy_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
@@ -78,20 +77,9 @@ def proxy_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
     return PROXY_ACCURACY.value(scores, threshold)
 
 
-def proxy_accuracy_interval(
-    scores: PUScores, *, level: float = 0.95, threshold: float = 0.5
-) -> Estimate:
-    """Return the proxy accuracy with its interval, made like that of the accuracy.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.7, 0.9] * 50)
-    >>> found = proxy_accuracy_interval(scores)
-    >>> 1.1 < found.low < found.value == 1.25 < found.high < 1.4
-    True
-    """
-    return PROXY_ACCURACY.interval(scores, threshold, level)
+proxy_accuracy_interval = at_threshold(
+    proxy_accuracy, "Proxy accuracy at 0.5", PROXY_ACCURACY, short="Proxy accuracy"
+)
 
 
 def proxy_auc(scores: PUScores) -> float:
@@ -278,3 +266,17 @@ def _of_population(
     if check_setting(setting) == "two-sample":
         return ~flags
     return slice(None)
+
+
+register(
+    Metric(
+        name="proxy_auc",
+        title="Proxy AUC, positives against unlabeled",
+        function=proxy_auc,
+        interval=proxy_auc_interval,
+        needs_prior=False,
+        short="Proxy AUC",
+        ranks=True,
+        by_prior=lambda scores: Curve.of(proxy_auc(scores)),
+    )
+)

@@ -12,10 +12,11 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
-from noneg.calibration.interval import prior_words
 from noneg.checks import check_level
 from noneg.functionals import LawMeans, law_means
+from noneg.intervals import prior_words
 from noneg.performance.losses import CLIP, find_loss
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -142,3 +143,26 @@ def _value(means: LawMeans, prior: float, form: Form) -> float:
 def _gradient(means: LawMeans, prior: float) -> list[float]:
     right, wrong = means.positive
     return [prior, -prior, 1.0, float(right - wrong)]
+
+
+def _loss(
+    loss: Name | Loss = "zero-one",
+    *,
+    threshold: float | None = None,
+    cost: ArrayLike = (1.0, 1.0),
+    clip: float = CLIP,
+) -> Loss:
+    return find_loss(loss, threshold=threshold, cost=cost, clip=clip)
+
+
+register(
+    Metric(
+        name="risk",
+        title="Zero-one risk at 0.5",
+        function=risk,
+        interval=risk_interval,
+        citation="du Plessis et al. (2015); Kiryo et al. (2017)",
+        better="lower",
+        loss=_loss,
+    )
+)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from noneg.performance.steps import Steps
-from noneg.results import to_frame
+from noneg.laws import Ordered
+from noneg.results import Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,26 +15,8 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
 
-class _Table:
-    """A result made of columns of equal length."""
-
-    names: tuple[str, ...] = ()
-
-    def columns(self) -> dict[str, NDArray[np.float64]]:
-        """Return the table, a column a name."""
-        return {name: getattr(self, name) for name in self.names}
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the columns as plain lists."""
-        return {name: column.tolist() for name, column in self.columns().items()}
-
-    def frame(self, backend: str | None = None) -> object:
-        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
-        return to_frame(self.columns(), backend)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RocCurve(_Table):
+class RocCurve(Table):
     """Points of a ROC curve, thresholds falling.
 
     Attributes
@@ -49,11 +31,11 @@ class RocCurve(_Table):
     fpr: NDArray[np.float64]
     tpr: NDArray[np.float64]
 
-    names = ("thresholds", "fpr", "tpr")
+    _names = ("thresholds", "fpr", "tpr")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrCurve(_Table):
+class PrCurve(Table):
     """Points of a precision-recall curve, thresholds falling.
 
     Attributes
@@ -69,7 +51,7 @@ class PrCurve(_Table):
     recall: NDArray[np.float64]
     precision: NDArray[np.float64]
 
-    names = ("thresholds", "recall", "precision")
+    _names = ("thresholds", "recall", "precision")
 
 
 def roc(scores: PUScores, *, drop_intermediate: bool = False) -> RocCurve:
@@ -92,7 +74,7 @@ def roc(scores: PUScores, *, drop_intermediate: bool = False) -> RocCurve:
     >>> print(curve.fpr, curve.tpr)
     [0.  0.  0.5 0.5 1. ] [0.  0.5 0.5 1.  1. ]
     """
-    steps = Steps(scores)
+    steps = Ordered(scores)
     points = steps.thresholds, steps.fpr(scores.prior), steps.tpr
     if drop_intermediate:
         corner = steps.corners()
@@ -113,7 +95,7 @@ def pr(scores: PUScores) -> PrCurve:
     >>> print(curve.recall, curve.precision.round(3))
     [0.  0.5 0.5 1.  1. ] [1.    1.    0.5   0.667 0.5  ]
     """
-    steps = Steps(scores)
+    steps = Ordered(scores)
     precision = steps.precision(scores.prior)
     precision[0] = 1.0
     return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)

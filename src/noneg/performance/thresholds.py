@@ -1,8 +1,14 @@
-"""Metrics at a threshold: a row with ``s >= threshold`` is predicted positive.
+r"""The confusion matrix without negatives, and its metrics at a threshold.
 
-Each metric is a function of TPR, PPR and the prior, so positives and unlabeled rows are enough.
-`name` returns the estimate, `name_interval` the estimate with its confidence interval, which holds
-for every prior in ``scores.prior_interval``. On labelled data the values are scikit-learn's.
+A row with :math:`s \ge t` is predicted positive. With :math:`\mathrm{TPR} = \mu_+(s \ge t)` and
+:math:`\mathrm{PPR} = \mu(s \ge t)` the four shares of the confusion matrix are
+
+.. math:: \mathrm{TP} = \pi\,\mathrm{TPR}, \quad \mathrm{FP} = \mathrm{PPR} - \mathrm{TP}, \quad
+    \mathrm{FN} = \pi - \mathrm{TP}, \quad \mathrm{TN} = 1 - \pi - \mathrm{FP},
+
+so every metric of the matrix is a function of TPR, PPR and the prior, a `Rule`. `name` returns the
+estimate, `name_interval` the estimate with its confidence interval, which holds for every prior in
+``scores.prior_interval``. On labelled data the values are scikit-learn's.
 
 Without negatives an estimate may leave its range by noise or because of a wrong prior; it is
 reported as it is. A metric that is undefined (the precision when nothing is predicted positive) is
@@ -11,73 +17,231 @@ nan, and its interval the whole range.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from noneg.checks import check_number
-from noneg.performance.confusion import Rule, false_positive_share
+from noneg.functionals import tail_means
+from noneg.laws import Ordered
+from noneg.registry import CLAESEN, Metric, register
+from noneg.results import Estimate, to_frame
+from noneg.rules import Rule, check_threshold, false_positive_share, is_bounded, rates
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from noneg.results import Estimate
+    from noneg.registry import Better
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
 
 
-def _recall(tpr: Floats, _ppr: Floats, prior: Floats) -> Floats:
-    return np.where(prior > 0.0, tpr, np.nan)
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """Shares of the confusion matrix, at one threshold (floats) or at many (arrays).
+
+    Attributes
+    ----------
+    threshold : float or ndarray
+        Rows with a score of at least this are predicted positive.
+    tpr, fpr, ppr : float or ndarray
+        Predicted positives among the positives, the negatives, and all. Without negatives the FPR
+        is ``(PPR - pi TPR) / (1 - pi)``; noise may take it out of [0, 1] and it is not clipped.
+    prior : float
+        Share of positives.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> matrix = confusion(scores, threshold=0.7)
+    >>> print(round(matrix.tp, 3), round(matrix.fp, 3), round(matrix.fn, 3), round(matrix.tn, 3))
+    0.2 0.05 0.2 0.55
+    """
+
+    threshold: Floats
+    tpr: Floats
+    fpr: Floats
+    ppr: Floats
+    prior: float
+
+    @property
+    def tp(self) -> Floats:
+        """Share of all rows that are positive and predicted so."""
+        return self.prior * self.tpr
+
+    @property
+    def fp(self) -> Floats:
+        """Share of all rows that are negative but predicted positive."""
+        return (1.0 - self.prior) * self.fpr
+
+    @property
+    def fn(self) -> Floats:
+        """Share of all rows that are positive but predicted negative."""
+        return self.prior * (1.0 - self.tpr)
+
+    @property
+    def tn(self) -> Floats:
+        """Share of all rows that are negative and predicted so."""
+        return (1.0 - self.prior) * (1.0 - self.fpr)
+
+    def columns(self) -> dict[str, Floats]:
+        """Return the table, a column a name."""
+        names = ("threshold", "tpr", "fpr", "ppr", "tp", "fp", "fn", "tn")
+        return {name: np.atleast_1d(getattr(self, name)) for name in names}
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the shares as plain numbers or lists."""
+        names = ("threshold", "tpr", "fpr", "ppr", "tp", "fp", "fn", "tn")
+        table: dict[str, object] = {
+            name: np.asarray(getattr(self, name)).tolist() for name in names
+        }
+        return table | {"prior": self.prior}
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
+        return to_frame(self.columns(), backend)
 
 
-def _precision(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
-    return prior * tpr / ppr
+def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
+    """Return the confusion matrix at a threshold, as shares.
+
+    Parameters
+    ----------
+    scores : PUScores
+    threshold : float
+        Rows with ``s >= threshold`` are predicted positive.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> print(confusion(scores).tpr, confusion(scores).fpr)
+    0.5 0.5
+    """
+    t = check_threshold(threshold)
+    tpr, ppr = rates(tail_means(scores, [t]))
+    fpr = false_positive_share(tpr, ppr, scores.prior)
+    if is_bounded(scores):
+        tpr, fpr = np.where(scores.prior > 0.0, tpr, np.nan)[()], np.clip(fpr, 0.0, 1.0)
+    one = cast("Floats", np.float64(t))
+    return Confusion(threshold=one, tpr=tpr, fpr=fpr, ppr=ppr, prior=scores.prior)
 
 
-def _npv(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
-    return 1.0 - prior * (1.0 - tpr) / (1.0 - ppr)
+def confusion_at_all(scores: PUScores) -> Confusion:
+    """Return the confusion matrix at every distinct score, falling: one sort, then one merge.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> print(confusion_at_all(scores).tpr)
+    [0.5 0.5 1.  1. ]
+    """
+    steps = Ordered(scores)
+    return Confusion(
+        threshold=steps.thresholds[1:],
+        tpr=steps.tpr[1:],
+        fpr=steps.fpr(scores.prior)[1:],
+        ppr=steps.ppr[1:],
+        prior=scores.prior,
+    )
 
 
-def _accuracy(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
-    return 1.0 - prior - ppr + 2.0 * prior * tpr
+class ThresholdMetric(Protocol):
+    """A metric at a threshold with its interval."""
+
+    def __call__(
+        self,
+        scores: PUScores,
+        *,
+        level: float = 0.95,
+        threshold: float = 0.5,
+        **options: Any,  # noqa: ANN401
+    ) -> Estimate:
+        """Return the metric with its interval."""
 
 
-def _balanced_accuracy(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
-    return (_recall(tpr, ppr, prior) + _specificity(tpr, ppr, prior)) / 2.0
+def at_threshold(
+    function: Callable[..., float],
+    title: str,
+    rule: Rule | Callable[..., Rule],
+    *,
+    better: Better = "higher",
+    needs_prior: bool = True,
+    citation: str = CLAESEN,
+    short: str = "",
+) -> ThresholdMetric:
+    """Register a metric of the confusion matrix, and return what puts an interval around it.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(scores, threshold=0.5, **options) -> float``; its name is the metric's.
+    title : str
+    rule : Rule, or a callable that builds it from the options
+    better, needs_prior, citation, short
+        As in `noneg.registry.Metric`.
+    """
+
+    def build(**options: Any) -> Rule:  # noqa: ANN401
+        return rule if isinstance(rule, Rule) else rule(**options)
+
+    def interval(
+        scores: PUScores,
+        *,
+        level: float = 0.95,
+        threshold: float = 0.5,
+        **options: Any,  # noqa: ANN401
+    ) -> Estimate:
+        return build(**options).interval(scores, threshold, level)
+
+    name = function.__name__
+    interval.__name__ = interval.__qualname__ = f"{name}_interval"
+    interval.__module__ = function.__module__
+    interval.__doc__ = f"Return `{name}` with its interval, made of Wilson intervals of its shares."
+    usual = build()
+    register(
+        Metric(
+            name=name,
+            title=title,
+            function=function,
+            interval=interval,
+            citation=citation,
+            range=(usual.low, usual.high),
+            better=better,
+            needs_prior=needs_prior,
+            short=short,
+            rule=build,
+        )
+    )
+    return interval
 
 
-def _specificity(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
-    return 1.0 - false_positive_share(tpr, ppr, prior)
-
-
-def _mcc(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
-    return prior * (tpr - ppr) / np.sqrt(prior * (1.0 - prior) * ppr * (1.0 - ppr))
-
-
-def _kappa(tpr: Floats, ppr: Floats, prior: Floats) -> Floats:
-    return 2.0 * prior * (tpr - ppr) / (prior + ppr - 2.0 * prior * ppr)
-
-
-def f_beta_rule(beta: object) -> Rule:
+def f_beta_rule(beta: object = 1.0) -> Rule:
     """Return the F-measure that weighs recall `beta` times as much as precision."""
     rule = "a weight of recall, at least 0, such as 1"
     number = check_number(beta, "beta", rule)
     if number < 0.0:
         raise ValueError(f"'beta' must be {rule}, got {beta!r}.")
     b2 = number**2
-    return Rule(lambda tpr, ppr, prior: (1.0 + b2) * prior * tpr / (ppr + b2 * prior))
+    return Rule(lambda t, p: (0.0, (1.0 + b2) * t, p, b2))
 
 
-ACCURACY = Rule(_accuracy)
-BALANCED_ACCURACY = Rule(_balanced_accuracy)
-PRECISION = Rule(_precision)
-RECALL = Rule(_recall)
-SPECIFICITY = Rule(_specificity)
-FALSE_POSITIVE_RATE = Rule(false_positive_share)
-NPV = Rule(_npv)
-MCC = Rule(_mcc, low=-1.0)
-KAPPA = Rule(_kappa, low=-1.0)
+ACCURACY = Rule(lambda t, p: (1.0 - p, 2.0 * t - 1.0, 1.0, 0.0))
+BALANCED_ACCURACY = Rule(lambda t, p: (1.0 + t - p, -1.0, 2.0, -2.0), of_positives=True)
+PRECISION = Rule(lambda t, p: (0.0, t, p, 0.0))
+RECALL = Rule(lambda t, _: (t, 0.0, 1.0, 0.0), of_positives=True)
+SPECIFICITY = Rule(lambda t, p: (1.0 - p, t - 1.0, 1.0, -1.0))
+FALSE_POSITIVE_RATE = Rule(lambda t, p: (p, -t, 1.0, -1.0))
+NPV = Rule(lambda t, p: (1.0 - p, t - 1.0, 1.0 - p, 0.0))
+MCC = Rule(lambda t, p: (t - p, 0.0, 1.0, 0.0), low=-1.0, by_odds=True)
+KAPPA = Rule(lambda t, p: (0.0, 2.0 * (t - p), p, 1.0 - 2.0 * p), low=-1.0)
+PROXY_ACCURACY = Rule(lambda t, p: (1.0 - p, 2.0 * t, 1.0, 0.0), high=2.0)
 
 
 def accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
@@ -95,19 +259,6 @@ def accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
     return ACCURACY.value(scores, threshold)
 
 
-def accuracy_interval(scores: PUScores, *, level: float = 0.95, threshold: float = 0.5) -> Estimate:
-    """Return the accuracy with its interval.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.7, 0.9] * 50)
-    >>> print(accuracy_interval(scores))
-    0.7500 [0.6881, 0.8091]
-    """
-    return ACCURACY.interval(scores, threshold, level)
-
-
 def balanced_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
     r"""Return the mean of recall and specificity, :math:`(\mathrm{TPR} + 1 - \mathrm{FPR})/2`.
 
@@ -119,13 +270,6 @@ def balanced_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
     0.75
     """
     return BALANCED_ACCURACY.value(scores, threshold)
-
-
-def balanced_accuracy_interval(
-    scores: PUScores, *, level: float = 0.95, threshold: float = 0.5
-) -> Estimate:
-    """Return the balanced accuracy with its interval; see `accuracy_interval`."""
-    return BALANCED_ACCURACY.interval(scores, threshold, level)
 
 
 def precision(scores: PUScores, *, threshold: float = 0.5) -> float:
@@ -143,13 +287,6 @@ def precision(scores: PUScores, *, threshold: float = 0.5) -> float:
     return PRECISION.value(scores, threshold)
 
 
-def precision_interval(
-    scores: PUScores, *, level: float = 0.95, threshold: float = 0.5
-) -> Estimate:
-    """Return the precision with its interval; see `accuracy_interval`."""
-    return PRECISION.interval(scores, threshold, level)
-
-
 def recall(scores: PUScores, *, threshold: float = 0.5) -> float:
     r"""Return the share of positives that are predicted so, :math:`\mu_+(s \ge t)`.
 
@@ -165,11 +302,6 @@ def recall(scores: PUScores, *, threshold: float = 0.5) -> float:
     return RECALL.value(scores, threshold)
 
 
-def recall_interval(scores: PUScores, *, level: float = 0.95, threshold: float = 0.5) -> Estimate:
-    """Return the recall with its interval, Wilson's; see `accuracy_interval`."""
-    return RECALL.interval(scores, threshold, level)
-
-
 def specificity(scores: PUScores, *, threshold: float = 0.5) -> float:
     r"""Return the share of negatives that are predicted so, :math:`1 - \mathrm{FPR}`.
 
@@ -180,13 +312,6 @@ def specificity(scores: PUScores, *, threshold: float = 0.5) -> float:
     0.5
     """
     return SPECIFICITY.value(scores, threshold)
-
-
-def specificity_interval(
-    scores: PUScores, *, level: float = 0.95, threshold: float = 0.5
-) -> Estimate:
-    """Return the specificity with its interval; see `accuracy_interval`."""
-    return SPECIFICITY.interval(scores, threshold, level)
 
 
 def false_positive_rate(scores: PUScores, *, threshold: float = 0.5) -> float:
@@ -206,13 +331,6 @@ def false_positive_rate(scores: PUScores, *, threshold: float = 0.5) -> float:
     return FALSE_POSITIVE_RATE.value(scores, threshold)
 
 
-def false_positive_rate_interval(
-    scores: PUScores, *, level: float = 0.95, threshold: float = 0.5
-) -> Estimate:
-    """Return the false-positive rate with its interval; see `accuracy_interval`."""
-    return FALSE_POSITIVE_RATE.interval(scores, threshold, level)
-
-
 def npv(scores: PUScores, *, threshold: float = 0.5) -> float:
     r"""Return the share of negatives among the rows predicted negative.
 
@@ -227,11 +345,6 @@ def npv(scores: PUScores, *, threshold: float = 0.5) -> float:
     0.5
     """
     return NPV.value(scores, threshold)
-
-
-def npv_interval(scores: PUScores, *, level: float = 0.95, threshold: float = 0.5) -> Estimate:
-    """Return the negative predictive value with its interval; see `accuracy_interval`."""
-    return NPV.interval(scores, threshold, level)
 
 
 def f_beta(scores: PUScores, *, beta: float = 1.0, threshold: float = 0.5) -> float:
@@ -249,13 +362,6 @@ def f_beta(scores: PUScores, *, beta: float = 1.0, threshold: float = 0.5) -> fl
     0.6154
     """
     return f_beta_rule(beta).value(scores, threshold)
-
-
-def f_beta_interval(
-    scores: PUScores, *, level: float = 0.95, beta: float = 1.0, threshold: float = 0.5
-) -> Estimate:
-    """Return the F-measure with its interval; see `accuracy_interval`."""
-    return f_beta_rule(beta).interval(scores, threshold, level)
 
 
 def mcc(scores: PUScores, *, threshold: float = 0.5) -> float:
@@ -276,11 +382,6 @@ def mcc(scores: PUScores, *, threshold: float = 0.5) -> float:
     return MCC.value(scores, threshold)
 
 
-def mcc_interval(scores: PUScores, *, level: float = 0.95, threshold: float = 0.5) -> Estimate:
-    """Return Matthews' correlation with its interval; see `accuracy_interval`."""
-    return MCC.interval(scores, threshold, level)
-
-
 def cohen_kappa(scores: PUScores, *, threshold: float = 0.5) -> float:
     r"""Return Cohen's kappa, the agreement of labels and predictions beyond chance.
 
@@ -295,8 +396,19 @@ def cohen_kappa(scores: PUScores, *, threshold: float = 0.5) -> float:
     return KAPPA.value(scores, threshold)
 
 
-def cohen_kappa_interval(
-    scores: PUScores, *, level: float = 0.95, threshold: float = 0.5
-) -> Estimate:
-    """Return Cohen's kappa with its interval; see `accuracy_interval`."""
-    return KAPPA.interval(scores, threshold, level)
+accuracy_interval = at_threshold(accuracy, "Accuracy at 0.5", ACCURACY)
+balanced_accuracy_interval = at_threshold(
+    balanced_accuracy, "Balanced accuracy at 0.5", BALANCED_ACCURACY
+)
+precision_interval = at_threshold(precision, "Precision at 0.5", PRECISION)
+recall_interval = at_threshold(recall, "Recall at 0.5", RECALL, needs_prior=False)
+specificity_interval = at_threshold(specificity, "Specificity at 0.5", SPECIFICITY)
+false_positive_rate_interval = at_threshold(
+    false_positive_rate, "False positive rate at 0.5", FALSE_POSITIVE_RATE, better="lower"
+)
+npv_interval = at_threshold(npv, "Negative predictive value at 0.5", NPV)
+f_beta_interval = at_threshold(f_beta, "F1 at 0.5", f_beta_rule)
+mcc_interval = at_threshold(mcc, "Matthews correlation at 0.5", MCC, citation="Matthews (1975)")
+cohen_kappa_interval = at_threshold(
+    cohen_kappa, "Cohen's kappa at 0.5", KAPPA, citation="Cohen (1960)"
+)

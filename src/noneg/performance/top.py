@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.bins import order_statistics
-from noneg.calibration.interval import prior_words
 from noneg.checks import check_level, check_number
 from noneg.functionals import LawMeans, tail_means
-from noneg.performance.intervals import share_limits
+from noneg.intervals import prior_words, share_limits
+from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -198,3 +198,23 @@ class _Top:
         weight: NDArray[np.float64] = np.array([1.0 - self.place, self.place])
         gradient = [*(factor * weight), *(-factor * self.slope * weight), d_prior]
         return self.means.variance(gradient)
+
+
+register(
+    Metric(
+        name="precision_at",
+        title="Precision in the top 10 %",
+        function=precision_at,
+        interval=precision_at_interval,
+    )
+)
+register(
+    Metric(
+        name="lift_at",
+        title="Lift in the top 10 %",
+        function=lift_at,
+        interval=lift_at_interval,
+        range=(0.0, np.inf),
+        needs_prior=False,
+    )
+)

@@ -4,12 +4,14 @@ A display is built from results, or by its `from_scores` from a `PUScores`; `plo
 Global settings of matplotlib are read, never written.
 """
 
-from noneg.plots.precision_recall import PUPrecisionRecallDisplay
-from noneg.plots.prior import PriorSensitivityDisplay
+from noneg.plots.displays import (
+    PriorSensitivityDisplay,
+    PUPrecisionRecallDisplay,
+    PURocDisplay,
+    ScoreDistributionDisplay,
+)
 from noneg.plots.ranks import CriticalDifferenceDisplay
 from noneg.plots.reliability import ReliabilityDisplay
-from noneg.plots.roc import PURocDisplay
-from noneg.plots.scores import ScoreDistributionDisplay
 
 __all__ = [
     "CriticalDifferenceDisplay",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from noneg.plots.style import COLOURS, require_matplotlib
+from noneg.plots.base import COLOURS, require_matplotlib
 from noneg.results import to_frame
 
 if TYPE_CHECKING:

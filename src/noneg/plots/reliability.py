@@ -9,8 +9,14 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration import ece_interval, reliability
-from noneg.plots.canvas import find_canvas, shifted
-from noneg.plots.style import count, curve_style, line_properties, require_matplotlib
+from noneg.plots.base import (
+    count,
+    curve_style,
+    find_canvas,
+    line_properties,
+    require_matplotlib,
+    shifted,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from noneg.calibration import Reliability
     from noneg.calibration.reliability import Band
     from noneg.checks import Setting
-    from noneg.plots.canvas import Place
+    from noneg.plots.base import Place
     from noneg.results import Estimate
     from noneg.scores import PUScores
 

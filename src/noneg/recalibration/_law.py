@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg.laws import Ordered
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from noneg.rows import Chunk
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -42,30 +43,10 @@ def table(scores: PUScores) -> Table:
     Moving positives upwards is what the best rising function does to them: where there is no
     marginal mass, nothing but the next value above holds it down.
     """
-    unlabeled, positive = scores.in_order()
-    both = scores.setting != "two-sample"
-    s, mass = _merged(unlabeled, positive) if both else _masses(unlabeled)
-    first = np.flatnonzero(np.diff(s, prepend=-1.0))
-    at = s[first]
-    w: Floats = np.add.reduceat(mass, first)
-    full = w > 0.0
-    if not full.all():
-        at, w = at[full], w[full]
-    p, a = positive[0], np.broadcast_to(positive[1] * positive[2], positive[0].shape)
-    place = np.minimum(np.searchsorted(at, p), at.size - 1)
-    gained = np.bincount(place, weights=a, minlength=at.size).astype(np.float64, copy=False)
-    total = float(a.sum())
+    at, positive, marginal = Ordered(scores).masses()
+    full = marginal > 0.0
+    place = np.minimum(np.searchsorted(at[full], at), np.count_nonzero(full) - 1)
+    gained = np.bincount(place, weights=positive, minlength=np.count_nonzero(full))
+    total = float(positive.sum())
     share = scores.prior / total if total > 0.0 else 0.0
-    return Table(at, gained * share, w / w.sum())
-
-
-def _masses(rows: Chunk) -> tuple[Floats, Floats]:
-    s, f, _, w = rows
-    return s, np.broadcast_to(f * w, s.shape)
-
-
-def _merged(unlabeled: Chunk, positive: Chunk) -> tuple[Floats, Floats]:
-    (s, v), (t, w) = _masses(unlabeled), _masses(positive)
-    joined, mass = np.concatenate([s, t]), np.concatenate([v, w])
-    order = np.argsort(joined, kind="stable")
-    return joined[order], mass[order]
+    return Table(at[full], gained * share, marginal[full] / marginal.sum())

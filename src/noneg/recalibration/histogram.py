@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.calibration._bound import Bound, deviation
-from noneg.calibration.theory import recalibration_bound, reuse_bound
 from noneg.recalibration._steps import StepCalibrator, full_bins
+from noneg.theory import recalibration_bound, reuse_bound
+from noneg.theory.bounds import Bound, deviation
 
 if TYPE_CHECKING:
     from noneg.recalibration.contract import State

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from noneg.calibration.theory import plan
 from noneg.report import words
 from noneg.report.document import Number, Section, Sentence, Table
 from noneg.report.glossary import GLOSSARY
+from noneg.theory import plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

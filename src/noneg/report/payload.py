@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.registry import registered_rules
 from noneg.report.background import EPS
 from noneg.report.charts import specification
 from noneg.report.content import SHOWN_THRESHOLDS, headline
@@ -50,6 +51,10 @@ def payload(
         "headline": headline(evaluation).to_dict(),
         "warned": bool(evaluation.warnings),
         "other_warnings": _steady_warnings(evaluation),
+        "rules": {
+            name: {"matrix": rule.matrix, "by_odds": rule.by_odds}
+            for name, rule in registered_rules().items()
+        },
         "sums": sums_to_dict(evaluation.sums),
         "still": {
             "recalibration": recalibration(evaluation),

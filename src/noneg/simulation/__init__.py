@@ -7,9 +7,7 @@ for any of the three settings.
 """
 
 from noneg.simulation.binomial import BetaLaw, BinomialProcess, CalibrationCurve, TiltedBetaLaw
-from noneg.simulation.gaussian import LogisticGaussian, LogitMixture, MixtureLaw
-from noneg.simulation.laws import LogitLaw
-from noneg.simulation.worlds import World
+from noneg.simulation.worlds import LogisticGaussian, LogitLaw, LogitMixture, MixtureLaw, World
 
 __all__ = [
     "BetaLaw",

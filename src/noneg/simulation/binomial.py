@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, expit, log_expit
 
-from noneg.simulation.laws import SIGMOID_BREAKS, LogitLaw
-from noneg.simulation.quadrature import Floats
-from noneg.simulation.worlds import World
+from noneg.simulation.worlds import SIGMOID_BREAKS, Floats, LogitLaw, World
 
 Link = Literal["logit", "log", "logflip"]
 

@@ -1,21 +1,348 @@
-"""What every simulated world can do: tell its truth exactly and draw data from it."""
+"""Simulated worlds with Gaussian classes, which know their truth exactly and draw data.
+
+A world has population laws of the score, given by the density of its logit. A law answers what a
+sample answers, without the noise: bin sums (`moments`) and order statistics (`quantiles`), so it
+can take the place of an infinite sample in `noneg.scores.PUScores`. Integrals are taken over panels
+by Gauss-Legendre, with panels halved until two resolutions agree. The laws are smooth on the logit
+line, so a panel of about one standard deviation reaches rounding error at once.
+"""
+
+from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Final, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from noneg.checks import Setting, check_setting
+from noneg.checks import Setting, check_prior, check_setting
 from noneg.scores import PUScores
-from noneg.simulation.laws import LogitLaw, Seed, checked_edges, generator, sigmoid
-from noneg.simulation.quadrature import Floats, converged_breaks, panel_integrals, sign_changes
+
+Floats: TypeAlias = NDArray[np.float64]
+
+Integrand: TypeAlias = Callable[[Floats], Floats]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+_BLOCK: Final = 20_000  # panels evaluated at once, to bound the memory
+
+_MAX_HALVINGS: Final = 60
+
+
+def panel_integrals(integrand: Integrand, left: Floats, right: Floats) -> Floats:
+    """Integrate over every panel ``[left[i], right[i]]`` with 16 Gauss-Legendre nodes.
+
+    Parameters
+    ----------
+    integrand : callable
+        Maps an array of logits to an array of the same shape, or of that shape with more
+        axes in front (several integrands at once).
+    left, right : ndarray of shape (n_panels,)
+        Ends of the panels.
+
+    Returns
+    -------
+    ndarray of shape (..., n_panels)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> panel_integrals(np.exp, np.array([0.0]), np.array([1.0])).round(6)
+    array([1.718282])
+    """
+    blocks = [
+        _block_integrals(integrand, left[i : i + _BLOCK], right[i : i + _BLOCK])
+        for i in range(0, max(left.size, 1), _BLOCK)
+    ]
+    return np.concatenate(blocks, axis=-1)
+
+
+def _block_integrals(integrand: Integrand, left: Floats, right: Floats) -> Floats:
+    half = (right - left) / 2
+    nodes = (right + left)[:, None] / 2 + half[:, None] * _NODES
+    integrals: Floats = np.asarray(integrand(nodes) @ _WEIGHTS * half, dtype=np.float64)
+    return integrals
+
+
+def converged_breaks(
+    integrand: Integrand, breaks: Floats, *, absolute: float = 1e-15, relative: float = 1e-13
+) -> Floats:
+    """Halve panels until each integral agrees with the sum over its two halves.
+
+    Parameters
+    ----------
+    integrand : callable
+        As in `panel_integrals`.
+    breaks : ndarray of shape (n,)
+        Sorted ends of the first panels.
+    absolute, relative : float
+        A panel is done when the two resolutions differ by at most
+        ``absolute + relative * |integral|``.
+
+    Returns
+    -------
+    ndarray
+        Sorted breaks, the given ones among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kink = converged_breaks(lambda v: np.abs(v - 0.3), np.array([0.0, 1.0]))
+    >>> float(panel_integrals(lambda v: np.abs(v - 0.3), kink[:-1], kink[1:]).sum().round(12))
+    0.29
+    """
+    found = [breaks]
+    left, right = breaks[:-1], breaks[1:]
+    coarse = panel_integrals(integrand, left, right)
+    for _ in range(_MAX_HALVINGS):
+        middle = (left + right) / 2
+        lower = panel_integrals(integrand, left, middle)
+        upper = panel_integrals(integrand, middle, right)
+        error = np.abs(lower + upper - coarse)
+        unfinished = error > absolute + relative * np.abs(coarse)
+        halve = unfinished.reshape(-1, left.size).any(axis=0)
+        if not halve.any():
+            break
+        found.append(middle[halve])
+        left = np.concatenate([left[halve], middle[halve]])
+        right = np.concatenate([middle[halve], right[halve]])
+        coarse = np.concatenate([lower[..., halve], upper[..., halve]], axis=-1)
+    return np.unique(np.concatenate(found))
+
+
+def sign_changes(function: Integrand, grid: Floats) -> Floats:
+    """Locate by bisection the points where `function` changes sign between grid neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sign_changes(np.cos, np.array([0.0, 3.0, 6.0])).round(6)
+    array([1.570796, 4.712389])
+    """
+    signs = np.sign(function(grid))
+    flips = np.flatnonzero(signs[:-1] * signs[1:] < 0)
+    left, right, sign = grid[flips], grid[flips + 1], signs[flips]
+    for _ in range(_MAX_HALVINGS):
+        middle = (left + right) / 2
+        same = np.sign(function(middle)) == sign
+        left, right = np.where(same, middle, left), np.where(same, right, middle)
+    return (left + right) / 2
+
+
+Seed: TypeAlias = int | np.random.Generator
+
+SIGMOID_BREAKS: Final = np.array([-40.0, -8.0, -2.0, 0.0, 2.0, 8.0, 40.0])  # its bend
+
+_MAX_NEWTON_STEPS: Final = 80
+
+_QUANTILE_TOLERANCE: Final = 1e-13  # of a panel; Newton's next step is far below it
+
+
+def generator(seed: object) -> np.random.Generator:
+    """Return `seed` if it is a generator, else a fresh generator started from it.
+
+    Examples
+    --------
+    >>> generator(3).random() == generator(3).random()
+    True
+    """
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
+        return np.random.default_rng(int(seed))
+    raise ValueError(
+        f"'seed' must be an integer >= 0 or a numpy.random.Generator, got {seed!r}. "
+        "Pass for example seed=0, or numpy.random.default_rng() for a fresh draw."
+    )
+
+
+def sigmoid(logits: Floats) -> Floats:
+    """Score of a logit, rounded once: 1.0 only where no double below 1 is nearer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sigmoid(np.array([-800.0, 0.0, 37.0, 38.0])) == [0, 0.5, 1, 1]
+    array([ True,  True, False,  True])
+    """
+    return np.where(logits > 0, 1 - expit(-logits), expit(logits))
+
+
+def last_logit(edges: Floats) -> Floats:
+    """Return the largest logit whose score, as a double, is at most the edge.
+
+    Near 1 doubles are so coarse that it lies well above the logit of the edge: a score of the law
+    must fall into the bin that the same score falls into when it is drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> last_logit(np.array([0.0, 0.5, 1 - 2**-53, 1.0])).round(6)
+    array([    -inf,  0.      , 37.429948,       inf])
+    """
+    clipped = np.clip(edges, 0, 1)
+    # Below 1 doubles are 2**-53 apart: half of that more still rounds to the edge. Where they are
+    # finer, 1 - edge is too large to notice.
+    left = np.maximum((1 - clipped) - 2.0**-54, 0.0)
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(clipped) - np.log(left)
+    return found
+
+
+class LogitLaw(ABC):
+    """Law of a score ``s = sigmoid(v)`` whose logit v has the smooth density `density`.
+
+    All integrals are taken over v, where score laws that pile up at 0 or 1 are smooth
+    (PU-ECE paper, Appendix E), and reach about 1e-13.
+    """
+
+    @abstractmethod
+    def density(self, logits: Floats) -> Floats:
+        """Density of the logit."""
+
+    @abstractmethod
+    def breaks(self) -> Floats:
+        """Sorted logits between which the density is smooth; less than 1e-17 lies outside."""
+
+    @abstractmethod
+    def draw_logits(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draw `n` independent logits."""
+
+    def draw(self, n: int, *, seed: Seed) -> Floats:
+        """Draw `n` independent scores.
+
+        Scores closer to 1 than doubles can tell are the double 1.0.
+        """
+        return sigmoid(self.draw_logits(n, generator(seed)))
+
+    def moments(self, edges: ArrayLike) -> Floats:
+        r"""Compute the exact bin sums :math:`\int_{I_b} s^k \, d\mu(s)` for k = 0, 1, 2.
+
+        Parameters
+        ----------
+        edges : array_like of shape (n_bins + 1,)
+            Non-decreasing edges of right-closed bins; the first bin holds its left end too.
+
+        Returns
+        -------
+        ndarray of shape (n_bins, 3)
+            Mass, integral of s and integral of s squared in each bin.
+
+        Examples
+        --------
+        >>> from noneg.simulation import MixtureLaw
+        >>> law = MixtureLaw(weights=[1.0], means=[0.0], sds=[1.0])
+        >>> law.moments([0.0, 0.5, 1.0])[:, 0].round(12)
+        array([0.5, 0.5])
+        """
+
+        def powers(logits: Floats) -> Floats:
+            scores = expit(logits)
+            return np.stack([np.ones_like(scores), scores, scores**2])
+
+        return self.bin_integrals(powers, edges).T
+
+    def bin_integrals(self, factor: Integrand, edges: ArrayLike) -> Floats:
+        """Integrate ``factor(v) * density(v)`` over the logits of each bin of scores."""
+
+        def integrand(logits: Floats) -> Floats:
+            return factor(logits) * self.density(logits)
+
+        panels = self.breaks()
+        cuts = np.clip(last_logit(checked_edges(edges)), panels[0], panels[-1])
+        panels = converged_breaks(integrand, np.union1d(panels, cuts))
+        integrals = panel_integrals(integrand, panels[:-1], panels[1:])
+        bins = np.searchsorted(cuts, panels[:-1], side="right")
+        rows = integrals.reshape(-1, bins.size)
+        sums: Floats = np.array([np.bincount(bins, r, cuts.size + 1) for r in rows], np.float64)
+        return sums[:, 1 : cuts.size].reshape(*integrals.shape[:-1], cuts.size - 1)
+
+    def quantiles(self, q: ArrayLike) -> Floats:
+        r"""Compute the population quantiles of the score, :math:`\inf\{t : \mu(s \le t) \ge q\}`.
+
+        The support is taken as the whole of [0, 1]: q = 0 gives 0 and q = 1 gives 1.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities in [0, 1].
+
+        Returns
+        -------
+        ndarray of the shape of `q`
+
+        Examples
+        --------
+        >>> from noneg.simulation import LogisticGaussian
+        >>> LogisticGaussian.calibrated().marginal_law().quantiles([0, 0.5, 1]).round(9)
+        array([0. , 0.5, 1. ])
+        """
+        levels = np.asarray(q, dtype=np.float64)
+        bad = levels[~((levels >= 0) & (levels <= 1))]
+        if bad.size:
+            raise ValueError(
+                f"'q' must hold probabilities in [0, 1], got {bad[0]!r}. Divide percentages by 100."
+            )
+        scores = sigmoid(self._logit_quantiles(levels.ravel())).reshape(levels.shape)
+        return np.where(levels == 0, 0.0, np.where(levels == 1, 1.0, scores))
+
+    def _logit_quantiles(self, levels: Floats) -> Floats:
+        """Find the panel of each level by its cumulative mass, then the point by Newton steps."""
+        panels = converged_breaks(self.density, self.breaks())
+        mass = panel_integrals(self.density, panels[:-1], panels[1:])
+        below = np.concatenate([[0.0], np.cumsum(mass)])
+        panel = np.clip(np.searchsorted(below, levels, side="right") - 1, 0, mass.size - 1)
+        return self._solve(levels - below[panel], panels[panel], panels[panel + 1])
+
+    def _solve(self, target: Floats, left: Floats, right: Floats) -> Floats:
+        """Solve ``mass of [left, v] = target`` for v by Newton steps kept inside a bracket."""
+        low, high = left, right
+        point = (left + right) / 2
+        for _ in range(_MAX_NEWTON_STEPS):
+            excess = panel_integrals(self.density, left, point) - target
+            low, high = np.where(excess < 0, point, low), np.where(excess < 0, high, point)
+            slope = np.maximum(self.density(point), np.finfo(np.float64).tiny)
+            newton = point - excess / slope
+            inside = (newton > low) & (newton < high)
+            moved = np.where(inside, newton, (low + high) / 2)
+            if np.all(np.abs(moved - point) <= _QUANTILE_TOLERANCE * (right - left)):
+                return moved
+            point = moved
+        return point
+
+
+def checked_edges(edges: ArrayLike) -> Floats:
+    """Return `edges` as an array, or raise when they are not the edges of bins.
+
+    Examples
+    --------
+    >>> checked_edges([0, 0.5, 1])
+    array([0. , 0.5, 1. ])
+    """
+    array = np.asarray(edges, dtype=np.float64)
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(
+            f"'edges' must be one-dimensional with at least two values, got shape {array.shape}. "
+            "Pass [0, 1] for a single bin."
+        )
+    falls = np.flatnonzero(~(np.diff(array) >= 0))
+    if falls.size:
+        i = int(falls[0])
+        raise ValueError(
+            f"'edges' must not decrease and must not be nan, got {array[i]} before "
+            f"{array[i + 1]} at position {i}. Sort the edges first."
+        )
+    return array
+
 
 Labels: TypeAlias = NDArray[np.int64]
 
 _LIMIT_LOGIT: Final = 1e8  # stands for the logits of the scores 0 and 1, where limits are taken
+
 _GRID_PER_PANEL: Final = 16
 
 
@@ -267,3 +594,274 @@ def _refuse(setting: str, **sizes: float | None) -> None:
             raise ValueError(
                 f"'{name}' is not used in the {setting!r} setting, got {size!r}. Pass {wanted}."
             )
+
+
+Components: TypeAlias = tuple[Sequence[float], Sequence[float], Sequence[float]]
+
+_STANDARD_BREAKS = np.arange(-9.0, 9.5)  # 2e-19 of a Gaussian lies outside
+
+_WEIGHT_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureLaw(LogitLaw):
+    r"""Law of a score whose logit is a Gaussian mixture (PU-ECE paper, Section 5.3).
+
+    :math:`p(v) = \sum_k w_k \, \mathcal N(v; m_k, \sigma_k^2)`
+
+    Parameters
+    ----------
+    weights, means, sds : sequence of float
+        Weights, means and standard deviations of the components. The weights sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> law = MixtureLaw(weights=[0.5, 0.5], means=[-2.0, 2.0], sds=[1.0, 1.0])
+    >>> float(law.density(np.array(0.0)).round(6))
+    0.053991
+    """
+
+    weights: Sequence[float]
+    means: Sequence[float]
+    sds: Sequence[float]
+
+    def __post_init__(self) -> None:
+        columns = [np.asarray(c, float).ravel() for c in (self.weights, self.means, self.sds)]
+        weights, _, sds = columns
+        sizes = [column.size for column in columns]
+        if len(set(sizes)) > 1 or not sizes[0]:
+            raise ValueError(
+                f"'weights', 'means' and 'sds' must have the same length of at least 1, got "
+                f"{sizes}. Pass one value of each for every component."
+            )
+        _require_all("means", columns[1], np.isfinite(columns[1]), "be finite")
+        _require_all("sds", sds, np.isfinite(sds) & (sds > 0), "be finite and positive")
+        _require_all("weights", weights, (weights > 0) & (weights <= 1), "lie in (0, 1]")
+        if abs(weights.sum() - 1) > _WEIGHT_ROUNDING:
+            raise ValueError(
+                f"'weights' must sum to 1, got a sum of {weights.sum()}. Divide them by their sum."
+            )
+        columns[0] = weights / weights.sum()
+        for name, column in zip(("weights", "means", "sds"), columns, strict=True):
+            object.__setattr__(self, name, tuple(column.tolist()))
+
+    def log_density(self, logits: Floats) -> Floats:
+        """Logarithm of the density of the logit; it does not underflow."""
+        total = np.full(np.shape(logits), -np.inf)
+        for weight, mean, sd in zip(self.weights, self.means, self.sds, strict=True):
+            log_peak = math.log(weight / (sd * math.sqrt(2 * math.pi)))
+            total = np.logaddexp(total, log_peak - ((logits - mean) / sd) ** 2 / 2)
+        return total
+
+    def density(self, logits: Floats) -> Floats:
+        """Density of the logit."""
+        total = np.zeros(np.shape(logits))
+        for weight, mean, sd in zip(self.weights, self.means, self.sds, strict=True):
+            peak = weight / (sd * math.sqrt(2 * math.pi))
+            total += peak * np.exp(-(((logits - mean) / sd) ** 2) / 2)
+        return total
+
+    def breaks(self) -> Floats:
+        """Every component's mean plus -9 to 9 standard deviations, and the sigmoid's bend."""
+        means, sds = np.asarray(self.means), np.asarray(self.sds)
+        own = np.unique(means[:, None] + sds[:, None] * _STANDARD_BREAKS)
+        return np.union1d(own, np.clip(SIGMOID_BREAKS, own[0], own[-1]))
+
+    def draw_logits(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draw `n` independent logits: a component first, then its Gaussian."""
+        component = rng.choice(len(self.weights), size=n, p=self.weights)
+        return rng.normal(np.asarray(self.means)[component], np.asarray(self.sds)[component])
+
+
+class TwoClasses(World):
+    """A world given by the prior and the law of the logit in each class."""
+
+    @abstractmethod
+    def positive_law(self) -> MixtureLaw:
+        """Law of the score given Y = 1."""
+
+    @abstractmethod
+    def negative_law(self) -> MixtureLaw:
+        """Law of the score given Y = 0."""
+
+    def marginal_law(self) -> MixtureLaw:
+        """Law of the score: the two classes mixed by the prior."""
+        positive, negative = self.positive_law(), self.negative_law()
+        return MixtureLaw(
+            weights=[self.prior * w for w in positive.weights]
+            + [(1 - self.prior) * w for w in negative.weights],
+            means=[*positive.means, *negative.means],
+            sds=[*positive.sds, *negative.sds],
+        )
+
+    def posterior_of_logit(self, logits: Floats) -> Floats:
+        """P(Y = 1 | logit) by Bayes' rule, for any prior."""
+        evidence = self.positive_law().log_density(logits) - self.negative_law().log_density(logits)
+        posterior: Floats = expit(logit(self.prior) + evidence)
+        return posterior
+
+    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+        """Draw `n` independent pairs: the label first, then the logit of its class."""
+        y = rng.random(n) < self.prior
+        n_positive = int(y.sum())
+        logits = np.empty(n)
+        logits[y] = self.positive_law().draw_logits(n_positive, rng)
+        logits[~y] = self.negative_law().draw_logits(n - n_positive, rng)
+        return logits, y
+
+
+@dataclass(frozen=True, init=False)
+class LogitMixture(TwoClasses):
+    """Gaussian mixtures on the logits of both classes (PU-ECE paper, Appendix E).
+
+    Parameters
+    ----------
+    positive, negative : MixtureLaw or (weights, means, sds)
+        Law of the logit h(X) given Y = 1 and given Y = 0.
+    prior : float
+        P(Y = 1).
+
+    Examples
+    --------
+    >>> world = LogitMixture(
+    ...     positive=([0.7, 0.3], [3.0, 0.0], [1.0, 2.0]),
+    ...     negative=([1.0], [-2.0], [1.5]),
+    ...     prior=0.3,
+    ... )
+    >>> round(world.tce(), 6)
+    0.090821
+    """
+
+    positive: MixtureLaw
+    negative: MixtureLaw
+    prior: float
+
+    def __init__(
+        self,
+        *,
+        positive: MixtureLaw | Components,
+        negative: MixtureLaw | Components,
+        prior: float,
+    ) -> None:
+        object.__setattr__(self, "positive", _mixture("positive", positive))
+        object.__setattr__(self, "negative", _mixture("negative", negative))
+        object.__setattr__(self, "prior", check_prior(prior))
+
+    def positive_law(self) -> MixtureLaw:
+        """Law of the score given Y = 1."""
+        return self.positive
+
+    def negative_law(self) -> MixtureLaw:
+        """Law of the score given Y = 0."""
+        return self.negative
+
+
+@dataclass(frozen=True)
+class LogisticGaussian(TwoClasses):
+    r"""The synthetic model of the PU-ECE paper (Appendix D), or its mirror image.
+
+    :math:`X \mid Y = 1 \sim \mathcal N(1, 1)`, :math:`X \mid Y = 0 \sim \mathcal N(-1, 1)` and the
+    score is :math:`f(x) = \sigma(\beta_0 + \beta_1 x)`, so that
+    :math:`P(Y = 1 \mid x) = \sigma(2x + \mathrm{logit}\,\pi)` at the prior :math:`\pi`.
+
+    Parameters
+    ----------
+    beta0, beta1 : float
+        Intercept and slope of the score; `beta1` is not 0.
+    prior : float, default=0.5
+        P(Y = 1).
+    mirror : bool, default=False
+        Exchange the class means, X | Y = 1 ~ N(-1, 1), as Futami & Fujisawa (2024),
+        Appendix G.1, do. A useful score then has a negative slope; (beta0, -beta1) mirrored is
+        the same world as (beta0, beta1).
+
+    Examples
+    --------
+    >>> world = LogisticGaussian(-0.5, 1.5)
+    >>> mirrored = LogisticGaussian(-0.5, -1.5, mirror=True)
+    >>> round(world.tce(), 9), round(mirrored.tce(), 9)
+    (0.074443262, 0.074443262)
+    """
+
+    beta0: float
+    beta1: float
+    prior: float = 0.5
+    mirror: bool = False
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.beta0):
+            raise ValueError(f"'beta0' must be finite, got {self.beta0!r}. Pass for example -0.5.")
+        # A slope that rounding loses beside beta0 makes a constant score.
+        least = 1e-12 * max(1.0, abs(self.beta0))
+        if not least <= abs(self.beta1) < np.inf:
+            raise ValueError(
+                f"'beta1' must be finite and at least {least:g} above or below 0 with this beta0, "
+                f"got {self.beta1!r}: a constant score has no density. Pass for example 1.5."
+            )
+        check_prior(self.prior)
+
+    @classmethod
+    def less_calibrated(cls, prior: float = 0.5, *, mirror: bool = False) -> Self:
+        """PU-ECE paper's case 1, (beta0, beta1) = (-0.5, 1.5); TCE 0.0744 at prior 0.5.
+
+        Examples
+        --------
+        >>> LogisticGaussian.less_calibrated()
+        LogisticGaussian(beta0=-0.5, beta1=1.5, prior=0.5, mirror=False)
+        """
+        return cls(-0.5, -1.5 if mirror else 1.5, prior, mirror)
+
+    @classmethod
+    def better_calibrated(cls, prior: float = 0.5, *, mirror: bool = False) -> Self:
+        """PU-ECE paper's case 2, (beta0, beta1) = (-0.2, 1.9); TCE 0.0235 at prior 0.5.
+
+        Examples
+        --------
+        >>> round(LogisticGaussian.better_calibrated().tce(), 9)
+        0.023458913
+        """
+        return cls(-0.2, -1.9 if mirror else 1.9, prior, mirror)
+
+    @classmethod
+    def calibrated(cls, prior: float = 0.5, *, mirror: bool = False) -> Self:
+        """Score equal to the posterior, (beta0, beta1) = (logit prior, 2); TCE 0.
+
+        Examples
+        --------
+        >>> LogisticGaussian.calibrated(prior=0.1).tce() < 1e-15
+        True
+        """
+        return cls(float(logit(check_prior(prior))), -2.0 if mirror else 2.0, prior, mirror)
+
+    def _class_law(self, x_mean: float) -> MixtureLaw:
+        mean = self.beta0 + self.beta1 * x_mean
+        return MixtureLaw(weights=[1.0], means=[mean], sds=[abs(self.beta1)])
+
+    def positive_law(self) -> MixtureLaw:
+        """Law of the score given Y = 1: logit ~ N(beta0 + beta1, beta1^2)."""
+        return self._class_law(-1.0 if self.mirror else 1.0)
+
+    def negative_law(self) -> MixtureLaw:
+        """Law of the score given Y = 0: logit ~ N(beta0 - beta1, beta1^2)."""
+        return self._class_law(1.0 if self.mirror else -1.0)
+
+
+def _mixture(name: str, components: MixtureLaw | Components) -> MixtureLaw:
+    if isinstance(components, MixtureLaw):
+        return components
+    if len(components) != 3:
+        raise ValueError(
+            f"'{name}' must be a MixtureLaw or the triple (weights, means, sds), got "
+            f"{components!r}. Pass for example ([1.0], [2.0], [1.0])."
+        )
+    weights, means, sds = components
+    return MixtureLaw(weights=weights, means=means, sds=sds)
+
+
+def _require_all(name: str, values: Floats, valid: NDArray[np.bool_], rule: str) -> None:
+    if not valid.all():
+        i = int(np.argmin(valid))
+        raise ValueError(
+            f"'{name}' must {rule}, got {values[i]} for component {i}. Correct that component."
+        )

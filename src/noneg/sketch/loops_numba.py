@@ -8,8 +8,7 @@ import numpy as np
 from numba import njit
 
 from noneg.kernels import FINE_GRID
-from noneg.kernels_numba.buckets import bucket_in_grid, bucket_of_one
-from noneg.kernels_numba.prefetch import prefetch
+from noneg.kernels_numba import bucket_in_grid, bucket_of_one, prefetch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

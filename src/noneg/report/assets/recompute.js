@@ -173,20 +173,13 @@ const noneg = {};
   // --- thresholds -------------------------------------------------------------------------------
 
   const falsePositiveShare = (tpr, ppr, prior) => (ppr - prior * tpr) / (1 - prior);
-  const RULES = {
-    precision: (tpr, ppr, prior) => (prior * tpr) / ppr,
-    recall: (tpr) => tpr,
-    f_beta: (tpr, ppr, prior) => (2 * prior * tpr) / (ppr + prior),
-    specificity: (tpr, ppr, prior) => 1 - falsePositiveShare(tpr, ppr, prior),
-    false_positive_rate: falsePositiveShare,
-    accuracy: (tpr, ppr, prior) => 1 - prior - ppr + 2 * prior * tpr,
-    balanced_accuracy: (tpr, ppr, prior) => (tpr + 1 - falsePositiveShare(tpr, ppr, prior)) / 2,
-    npv: (tpr, ppr, prior) => 1 - (prior * (1 - tpr)) / (1 - ppr),
-    mcc: (tpr, ppr, prior) =>
-      (prior * (tpr - ppr)) / Math.sqrt(prior * (1 - prior) * ppr * (1 - ppr)),
-    cohen_kappa: (tpr, ppr, prior) => (2 * prior * (tpr - ppr)) / (prior + ppr - 2 * prior * ppr),
-    proxy_accuracy: (tpr, ppr, prior) => 2 * prior * tpr + (1 - ppr),
-  };
+
+  /** A metric of the confusion matrix, from the four numbers that its registry entry gives. */
+  function rule({ matrix, by_odds: byOdds }, tpr, ppr, prior) {
+    const [a, b, c, d] = matrix.map(([one, byTpr, byPpr]) => one + byTpr * tpr + byPpr * ppr);
+    const odds = byOdds ? Math.sqrt(prior / (1 - prior) / (ppr * (1 - ppr))) : 1;
+    return ((a + b * prior) / (c + d * prior)) * odds;
+  }
 
   const finite = (x) => (Number.isFinite(x) ? x : null);
 
@@ -208,12 +201,13 @@ const noneg = {};
   /** A metric of the confusion matrix at threshold number i, with its interval. */
   function atThreshold(data, name, prior, i) {
     const { tails } = data.sums;
-    const value = finite(RULES[name](tails.tpr[i], tails.ppr[i], prior));
+    const of = (tpr, ppr) => rule(data.rules[name], tpr, ppr, prior);
+    const value = finite(of(tails.tpr[i], tails.ppr[i]));
     if (value === null) return { value, low: null, high: null };
     // Written by Python: of labelled data, and for every prior in the given interval.
     const known = prior === data.prior && tails.limits[name];
     if (known) return { value, low: known[0][i], high: known[1][i] };
-    const [low, high] = limits(tails, i, (tpr, ppr) => RULES[name](tpr, ppr, prior));
+    const [low, high] = limits(tails, i, of);
     return { value, low: finite(low), high: finite(high) };
   }
 
@@ -237,8 +231,8 @@ const noneg = {};
       tpr: tails.tpr[i],
       ppr: tails.ppr[i],
       fpr: falsePositiveShare(tails.tpr[i], tails.ppr[i], prior),
-      precision: finite(RULES.precision(tails.tpr[i], tails.ppr[i], prior)),
-      f_beta: finite(RULES.f_beta(tails.tpr[i], tails.ppr[i], prior)),
+      precision: finite(rule(data.rules.precision, tails.tpr[i], tails.ppr[i], prior)),
+      f_beta: finite(rule(data.rules.f_beta, tails.tpr[i], tails.ppr[i], prior)),
     }));
   }
 
@@ -370,7 +364,7 @@ const noneg = {};
     };
     for (const name of Object.keys(sums.bins)) found[name] = eceInterval(sums, sums.bins[name], prior);
     for (const name of Object.keys(sums.risks)) found[name] = risk(sums, name, prior);
-    for (const name of Object.keys(RULES)) found[name] = atThreshold(data, name, prior, half);
+    for (const name of Object.keys(data.rules)) found[name] = atThreshold(data, name, prior, half);
     return found;
   }
 

@@ -9,15 +9,17 @@ from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from noneg.calibration._bin_choice import first_true, least_bound, optimal_bins
-from noneg.calibration._bound import (
+from noneg.checks import check_prior
+from noneg.theory.bounds import (
     Binning,
     check_bins,
     check_nonnegative,
     check_size,
+    first_true,
+    least_bound,
     log_tail,
+    optimal_bins,
 )
-from noneg.checks import check_prior
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +31,7 @@ Method = Literal["bound", "normal"]
 
 # Larger sizes are no exact doubles any more, and one row fewer is the same number.
 MOST_ROWS = 2**53
+
 RATIOS = 1e-9, 1e9
 
 

@@ -1,4 +1,4 @@
-r"""Both laws at every distinct score, and the variance of anything computed from them.
+r"""Both laws in the order of the scores, and the variance of anything computed from them.
 
 TPR and PPR are step functions of the threshold. A curve's summary is a function of their heights;
 its derivative with respect to the heights says how much each row matters, in any setting and with
@@ -24,17 +24,28 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-class Steps:
-    """Shares of both laws at or above infinity and each distinct score, falling.
+class Ordered:
+    """The mass of both laws at or above infinity and each distinct score, falling.
 
     Attributes
     ----------
     thresholds : ndarray
         Infinity, then the distinct scores of both laws, falling.
+    pooled : bool
+        Whether labelled positives belong to the marginal sample: yes in one sample and when
+        everything is labelled, no in two samples.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.9, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> Ordered(scores).tpr
+    array([0. , 0.5, 1. , 1. , 1. , 1. ])
     """
 
     def __init__(self, scores: PUScores) -> None:
         self.scores = scores
+        self.pooled = scores.setting != "two-sample"
         self._rows = scores.in_order()
         unlabeled, positive = self._rows
         self.thresholds, *self._above = kernels.count_above(unlabeled[0], positive[0])
@@ -83,7 +94,7 @@ class Steps:
         """Return TPR and PPR at some steps only."""
         (_, f, _, w), (_, g, a, v) = self._rows
         ppr = self._mass(0, f * w)[at]
-        if self.scores.setting != "two-sample":
+        if self.pooled:
             ppr = ppr + self._mass(1, g * v)[at]
         return self._mass(1, g * a)[at] / self._positive_total(), ppr / self._marginal_total()
 
@@ -96,13 +107,13 @@ class Steps:
         _, g, _, v = self._rows[0]
         mass, total = self._at(1, f * a, at), self._marginal_total()
         own = self._at(1, f * a * a, at) / (mass * self._positive_total())
-        if self.scores.setting == "two-sample":
+        if not self.pooled:
             return own, np.asarray(self._mass(0, g * v * v)[-1] / total**2)
         return own, self._at(1, f * a * w, at) / (mass * total)
 
     def shares_row(self, at: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return whether a marginal row has the score of these steps."""
-        if self.scores.setting == "two-sample":
+        if not self.pooled:
             return self.ppr[at] > self.ppr[at - 1]
         return np.asarray(True)  # noqa: FBT003
 
@@ -122,9 +133,13 @@ class Steps:
     def _marginal(self) -> Floats:
         (_, f, _, w), (_, g, _, v) = self._rows
         unlabeled = self._mass(0, f * w)
-        if self.scores.setting == "two-sample":
-            return unlabeled
-        return unlabeled + self._mass(1, g * v)
+        return unlabeled + self._mass(1, g * v) if self.pooled else unlabeled
+
+    def masses(self) -> tuple[Floats, Floats, Floats]:
+        """Return the distinct scores, rising, and the mass of both laws at each."""
+        _, f, a, _ = self._rows[1]
+        positive, marginal = np.diff(self._mass(1, f * a)), np.diff(self._marginal())
+        return self.thresholds[:0:-1], positive[::-1], marginal[::-1]
 
     def _mass(self, group: int, mass: Mass) -> Floats:
         """Return a group's mass at or above each threshold."""
@@ -144,7 +159,7 @@ class Steps:
         share = d_prior / marginal if self.scores.prior_is_estimated else 0.0
         positive = self._influence(d_tpr, self.tpr, self._positive_total()) + share
         rows = self._influence(d_ppr, self.ppr, marginal) - prior * share
-        if self.scores.setting == "two-sample":
+        if not self.pooled:
             return self._squares(1, positive, None) + self._squares(0, None, rows)
         return self._squares(1, positive, rows) + self._squares(0, None, rows)
 
@@ -154,8 +169,8 @@ class Steps:
 
     def _marginal_total(self) -> float:
         (_, f, _, w), (_, g, _, v) = self._rows
-        both = self.scores.setting != "two-sample"
-        return float(self._mass(0, f * w)[-1] + (self._mass(1, g * v)[-1] if both else 0.0))
+        pooled = self._mass(1, g * v)[-1] if self.pooled else 0.0
+        return float(self._mass(0, f * w)[-1] + pooled)
 
     @staticmethod
     def _influence(derivative: Floats, height: Floats, total: float) -> Floats:

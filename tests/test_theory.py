@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from noneg import theory
 from noneg.bin_count import labelled_order_rule, order_rule
-from noneg.calibration import theory
 
 LOG2 = math.log(2.0)
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.scores import PUScores
+
     Floats = NDArray[np.float64]
     Limits = tuple[float, float]
     # Maps shares of shape (..., k) to values of shape (...).
@@ -175,3 +177,10 @@ def over_priors(
             left, right = grid[max(k - 1, 0)], grid[min(k + 1, grid.size - 1)]
         ends.append(sign * best)
     return ends[0], ends[1]
+
+
+def prior_words(scores: PUScores) -> str:
+    """Return what to add to the description of an interval that holds for many priors."""
+    if scores.prior_interval is None:
+        return ""
+    return ", for every prior in [{:g}, {:g}]".format(*scores.prior_interval)

@@ -1,0 +1,487 @@
+"""Numba twins of the passes in `noneg.kernels`; imported only for large arrays.
+
+A kernel handles one block of rows without the interpreter's lock. Many rows are split into a fixed
+number of blocks, and partial results are joined in the order of the blocks, so nothing depends on
+the number of threads. The pool of threads lives for one call: numba's own threads would stay, and a
+process that holds them must not fork.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+from numba import config, njit, types
+from numba.extending import intrinsic
+
+from noneg.kernels import (
+    FIRST_TAIL_KEY,
+    GRID,
+    MANTISSA_BITS,
+    N_BUCKETS,
+    N_RUNS,
+    RUN_SHIFT,
+    TAIL_EDGE,
+    width_edges,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from noneg.kernels import Axis
+
+
+def _prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401
+    """Fetch ``array[index]`` of a vector into the cache, to write to it soon; nothing waits."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ANN401
+        vector = context.make_array(signature.args[0])(context, builder, values[0])
+        address, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        place = builder.bitcast(builder.gep(vector.data, [values[1]]), address)
+        kind = ir.FunctionType(ir.VoidType(), [address, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [address], kind)
+        # To be written, soon and often, and data.
+        builder.call(function, [place, number(1), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
+
+
+# Below this a second thread saves less than it costs to start and to wait for.
+ROWS_WORTH_THREADS = 2_000_000
+
+# Blocks of many rows: enough that no thread waits long for the last one.
+BLOCKS = 64
+
+# Blocks of the passes whose tables are large.
+LARGE_TABLE_BLOCKS = 8
+
+
+def cuts_of(n_rows: int, blocks: int) -> NDArray[np.int64]:
+    """Return where blocks of rows begin and end, which depends on the number of rows alone."""
+    blocks = blocks if n_rows >= ROWS_WORTH_THREADS else 1
+    return np.arange(blocks + 1, dtype=np.int64) * n_rows // blocks
+
+
+def in_turn(kernel: Callable[..., Any], blocks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """Yield `kernel(*block)` of each block in order; several blocks share a pool of threads."""
+    todo = list(blocks)
+    threads = min(len(todo), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    if threads < 2:
+        yield from (kernel(*block) for block in todo)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(lambda block: kernel(*block), todo)
+
+
+def ranges(cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield the first row of each block and the row after its last."""
+    return zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+
+
+def split(blocks: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Yield the blocks of columns of one length (or of none)."""
+    for lo, hi in ranges(cuts_of(columns[0].size, blocks)):
+        yield tuple(column[lo:hi] for column in columns)
+
+
+def add_up(kernel: Callable[..., Any], blocks: Iterable[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+    """Return the sum of a kernel's tables, added in the order of the blocks."""
+    tables = in_turn(kernel, blocks)
+    total = next(tables)
+    for table in tables:
+        total += table
+    return total
+
+
+GROUPS = 2
+
+NO_FLAGS = np.zeros(0, dtype=np.bool_)
+
+_SHIFT = 52 - MANTISSA_BITS
+
+_SCALE, _OFFSET, _LAST = GRID.scale, GRID.offset, GRID.size - 1
+
+
+@njit(inline="always")
+def _tail_bucket(distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    key = np.float64(distance).view(np.int64) >> _SHIFT
+    return max(key - FIRST_TAIL_KEY + 1, 0)
+
+
+@njit(inline="always")
+def bucket_in_grid(s, scale, offset, last):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return the bucket of one score in a grid, given by its numbers: constants compile best."""
+    if s < TAIL_EDGE:
+        return _tail_bucket(s)
+    if s < 1.0 - TAIL_EDGE:
+        return int(s * scale) + offset
+    return last - _tail_bucket(1.0 - s)
+
+
+@njit(inline="always")
+def bucket_of_one(s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return the bucket of one score."""
+    return bucket_in_grid(s, _SCALE, _OFFSET, _LAST)
+
+
+@njit(cache=True)
+def bucket_of(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Twin of `noneg.kernels.bucket_of`."""
+    out = np.empty(scores.size, np.int64)
+    for i in range(scores.size):
+        out[i] = bucket_of_one(scores[i])
+    return out
+
+
+def bucket_triples(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
+) -> NDArray[np.float64]:
+    """Twin of `noneg.kernels.bucket_triples_numpy`."""
+    marks = NO_FLAGS if flags is None else flags
+
+    def fill(s: NDArray[np.float64], f: NDArray[np.bool_]) -> NDArray[np.float64]:
+        # NumPy asks the system for large pages, which a table this size needs.
+        table = np.empty(GROUPS * N_BUCKETS * 4)
+        _fill_buckets(s, f, table)
+        return table
+
+    total: NDArray[np.float64] = add_up(fill, split(LARGE_TABLE_BLOCKS, scores, marks))
+    return total.reshape(GROUPS, N_BUCKETS, 4)[:, :, :3]
+
+
+@njit(nogil=True, cache=True)
+def _fill_buckets(scores, flags, table):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    flagged = flags.size > 0
+    table[:] = 0.0
+    for i in range(scores.size):
+        s = scores[i]
+        bucket = bucket_of_one(s)
+        if flagged:
+            bucket += N_BUCKETS * np.int64(flags[i])
+        k = np.uint64(4 * bucket)
+        table[k] += 1.0
+        table[k + np.uint64(1)] += s
+        table[k + np.uint64(2)] += s * s
+
+
+def in_unit_interval(scores: NDArray[np.float64]) -> bool:
+    """Twin of `noneg.kernels.in_unit_interval_numpy`."""
+    return not sum(in_turn(_count_outside, split(BLOCKS, scores)))
+
+
+@njit(nogil=True, cache=True)
+def _count_outside(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    outside = 0
+    for i in range(scores.size):
+        outside += not ((scores[i] >= 0.0) & (scores[i] <= 1.0))
+    return outside
+
+
+def binary_flags(labels: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    """Twin of `noneg.kernels.binary_flags_numpy`."""
+    flags = np.empty(labels.size, np.bool_)
+    bits = set(in_turn(_flag, split(BLOCKS, labels, flags)))
+    return flags if bits <= {0, 1} else None
+
+
+@njit(nogil=True, cache=True)
+def _flag(labels, flags):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    bits = 0
+    for i in range(labels.size):
+        bits |= labels[i]
+        flags[i] = labels[i] != 0
+    return bits
+
+
+def width_triples(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
+) -> NDArray[np.float64]:
+    """Twin of `noneg.kernels.width_triples_numpy`."""
+    edges, marks = width_edges(n_bins), NO_FLAGS if flags is None else flags
+    sums = add_up(lambda s, f: _width_block(s, f, edges), split(BLOCKS, scores, marks))
+    total: NDArray[np.float64] = sums.reshape(GROUPS, n_bins, 4)[:, :, :3]
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _width_block(scores, flags, edges):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    n_bins, flagged = edges.size - 1, flags.size > 0
+    # The product and an edge are each off by half a unit in the last place of at most n_bins, so
+    # only a product as near as this to a whole number can be on the wrong side of an edge.
+    near = n_bins * 2.0**-51
+    # Neighbouring rows go to different lanes: one bin's sums do not wait for each other.
+    width = 8 * n_bins
+    lanes = np.zeros(2 * width)
+    for i in range(scores.size):
+        s = scores[i]
+        place = s * n_bins
+        b = int(place)
+        if abs(place - np.rint(place)) <= near:
+            b = min(b, n_bins - 1)
+            if s <= edges[b]:
+                b -= b > 0
+            elif s > edges[b + 1]:
+                b += 1
+        if flagged:
+            b += n_bins * np.int64(flags[i])
+        k = np.uint64((i & 1) * width + 4 * b)
+        lanes[k] += 1.0
+        lanes[k + np.uint64(1)] += s
+        lanes[k + np.uint64(2)] += s * s
+    return lanes[:width] + lanes[width:]
+
+
+def node_sums(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
+) -> NDArray[np.float64]:
+    """Twin of `noneg.kernels.node_sums_numpy`."""
+    # Each block has nodes of its own: fewer blocks on a fine axis, whatever the number of threads.
+    blocks = LARGE_TABLE_BLOCKS if axis.n <= 2**17 else 2
+    marks = NO_FLAGS if flags is None else flags
+    total: NDArray[np.float64] = add_up(
+        lambda s, f: _node_block(s, f, *axis), split(blocks, scores, marks)
+    )
+    return total.reshape(GROUPS, axis.n, 2)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _node_block(scores, flags, n_nodes, clip, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    flagged = flags.size > 0
+    scale = n_nodes / (2.0 * reach) if clip > 0.0 else float(n_nodes)
+    sums = np.zeros(4 * n_nodes)
+    for i in range(scores.size):
+        s = scores[i]
+        if clip == 0.0:
+            place = s * scale + 0.5
+        else:
+            inside = min(max(s, clip), 1.0 - clip)
+            place = (np.log(inside / (1.0 - inside)) + reach) * scale + 0.5
+        node = int(place)
+        share = place - node
+        first = 2 * n_nodes * np.int64(flags[i]) if flagged else 0
+        left = np.uint64(first + 2 * max(node - 1, 0))
+        right = np.uint64(first + 2 * min(node, n_nodes - 1))
+        sums[left] += 1.0 - share
+        sums[left + np.uint64(1)] += (1.0 - share) * s
+        sums[right] += share
+        sums[right + np.uint64(1)] += share * s
+    return sums
+
+
+# Pieces up to this length are sorted by insertion.
+SHORT = 32
+
+# Scores that differ by denormals cannot be scaled.
+HUGE = 1e300
+
+
+def group_by_run(
+    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """Scatter the rows into runs of buckets, unflagged rows first: a stable counting sort.
+
+    Returns
+    -------
+    values : ndarray, shape (n,)
+    offsets : ndarray, shape (2, N_RUNS + 1)
+        Row g of run k stands in ``values[offsets[g, k]:offsets[g, k + 1]]``.
+    triples : ndarray, shape (2, N_RUNS, 3)
+    """
+    marks = NO_FLAGS if flags is None else flags
+    blocks = list(split(LARGE_TABLE_BLOCKS, scores, marks))
+    counts = np.stack(list(in_turn(_count_runs, blocks)))
+    last = np.cumsum(counts.T.reshape(-1)).reshape(counts.T.shape)
+    places = np.ascontiguousarray((last - counts.T).T)
+    # NumPy asks the system for large pages, without which a scatter waits for addresses.
+    values = np.empty(scores.size)
+    jobs = [(*block, values, place) for block, place in zip(blocks, places, strict=True)]
+    list(in_turn(_scatter, jobs))
+    bounds = np.concatenate([[0], last[:, -1]])
+    offsets = np.stack([bounds[: N_RUNS + 1], bounds[N_RUNS:]])
+    return values, offsets, _run_triples(values, bounds).reshape(GROUPS, N_RUNS, 3)
+
+
+@njit(nogil=True, cache=True)
+def _count_runs(scores, flags):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    flagged = flags.size > 0
+    counts = np.zeros(GROUPS * N_RUNS, np.int64)
+    for i in range(scores.size):
+        run = bucket_of_one(scores[i]) >> RUN_SHIFT
+        if flagged:
+            run += N_RUNS * np.int64(flags[i])
+        counts[np.uint64(run)] += 1
+    return counts
+
+
+@njit(nogil=True, cache=True)
+def _scatter(scores, flags, values, places):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    flagged = flags.size > 0
+    for i in range(scores.size):
+        s = scores[i]
+        run = bucket_of_one(s) >> RUN_SHIFT
+        if flagged:
+            run += N_RUNS * np.int64(flags[i])
+        k = np.uint64(run)
+        place = places[k]
+        values[np.uint64(place)] = s
+        places[k] = place + 1
+
+
+def _run_ranges(bounds: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return blocks of whole runs with about equally many rows."""
+    n_rows = int(bounds[-1] - bounds[0])
+    cuts = np.searchsorted(bounds, bounds[0] + cuts_of(n_rows, BLOCKS))
+    cuts[0], cuts[-1] = 0, bounds.size - 1
+    return list(ranges(cuts))
+
+
+def _run_triples(values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    out = np.empty((bounds.size - 1, 3))
+    list(in_turn(lambda *part: _sum_runs(values, bounds, out, *part), _run_ranges(bounds)))
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _sum_runs(values, bounds, out, lo, hi):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for run in range(lo, hi):
+        total = square = 0.0
+        for i in range(bounds[run], bounds[run + 1]):
+            total += values[i]
+            square += values[i] * values[i]
+        out[run, 0] = bounds[run + 1] - bounds[run]
+        out[run, 1] = total
+        out[run, 2] = square
+
+
+def sort_runs(
+    values: NDArray[np.float64], offsets: NDArray[np.int64], in_order: NDArray[np.bool_]
+) -> None:
+    """Sort each run that is not in order yet, in place."""
+    list(in_turn(lambda *part: _sort_runs(values, offsets, in_order, *part), _run_ranges(offsets)))
+
+
+@njit(nogil=True, cache=True)
+def _sort_runs(values, offsets, in_order, lo, hi):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for run in range(lo, hi):
+        if not in_order[run]:
+            sort_run(values[offsets[run] : offsets[run + 1]])
+
+
+@njit(nogil=True, cache=True)
+def sort_run(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Sort one run: scores are spread evenly in so short a range, so most go to their place."""
+    low, high = part.min() if part.size else 0.0, part.max() if part.size else 0.0
+    if low == high:
+        return
+    n, cells = part.size, max(part.size // 4, 1)
+    scale = (cells - 0.5) / (high - low)
+    if scale > HUGE:
+        part.sort()
+        return
+    first = np.zeros(cells + 1, np.int32)
+    cell = np.empty(n, np.int32)
+    for i in range(n):
+        cell[i] = int((part[i] - low) * scale)
+        first[cell[i] + 1] += 1
+    for k in range(cells):
+        first[k + 1] += first[k]
+    place = first.copy()
+    copy = part.copy()
+    for i in range(n):
+        part[place[cell[i]]] = copy[i]
+        place[cell[i]] += 1
+    for k in range(cells):
+        _finish(part[first[k] : first[k + 1]])
+
+
+@njit(cache=True, inline="always")
+def _finish(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Sort a few scores by insertion, many by the library."""
+    if part.size > SHORT:
+        part.sort()
+        return
+    for i in range(1, part.size):
+        s, j = part[i], i
+        while j > 0 and part[j - 1] > s:
+            part[j] = part[j - 1]
+            j -= 1
+        part[j] = s
+
+
+def _merge_blocks(
+    unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
+) -> list[tuple[int, int, int, int]]:
+    """Return blocks of two groups in order, as ranges in each; equal scores share a block."""
+    n_rows = unlabeled.size + positive.size
+    step = max(1, n_rows // (cuts_of(n_rows, BLOCKS).size - 1))
+    first = np.unique(np.concatenate([unlabeled[::step], positive[::step]]))
+    groups = (unlabeled, positive)
+    starts = [np.append(np.searchsorted(group, first), group.size) for group in groups]
+    return [(*i, *j) for i, j in zip(ranges(starts[0]), ranges(starts[1]), strict=True)]
+
+
+def doubled_wins(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
+    """Twin of `noneg.kernels.doubled_wins_numpy`: one merge."""
+    blocks = _merge_blocks(unlabeled, positive)
+    return int(sum(in_turn(lambda *b: _doubled_wins(unlabeled, positive, *b), blocks)))
+
+
+@njit(nogil=True, cache=True)
+def _doubled_wins(unlabeled, positive, below, end, j, j_end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    upto = below
+    total = 0
+    for k in range(j, j_end):
+        s = positive[k]
+        while below < end and unlabeled[below] < s:
+            below += 1
+        upto = max(upto, below)
+        while upto < end and unlabeled[upto] == s:
+            upto += 1
+        total += below + upto
+    return total
+
+
+def count_above(
+    unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Twin of `noneg.kernels.count_above_numpy`: two merges, the first to know the size."""
+    blocks = _merge_blocks(unlabeled, positive)
+    nothing = np.empty(0)
+    none = (nothing, nothing, nothing)
+    sizes = list(in_turn(lambda *b: _merge(unlabeled, positive, none, 0, *b), blocks))
+    total = sum(sizes)
+    out = (np.empty(total + 1), np.empty(total + 1), np.empty(total + 1))
+    out[0][0], out[1][0], out[2][0] = np.inf, 0.0, 0.0
+    places = total - np.cumsum([0, *sizes])
+    jobs = [(int(place), *block) for place, block in zip(places[:-1], blocks, strict=True)]
+    list(in_turn(lambda *job: _merge(unlabeled, positive, out, *job), jobs))
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _merge(unlabeled, positive, out, place, i, i_end, j, j_end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Count the distinct scores of a block, and write them downwards if there is room."""
+    thresholds, n_unlabeled, n_positive = out
+    write = thresholds.size > 0
+    size = 0
+    while i < i_end or j < j_end:
+        first = j >= j_end or (i < i_end and unlabeled[i] <= positive[j])
+        s = unlabeled[i] if first else positive[j]
+        if write:
+            thresholds[place - size] = s
+            n_unlabeled[place - size] = unlabeled.size - i
+            n_positive[place - size] = positive.size - j
+        while i < i_end and unlabeled[i] == s:
+            i += 1
+        while j < j_end and positive[j] == s:
+            j += 1
+        size += 1
+    return size

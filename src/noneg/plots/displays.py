@@ -1,0 +1,526 @@
+"""Curves, prior sensitivity and score distributions, drawn from results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from noneg.bins import bin_scores
+from noneg.calibration import ece_by_prior
+from noneg.performance import (
+    auroc_interval,
+    average_precision_interval,
+    largest_prior,
+    pr,
+    pr_bounds,
+    roc,
+    roc_bounds,
+)
+from noneg.plots.base import (
+    COLOURS,
+    DASHES,
+    curve_number,
+    curve_style,
+    line_properties,
+    new_axes,
+    unit_square,
+)
+from noneg.results import to_frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Polygon, StepPatch
+    from numpy.typing import NDArray
+
+    from noneg.bins import Binned, Binning
+    from noneg.calibration import PriorCurve
+    from noneg.checks import Setting
+    from noneg.results import Estimate
+    from noneg.scores import PUScores
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _CurveDisplay:
+    """A curve with the region in which the true one lies; see `PURocDisplay`."""
+
+    curve: Any
+    bounds: Any = None
+    area: Estimate | None = None
+    name: str | None = None
+
+    figure_: Figure | SubFigure = field(init=False)
+    ax_: Axes = field(init=False)
+    line_: Line2D = field(init=False)
+    region_: Polygon | None = field(init=False)
+    chance_: Line2D | None = field(init=False)
+
+    _kind: ClassVar[str]
+    _area_name: ClassVar[str]
+    _axes: ClassVar[tuple[str, str]]
+    _legend: ClassVar[str]
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default that of a new figure.
+        name : str, optional
+            Instead of the display's own.
+        **kwargs
+            Properties of the line; the region follows its color.
+        """
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        number = curve_number(self.ax_, self._kind)
+        style = curve_style(number) | {"marker": "", "linewidth": 1.6} | line_properties(kwargs)
+        style.setdefault("label", curve_label(name or self.name, self._area_name, self.area))
+        (self.line_,) = self.ax_.plot(*self._points(), **style)
+        self.region_ = None
+        if self.bounds is not None:
+            self.region_ = fill_between_curves(self.ax_, *self._sides(), self.line_.get_color())
+        look: dict[str, Any] = {"color": "0.6", "linewidth": 1.0, "linestyle": ":"}
+        self.chance_ = self._draw_chance(look) if number == 0 else None
+        unit_square(self.ax_, *self._axes)
+        self.ax_.legend(loc=self._legend, fontsize="small", edgecolor="none")
+        return self
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return the points of the curve as a frame."""
+        return self.curve.frame(backend)
+
+    def _points(self) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def _sides(self) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def _draw_chance(self, look: dict[str, Any]) -> Line2D | None:
+        raise NotImplementedError
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PURocDisplay(_CurveDisplay):
+    """ROC curve from positives and unlabeled rows, and the region in which the true one lies.
+
+    Parameters
+    ----------
+    curve : RocCurve
+        From `noneg.performance.roc`.
+    bounds : RocBounds, optional
+        From `noneg.performance.roc_bounds`; their envelopes are shaded.
+    area : Estimate, optional
+        Area under the curve, for the legend.
+    name : str, optional
+        Name of the model, for the legend.
+
+    Attributes
+    ----------
+    figure_, ax_ : Figure, Axes
+    line_ : Line2D
+    region_ : Polygon or None
+    chance_ : Line2D or None
+        The diagonal, drawn once on an axes.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from noneg.plots import PURocDisplay
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> display = PURocDisplay.from_scores(world.draw(500, 5000, setting="two-sample", seed=0))
+    >>> display.ax_.get_xlabel()
+    'false positive rate'
+    >>> plt.close(display.figure_)
+    """
+
+    _kind, _area_name, _legend = "roc", "AUC", "lower right"
+    _axes = ("false positive rate", "true positive rate (recall)")
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: PUScores,
+        *,
+        bounds: bool = True,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Self:
+        """Compute the ROC curve of scores and draw it.
+
+        Parameters
+        ----------
+        scores : PUScores
+        bounds : bool
+            Whether to shade the bounds, where positives are hidden.
+        level : float
+            Of the bounds and of the area's interval.
+        ax : Axes, optional
+        name : str, optional
+            Name of the model, for the legend.
+        **kwargs
+            Properties of the line, such as ``color``.
+        """
+        hidden = bounds and scores.setting != "labelled"
+        display = cls(
+            curve=roc(scores, drop_intermediate=True),
+            bounds=roc_bounds(scores, level=level) if hidden else None,
+            area=auroc_interval(scores, level=level),
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def _points(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.curve.fpr, self.curve.tpr
+
+    def _sides(self) -> tuple[Any, Any]:
+        return self.bounds.upper.envelope(), self.bounds.lower.envelope()
+
+    def _draw_chance(self, look: dict[str, Any]) -> Line2D | None:
+        (line,) = self.ax_.plot([0.0, 1.0], [0.0, 1.0], label="random", **look)
+        return line
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PUPrecisionRecallDisplay(_CurveDisplay):
+    """Precision-recall curve from positives and unlabeled rows, with the bounds of the true one.
+
+    Parameters
+    ----------
+    curve : PrCurve
+        From `noneg.performance.pr`.
+    bounds : PrBounds, optional
+        From `noneg.performance.pr_bounds`.
+    area : Estimate, optional
+        Average precision, for the legend.
+    prior : float, optional
+        Precision of a random ranking, drawn as a level.
+    name : str, optional
+        Name of the model, for the legend.
+
+    Attributes
+    ----------
+    figure_, ax_ : Figure, Axes
+    line_ : Line2D
+    region_ : Polygon or None
+    chance_ : Line2D or None
+        The level of the prior, drawn once on an axes.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from noneg.plots import PUPrecisionRecallDisplay
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.less_calibrated().draw(500, 5000, setting="two-sample", seed=0)
+    >>> display = PUPrecisionRecallDisplay.from_scores(scores)
+    >>> display.ax_.get_ylabel()
+    'precision'
+    >>> plt.close(display.figure_)
+    """
+
+    prior: float | None = None
+
+    _kind, _area_name, _legend = "pr", "AP", "best"
+    _axes = ("recall", "precision")
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: PUScores,
+        *,
+        bounds: bool = True,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Self:
+        """Compute the curve of scores and draw it; options as in `PURocDisplay.from_scores`."""
+        hidden = bounds and scores.setting != "labelled"
+        display = cls(
+            curve=pr(scores),
+            bounds=pr_bounds(scores, level=level) if hidden else None,
+            area=average_precision_interval(scores, level=level),
+            prior=scores.prior,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def _points(self) -> tuple[np.ndarray, np.ndarray]:
+        shown = self.curve.thresholds < float("inf")  # the first point is a convention
+        return self.curve.recall[shown], self.curve.precision[shown]
+
+    def _sides(self) -> tuple[Any, Any]:
+        upper, lower = self.bounds.upper, self.bounds.lower
+        return (upper.recall, upper.precision), (lower.recall, lower.precision)
+
+    def _draw_chance(self, look: dict[str, Any]) -> Line2D | None:
+        if self.prior is None:
+            return None
+        return self.ax_.axhline(self.prior, label="prior", **look)
+
+
+def curve_label(name: str | None, area: str, found: Estimate | None) -> str:
+    """Return what the legend says of a curve."""
+    words = name or "estimate"
+    return words if found is None else f"{words}: {area} {found.value:.3f}"
+
+
+def fill_between_curves(
+    ax: Axes,
+    upper: tuple[np.ndarray, np.ndarray],
+    lower: tuple[np.ndarray, np.ndarray],
+    colour: Any,  # noqa: ANN401
+) -> Polygon:
+    """Shade the region between two curves, each given by x and y."""
+    x = np.concatenate([upper[0], lower[0][::-1]])
+    y = np.concatenate([upper[1], lower[1][::-1]])
+    (region,) = ax.fill(x, y, color=colour, alpha=0.18, linewidth=0.0, label="bounds")
+    return region
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PriorSensitivityDisplay:
+    """How much the calibration error would change with the prior, bins held.
+
+    Parameters
+    ----------
+    curve : PriorCurve
+        From `noneg.calibration.ece_by_prior`.
+    prior : float
+        The prior that was given, marked by a point.
+    prior_interval : (float, float), optional
+        What is known of it, shaded.
+    largest : float, optional
+        Largest prior that the data do not contradict, marked by a line.
+    name : str, optional
+        Name of the model, for the legend.
+
+    Attributes
+    ----------
+    figure_, ax_ : Figure, Axes
+    line_, point_ : Line2D
+    limit_ : Line2D or None
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from noneg.plots import PriorSensitivityDisplay
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.less_calibrated().draw(500, 5000, setting="two-sample", seed=0)
+    >>> display = PriorSensitivityDisplay.from_scores(scores)
+    >>> display.ax_.get_xlabel()
+    'class prior'
+    >>> plt.close(display.figure_)
+    """
+
+    curve: PriorCurve
+    prior: float
+    prior_interval: tuple[float, float] | None = None
+    largest: float | None = None
+    name: str | None = None
+
+    figure_: Figure | SubFigure = field(init=False)
+    ax_: Axes = field(init=False)
+    line_: Line2D = field(init=False)
+    point_: Line2D = field(init=False)
+    limit_: Line2D | None = field(init=False)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: PUScores,
+        *,
+        binning: Binning = "mass",
+        level: float = 0.95,
+        ax: Axes | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Self:
+        """Compute the error over the prior and draw it.
+
+        Parameters
+        ----------
+        scores : PUScores
+            The prior of labelled data cannot be another, so they are refused.
+        binning : {"mass", "width"}
+            As in `noneg.ece`, with the optimal number of bins.
+        level : float
+            At which priors are contradicted.
+        ax : Axes, optional
+        name : str, optional
+        **kwargs
+            Properties of the line.
+        """
+        if scores.setting == "labelled":
+            msg = "'scores' must be PU scores, got labelled ones: their labels determine the prior."
+            raise ValueError(msg)
+        display = cls(
+            curve=ece_by_prior(scores, binning=binning),
+            prior=scores.prior,
+            prior_interval=scores.prior_interval,
+            largest=largest_prior(scores, level=level),
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
+        """Draw the display; parameters as in `PURocDisplay.plot`."""
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        number = curve_number(self.ax_, "prior")
+        own = curve_style(number) | {"marker": "", "linewidth": 1.6}
+        style = own | line_properties(kwargs)
+        style.setdefault("label", name or self.name or "calibration error")
+        (self.line_,) = self.ax_.plot(self.curve.prior, self.curve.error, **style)
+        colour = self.line_.get_color()
+        height = float(self.curve(self.prior))
+        (self.point_,) = self.ax_.plot([self.prior], [height], "o", color=colour)
+        if self.prior_interval is not None:
+            self.ax_.axvspan(*self.prior_interval, color=colour, alpha=0.12, linewidth=0.0)
+        self.limit_ = None
+        if self.largest is not None and self.largest < 1.0:
+            look: dict[str, Any] = {"color": colour, "linewidth": 1.0, "linestyle": ":"}
+            self.limit_ = self.ax_.axvline(self.largest, label="largest compatible prior", **look)
+        self.ax_.set(xlim=(-0.02, 1.02), xlabel="class prior", ylabel="calibration error")
+        self.ax_.set_ylim(bottom=0.0)
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        self.ax_.legend(loc="best", fontsize="small", edgecolor="none")
+        return self
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return the corners of the curve, between which it is straight."""
+        return to_frame({"prior": self.curve.prior, "ece": self.curve.error}, backend)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScoreDistributionDisplay:
+    r"""Histograms of the positive law, the marginal law and the negatives that both imply.
+
+    The implied share of negatives in a bin is :math:`(\mu(I_b) - \pi\mu_+(I_b))/(1 - \pi)`. Noise
+    or too large a prior take it below zero; it is drawn as it is.
+
+    Parameters
+    ----------
+    histogram : Binned
+        From `noneg.bins.bin_scores`.
+    setting : {"two-sample", "one-sample", "labelled"}, optional
+        How the rows were sampled, for the legend.
+    name : str, optional
+        Name of the model, for the title.
+
+    Attributes
+    ----------
+    figure_, ax_ : Figure, Axes
+    positive_, marginal_, negative_ : StepPatch
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from noneg.plots import ScoreDistributionDisplay
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.less_calibrated().draw(500, 5000, setting="two-sample", seed=0)
+    >>> display = ScoreDistributionDisplay.from_scores(scores)
+    >>> display.ax_.get_xlabel()
+    'score'
+    >>> plt.close(display.figure_)
+    """
+
+    histogram: Binned
+    setting: Setting | None = None
+    name: str | None = None
+
+    figure_: Figure | SubFigure = field(init=False)
+    ax_: Axes = field(init=False)
+    positive_: StepPatch = field(init=False)
+    marginal_: StepPatch = field(init=False)
+    negative_: StepPatch = field(init=False)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: PUScores,
+        *,
+        bins: int = 40,
+        ax: Axes | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Self:
+        """Compute the histograms of scores and draw them.
+
+        Parameters
+        ----------
+        scores : PUScores
+        bins : int
+            Bars, of equal width.
+        ax : Axes, optional
+        name : str, optional
+        **kwargs
+            Properties of all three outlines, such as ``linewidth``.
+        """
+        histogram = bin_scores(scores, bins=bins, binning="width")
+        return cls(histogram=histogram, setting=scores.setting, name=name).plot(ax, **kwargs)
+
+    @property
+    def negative(self) -> NDArray[np.float64]:
+        """Share of the negatives in each bin, as implied."""
+        binned = self.histogram
+        return (binned.marginal - binned.prior * binned.positive) / (1.0 - binned.prior)
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default that of a new figure.
+        name : str, optional
+            Instead of the display's own.
+        **kwargs
+            Properties of all three outlines.
+        """
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        binned = self.histogram
+        style: dict[str, Any] = {"linewidth": 1.4} | kwargs
+        self.ax_.stairs(binned.positive, binned.edges, fill=True, color=COLOURS[0], alpha=0.2)
+        rows = "unlabeled rows" if self.setting == "two-sample" else "all rows"
+        negatives = "negatives" if self.setting == "labelled" else "implied negatives"
+        self.positive_, self.marginal_, self.negative_ = (
+            self.ax_.stairs(
+                share,
+                binned.edges,
+                baseline=None,
+                **({"color": colour, "linestyle": dashes, "label": label} | style),
+            )
+            for share, colour, dashes, label in (
+                (binned.positive, COLOURS[0], DASHES[0], "positives"),
+                (binned.marginal, "0.4", DASHES[1], rows),
+                (self.negative, COLOURS[1], DASHES[3], negatives),
+            )
+        )
+        self.ax_.set(xlabel="score", ylabel="share of rows per bin", xlim=(-0.03, 1.03))
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        self.ax_.legend(loc="best", fontsize="small", edgecolor="none")
+        title = name or self.name
+        if title:
+            self.ax_.set_title(title, loc="left", fontsize="small")
+        return self
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return the histograms, a row a bin."""
+        binned = self.histogram
+        columns = {
+            "left": binned.edges[:-1],
+            "right": binned.edges[1:],
+            "positive": binned.positive,
+            "marginal": binned.marginal,
+            "negative": self.negative,
+        }
+        return to_frame(columns, backend)

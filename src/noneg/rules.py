@@ -1,0 +1,271 @@
+r"""Metrics that are ratios of straight lines in the prior: rules and their curves.
+
+For given rows TPR, PPR and all means under the two laws are fixed, and a metric is a function of
+the prior alone. For nearly all metrics it is, piece by piece,
+
+.. math:: m(\pi) = \frac{a + b\,\pi}{c + d\,\pi}.
+
+A `Curve` holds the pieces, so two models are equal where a quadratic polynomial is zero. A `Rule`
+is a metric of the confusion matrix, whose four numbers are linear in TPR and PPR. Its value, its
+interval, its curve and what the report computes in a browser all follow from these numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noneg.checks import check_level, check_number
+from noneg.functionals import law_means, tail_means
+from noneg.intervals import Shares, over_priors, prior_words
+from noneg.results import Estimate
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from noneg.functionals import LawMeans
+    from noneg.scores import PUScores
+
+Floats: TypeAlias = NDArray[np.float64]
+Loss: TypeAlias = Callable[[Floats, int], Floats]
+Four: TypeAlias = "tuple[Floats | float, Floats | float, Floats | float, Floats | float]"
+
+METHOD = "recovered variances of Wilson intervals"
+# Values and priors closer than this are equal up to rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A metric of one model as a function of the prior: ratios of straight lines.
+
+    Attributes
+    ----------
+    inner : ndarray, shape (k - 1,)
+        Priors at which the pieces meet, rising.
+    pieces : ndarray, shape (k, 4)
+        Numbers a, b, c, d of ``(a + b prior) / (c + d prior)`` on each piece.
+    by_odds : bool
+        Whether the whole is multiplied by the root of the odds ``prior / (1 - prior)``.
+
+    Examples
+    --------
+    >>> Curve.of(0.2, 0.5)(0.4)
+    array(0.4)
+    """
+
+    inner: Floats
+    pieces: Floats
+    by_odds: bool = False
+
+    @classmethod
+    def of(
+        cls, a: float, b: float = 0.0, c: float = 1.0, d: float = 0.0, *, by_odds: bool = False
+    ) -> Curve:
+        """Return a curve of one piece."""
+        return cls(np.zeros(0), np.array([[a, b, c, d]], dtype=np.float64), by_odds)
+
+    def __call__(self, prior: ArrayLike) -> Floats:
+        """Return the metric at one prior or many; nan where it is undefined."""
+        x = np.asarray(prior, dtype=np.float64)
+        a, b, c, d = np.moveaxis(self.pieces[np.searchsorted(self.inner, x)], -1, 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = (a + b * x) / (c + d * x)
+        factor = np.sqrt(x / (1.0 - x)) if self.by_odds else 1.0
+        out: Floats = np.where(np.isfinite(value), value * factor, np.nan)
+        return out
+
+    def crossings(self, other: Curve, low: float, high: float) -> Floats:
+        """Return the priors between low and high at which two curves are equal.
+
+        Curves that coincide have none.
+        """
+        inner = np.concatenate([self.inner, other.inner])
+        ends = np.unique(np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]]))
+        middle = (ends[:-1] + ends[1:]) / 2.0
+        a, b, c, d = self.pieces[np.searchsorted(self.inner, middle)].T
+        p, q, r, s = other.pieces[np.searchsorted(other.inner, middle)].T
+        roots = _quadratic_roots(
+            _difference(a * r, p * c),
+            _difference(a * s + b * r, p * d + q * c),
+            _difference(b * s, q * d),
+        )
+        here = (roots >= ends[:-1] - ROUNDING) & (roots <= ends[1:] + ROUNDING)
+        found: Floats = roots[here & (roots > low) & (roots < high)]
+        return np.unique(found)
+
+
+def _difference(x: Floats, y: Floats) -> Floats:
+    """Return x - y, zero where they are equal up to rounding."""
+    return np.where(np.abs(x - y) <= ROUNDING * (np.abs(x) + np.abs(y)), 0.0, x - y)
+
+
+def _quadratic_roots(constant: Floats, linear: Floats, square: Floats) -> Floats:
+    """Return the real roots, shape (2, ...), nan for those that do not exist; no cancellation."""
+    with np.errstate(all="ignore"):
+        root = np.sqrt(linear**2 - 4.0 * square * constant)
+        pivot = -(linear + np.where(linear < 0.0, -root, root)) / 2.0
+        return np.stack([pivot / square, constant / pivot])
+
+
+def loss_means(scores: PUScores, loss: Loss) -> LawMeans:
+    """Return the two means that an expected loss is made of."""
+    return law_means(scores, [lambda s: loss(s, 1) - loss(s, 0)], [lambda s: loss(s, 0)])
+
+
+def loss_curve(scores: PUScores, loss: Loss) -> Curve:
+    """Return an expected loss as a function of the prior, a straight line."""
+    means = loss_means(scores, loss)
+    return Curve.of(float(means.marginal[0]), float(means.positive[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A metric of the confusion matrix.
+
+    Attributes
+    ----------
+    piece : callable
+        Maps TPR and PPR to a, b, c and d of ``(a + b prior) / (c + d prior)``. Each is a constant
+        plus multiples of TPR and PPR.
+    low, high : float
+        Its range.
+    by_odds : bool
+        Whether the ratio is multiplied by the root of ``prior / (1 - prior)`` over
+        ``PPR (1 - PPR)``.
+    of_positives : bool
+        Whether it is undefined without positives.
+
+    Examples
+    --------
+    >>> precision = Rule(lambda tpr, ppr: (0.0, tpr, ppr, 0.0))
+    >>> precision(np.array(0.5), np.array(0.25), 0.4).round(3)
+    np.float64(0.8)
+    """
+
+    piece: Callable[[Floats, Floats], Four]
+    low: float = 0.0
+    high: float = 1.0
+    by_odds: bool = False
+    of_positives: bool = False
+
+    def __call__(self, tpr: Floats, ppr: Floats, prior: Floats | float) -> Floats:
+        """Return the metric, nan where it is undefined."""
+        a, b, c, d = self.piece(tpr, ppr)
+        prior = np.asarray(prior)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = (a + b * prior) / (c + d * prior)
+            if self.by_odds:
+                value = value * np.sqrt(prior / (1.0 - prior) / (ppr * (1.0 - ppr)))
+        defined = np.isfinite(value) & ((prior > 0.0) | (not self.of_positives))
+        return np.where(defined, value, np.nan)[()]
+
+    @property
+    def matrix(self) -> list[list[float]]:
+        """Of a, b, c and d: the constant, and the multiples of TPR and PPR."""
+        zero, one = np.float64(0.0), np.float64(1.0)
+        at = [np.array(self.piece(*shares)) for shares in ((zero, zero), (one, zero), (zero, one))]
+        table: list[list[float]] = np.stack([at[0], at[1] - at[0], at[2] - at[0]], axis=-1).tolist()
+        return table
+
+    def curve(self, scores: PUScores, threshold: float = 0.5) -> Curve:
+        """Return the metric at a threshold as a function of the prior."""
+        tpr, ppr = rates(tail_means(scores, [check_threshold(threshold)]))
+        a, b, c, d = (float(x) for x in self.piece(tpr, ppr))
+        scale = float(np.sqrt(ppr * (1.0 - ppr))) if self.by_odds else 1.0
+        return Curve.of(a, b, c * scale, d * scale, by_odds=self.by_odds)
+
+    def value(self, scores: PUScores, threshold: float) -> float:
+        """Return the metric at a threshold."""
+        return self._value(scores, tail_means(scores, [check_threshold(threshold)]))
+
+    def _value(self, scores: PUScores, means: LawMeans) -> float:
+        return self._within(float(self(*rates(means), scores.prior)), scores)
+
+    def interval(self, scores: PUScores, threshold: float, level: float) -> Estimate:
+        """Return the metric at a threshold with its interval (see `noneg.intervals`).
+
+        With labelled data it is made of TPR, FPR and the prior, which are uncorrelated, and stays
+        in the metric's range. With PU data it is made of TPR and PPR and, like the estimate, not
+        clipped. It holds for every prior in ``scores.prior_interval``.
+        """
+        level = check_level(level)
+        means = tail_means(scores, [check_threshold(threshold)])
+        value, low, high = self._value(scores, means), self.low, self.high
+        if not np.isnan(value):
+            low, high = self.limits(scores, means, level)
+        words = METHOD + prior_words(scores)
+        return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+    def _within(self, value: float, scores: PUScores) -> float:
+        return float(np.clip(value, self.low, self.high)) if is_bounded(scores) else value
+
+    def limits(self, scores: PUScores, means: LawMeans, level: float) -> tuple[float, float]:
+        """Return the ends of the interval at the threshold of these means."""
+        if scores.setting == "labelled":
+            low, high = labelled_shares(scores, means, level).limits(self._of_labelled)
+            return self._within(float(low), scores), self._within(float(high), scores)
+        shares = pu_shares(scores, means, level)
+        priors = scores.prior_interval or (scores.prior, scores.prior)
+
+        def limits(grid: Floats) -> tuple[Floats, Floats]:
+            return shares.limits(lambda x: self(x[..., 0], x[..., 1], grid))
+
+        return over_priors(limits, priors)
+
+    def _of_labelled(self, x: Floats) -> Floats:
+        """Return the metric of shares (TPR, FPR, prior), shape (..., 3)."""
+        tpr, fpr, prior = np.moveaxis(x, -1, 0)
+        return self(tpr, prior * tpr + (1.0 - prior) * fpr, prior)
+
+    def of_table(self, tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+        """Return the metric of a contingency table."""
+        total, positives = tp + fp + fn + tn, tp + fn
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tpr = np.where(positives > 0.0, tp / positives, 0.0)
+            return self(tpr, (tp + fp) / total, positives / total)
+
+
+def check_threshold(threshold: object) -> float:
+    """Return a threshold."""
+    return check_number(threshold, "threshold", "a number; scores from it on count as positive")
+
+
+def rates(means: LawMeans) -> tuple[Floats, Floats]:
+    """Return TPR (0 without positives) and PPR at the one threshold of these means."""
+    return means.positive[0], means.marginal[0]
+
+
+def false_positive_share(tpr: Floats, ppr: Floats, prior: Floats | float) -> Floats:
+    """Return ``(PPR - pi TPR) / (1 - pi)``, nan when there are no negatives."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (ppr - prior * tpr) / np.subtract(1.0, prior)
+    return np.where(np.isfinite(share), share, np.nan)[()]
+
+
+def is_bounded(scores: PUScores) -> bool:
+    """Whether estimates cannot leave the range of what they estimate."""
+    return scores.setting == "labelled"
+
+
+def pu_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
+    """Return TPR and PPR with their limits and correlation."""
+    value = np.concatenate([means.positive, means.marginal])
+    rows = np.array([scores.effective_positive, scores.effective_marginal])
+    return Shares.build(value, means.covariance[:-1, :-1], rows, level)
+
+
+def labelled_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
+    """Return TPR, FPR and prior with their limits and correlation (zero but for weights)."""
+    (tpr, ppr), prior, n = rates(means), means.prior, scores.effective_marginal
+    fpr, change = 0.0, np.eye(3)
+    if prior < 1.0:
+        fpr = float(np.clip(false_positive_share(tpr, ppr, prior), 0.0, 1.0))
+        change[1] = np.array([-prior, 1.0, fpr - tpr]) / (1.0 - prior)
+    rows = np.array([scores.effective_positive, n * (1.0 - prior), n])
+    covariance = change @ means.covariance @ change.T
+    return Shares.build(np.array([tpr, fpr, prior]), covariance, rows, level)
