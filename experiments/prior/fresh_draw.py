@@ -22,8 +22,7 @@ from mixtures import REAL, Cell, cells, draw
 from run import FOLDS
 
 from noneg.prior import Dedpul, FeatureSamples, ScoreLaws
-from noneg.prior.candidates import default_forest
-from noneg.prior.discriminator import cross_fit
+from noneg.prior.discriminator import cross_fit, default_forest
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))

@@ -19,7 +19,7 @@ from mixtures import REDUCIBLE, Cell, identifiable
 from peer_tables import markdown, paired, papers
 
 from noneg.prior import DEFAULT
-from noneg.prior.doubts import overlapping
+from noneg.prior.base import overlapping
 
 HERE = Path(__file__).parent
 SEPARABLE = 0.9

@@ -1,5 +1,7 @@
 """DEDPUL: its fixed point, its density, and worlds with a known share."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from prior.worlds import gaussian
@@ -41,3 +43,15 @@ def test_the_interval_covers_sampling():
         found = Dedpul(resamples=20, seed=seed).fit(gaussian(hidden, 4, 400, 1500, seed))
         inside += found.low <= 0.3 <= found.high
     assert inside / 40 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
+
+
+class Creeping(SimpleNamespace):
+    """A posterior mean that always lies a little below its share."""
+
+    def __call__(self, share):
+        return share - self.step
+
+
+def test_a_fixed_point_that_is_never_reached_ends_after_a_thousand_steps():
+    found = _fixed_point(Creeping(step=1e-4, ratio=np.array([1e9])))
+    assert found == pytest.approx(1.0 - 1000 * 1e-4)

@@ -13,8 +13,6 @@ from noneg.prior.discriminator import cross_fit
 
 STUDY = Path(__file__).parents[2] / "experiments" / "prior"
 REDUCIBLE = {"gauss-wide", "gauss-mixed"}
-
-
 DIGITS = "mnist 1 / 7"
 CELL = ("world", "prior", "n_positive", "seed")
 

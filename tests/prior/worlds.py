@@ -1,8 +1,8 @@
-"""Two Gaussian classes on the logit scale, with a known share of positives."""
+"""Two Gaussian classes with a known share of positives, as scores and as features."""
 
 import numpy as np
 
-from noneg.prior import ScoreLaws
+from noneg.prior import FeatureSamples, ScoreLaws
 
 
 def gaussian(share, far, n_positive, n_unlabeled, seed, setting="two-sample"):
@@ -12,3 +12,19 @@ def gaussian(share, far, n_positive, n_unlabeled, seed, setting="two-sample"):
     p = rng.normal(far, 1, n_positive)
     u = np.append(rng.normal(far, 1, hidden), rng.normal(0, 1, n_unlabeled - hidden))
     return ScoreLaws.from_arrays(far * p, far * u, setting=setting, scale="logit")
+
+
+def blobs(share, n, m, far=4.0, d=2, seed=0):
+    """Features: positives N(far, 1) in the first column; all else N(0, 1)."""
+    rng = np.random.default_rng(seed)
+    hidden = round(share * m)
+    p, u = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    p[:, 0] += far
+    u[:hidden, 0] += far
+    return FeatureSamples(p, u, "two-sample")
+
+
+def table(samples):
+    """Return rows and labels as a user has them."""
+    n, m = len(samples.positive), len(samples.unlabeled)
+    return np.concatenate([samples.positive, samples.unlabeled]), np.repeat([1, 0], [n, m])

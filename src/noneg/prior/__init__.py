@@ -1,24 +1,19 @@
 """The class prior, estimated with an interval from positives and unlabeled data."""
 
 from noneg.prior.alphamax import AlphaMax, AlphaMaxNoise
-from noneg.prior.best_bin import BestBin
-from noneg.prior.candidates import default_classifiers
-from noneg.prior.conversion import (
-    frequency_of_prior,
-    prior_of_share,
-    remove_overlap,
-    share_of_frequency,
-    share_of_prior,
-)
+from noneg.prior.base import PriorEstimate
 from noneg.prior.dedpul import Dedpul
-from noneg.prior.discriminator import discriminate
-from noneg.prior.elkan_noto import ElkanNotoMax, ElkanNotoMean, ElkanNotoRatio
-from noneg.prior.features import FeatureSamples
-from noneg.prior.kernel_mean import KernelMeanGradient, KernelMeanRoot
-from noneg.prior.laws import ScoreLaws
-from noneg.prior.penalised import PenalisedL1
-from noneg.prior.quick import Quick
-from noneg.prior.recpe import ReCPE, ReCPEFeatures
+from noneg.prior.discriminator import default_classifiers, discriminate
+from noneg.prior.from_features import ReCPEFeatures, Tedn, Tice
+from noneg.prior.from_scores import (
+    BestBin,
+    ElkanNotoMax,
+    ElkanNotoMean,
+    ElkanNotoRatio,
+    Quick,
+    ReCPE,
+)
+from noneg.prior.kernel_methods import KernelMeanGradient, KernelMeanRoot, PenalisedL1
 from noneg.prior.registry import (
     DEFAULT,
     ESTIMATORS,
@@ -27,9 +22,15 @@ from noneg.prior.registry import (
     estimate_prior,
     find_estimator,
 )
-from noneg.prior.result import PriorEstimate
-from noneg.prior.tedn import Tedn
-from noneg.prior.tice import Tice
+from noneg.prior.samples import (
+    FeatureSamples,
+    ScoreLaws,
+    frequency_of_prior,
+    prior_of_share,
+    remove_overlap,
+    share_of_frequency,
+    share_of_prior,
+)
 
 __all__ = [
     "DEFAULT",

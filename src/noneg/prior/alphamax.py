@@ -12,25 +12,21 @@ bins, for every share c
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.ndimage import median_filter
 from scipy.special import xlogy
 
-from noneg.prior.contract import Found, ScoreEstimator
+from noneg.prior.base import SAMPLED, Found, ScoreEstimator
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from noneg.prior.laws import ScoreLaws
-
-    Floats = NDArray[np.float64]
+    from noneg.prior.samples import Floats, ScoreLaws
 
 _NEAR_ONE = 1.0 - np.geomspace(0.1, 0.001, 40)
 SHARES = np.unique(np.concatenate([np.arange(1, 91) / 100.0, _NEAR_ONE]))
-# The curve is flat before the first share, which lets the elbow rule find small ones.
+# The curve is continued flat before the first share, so that the elbow rule finds small ones.
 _BEFORE = np.arange(-10, 1) / 100.0
 _LINE = np.concatenate([_BEFORE, SHARES])
 NEIGHBOURS = 10
@@ -42,9 +38,9 @@ ROUNDING = 1e-9
 class AlphaMax(ScoreEstimator):
     """AlphaMax with its elbow rule.
 
-    Bins hold equal mass of both laws together, so that the method depends on ranks alone (their
-    widths drop out of the likelihood), Rice's rule on the positives telling how many. The
-    elbow rule is blunt where classes overlap and above .9.
+    Bins hold equal mass of both laws together, so that the method depends on ranks only (widths
+    drop out of the likelihood). Rice's rule on the positives gives their number. The elbow rule is
+    inaccurate if classes overlap, and above .9.
 
     Examples
     --------
@@ -57,20 +53,20 @@ class AlphaMax(ScoreEstimator):
     True
     """
 
-    name: ClassVar[str] = "alphamax"
-    title: ClassVar[str] = "AlphaMax"
-    citation: ClassVar[str] = "Jain et al. (2016), Nonparametric semi-supervised learning"
-    assumption: ClassVar[str] = (
-        "labelled positives are a random sample of all positives, negatives do not contain them as "
-        "a component (irreducibility), and the share is not close to one"
+    name = "alphamax"
+    title = "AlphaMax"
+    citation = "Jain et al. (2016), Nonparametric semi-supervised learning"
+    assumption = (
+        f"{SAMPLED}, negatives do not contain them as a component (irreducibility), and the share "
+        "is not close to one"
     )
-    bootstrap_points: ClassVar[int] = 512
+    bootstrap_points = 512
 
     def find(self, laws: ScoreLaws) -> Found:
         """Return the elbow of the likelihood."""
         bins = laws.coarse(max(8, int(np.ceil(2.0 * np.cbrt(laws.n_positive)))))
         w, v = bins.unlabeled, bins.positive
-        # A bin without unlabeled mass could hold no positives, which noise alone contradicts.
+        # Without unlabeled mass a bin could not hold positives, but a few fall there by noise.
         w = np.maximum(w, FLOOR) / np.maximum(w, FLOOR).sum()
         share = elbow(likelihoods(w, v), _entropy(w) + _entropy(v))
         return Found(share, {"bins": float(bins.points.size)})
@@ -78,7 +74,7 @@ class AlphaMax(ScoreEstimator):
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaMaxNoise(AlphaMax):
-    r"""AlphaMax-N: some labelled positives are negatives.
+    r"""AlphaMax-N: some labeled positives are negatives.
 
     With :math:`a_+` AlphaMax of the positives in the unlabeled law and :math:`1 - b_+` that of the
     unlabeled in the positive law, :math:`a = a_+ b_+ / (1 - a_+ (1 - b_+))`.
@@ -94,10 +90,10 @@ class AlphaMaxNoise(AlphaMax):
     True
     """
 
-    name: ClassVar[str] = "alphamax-n"
-    title: ClassVar[str] = "AlphaMax-N"
-    citation: ClassVar[str] = "Jain, White and Radivojac (2016), Estimating the class prior"
-    assumption: ClassVar[str] = (
+    name = "alphamax-n"
+    title = "AlphaMax-N"
+    citation = "Jain, White and Radivojac (2016), Estimating the class prior"
+    assumption = (
         "neither class contains the other as a component (mutual irreducibility); some labelled "
         "positives may be negatives"
     )
@@ -134,7 +130,7 @@ def _entropy(mass: Floats) -> float:
 
 
 def _best_split(w: Floats, v: Floats, c: Floats) -> Floats:
-    """Return the maximising u, one row a share, by bisection on the multiplier of its sum.
+    """Return the maximizing u, one row per share, by bisection on the multiplier of its sum.
 
     A bin's condition ``v/u - w/(w - u + c v) = m`` is a quadratic in u.
     """
@@ -156,14 +152,14 @@ def _split(w: Floats, v: Floats, c: Floats, m: Floats) -> Floats:
 
 
 def elbow(curve: Floats, start: float) -> float:
-    """Return the share where minus the curve turns up most, relative to its height before.
+    """Return the share where the negated curve turns up most, relative to its height before.
 
     Parameters
     ----------
     curve : ndarray
         L(c) at the shares of this module.
     start : float
-        L(0), the likelihood of two fits that do not know of each other.
+        L(0), the likelihood of two independent fits.
     """
     drop = median_filter(-curve, size=5, mode="nearest")
     drop = np.concatenate([np.full(_BEFORE.size, min(-start, drop[0])), drop])
@@ -181,7 +177,7 @@ def elbow(curve: Floats, start: float) -> float:
 
 
 def _slopes_below(x: Floats, y: Floats, least: float) -> Floats:
-    """Return the slope of the least-squares line below all points, one a window (a row).
+    """Return the slope of the least-squares line below all points, one per window (row).
 
     The line touches the lowest points, so the best slope is that of a line through two points, or
     the least-squares one through a single point.

@@ -8,23 +8,21 @@ Ivanov (2020), DEDPUL: difference-of-estimated-densities-based positive-unlabele
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import median_filter
 
-from noneg.prior.contract import Found, ScoreEstimator
+from noneg.prior.base import SAMPLED, Found, ScoreEstimator
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from noneg.prior.laws import ScoreLaws
+    from noneg.prior.samples import Floats, ScoreLaws
 
 MOST_POINTS = 1024
 GRID = np.arange(1, 1001) / 1000.0
 LARGEST_RATIO = 50.0
 TOLERANCE = 1e-5
-# Scores below this are one crowd: a forest's zeros would stretch the scale otherwise.
+# Scores below this count as equal: a forest's zeros would stretch the scale otherwise.
 LOWEST = 1e-5
 ROUNDING = 1e-12
 # The fixed point counts as degenerate below this, and the excess as small below that.
@@ -36,13 +34,13 @@ SMALL_EXCESS = 0.05
 class Dedpul(ScoreEstimator):
     """Difference-of-estimated-densities estimator (DEDPUL).
 
-    Densities are taken on the logit scale, of both samples with the same kernel: smoothing then
-    turns the mixture into the mixture of the smoothed classes, and the ratio stays right where only
-    positives are. The authors' code takes ``bandwidth_positive=0.1, bandwidth_unlabeled=0.05``, of
-    each sample's own deviation; where classes are far apart that of the unlabeled rows is large,
-    their density is flattened, and the share comes out too small. With those widths the answer is
-    the authors' but for small constants up to 1024 rows, and within half the error of counting
-    above, where at most 1024 groups of neighbouring rows are smoothed. Their "monotonizing trends"
+    Both densities are taken on the logit scale with the same kernel: smoothing then turns the
+    mixture into the mixture of the smoothed classes, and the ratio stays right where only positives
+    are. The authors' code uses ``bandwidth_positive=0.1, bandwidth_unlabeled=0.05``, of each
+    sample's own deviation. If classes are far apart, the deviation of the unlabeled rows is large,
+    their density is flattened, and the share comes out too small. With those widths the estimate is
+    the authors' except for small constants up to 1024 rows, and within half the error of counting
+    above, where at most 1024 groups of neighboring rows are smoothed. Their "monotonizing trends"
     are left out, as in their runs on real data.
 
     Parameters
@@ -62,26 +60,25 @@ class Dedpul(ScoreEstimator):
     True
     """
 
-    name: ClassVar[str] = "dedpul"
-    title: ClassVar[str] = "DEDPUL"
-    citation: ClassVar[str] = "Ivanov (2020), DEDPUL"
-    assumption: ClassVar[str] = (
-        "labelled positives are a random sample of all positives, and somewhere on the score axis "
-        "negatives are negligible against positives (irreducibility); otherwise the answer is an "
-        "upper bound"
+    name = "dedpul"
+    title = "DEDPUL"
+    citation = "Ivanov (2020), DEDPUL"
+    assumption = (
+        f"{SAMPLED}, and somewhere on the score axis negatives are negligible against positives "
+        "(irreducibility); otherwise the answer is an upper bound"
     )
-    rank_based: ClassVar[bool] = False
-    bootstrap_points: ClassVar[int] = 384
+    rank_based = False
+    bootstrap_points = 384
 
     bandwidth_positive: float = 0.07
     bandwidth_unlabeled: float | None = None
 
     def find(self, laws: ScoreLaws) -> Found:
-        """Return the fixed point, or the grid's answer where that one is degenerate."""
+        """Return the fixed point, or the grid's answer if the fixed point is degenerate."""
         laws = laws.coarse(MOST_POINTS)
         return _share(_Posterior(self.ratio(laws), laws.unlabeled[laws.unlabeled > 0.0]))
 
-    def ratio(self, laws: ScoreLaws) -> NDArray[np.float64]:
+    def ratio(self, laws: ScoreLaws) -> Floats:
         """Return the smoothed ratio on the points of the unlabeled law, rising with the score."""
         z = np.logaddexp(laws.logits, np.log(LOWEST))
         there = laws.unlabeled > 0.0
@@ -98,39 +95,34 @@ class Dedpul(ScoreEstimator):
         return np.sort(_rolling_median(smooth, smooth.size // 20))
 
 
-def _deviation(z: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
-    """Return the standard deviation, or a hundredth where all points are one."""
+def _deviation(z: Floats, mass: Floats) -> float:
+    """Return the standard deviation, or a hundredth if all points are equal."""
     return float(np.sqrt(mass @ (z - mass @ z) ** 2)) or 1e-2
 
 
-def _density(
-    z: NDArray[np.float64],
-    mass: NDArray[np.float64],
-    width: float,
-    at: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _density(z: Floats, mass: Floats, width: float, at: Floats) -> Floats:
     """Return a Gaussian kernel density."""
     full = mass > 0.0
     steps = (at[:, None] - z[full][None, :]) / width
     return np.exp(-0.5 * steps * steps) @ mass[full] / (width * np.sqrt(2.0 * np.pi))
 
 
-def _rolling_median(values: NDArray[np.float64], half: int) -> NDArray[np.float64]:
-    out: NDArray[np.float64] = median_filter(values, size=2 * half + 1, mode="nearest")
+def _rolling_median(values: Floats, half: int) -> Floats:
+    out: Floats = median_filter(values, size=2 * half + 1, mode="nearest")
     return out
 
 
 class _Posterior:
     """``E_U[min(1, a r)]`` as a function of the share a, from prefix sums of the ratio in order."""
 
-    def __init__(self, ratio: NDArray[np.float64], weight: NDArray[np.float64]) -> None:
+    def __init__(self, ratio: Floats, weight: Floats) -> None:
         self.ratio = ratio
         self.linear = np.concatenate([[0.0], np.cumsum(weight * ratio)])
         self.capped = 1.0 - np.concatenate([[0.0], np.cumsum(weight)])
 
-    def __call__(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, share: Floats) -> Floats:
         cut = np.searchsorted(self.ratio, 1.0 / share)
-        mean: NDArray[np.float64] = share * self.linear[cut] + np.maximum(0.0, self.capped[cut])
+        mean: Floats = share * self.linear[cut] + np.maximum(0.0, self.capped[cut])
         return mean
 
 
@@ -154,8 +146,8 @@ def _fixed_point(posterior: _Posterior) -> float:
     return share
 
 
-def _bend(excess: NDArray[np.float64]) -> float:
-    """Return the share where the excess bends most, among those where it is small; 0 for none."""
+def _bend(excess: Floats) -> float:
+    """Return the share where a small excess bends most; 0 if there is none."""
     second = np.zeros_like(excess)
     second[1:-1] = excess[2:] - 2.0 * excess[1:-1] + excess[:-2]
     second[excess >= SMALL_EXCESS] = -np.inf

@@ -1,31 +1,43 @@
-"""A classifier of positives against unlabeled rows, cross-fitted: from features to scores.
+r"""A classifier of positives against unlabeled rows, cross-fitted: from features to scores.
 
 Every row is scored by a classifier that did not see it. Both samples weigh equally, so that
 ``g / (1 - g)`` estimates the ratio of the two densities.
+
+If no classifier is given, one of two is taken. Logistic regression on splines is smooth in each
+column, so that its density ratio can be trusted at the ends, where the prior is read off; a forest
+sees interactions of columns. Both are cross-fitted. The forest is taken unless the splines predict
+held-out rows clearly better: their log loss, both samples equal in weight,
+
+.. math:: -E_P \log g - E_U \log(1 - g),
+
+must be smaller by two standard errors of the difference.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logit
 
-from noneg.prior.candidates import clearly_better, default_classifiers
-from noneg.prior.features import FeatureSamples
-from noneg.prior.laws import ScoreLaws
+from noneg.prior.samples import FeatureSamples, ScoreLaws
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting
-
-    Floats = NDArray[np.float64]
+    from noneg.prior.base import Classifier
+    from noneg.prior.samples import Floats
 
 FOLDS = 5
 # Probabilities of exactly 0 and 1 become logits of this size.
 SATURATED = 1e-12
+KNOTS, DEGREE = 10, 3
+QUANTILES = 100
+# Splines of more columns would cost more than they gain: straight lines take their place.
+MANY_COLUMNS = 100
+STANDARD_ERRORS = 2.0
 
 
 def discriminate(
@@ -33,23 +45,23 @@ def discriminate(
     labeled: ArrayLike,
     *,
     setting: Setting,
-    classifier: Any = None,  # noqa: ANN401
+    classifier: Classifier = None,
     folds: int = FOLDS,
     seed: int = 0,
 ) -> ScoreLaws:
-    """Score positives and unlabeled rows by a classifier that tells them apart, cross-fitted.
+    """Score positives and unlabeled rows by a cross-fitted classifier that tells them apart.
 
     Parameters
     ----------
     X : array-like, shape (n, d)
     labeled : array-like, shape (n,)
-        1 for labelled positives and 0 for unlabeled rows.
+        1 for labeled positives and 0 for unlabeled rows.
     setting : {"two-sample", "one-sample"}
         How the rows were sampled; never guessed.
     classifier : scikit-learn classifier, optional
-        By default a random forest, or smooth curves where they foretell rows that they did not see
-        clearly better; see `default_classifiers`. One that takes no `sample_weight`, such as a
-        pipeline, is fitted as it is, and its logits are shifted to equal samples.
+        By default a random forest, or smooth curves if they predict held-out rows clearly better;
+        see `default_classifiers`. A classifier without `sample_weight`, such as a pipeline, is
+        fitted as it is, and its logits are shifted to equal samples.
     folds : int
         Parts of the data, each scored by a classifier fitted on the others.
     seed : int
@@ -67,15 +79,13 @@ def discriminate(
     True
     """
     samples = FeatureSamples.of(X, labeled, setting=setting)
-    positive, unlabeled = cross_fit(samples, classifier, folds=folds, seed=seed)
-    return ScoreLaws.from_arrays(
-        positive, unlabeled, setting=setting, scale="logit", discriminates=True
-    )
+    logits = cross_fit(samples, classifier, folds=folds, seed=seed)
+    return ScoreLaws.from_arrays(*logits, setting=setting, scale="logit", discriminates=True)
 
 
 def cross_fit(
     samples: FeatureSamples,
-    classifier: Any = None,  # noqa: ANN401
+    classifier: Classifier = None,
     *,
     folds: int = FOLDS,
     seed: int = 0,
@@ -85,76 +95,54 @@ def cross_fit(
 
     `kept` marks the unlabeled rows to train on; all of them are scored.
     """
-    random = stream(seed, "prior folds")
     n, m = len(samples.positive), len(samples.unlabeled)
     folds = _check_folds(folds, n, m)
-    parts = Parts(folds, *(random.permutation(k) % folds for k in (n, m)))
+    random = stream(seed, "prior folds")
+    part_p, part_u = (random.permutation(k) % folds for k in (n, m))
     train = np.ones(m, dtype=np.bool_) if kept is None else kept
-    if (parts.unlabeled[train] == parts.unlabeled[train][0]).all():
-        # One part holds all rows to train on: deal them anew, or that part has nothing to learn.
-        parts.unlabeled[train] = np.arange(train.sum()) % folds
+    if (part_u[train] == part_u[train][0]).all():
+        # One part holds all rows to train on: deal them again, or that part cannot be scored.
+        part_u[train] = np.arange(train.sum()) % folds
+    rows, part = np.concatenate([samples.positive, samples.unlabeled]), np.append(part_p, part_u)
+    used = np.append(np.ones(n, dtype=np.bool_), train)
+
     if classifier is not None:
-        return _out_of_fold(samples, classifier, parts, train)
-    pair = default_classifiers(parts.least(train), samples.positive.shape[1], seed=seed)
-    forest, curves = (_out_of_fold(samples, model, parts, train) for model in pair)
-    told = [(p, u[train]) for p, u in (curves, forest)]
-    return curves if clearly_better(*told) else forest
-
-
-class Parts(NamedTuple):
-    """The number of parts, and that of each positive and of each unlabeled row."""
-
-    folds: int
-    positive: NDArray[np.intp]
-    unlabeled: NDArray[np.intp]
-
-    def least(self, train: NDArray[np.bool_]) -> int:
-        """Return the size of the smallest training set, given the unlabeled rows to train on."""
-        held_out = np.bincount(self.positive, minlength=self.folds)
-        held_out += np.bincount(self.unlabeled[train], minlength=self.folds)
-        return int(held_out.sum() - held_out.max())
+        return _out_of_fold(classifier, rows, n, part, used)
+    fewest = int(used.sum() - np.bincount(part[used]).max())
+    pair = default_classifiers(fewest, rows.shape[1], seed=seed)
+    forest, curves = (_out_of_fold(model, rows, n, part, used) for model in pair)
+    better = clearly_better(*((p, u[train]) for p, u in (curves, forest)))
+    return curves if better else forest
 
 
 def _out_of_fold(
-    samples: FeatureSamples,
-    model: Any,  # noqa: ANN401
-    parts: Parts,
-    train: NDArray[np.bool_],
+    model: Classifier, rows: Floats, n: int, part: NDArray[np.intp], used: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
+    out = np.empty(len(rows))
+    # Positives are dealt to all parts, so none is empty.
+    for held in (part == fold for fold in np.unique(part)):
+        learn = ~held & used
+        out[held] = _logits(model, rows[learn], int(learn[:n].sum()), rows[held])
+    return out[:n], out[n:]
+
+
+def _logits(model: Classifier, learn: Floats, n: int, rows: Floats) -> Floats:
+    """Return logits of rows, learned from others, of which the first n are the positives.
+
+    Both samples get equal weight; a model without weights is shifted by the ratio of their sizes.
+    """
     from sklearn.base import clone
-
-    out_p, out_u = np.empty(len(samples.positive)), np.empty(len(samples.unlabeled))
-    for fold in range(parts.folds):
-        in_p, in_u = parts.positive != fold, (parts.unlabeled != fold) & train
-        fitted = clone(model)
-        shift = _fit(fitted, samples.positive[in_p], samples.unlabeled[in_u])
-        for out, part, rows in (
-            (out_p, parts.positive, samples.positive),
-            (out_u, parts.unlabeled, samples.unlabeled),
-        ):
-            if (part == fold).any():
-                out[part == fold] = _logits(fitted, rows[part == fold]) + shift
-    return out_p, out_u
-
-
-def _fit(model: Any, positive: Floats, unlabeled: Floats) -> float:  # noqa: ANN401
-    """Fit with both samples equal in weight; return what their sizes still add to the logit."""
     from sklearn.utils.validation import has_fit_parameter
 
-    rows = np.concatenate([positive, unlabeled])
-    flags = np.repeat([1, 0], [len(positive), len(unlabeled)])
+    m = len(learn) - n
+    flags, model, shift, options = np.repeat([1, 0], [n, m]), clone(model), 0.0, {}
     if has_fit_parameter(model, "sample_weight"):
-        half = 0.5 * flags.size
-        weight = np.where(flags == 1, half / len(positive), half / len(unlabeled))
-        model.fit(rows, flags, sample_weight=weight)
-        return 0.0
-    model.fit(rows, flags)
-    return float(np.log(len(unlabeled) / len(positive)))
-
-
-def _logits(model: Any, rows: Floats) -> Floats:  # noqa: ANN401
-    probability = np.asarray(model.predict_proba(rows)[:, 1], dtype=np.float64)
-    return logit(np.clip(probability, SATURATED, 1.0 - SATURATED))
+        options["sample_weight"] = np.repeat([0.5 * (n + m) / n, 0.5 * (n + m) / m], [n, m])
+    else:
+        shift = float(np.log(m / n))
+    probability = model.fit(learn, flags, **options).predict_proba(rows)[:, 1]
+    clipped = np.clip(np.asarray(probability, dtype=np.float64), SATURATED, 1.0 - SATURATED)
+    return logit(clipped) + shift
 
 
 def _check_folds(folds: int, n: int, m: int) -> int:
@@ -167,3 +155,75 @@ def _check_folds(folds: int, n: int, m: int) -> int:
     if folds < 2:
         raise ValueError(f"'folds' must be at least 2, got {folds!r}.")
     return min(folds, n, m)
+
+
+def default_classifiers(
+    n_rows: int, n_columns: int, *, seed: int = 0
+) -> tuple[Classifier, Classifier]:
+    """Return the classifiers tried when none is given: a random forest, and smooth curves.
+
+    The forest has 100 trees with at least ten rows in a leaf. The curves are cubic splines with ten
+    knots in the normal scores of each column (straight lines if there are more than 100 columns);
+    logistic regression finds their coefficients.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int
+        Size of the smallest table that they will be fitted on.
+    seed : int
+        Same seed, same forest.
+
+    Examples
+    --------
+    >>> forest, curves = default_classifiers(1000, 20)
+    >>> type(forest).__name__, curves["splinetransformer"].n_knots
+    ('RandomForestClassifier', 10)
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import QuantileTransformer, SplineTransformer
+
+    normal_scores = QuantileTransformer(
+        n_quantiles=min(QUANTILES, n_rows), output_distribution="normal", random_state=seed
+    )
+    knots, degree = (KNOTS, DEGREE) if n_columns <= MANY_COLUMNS else (2, 1)
+    splines = SplineTransformer(n_knots=knots, degree=degree, sparse_output=True)
+    curves = make_pipeline(normal_scores, splines, LogisticRegression(max_iter=1000))
+    return default_forest(seed), curves
+
+
+def default_forest(seed: int = 0) -> Classifier:
+    """Return a random forest with large leaves, which is enough where only ranks matter.
+
+    Examples
+    --------
+    >>> default_forest().min_samples_leaf
+    10
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(n_estimators=100, min_samples_leaf=10, random_state=seed)
+
+
+def clearly_better(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> bool:
+    """Tell whether the first logits predict the rows better, by two standard errors of log loss.
+
+    Parameters
+    ----------
+    first, second : pair of ndarray
+        Logits of the same positives and of the same unlabeled rows, by two classifiers that did not
+        see them. Both samples count equally.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> knows = np.array([2.0, 1.0, 1.5]), np.array([-2.0, -1.0])
+    >>> guesses = np.array([0.5, -0.5, 0.0]), np.array([0.5, -0.5])
+    >>> clearly_better(knows, guesses), clearly_better(guesses, knows)
+    (True, False)
+    """
+    gain, square = 0.0, 0.0
+    for sign, one, other in zip((-1.0, 1.0), first, second, strict=True):
+        less = np.logaddexp(0.0, sign * other) - np.logaddexp(0.0, sign * one)
+        gain, square = gain + float(less.mean()), square + float(less.var()) / less.size
+    return gain > STANDARD_ERRORS * float(np.sqrt(square))

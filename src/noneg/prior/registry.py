@@ -1,4 +1,9 @@
-"""The estimators by name, and `estimate_prior`: any of them on scores or on features."""
+"""The estimators by name, and `estimate_prior`: any of them on scores or on features.
+
+A new estimator is one line in `KINDS`. Its class says everything else: its base class what it needs
+(scores or features), its attributes the name, the title and the assumption that ``noneg prior``
+prints.
+"""
 
 from __future__ import annotations
 
@@ -6,53 +11,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noneg.checks import check_setting
-from noneg.prior.alphamax import AlphaMax, AlphaMaxNoise
-from noneg.prior.best_bin import BestBin
-from noneg.prior.contract import ScoreEstimator
-from noneg.prior.dedpul import Dedpul
+from noneg.prior import alphamax, dedpul, from_features, from_scores, kernel_methods
+from noneg.prior.base import FeatureEstimator, ScoreEstimator, TrainedEstimator
 from noneg.prior.discriminator import discriminate
-from noneg.prior.elkan_noto import ElkanNotoMax, ElkanNotoMean, ElkanNotoRatio
-from noneg.prior.features import FeatureEstimator
-from noneg.prior.kernel_mean import KernelMeanGradient, KernelMeanRoot
-from noneg.prior.penalised import PenalisedL1
-from noneg.prior.quick import Quick
-from noneg.prior.recpe import ReCPE, ReCPEFeatures
-from noneg.prior.tedn import Tedn
-from noneg.prior.tice import Tice
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.checks import Setting
-    from noneg.prior.result import PriorEstimate
+    from noneg.prior.base import Classifier, PriorEstimate
 
     Estimator = ScoreEstimator | FeatureEstimator
 
+# In the order in which they are listed; those from scores come first.
+KINDS: tuple[type[Estimator], ...] = (
+    dedpul.Dedpul,
+    from_scores.BestBin,
+    from_scores.Quick,
+    alphamax.AlphaMax,
+    alphamax.AlphaMaxNoise,
+    from_scores.ElkanNotoMean,
+    from_scores.ElkanNotoRatio,
+    from_scores.ElkanNotoMax,
+    from_scores.ReCPE,
+    from_features.Tedn,
+    kernel_methods.KernelMeanRoot,
+    kernel_methods.KernelMeanGradient,
+    from_features.Tice,
+    kernel_methods.PenalisedL1,
+    from_features.ReCPEFeatures,
+)
 # The estimator with the smallest error over many worlds: experiments/prior.
-DEFAULT = "dedpul"
+DEFAULT = dedpul.Dedpul.name
 
-FROM_SCORES: dict[str, type[ScoreEstimator]] = {
-    kind.name: kind
-    for kind in (
-        Dedpul,
-        BestBin,
-        Quick,
-        AlphaMax,
-        AlphaMaxNoise,
-        ElkanNotoMean,
-        ElkanNotoRatio,
-        ElkanNotoMax,
-        ReCPE,
-    )
-}
-FROM_FEATURES: dict[str, type[FeatureEstimator]] = {
-    kind.name: kind
-    for kind in (Tedn, KernelMeanRoot, KernelMeanGradient, Tice, PenalisedL1, ReCPEFeatures)
-}
-ESTIMATORS: dict[str, type[ScoreEstimator | FeatureEstimator]] = {
-    **FROM_SCORES,
-    **FROM_FEATURES,
-}
+ESTIMATORS = {kind.name: kind for kind in KINDS}
+FROM_SCORES = {kind.name: kind for kind in KINDS if issubclass(kind, ScoreEstimator)}
+FROM_FEATURES = {kind.name: kind for kind in KINDS if issubclass(kind, FeatureEstimator)}
 
 
 def find_estimator(method: str | Estimator) -> Estimator:
@@ -77,7 +71,7 @@ def estimate_prior(
     *,
     setting: Setting | None = None,
     method: str | Estimator = DEFAULT,
-    classifier: Any = None,  # noqa: ANN401 - scikit-learn has no types
+    classifier: Classifier = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> PriorEstimate:
@@ -89,7 +83,7 @@ def estimate_prior(
         Scores of rows that the classifier was not trained on (a prior in them is ignored), or
         features.
     labeled : array-like, optional
-        With features: 1 for labelled positives and 0 for unlabeled rows.
+        With features: 1 for labeled positives and 0 for unlabeled rows.
     setting : {"two-sample", "one-sample"}, optional
         With features: how the rows were sampled; never guessed.
     method : str or estimator
@@ -112,22 +106,17 @@ def estimate_prior(
     True
     """
     estimator = find_estimator(method)
-    if labeled is None:
-        return _from_scores(estimator, data, level)
-    sampled = check_setting(setting)
     if isinstance(estimator, ScoreEstimator):
-        laws = discriminate(data, labeled, setting=sampled, classifier=classifier, seed=seed)
-        return estimator.fit(laws, level=level)
-    if isinstance(method, str) and isinstance(estimator, (Tedn, ReCPEFeatures)):
-        estimator = replace(estimator, classifier=classifier, seed=seed)
-    return estimator.fit(data, labeled, setting=sampled, level=level)
-
-
-def _from_scores(estimator: Estimator, data: Any, level: float) -> PriorEstimate:  # noqa: ANN401
-    if isinstance(estimator, FeatureEstimator):
+        if labeled is not None:
+            sampled = check_setting(setting)
+            data = discriminate(data, labeled, setting=sampled, classifier=classifier, seed=seed)
+        return estimator.fit(data, level=level)
+    if labeled is None:
         msg = (
             f"'method' must work on scores ({', '.join(FROM_SCORES)}), got {estimator.name!r}, "
             "which looks at features. Pass the features, with labeled= and setting=."
         )
-        raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
-    return estimator.fit(data, level=level)
+        raise ValueError(msg)
+    if isinstance(method, str) and isinstance(estimator, TrainedEstimator):
+        estimator = replace(estimator, classifier=classifier, seed=seed)
+    return estimator.fit(data, labeled, setting=check_setting(setting), level=level)

@@ -127,8 +127,7 @@ class TEDn(CVIR):
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Estimate the share on held-out rows, then drop that many."""
-        from noneg.prior.best_bin import BestBin
-        from noneg.prior.laws import ScoreLaws
+        from noneg.prior import BestBin, ScoreLaws
 
         self.state["warm"] = epoch.progress < self.warm_up
         if epoch.number and epoch.validation is not None:

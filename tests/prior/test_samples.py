@@ -1,12 +1,61 @@
-"""The two laws: the same rows in any dress are the same laws."""
+"""Shares and their way back, the two laws, and tables of features."""
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from strategies import samples
 
 from noneg import PUScores
-from noneg.prior import ScoreLaws
+from noneg.prior import (
+    FeatureSamples,
+    ScoreLaws,
+    frequency_of_prior,
+    prior_of_share,
+    remove_overlap,
+    share_of_frequency,
+    share_of_prior,
+)
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+LABELED = np.arange(60) % 3 == 0
+labelled = st.floats(0.0, 0.95)
+share = st.floats(0.001, 1.0)
+
+
+@given(share, labelled)
+def test_there_and_back(a, ell):
+    prior = prior_of_share(a, ell)
+    assert share_of_prior(prior, ell) == pytest.approx(a, abs=1e-9)
+    if ell > 0.001:
+        frequency = frequency_of_prior(prior, ell)
+        assert share_of_frequency(frequency, ell) == pytest.approx(a, rel=1e-6)
+
+
+@given(st.integers(1, 50), st.integers(0, 50), st.integers(1, 50))
+def test_counts_agree(labelled_positives, hidden, negatives):
+    n = labelled_positives + hidden + negatives
+    ell, a = labelled_positives / n, hidden / (hidden + negatives)
+    assert prior_of_share(a, ell) == pytest.approx((labelled_positives + hidden) / n)
+    c = labelled_positives / (labelled_positives + hidden)
+    assert frequency_of_prior(prior_of_share(a, ell), ell) == pytest.approx(c)
+
+
+def test_two_samples_need_no_conversion():
+    assert prior_of_share(0.3, 0.0) == share_of_prior(0.3, 0.0) == 0.3
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.0, 0.99))
+def test_overlap_is_removed_exactly(a, kappa):
+    identifiable = a + (1 - a) * kappa
+    assert remove_overlap(identifiable, kappa) == pytest.approx(a, abs=1e-9)
+
+
+def test_overlap_must_leave_negatives():
+    with pytest.raises(ValueError, match=r"'overlap'.*got 1.0"):
+        remove_overlap(0.4, 1.0)
+    assert remove_overlap(0.1, 0.2) == 0.0
+    assert np.isclose(remove_overlap(0.36, 0.2), 0.2)
 
 
 @given(samples(settings=("two-sample", "one-sample"), max_size=40))
@@ -110,3 +159,35 @@ def test_logits_stay_finite_and_in_order():
 def test_bad_input_is_explained(make, match):
     with pytest.raises(ValueError, match=match):
         make()
+
+
+def test_features_need_a_setting_with_unlabeled_rows():
+    with pytest.raises(ValueError, match="'setting' must be 'two-sample' or 'one-sample'"):
+        FeatureSamples.of(X, LABELED, setting="labelled")
+
+
+@pytest.mark.parametrize("table", [np.zeros((4, 0)), np.zeros((2, 2, 2))], ids=["no column", "3d"])
+def test_features_must_be_a_table(table):
+    with pytest.raises(ValueError, match="'X' must be a table"):
+        FeatureSamples.of(table, [1, 0, 0, 0][: len(table)], setting="two-sample")
+
+
+def test_one_feature_may_be_a_vector():
+    one = FeatureSamples.of(X[:, 0], LABELED, setting="two-sample")
+    assert one.positive.shape == (20, 1)
+
+
+@pytest.mark.parametrize(
+    ("X", "labeled", "match"),
+    [
+        ([[1.0], [np.nan], [2.0]], [1, 0, 0], "'X' must be finite, got nan in row 1, column 0"),
+        ([["a"], ["b"]], [1, 0], "'X' must hold numbers"),
+        ([[1.0], [2.0]], [1, 0, 0], "'labeled' must have one entry a row"),
+        ([[1.0], [2.0]], [0, 0], "'labeled' must hold at least one labelled positive"),
+        ([[1.0], [2.0]], [1, 1], "'labeled' must hold at least one unlabeled row"),
+        (np.zeros((2, 0)), [1, 0], "'X' must be a table"),
+    ],
+)
+def test_bad_tables_are_explained(X, labeled, match):
+    with pytest.raises(ValueError, match=match):
+        FeatureSamples.of(X, labeled, setting="two-sample")

@@ -1,43 +1,57 @@
-r"""KM1 and KM2: how far one can walk from positives through unlabeled before leaving all data.
+r"""KM1, KM2 and PenL1: estimators from features that compare the samples by Gaussian kernels.
 
-Ramaswamy, Scott and Tewari (2016), Mixture proportion estimation via kernel embeddings. With
-kernel means :math:`\hat F` of the unlabeled rows and :math:`\hat H` of the positives,
-:math:`d(\lambda)` is the distance of :math:`\lambda \hat F + (1-\lambda) \hat H` from the convex
-hull of all rows. It is zero up to :math:`\lambda^* = 1/(1-a)`; the two rules say how steep is
-steep.
+**KM**: how far one can walk from positives through unlabeled before leaving all data (Ramaswamy,
+Scott and Tewari 2016, Mixture proportion estimation via kernel embeddings). With kernel means
+:math:`\hat F` of the unlabeled rows and :math:`\hat H` of the positives, :math:`d(\lambda)` is the
+distance of :math:`\lambda \hat F + (1-\lambda) \hat H` from the convex hull of all rows. It is zero
+up to :math:`\lambda^* = 1/(1-a)`; the two rules say how steep is steep.
+
+**PenL1**: the share at which a penalized L1 distance between ``t p_P`` and ``p_U`` is smallest (du
+Plessis, Niu and Sugiyama 2017, Class-prior estimation for learning from positive and unlabeled
+data). With Gaussian bumps :math:`\phi_l` on unlabeled rows and
+:math:`\beta_l(t) = t\,E_+[\phi_l] - E_U[\phi_l]`,
+
+.. math:: J(t) = \frac{1}{\lambda} \sum_l \max(0, \beta_l(t))^2 - t + 1;
+
+the penalty makes it infinitely costly to put more positives somewhere than there are rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from noneg.prior.contract import Found
-from noneg.prior.features import FeatureEstimator, FeatureSamples
+from noneg.prior.base import SAMPLED, FeatureEstimator, Found
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from noneg.prior.samples import FeatureSamples, Floats
 
+# KM's. The walk ends at the largest, so shares up to .95 can be found.
 WIDTHS = (0.1, 0.316, 1.0, 3.16, 10.0)
-# Where the walk ends: shares up to .95 can be found.
 LARGEST = 20.0
 STEP = 0.04
 STEEP = 0.9
 ROUNDING = 1e-7
+
+# PenL1's.
+SHARES = np.arange(1, 100) / 100.0
+BUMP_WIDTHS = np.geomspace(0.01, 10.0, 10)
+PENALTIES = np.geomspace(1e-3, 10.0, 10)
+FOLDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelMeanRoot(FeatureEstimator):
     """KM1, the rule ``1 / sqrt(min(n_P, n_U))`` for the slope at which the walk leaves the data.
 
-    Columns are standardised. At most `max_rows` rows of each kind are used: time and memory grow
-    with their square and more.
+    Columns are standardized. At most `max_rows` rows of each sample are used: time and memory grow
+    at least with their square.
 
     Parameters
     ----------
@@ -57,12 +71,12 @@ class KernelMeanRoot(FeatureEstimator):
     True
     """
 
-    name: ClassVar[str] = "km1"
-    title: ClassVar[str] = "Kernel mean, root rule (KM1)"
-    citation: ClassVar[str] = "Ramaswamy et al. (2016), Mixture proportion estimation"
-    assumption: ClassVar[str] = (
-        "labelled positives are a random sample of all positives, and a smooth function is large "
-        "on some positives and never on negatives (separability), which implies irreducibility"
+    name = "km1"
+    title = "Kernel mean, root rule (KM1)"
+    citation = "Ramaswamy et al. (2016), Mixture proportion estimation"
+    assumption = (
+        f"{SAMPLED}, and a smooth function is large on some positives and never on negatives "
+        "(separability), which implies irreducibility"
     )
 
     max_rows: int = 300
@@ -76,17 +90,15 @@ class KernelMeanRoot(FeatureEstimator):
         low, high = 1.0, LARGEST
         while high - low > STEP:
             middle = 0.5 * (low + high)
-            if walk.slope(middle, STEP / 2.0) > limit:
-                high = middle
-            else:
-                low = middle
+            steep = walk.slope(middle, STEP / 2.0) > limit
+            low, high = (low, middle) if steep else (middle, high)
         found = 0.5 * (low + high)
         return Found((found - 1.0) / found, {"slope_limit": limit, "distance": walk.apart})
 
     def limit(self, walk: Walk) -> float:
         """Return the slope that counts as leaving."""
         slope = 1.0 / np.sqrt(walk.smaller)
-        return gradient_limit(walk) if slope / walk.apart > STEEP else float(slope)
+        return walk.gradient_limit() if slope / walk.apart > STEEP else float(slope)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,17 +117,12 @@ class KernelMeanGradient(KernelMeanRoot):
     True
     """
 
-    name: ClassVar[str] = "km2"
-    title: ClassVar[str] = "Kernel mean, gradient rule (KM2)"
+    name = "km2"
+    title = "Kernel mean, gradient rule (KM2)"
 
     def limit(self, walk: Walk) -> float:
         """Return the slope that counts as leaving."""
-        return gradient_limit(walk)
-
-
-def gradient_limit(walk: Walk) -> float:
-    """Return ``.8 d'(1) + .2 ||F - H||``."""
-    return 0.8 * walk.slope(1.0, 0.05) + 0.2 * walk.apart
+        return walk.gradient_limit()
 
 
 @dataclass(eq=False)
@@ -144,6 +151,10 @@ class Walk:
         if apart < ROUNDING:
             raise ValueError("'X' must differ between positives and unlabeled rows; it does not.")
         return cls(kernel, u, p, apart, min(n, m), steps)
+
+    def gradient_limit(self) -> float:
+        """Return ``.8 d'(1) + .2 ||F - H||``."""
+        return 0.8 * self.slope(1.0, 0.05) + 0.2 * self.apart
 
     def slope(self, at: float, step: float) -> float:
         """Return the slope of the distance to the right of a place."""
@@ -190,3 +201,71 @@ def project(weights: Floats) -> Floats:
     level = (np.cumsum(falling) - 1.0) / np.arange(1, weights.size + 1)
     last = int(np.flatnonzero(falling > level)[-1])
     return np.maximum(0.0, weights - level[last])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PenalisedL1(FeatureEstimator):
+    """PenL1, with width and penalty chosen by cross-validation for every share.
+
+    Columns are standardized. Shares are tried in steps of .01; the authors' steps are .05.
+
+    Parameters
+    ----------
+    centres : int
+        Bumps, on unlabeled rows.
+    max_rows : int
+        Most rows of each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noneg.prior import PenalisedL1
+    >>> x = np.concatenate([np.random.default_rng(0).normal(m, 1, 200) for m in (4, 4, 0)])
+    >>> found = PenalisedL1().fit(x[:, None], [1] * 200 + [0] * 400, setting="two-sample")
+    >>> abs(found.value - 0.5) < 0.1
+    True
+    """
+
+    name = "penl1"
+    title = "Penalised L1 (PenL1)"
+    citation = "du Plessis et al. (2017), Class-prior estimation"
+    assumption = (
+        f"{SAMPLED}, and somewhere negatives are negligible against positives; little overlap and "
+        "few dimensions"
+    )
+
+    centres: int = 200
+    max_rows: int = 1000
+
+    def find(self, samples: FeatureSamples) -> Found:
+        """Return the share with the smallest penalized distance."""
+        random = stream(self.seed, "penalised L1")
+        part = samples.standardised().at_most(self.max_rows, random)
+        p, u = part.positive, part.unlabeled
+        chosen = u[random.choice(len(u), min(self.centres, len(u)), replace=False)]
+        near = [cdist(x, chosen, "sqeuclidean") for x in (p, u)]
+        middle = float(np.sqrt(np.median(cdist(chosen, chosen, "sqeuclidean")))) or 1.0
+        parts = [random.permutation(len(x)) % FOLDS for x in (p, u)]
+        tried = [_at_width(near, parts, factor * middle) for factor in BUMP_WIDTHS]
+        # For each share the width and the penalty that predict best.
+        scores, values = np.concatenate(tried, axis=2)
+        best = values[np.arange(SHARES.size), np.argmin(scores, axis=1)]
+        return Found(float(SHARES[int(np.argmin(best))]), {"distance": float(best.min())})
+
+
+def _at_width(near: list[Floats], parts: list[NDArray[np.intp]], width: float) -> Floats:
+    """Return the cross-validation score and J; shares are rows, penalties are columns."""
+    p, u = (np.exp(-square / (2.0 * width**2)) for square in near)
+    score = np.zeros((SHARES.size, 1))
+    for in_p, in_u in ((parts[0] == fold, parts[1] == fold) for fold in range(FOLDS)):
+        if in_p.all() or in_u.all() or not (in_p.any() and in_u.any()):
+            continue
+        held, rest = _excess(p[in_p], u[in_u]), _excess(p[~in_p], u[~in_u])
+        score -= (np.maximum(0.0, rest) * held).sum(axis=1, keepdims=True)
+    square = (np.maximum(0.0, _excess(p, u)) ** 2).sum(axis=1, keepdims=True)
+    return np.stack([score / PENALTIES, square / PENALTIES - SHARES[:, None] + 1.0])
+
+
+def _excess(positive: Floats, unlabeled: Floats) -> Floats:
+    """Return beta; shares are rows."""
+    return SHARES[:, None] * positive.mean(axis=0) - unlabeled.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Laws that every estimator from scores obeys."""
+"""Laws that every estimator from scores obeys, its result, and its warnings."""
 
 from dataclasses import replace
 
@@ -11,7 +11,9 @@ from scipy.stats import binom
 from strategies import samples
 
 from noneg import PUScores
-from noneg.prior import DEFAULT, ESTIMATORS, FROM_SCORES, ScoreLaws, estimate_prior, find_estimator
+from noneg.prior import DEFAULT, FROM_SCORES, Dedpul, ScoreLaws, estimate_prior, find_estimator
+from noneg.prior.base import implied_separation
+from noneg.simulation import LogisticGaussian
 
 NAMES = list(FROM_SCORES)
 RANK_BASED = [name for name, kind in FROM_SCORES.items() if kind.rank_based]
@@ -186,24 +188,63 @@ def test_a_sketch_gives_the_same_answer(name):
     assert share(name, scores) == pytest.approx(share(name, sketch), abs=0.005)
 
 
-def test_names_and_mistakes():
-    assert DEFAULT in FROM_SCORES
-    assert find_estimator(find_estimator("bbe")).name == "bbe"
-    laws = gaussian(0.3, 3, 50, 100, 0)
-    with pytest.raises(ValueError, match=r"'method' must be an estimator.*got 'guess'"):
-        estimate_prior(laws, method="guess")
-    with pytest.raises(ValueError, match=r"must work on scores.*got 'km2'"):
-        estimate_prior(laws, method="km2")
-    with pytest.raises(ValueError, match=r"'level'.*got 2"):
-        estimate_prior(laws, level=2)
-    with pytest.raises(ValueError, match=r"'setting' must say"):
-        estimate_prior([[1.0], [2.0]], [1, 0])
-    assert len(ESTIMATORS) == len({kind.title for kind in ESTIMATORS.values()})
+SCORES = LogisticGaussian.calibrated(0.3).draw(200, 800, setting="two-sample", seed=0)
 
 
-@pytest.mark.parametrize("name", list(ESTIMATORS))
-def test_everyone_says_what_it_assumes(name):
-    kind = ESTIMATORS[name]
-    assert kind.name == name
-    assert kind.citation
-    assert not kind.assumption.endswith(".")
+def test_an_estimate_is_one_line():
+    found = estimate_prior(SCORES)
+    assert str(found) == f"{found.value:.4f} [{found.low:.4f}, {found.high:.4f}] by {found.method}"
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.0, "no unlabeled row"), (1.0, "no negatives")])
+def test_an_extreme_estimate_cannot_be_applied(value, words):
+    found = replace(estimate_prior(SCORES), value=value)
+    with pytest.raises(ValueError, match=words):
+        found.apply(SCORES)
+
+
+def wide(seed, share=0.3, n=1000, m=3000):
+    """Negatives N(-1, 2^2) against positives N(0, 1), scored by the exact ratio of densities."""
+    rng = np.random.default_rng(seed)
+    hidden = round(share * m)
+    p, u = rng.normal(0, 1, n), rng.normal(0, 1, m)
+    u[hidden:] = rng.normal(-1, 2, m - hidden)
+
+    def score(x):
+        return -(x**2) / 2 + (x + 1) ** 2 / 8
+
+    return ScoreLaws.from_arrays(score(p), score(u), setting="two-sample", scale="logit")
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
+def test_reducible_worlds_are_flagged(share):
+    """Negatives nowhere negligible: the answer is an upper bound, and it is called one."""
+    for seed in range(5):
+        found = estimate_prior(wide(seed, share), method=Dedpul(resamples=2))
+        assert found.value > share + 0.05
+        assert "Read the estimate as an upper bound." in " ".join(found.warnings)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
+def test_separated_worlds_are_not(share):
+    for seed in range(5):
+        assert not Dedpul(resamples=2).fit(gaussian(share, 4, 1000, 3000, seed)).warnings
+
+
+def test_what_no_data_can_show_is_said_in_numbers():
+    """A fifth of the negatives drawn like positives looks exactly like a larger share."""
+    hidden = 0.3 + 0.7 * 0.2
+    found = Dedpul(resamples=2).fit(gaussian(hidden, 4, 1000, 3000, seed=0))
+    assert found.value == pytest.approx(hidden, abs=0.03)
+    assert "upper bound" in found.assumption
+    assert found.with_overlap(0.2) == pytest.approx(0.3, abs=0.04)
+
+
+def test_the_implied_separation_is_that_of_the_classes():
+    rng = np.random.default_rng(0)
+    p, n = rng.normal(2, 1, 400), rng.normal(0, 1, 600)
+    u = np.concatenate([p, n])
+    laws = ScoreLaws.from_arrays(p, u, setting="two-sample", scale="logit")
+    auc = np.mean(p[:, None] > n[None, :])
+    assert implied_separation(laws.separation, 0.4) == pytest.approx(auc)
+    assert np.isnan(implied_separation(laws.separation, 1.0))

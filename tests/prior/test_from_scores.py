@@ -1,4 +1,4 @@
-"""BBE: the acceptance of the method, its bound, and the formula by brute force."""
+"""BBE, the largest compatible prior, Elkan-Noto and regrouping."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,18 @@ import pytest
 from prior.worlds import gaussian
 from scipy.stats import binom
 
-from noneg.prior import BestBin, ScoreLaws
+from noneg.performance.assumptions import largest_prior
+from noneg.prior import (
+    BestBin,
+    ElkanNotoMax,
+    ElkanNotoMean,
+    ElkanNotoRatio,
+    Quick,
+    ReCPE,
+    ScoreLaws,
+)
+from noneg.prior.from_scores import regroup, share_cuts
+from noneg.simulation import LogisticGaussian
 
 STUDY = Path(__file__).parents[2] / "experiments" / "prior"
 
@@ -103,3 +114,74 @@ def test_the_bound_shrinks_as_rows_grow():
     # At the rate of the root: a factor of two each time, within a third.
     assert widths[0] / widths[1] > 1.5
     assert widths[1] / widths[2] > 1.5
+
+
+@pytest.mark.parametrize("far", [1, 2, 3])
+def test_elkan_noto_never_falls_short_without_pure_scores(far):
+    for seed in range(5):
+        share = ElkanNotoMean().find(gaussian(0.3, far, 2000, 4000, seed)).share
+        assert share > 0.28
+
+
+def test_calibrated_means_and_ratios_agree():
+    laws = gaussian(0.4, 2, 300, 500, seed=1)
+    one, two = ElkanNotoMean().find(laws).share, ElkanNotoRatio().find(laws).share
+    assert one == pytest.approx(two)
+    assert ElkanNotoMax().find(laws).share < one
+
+
+def test_raw_scores_need_a_discriminator():
+    laws = gaussian(0.4, 2, 300, 500, seed=1)
+    with pytest.raises(ValueError, match="'calibrate' must be True"):
+        ElkanNotoMean(calibrate=False).find(laws)
+
+
+def test_exact_posteriors_give_the_label_frequency():
+    """Scores that are posteriors already are used as they are."""
+    g = 0.5 / (0.5 + 0.5 * 0.3)
+    laws = ScoreLaws.from_arrays(
+        [g] * 50, [g] * 30 + [0.0] * 70, setting="two-sample", discriminates=True
+    )
+    found = ElkanNotoMean(calibrate=False).find(laws)
+    # The same odds in the pooled sample, where labelled rows are a third.
+    pooled = (1 / 3) * g / ((1 / 3) * g + (2 / 3) * (1 - g))
+    assert found.diagnostics["label_frequency"] == pytest.approx(pooled)
+
+
+def test_the_bound_of_quick_holds():
+    above = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        hidden = rng.binomial(800, 0.3) / 800
+        above += Quick().fit(gaussian(hidden, 3, 150, 800, seed)).high >= 0.3
+    # One-sided at 95 %; 3 standard errors of that share among 200.
+    assert above / 200 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 200)
+
+
+def test_quick_bounds_the_prior_as_the_check_of_a_given_one_does():
+    scores = LogisticGaussian.calibrated(0.3).draw(500, 3000, setting="two-sample", seed=0)
+    # The cuts are not quite the same: those of the check lie on a grid.
+    assert abs(Quick().fit(ScoreLaws.of(scores)).high - largest_prior(scores)) < 0.02
+
+
+def test_the_cuts_divide_the_positives():
+    tpr, _ = share_cuts(gaussian(0.3, 2, 320, 1000, seed=0))
+    np.testing.assert_allclose(np.unique(tpr.round(9)), np.arange(1, 33) / 32)
+
+
+def test_nothing_bounds_quick_from_below():
+    found = Quick().fit(gaussian(0.3, 3, 100, 400, seed=0, setting="one-sample"))
+    assert found.low == pytest.approx(100 / 500)
+
+
+def test_regrouping_copies_the_top():
+    laws = ScoreLaws.from_arrays([0.5] * 10, np.arange(1, 101) / 100, setting="two-sample")
+    more = regroup(laws, 0.1)
+    assert more.n_positive == pytest.approx(20)
+    top = more.positive[more.points > 0.9]
+    np.testing.assert_allclose(top, 1 / 20)
+    assert ReCPE(base=BestBin()).find(laws).diagnostics["without_regrouping"] == pytest.approx(
+        BestBin().find(laws).share
+    )
+    with pytest.raises(ValueError, match=r"'fraction'.*got 1.0"):
+        ReCPE(fraction=1.0)

@@ -1,0 +1,428 @@
+r"""Labeled positives beside unlabeled rows, as scores or as features, and shares of either.
+
+An estimator finds the share :math:`a` of positives among the unlabeled rows. With two separate
+samples that *is* the class prior. With one sample of n rows of which :math:`n_P` were labeled, let
+:math:`\ell = n_P / n`; then
+
+.. math:: \pi = \ell + a (1 - \ell), \qquad c = \ell / \pi, \qquad
+   a = \frac{\pi - \ell}{1 - \ell} = \frac{(1 - c)\,\ell}{c\,(1 - \ell)}.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from noneg import checks
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from noneg.checks import Setting
+
+Floats = NDArray[np.float64]
+Scale = Literal["probability", "logit"]
+SMALLEST = 5e-324
+
+
+def prior_of_share(share: float, labelled: float) -> float:
+    """Return the class prior, given the share of positives among the unlabeled rows.
+
+    Parameters
+    ----------
+    share : float
+        Share of positives among the unlabeled rows.
+    labelled : float
+        Share of labeled rows in one sample; 0 for two samples.
+
+    Examples
+    --------
+    >>> round(prior_of_share(0.25, labelled=0.2), 12)
+    0.4
+    """
+    return labelled + share * (1.0 - labelled)
+
+
+def share_of_prior(prior: float, labelled: float) -> float:
+    """Return the share of positives among the unlabeled rows, given the class prior.
+
+    Examples
+    --------
+    >>> round(share_of_prior(0.4, labelled=0.2), 12)
+    0.25
+    """
+    return (prior - labelled) / (1.0 - labelled)
+
+
+def share_of_frequency(frequency: float, labelled: float) -> float:
+    """Return the share of positives among the unlabeled rows, given the label frequency.
+
+    The label frequency is the probability that a positive is labeled. The share is not clipped: it
+    exceeds one if the frequency is below the labeled share.
+
+    Examples
+    --------
+    >>> round(share_of_frequency(0.5, labelled=0.2), 12)
+    0.25
+    """
+    return (1.0 - frequency) / frequency * labelled / (1.0 - labelled)
+
+
+def frequency_of_prior(prior: float, labelled: float) -> float:
+    """Return the label frequency in one sample, given the class prior.
+
+    Examples
+    --------
+    >>> frequency_of_prior(0.4, labelled=0.2)
+    0.5
+    """
+    return labelled / prior
+
+
+def remove_overlap(share: float, overlap: float) -> float:
+    r"""Return the share of positives if a part of the negatives looks exactly like positives.
+
+    Data identify only :math:`a^* = \inf p_U/p_P`. If negatives are
+    :math:`p_N = \kappa p_P + (1-\kappa) q` with an irreducible q, then
+    :math:`a^* = a + (1 - a)\kappa`, so :math:`a = (a^* - \kappa)/(1 - \kappa)`.
+
+    Parameters
+    ----------
+    share : float
+        The identifiable share, which estimators return.
+    overlap : float
+        The part of the negatives that looks like positives, in [0, 1). The data cannot show it.
+
+    Examples
+    --------
+    >>> round(remove_overlap(0.44, overlap=0.2), 12)
+    0.3
+    """
+    if not 0.0 <= overlap < 1.0:
+        msg = (
+            "'overlap' must be the part of the negatives that looks like positives, a number in "
+            f"[0, 1), got {overlap!r}."
+        )
+        raise ValueError(msg)
+    return max(0.0, (share - overlap) / (1.0 - overlap))
+
+
+def labelled_share(setting: Setting, positive: float, unlabeled: float) -> float:
+    """Return the share of labeled rows in one sample, and 0 in two samples."""
+    return positive / (positive + unlabeled) if setting == "one-sample" else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreLaws:
+    """The positive and the unlabeled law, as masses on the distinct scores.
+
+    Build it with `ScoreLaws.of` from a `PUScores`, whose prior is ignored, or with
+    `ScoreLaws.from_arrays` if no prior is known.
+
+    Attributes
+    ----------
+    points : ndarray, shape (k,)
+        Distinct scores, rising.
+    positive, unlabeled : ndarray, shape (k,)
+        Mass of each law on the points; each sums to one. In one sample the unlabeled law is that
+        of the rows that were not labeled.
+    n_positive, n_unlabeled : float
+        Sizes of the samples; Kish's effective sizes if rows are weighted.
+    setting : {"two-sample", "one-sample"}
+    labelled : float
+        Share of labeled rows in one sample, 0 in two samples.
+    scale : {"probability", "logit"}
+        Scale of the points.
+    discriminates : bool
+        Whether a point is the probability (or its logit) of being a labeled positive rather than
+        an unlabeled row, both samples weighted equally, from a classifier that did not see the row.
+
+    Examples
+    --------
+    >>> laws = ScoreLaws.from_arrays([0.9, 0.6], [0.9, 0.3, 0.2, 0.1], setting="two-sample")
+    >>> laws.above("unlabeled")
+    array([1.  , 0.75, 0.5 , 0.25, 0.25])
+    """
+
+    points: Floats
+    positive: Floats
+    unlabeled: Floats
+    n_positive: float
+    n_unlabeled: float
+    setting: Setting
+    labelled: float = 0.0
+    scale: Scale = "probability"
+    discriminates: bool = False
+
+    @classmethod
+    def of(cls, scores: PUScores | ScoreLaws) -> ScoreLaws:
+        """Return the laws of a `PUScores`; its prior is not used.
+
+        Examples
+        --------
+        >>> scores = PUScores([0.9], [0.8, 0.3], prior=0.4, setting="two-sample")
+        >>> ScoreLaws.of(scores).n_unlabeled
+        2.0
+        """
+        if isinstance(scores, ScoreLaws):
+            return scores
+        if not isinstance(scores, PUScores):
+            msg = (
+                f"'scores' must be PUScores or ScoreLaws, got {type(scores).__name__}. Build them "
+                "with ScoreLaws.from_arrays, or pass labeled= along with a table of features."
+            )
+            raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
+        if scores.setting == "labelled":
+            msg = (
+                "'scores' must be positives and unlabeled rows, got labelled ones: their prior is "
+                f"the share of positives, {scores.prior:.6g}."
+            )
+            raise ValueError(msg)
+        checks.check_filled(scores.n_unlabeled, "unlabeled", "unlabeled row")
+        (s_u, f_u, _, w_u), (s_p, f_p, a_p, w_p) = scores.in_order()
+        laws = cls._merged((s_p, f_p, a_p), (s_u, f_u, w_u), scores.setting)
+        if laws.labelled and not np.all(np.equal(a_p, w_p)):
+            msg = (
+                "'propensity' must not be given in one sample when the prior is estimated: "
+                "unlabeled positives are then no random sample of all positives. Collect the "
+                "positives separately (two-sample), or pass a prior that is known from elsewhere."
+            )
+            raise ValueError(msg)
+        return laws
+
+    @classmethod
+    def from_arrays(
+        cls,
+        positive: ArrayLike,
+        unlabeled: ArrayLike,
+        *,
+        setting: Setting,
+        scale: Scale = "probability",
+        discriminates: bool = False,
+    ) -> ScoreLaws:
+        """Build from two arrays of scores, one entry per row.
+
+        Parameters
+        ----------
+        positive, unlabeled : array-like
+            Scores of the labeled positives and of the rows that are not labeled.
+        setting : {"two-sample", "one-sample"}
+            How the rows were sampled; never guessed.
+        scale : {"probability", "logit"}
+            Scores in [0, 1], or any finite numbers. Logits keep apart what saturates at 1.
+        discriminates : bool
+            See the class.
+
+        Examples
+        --------
+        >>> laws = ScoreLaws.from_arrays([3.2], [40.1, -2.0], setting="one-sample", scale="logit")
+        >>> round(laws.labelled, 4)
+        0.3333
+        """
+        setting = _check_setting(setting)
+        if scale not in ("probability", "logit"):
+            raise ValueError(f"'scale' must be 'probability' or 'logit', got {scale!r}.")
+        check = checks.check_scores if scale == "probability" else _finite
+        p, u = check(positive, "positive"), check(unlabeled, "unlabeled")
+        checks.check_filled(p.size, "positive", "labelled positive")
+        checks.check_filled(u.size, "unlabeled", "unlabeled row")
+        laws = cls._merged((p, 1.0, 1.0), (u, 1.0, 1.0), setting)
+        return replace(laws, scale=scale, discriminates=discriminates)
+
+    @classmethod
+    def _merged(
+        cls,
+        positive: tuple[Floats, ArrayLike, ArrayLike],
+        unlabeled: tuple[Floats, ArrayLike, ArrayLike],
+        setting: Setting,
+    ) -> ScoreLaws:
+        """Build from scores, counts and masses of both samples."""
+        points, place = np.unique(np.concatenate([positive[0], unlabeled[0]]), return_inverse=True)
+        at_p, at_u = np.split(place, [positive[0].size])
+        p, n_positive = _mass_at(at_p, points.size, *positive[1:])
+        u, n_unlabeled = _mass_at(at_u, points.size, *unlabeled[1:])
+        labelled = labelled_share(setting, float(p.sum()), float(u.sum()))
+        # A row of weight zero does not exist.
+        there = (p > 0.0) | (u > 0.0)
+        masses = (p[there] / p.sum(), u[there] / u.sum())
+        return cls(points[there], *masses, n_positive, n_unlabeled, setting, labelled)
+
+    @property
+    def logits(self) -> Floats:
+        """The points on the logit scale; 0 and 1 move inward by half their distance to the next."""
+        if self.scale == "logit":
+            return self.points
+        inner = self.points[(self.points > 0.0) & (self.points < 1.0)]
+        low, high = (inner[0], 1.0 - inner[-1]) if inner.size else (0.5, 0.5)
+        # The smallest double has no half.
+        share = np.where(self.points == 0.0, max(low / 2.0, SMALLEST), self.points)
+        rest = np.where(self.points == 1.0, high / 2.0, 1.0 - self.points)
+        return np.log(share) - np.log(rest)
+
+    @property
+    def probabilities(self) -> Floats:
+        """The points on the probability scale."""
+        return expit(self.points) if self.scale == "logit" else self.points
+
+    def above(self, law: Literal["positive", "unlabeled"]) -> Floats:
+        """Return the mass of a law at or above each point."""
+        mass: Floats = getattr(self, law)
+        return np.cumsum(mass[::-1])[::-1]
+
+    @property
+    def separation(self) -> float:
+        """AUC of positives against unlabeled rows; ties count half."""
+        below = np.cumsum(self.unlabeled) - 0.5 * self.unlabeled
+        return float(self.positive @ below)
+
+    def prior_of(self, share: float) -> float:
+        """Return the class prior, given the share of positives among the unlabeled rows."""
+        return prior_of_share(share, self.labelled)
+
+    def coarse(self, n_points: int) -> ScoreLaws:
+        """Merge neighboring points into at most `n_points`, as equal in mass as possible.
+
+        Groups follow the rank in the balanced mixture of both laws, so a monotone transform of the
+        scores changes nothing. Equal scores stay together.
+        """
+        if self.points.size <= n_points:
+            return self
+        mass = self.positive + self.unlabeled
+        rank = np.cumsum(mass) - 0.5 * mass
+        group = np.minimum((rank * (n_points / 2.0)).astype(np.intp), n_points - 1)
+        _, group = np.unique(group, return_inverse=True)
+        middle = _sum_at(group, self.points) / np.bincount(group)
+        p, u = _sum_at(group, self.positive), _sum_at(group, self.unlabeled)
+        return replace(self, points=middle, positive=p, unlabeled=u)
+
+    def resampled(self, random: np.random.Generator) -> ScoreLaws:
+        """Draw each sample from itself at its own size (stratified bootstrap)."""
+        p, u = (
+            random.multinomial(round(n), mass / mass.sum()) / float(round(n))
+            for n, mass in ((self.n_positive, self.positive), (self.n_unlabeled, self.unlabeled))
+        )
+        there = (p > 0.0) | (u > 0.0)
+        return replace(self, points=self.points[there], positive=p[there], unlabeled=u[there])
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSamples:
+    """Features of the labeled positives and of the unlabeled rows.
+
+    Attributes
+    ----------
+    positive, unlabeled : ndarray, shape (n, d)
+    setting : {"two-sample", "one-sample"}
+
+    Examples
+    --------
+    >>> samples = FeatureSamples.of([[1.0], [2.0], [0.0]], [1, 0, 0], setting="one-sample")
+    >>> samples.unlabeled.shape, round(samples.labelled, 3)
+    ((2, 1), 0.333)
+    """
+
+    positive: Floats
+    unlabeled: Floats
+    setting: Setting
+
+    @classmethod
+    def of(cls, X: ArrayLike, labeled: ArrayLike, *, setting: Setting) -> FeatureSamples:
+        """Split a table into its labeled and its unlabeled rows."""
+        setting = _check_setting(setting)
+        table = _table(X)
+        flags = checks.check_flags(labeled, "labeled", choosable=False)
+        checks.check_same_length(X=table.shape[0], labeled=flags.size)
+        checks.check_filled(int(flags.sum()), "labeled", "labelled positive")
+        checks.check_filled(int((~flags).sum()), "labeled", "unlabeled row")
+        return cls(table[flags], table[~flags], setting)
+
+    @property
+    def n_positive(self) -> float:
+        """Number of labeled positives."""
+        return float(len(self.positive))
+
+    @property
+    def n_unlabeled(self) -> float:
+        """Number of unlabeled rows."""
+        return float(len(self.unlabeled))
+
+    @property
+    def labelled(self) -> float:
+        """Share of labeled rows in one sample, 0 in two samples."""
+        return labelled_share(self.setting, self.n_positive, self.n_unlabeled)
+
+    def standardised(self) -> FeatureSamples:
+        """Return columns with mean 0 and deviation 1 over all rows; constant ones become 0."""
+        rows = np.concatenate([self.positive, self.unlabeled])
+        mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+        deviation[deviation == 0.0] = 1.0
+        return self._both(lambda x: (x - mean) / deviation)
+
+    def at_most(self, n_rows: int, random: np.random.Generator) -> FeatureSamples:
+        """Return a random part of at most this many rows of each sample."""
+        return self._both(
+            lambda x: x if len(x) <= n_rows else x[random.choice(len(x), n_rows, replace=False)]
+        )
+
+    def resampled(self, random: np.random.Generator) -> FeatureSamples:
+        """Draw each sample from itself at its own size (stratified bootstrap)."""
+        return self._both(lambda x: x[random.integers(len(x), size=len(x))])
+
+    def _both(self, change: Callable[[Floats], Floats]) -> FeatureSamples:
+        return FeatureSamples(change(self.positive), change(self.unlabeled), self.setting)
+
+
+def _check_setting(setting: Setting) -> Setting:
+    if checks.check_setting(setting) == "labelled":
+        raise ValueError("'setting' must be 'two-sample' or 'one-sample', got 'labelled'.")
+    return setting
+
+
+def _mass_at(
+    place: NDArray[np.intp], n_points: int, count: ArrayLike, mass: ArrayLike
+) -> tuple[Floats, float]:
+    """Return the mass on each point, and Kish's size ``(sum f m)^2 / sum f m^2``."""
+    total = np.broadcast_to(np.multiply(count, mass), place.shape)
+    size = float(total.sum()) ** 2 / float((total * mass).sum())
+    return _sum_at(place, total, n_points), max(1.0, size)
+
+
+def _sum_at(place: NDArray[np.intp], values: Floats, n_points: int = 0) -> Floats:
+    return np.bincount(place, weights=values, minlength=n_points).astype(np.float64)
+
+
+def _finite(values: ArrayLike, name: str) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        msg = f"'{name}' must hold one finite score per row, got shape {array.shape}"
+        bad = np.flatnonzero(~np.isfinite(array.ravel()))
+        where = f" with {float(array.ravel()[bad[0]])!r} in row {bad[0]}" if bad.size else ""
+        raise ValueError(f"{msg}{where}.")
+    return array
+
+
+def _table(X: ArrayLike) -> Floats:
+    try:
+        table = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        msg = "'X' must hold numbers in every column. Encode categories first, one column each."
+        raise ValueError(msg) from None
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or table.shape[1] == 0:
+        raise ValueError(f"'X' must be a table of rows and columns, got shape {table.shape}.")
+    bad = ~np.isfinite(table)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        msg = (
+            f"'X' must be finite, got {float(table[row, column])!r} in row {row}, column {column}."
+        )
+        raise ValueError(f"{msg} Remove or impute such rows; none is dropped silently.")
+    return table
