@@ -284,8 +284,8 @@ WRONG = {
     "prior nan": (GOOD, [*TWO_SAMPLE, "--prior", "nan"], ["--prior", "got nan"]),
     "prior below labelled share": (
         GOOD,
-        [*ONE_SAMPLE, "--prior", "0.2"],
-        ["--prior", "0.333333", "got 0.2", "--setting two-sample"],
+        [*ONE_SAMPLE, "--prior", "0.0001"],
+        ["--prior", "0.333333", "got 0.0001", "--setting two-sample"],
     ),
     "prior of labelled rows": (GOOD, [*LABELLED, "--prior", "0.3"], ["--prior", "must not", "0.3"]),
     "no prior": (
