@@ -72,7 +72,7 @@ PICKLES = {
 
 
 def test_the_reader_of_arrays_knows_only_arrays():
-    from noneg.datasets.fetched import _Arrays
+    from noneg.lab.datasets.fetched import _Arrays
 
     array = np.arange(6, dtype=np.uint8).reshape(2, 3)
     content = pickle.dumps({b"data": array}, protocol=2)

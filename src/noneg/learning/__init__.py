@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from noneg._moved import find_moved
+
 if TYPE_CHECKING:
     from noneg.learning import algorithms, networks
     from noneg.learning.algorithms import ALGORITHMS
@@ -17,15 +19,12 @@ if TYPE_CHECKING:
     from noneg.learning.data import PUData
     from noneg.learning.estimator import PUClassifier
     from noneg.learning.linear import LinearPU
-    from noneg.learning.sgld import SGLD, Annealing
     from noneg.learning.trainer import Fit, Trainer, train
     from noneg.learning.weighted import WeightedPU
 
 __all__ = [
     "ALGORITHMS",
-    "SGLD",
     "Algorithm",
-    "Annealing",
     "BaggingPU",
     "Fit",
     "LinearPU",
@@ -41,9 +40,7 @@ __all__ = [
 # Fetched when first used: the estimators without torch must not load it.
 _HOME = {
     "ALGORITHMS": "algorithms",
-    "SGLD": "sgld",
     "Algorithm": "contract",
-    "Annealing": "sgld",
     "BaggingPU": "bagging",
     "Fit": "trainer",
     "LinearPU": "linear",
@@ -60,8 +57,7 @@ def __getattr__(name: str) -> object:
         return _load(name)
     if name in _HOME:
         return getattr(_load(_HOME[name]), name)
-    msg = f"module 'noneg.learning' has no attribute {name!r}"
-    raise AttributeError(msg)
+    return find_moved(__name__, name)
 
 
 def _load(module: str) -> object:
