@@ -4,9 +4,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from noneg.lab.datasets import load
-from noneg.lab.datasets.fetched import FETCHED
-from noneg.lab.datasets.folder import BUNDLED, FILES
+from noneg.lab.datasets import BUNDLED, FETCHED, FILES, load
 
 # Rows, shape of a row, classes and test rows, from the descriptions of the data sets.
 KNOWN = {

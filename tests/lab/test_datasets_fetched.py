@@ -14,7 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from noneg.lab.datasets import fetched, load
+from noneg.lab import datasets
+from noneg.lab.datasets import load
 
 pytest.importorskip("pooch")
 
@@ -68,7 +69,7 @@ def server(monkeypatch, tmp_path):
     def offer(name, body):
         found.files[name] = body
         digest = hashlib.sha256(body).hexdigest()
-        monkeypatch.setitem(fetched.SOURCES, name, (f"{found.address}/{name}", digest))
+        monkeypatch.setitem(datasets.SOURCES, name, (f"{found.address}/{name}", digest))
 
     found.offer = offer
     yield found
@@ -193,7 +194,7 @@ def test_mnist_and_cover_types_are_read(server):
 
 @pytest.mark.parametrize("name", ["spambase", "credit_default"])
 def test_openml_is_asked_for_the_rest(monkeypatch, tmp_path, name):
-    from sklearn import datasets
+    from sklearn import datasets as sklearn_datasets
 
     monkeypatch.setenv("NONEG_CACHE", str(tmp_path))
     monkeypatch.delenv("NONEG_DATA", raising=False)
@@ -203,7 +204,7 @@ def test_openml_is_asked_for_the_rest(monkeypatch, tmp_path, name):
         asked.append(options)
         return SimpleNamespace(data=np.ones((8, 3)), target=np.array(list("01010101")))
 
-    monkeypatch.setattr(datasets, "fetch_openml", answer)
+    monkeypatch.setattr(sklearn_datasets, "fetch_openml", answer)
     data = load(name)
     assert data.y_train.tolist() == [0, 1, 0, 0, 1, 0]
     assert asked[0]["data_home"] == str(tmp_path)
@@ -211,7 +212,7 @@ def test_openml_is_asked_for_the_rest(monkeypatch, tmp_path, name):
     def down(**_):
         raise OSError("no route to host")
 
-    monkeypatch.setattr(datasets, "fetch_openml", down)
+    monkeypatch.setattr(sklearn_datasets, "fetch_openml", down)
     with pytest.raises(ConnectionError, match=r"openml\.org/d/.*no route to host"):
         load(name)
 
@@ -228,7 +229,7 @@ def test_letters_of_the_folder_are_the_published_file():
         for k, row in zip(labels, rows, strict=True)
     )
     digest = hashlib.sha256(text.encode()).hexdigest()
-    assert digest == fetched.SOURCES["letter-recognition.data"][1]
+    assert digest == datasets.SOURCES["letter-recognition.data"][1]
 
 
 @pytest.mark.parametrize("kind", [None, tarfile.DIRTYPE])
@@ -244,4 +245,4 @@ def test_an_archive_without_a_batch_is_refused(kind):
         tarfile.open(fileobj=file) as archive,
         pytest.raises(ValueError, match="must hold data_batch_1, and does not"),
     ):
-        fetched._batch(archive, "data_batch_1")
+        datasets._batch(archive, "data_batch_1")

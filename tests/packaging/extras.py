@@ -30,7 +30,7 @@ PROMISES = {
     "cluster": "from noneg.lab.bench import engine, sweep; "
     "runs = sweep(dataset=['digits'], setting=['one-sample'], algorithm=['upu'], split=[0]); "
     "assert len(list(engine._on_cluster(runs, repr, None))) == 1",
-    "data": "from noneg.lab.datasets import fetched; fetched._pooch().create",
+    "data": "from noneg.lab import datasets; datasets._pooch().create",
 }
 
 
