@@ -8,13 +8,11 @@ records alone (`select`), and `summarise` makes tables.
 
 from __future__ import annotations
 
-from noneg.lab.bench.diagram import CriticalDifferenceDisplay
 from noneg.lab.bench.draws import Draw, draw
-from noneg.lab.bench.plans import PLANS, Plan
-from noneg.lab.bench.protocol import RunConfig, sweep
-from noneg.lab.bench.ranks import Ranks, rank_methods
+from noneg.lab.bench.measures import Selected, select
+from noneg.lab.bench.protocol import PLANS, Plan, RunConfig, sweep
+from noneg.lab.bench.ranks import CriticalDifferenceDisplay, Ranks, rank_methods
 from noneg.lab.bench.records import load_records, pack_records
-from noneg.lab.bench.selection import Selected, select
 from noneg.lab.bench.summaries import Cell, against_paper, paper_numbers, render, summarise
 
 __all__ = [

@@ -23,15 +23,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.lab.bench.plans import find_plan
+from noneg.lab.bench.protocol import find_plan
 from noneg.lab.datasets import load
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from noneg.lab.bench.plans import Kind
-    from noneg.lab.bench.protocol import RunConfig
+    from noneg.lab.bench.protocol import Kind, RunConfig
     from noneg.lab.datasets import Dataset
 
     Floats = NDArray[np.float32]

@@ -1,22 +1,29 @@
-"""What is measured at a checkpoint: criteria on validation rows, the truth on test rows."""
+"""What is measured at a checkpoint, and which checkpoint of which configuration is chosen by it.
+
+Criteria are measured on validation rows, the truth on test rows. Chosen is from records alone:
+within a run the checkpoint with the best value of the criterion, within a split the run whose best
+value is best. Its test metrics are what the method gets for that split (PU benchmark paper, Section
+5.1).
+"""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.calibration.errors import ece
-from noneg.calibration.proper import brier, log_loss
-from noneg.performance.areas import auroc
-from noneg.performance.proxies import oracle_accuracy, proxy_accuracy, proxy_auc
-from noneg.performance.thresholds import accuracy, f_beta, precision, recall
+from noneg.lab.bench.protocol import RunConfig
+from noneg.metrics import METRICS
+from noneg.performance.proxies import oracle_accuracy
 from noneg.recalibration import Platt
 from noneg.recalibration.contract import CalibrationWarning
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
@@ -24,18 +31,35 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 THRESHOLD = 0.5
-# Criterion and the direction in which it is better; all are names of columns of a record.
-CRITERIA = {
-    "proxy_accuracy": 1.0,
-    "proxy_auc": 1.0,
-    "oracle_accuracy": 1.0,
-    "pu_log_loss": -1.0,
-    "pu_brier": -1.0,
-    "pu_ece": -1.0,
-    "proxy_accuracy_slip": 1.0,
+# Columns of a record, each with the metric that it is a value of.
+_CRITERIA = {
+    "proxy_accuracy": "proxy_accuracy",
+    "proxy_auc": "proxy_auc",
+    "oracle_accuracy": "accuracy",
+    "pu_log_loss": "log_loss",
+    "pu_brier": "brier",
+    "pu_ece": "ece",
+    "proxy_accuracy_slip": "proxy_accuracy",
 }
-TEST = ("accuracy", "auc", "f1", "precision", "recall", "ece", "brier", "log_loss")
-RECALIBRATED = ("ece_recalibrated", "brier_recalibrated", "log_loss_recalibrated")
+_DECISIONS = {
+    "accuracy": "accuracy",
+    "auc": "auroc",
+    "f1": "f_beta",
+    "precision": "precision",
+    "recall": "recall",
+}
+_PROBABILITIES = {name: name for name in ("ece", "brier", "log_loss")}
+_RECALIBRATED = {f"{name}_recalibrated": name for name in _PROBABILITIES}
+_COLUMNS = _CRITERIA | _DECISIONS | _PROBABILITIES | _RECALIBRATED | {"pu_ece_recalibrated": "ece"}
+
+TEST, RECALIBRATED = (*_DECISIONS, *_PROBABILITIES), tuple(_RECALIBRATED)
+MEASURED = (*TEST, *RECALIBRATED, "pu_ece", "pu_ece_recalibrated")
+# 1 for a column of which more is better, else -1.
+SIGNS = {
+    column: 1.0 if METRICS[metric].better == "higher" else -1.0
+    for column, metric in _COLUMNS.items()
+}
+CRITERIA = {name: SIGNS[name] for name in _CRITERIA}
 
 
 def on_validation(
@@ -55,21 +79,19 @@ def on_validation(
     # Rounding may hold out one positive more than the prior allows.
     used = max(prior, share) if setting == "one-sample" else prior
     scores = PUScores(positive, unlabeled, prior=used, setting=setting)
-    value = proxy_accuracy(scores)
-    found = {
-        "proxy_accuracy": value,
-        "proxy_auc": proxy_auc(scores),
-        "oracle_accuracy": _oracle(positive, unlabeled, labels, setting),
-        "pu_log_loss": log_loss(scores),
-        "pu_brier": brier(scores),
-        "pu_ece": ece(scores),
-        "proxy_accuracy_slip": value + _slip(positive, share, setting),
-    }
+    found = _values(_CRITERIA, scores)
+    # These two are not what PU rows alone say.
+    found["oracle_accuracy"] = _oracle(positive, unlabeled, labels, setting)
+    found["proxy_accuracy_slip"] += _slip(positive, share, setting)
     calibrator = _fitted(scores)
     mapped = PUScores(
         calibrator.transform(positive), calibrator.transform(unlabeled), prior=used, setting=setting
     )
-    return found | {"pu_ece_recalibrated": ece(mapped)}, calibrator
+    return found | _values({"pu_ece_recalibrated": "ece"}, mapped), calibrator
+
+
+def _values(columns: Mapping[str, str], scores: PUScores) -> dict[str, float]:
+    return {name: METRICS[metric].function(scores) for name, metric in columns.items()}
 
 
 def _slip(positive: Floats, share: float, setting: Setting) -> float:
@@ -97,23 +119,105 @@ def on_test(
     scores: Floats, labels: NDArray[np.int64], weight: Floats, calibrator: Platt
 ) -> dict[str, float]:
     """Return the truth: decisions on the test set as it is, probabilities at the true prior."""
-    plain = PUScores.from_labels(labels, scores)
-    found = {
-        "accuracy": accuracy(plain),
-        "auc": auroc(plain),
-        "f1": f_beta(plain),
-        "precision": precision(plain),
-        "recall": recall(plain),
-    }
-    after = calibrator.transform(scores)
-    return found | _probabilities(scores, labels, weight) | _after(after, labels, weight)
+    found = _values(_DECISIONS, PUScores.from_labels(labels, scores))
+    for columns, given in ((_PROBABILITIES, scores), (_RECALIBRATED, calibrator.transform(scores))):
+        weighted = PUScores.from_labels(
+            labels, given, sample_weight=weight, weight_kind="importance"
+        )
+        found |= _values(columns, weighted)
+    return found
 
 
-def _probabilities(scores: Floats, labels: NDArray[np.int64], weight: Floats) -> dict[str, float]:
-    weighted = PUScores.from_labels(labels, scores, sample_weight=weight, weight_kind="importance")
-    return {"ece": ece(weighted), "brier": brier(weighted), "log_loss": log_loss(weighted)}
+@dataclass(frozen=True, kw_only=True)
+class Selected:
+    """What was chosen for one method and one split.
+
+    Attributes
+    ----------
+    run : RunConfig
+        The chosen run.
+    step : int
+        The chosen checkpoint.
+    value : float
+        The criterion there.
+    metrics : dict
+        Test metrics there; None for what is undefined.
+    """
+
+    run: RunConfig
+    step: int
+    value: float
+    metrics: dict[str, float | None]
+
+    @property
+    def method(self) -> str:
+        """Algorithm, variant and correction."""
+        return self.run.method
+
+    @property
+    def world(self) -> tuple[str, str, int, float, float | None]:
+        """What every method of a table shares."""
+        run = self.run
+        return run.dataset, run.setting, run.case, run.rate, run.given_prior
 
 
-def _after(scores: Floats, labels: NDArray[np.int64], weight: Floats) -> dict[str, float]:
-    found = _probabilities(scores, labels, weight)
-    return {f"{name}_recalibrated": x for name, x in found.items()}
+def best_checkpoint(record: Mapping[str, Any], criterion: str) -> Selected | None:
+    """Return the best checkpoint of a run, the first of equal ones; None if it has no value."""
+    columns, sign = record["checkpoints"], find_sign(criterion)
+    values = columns.get(criterion, [])
+    known = [(sign * x, -k) for k, x in enumerate(values) if x is not None]
+    if not known:
+        return None
+    best, place = max(known)
+    return Selected(
+        run=RunConfig.from_dict(record["run"]),
+        step=int(columns["step"][-place]),
+        value=sign * best,
+        metrics={name: columns[name][-place] for name in MEASURED if name in columns},
+    )
+
+
+def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") -> list[Selected]:
+    """Return what a criterion chooses, for each world, method and split.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Of `load_records`; failed runs are left out.
+    by : str
+        "proxy_accuracy", "proxy_auc", "oracle_accuracy", "pu_log_loss", "pu_brier", "pu_ece", or
+        "proxy_accuracy_slip", which is the first as the benchmark's published code has it.
+
+    Returns
+    -------
+    list of Selected
+
+    Examples
+    --------
+    >>> run = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+    >>> columns = {"step": [100, 200], "proxy_auc": [0.7, 0.8], "accuracy": [0.75, 0.9]}
+    >>> records = [{"run": run.to_dict(), "status": "done", "checkpoints": columns}]
+    >>> [(found.step, found.metrics["accuracy"]) for found in select(records, by="proxy_auc")]
+    [(200, 0.9)]
+    """
+    sign = find_sign(by)
+    chosen: dict[tuple[object, ...], Selected] = {}
+    for record in records:
+        found = best_checkpoint(record, by) if record["status"] == "done" else None
+        if found is None:
+            continue
+        place = (*found.world, found.method, found.run.split)
+        old = chosen.get(place)
+        # Of equal values the earlier configuration wins, whatever the order of the files.
+        rank = (sign * found.value, -found.run.configuration)
+        if old is None or rank > (sign * old.value, -old.run.configuration):
+            chosen[place] = found
+    return [chosen[place] for place in sorted(chosen, key=repr)]
+
+
+def find_sign(criterion: str) -> float:
+    """Return 1 for a criterion of which more is better, else -1."""
+    if criterion not in CRITERIA:
+        msg = f"'by' must be one of {', '.join(CRITERIA)}, got {criterion!r}."
+        raise ValueError(msg)
+    return CRITERIA[criterion]

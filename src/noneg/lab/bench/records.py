@@ -1,4 +1,4 @@
-"""One file a run, written whole or not at all; packs of many."""
+"""One file for each run, written whole or not at all; packs of many."""
 
 from __future__ import annotations
 

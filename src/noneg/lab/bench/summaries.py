@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from noneg.lab.bench.selection import select
+from noneg.lab.bench.measures import select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

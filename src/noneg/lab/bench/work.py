@@ -13,7 +13,7 @@ import torch
 
 from noneg.lab.bench.draws import draw
 from noneg.lab.bench.measures import on_test, on_validation
-from noneg.lab.bench.plans import find_plan
+from noneg.lab.bench.protocol import find_plan
 from noneg.lab.bench.records import write_record
 from noneg.learning import networks, views
 from noneg.learning.algorithms import ALGORITHMS
