@@ -1,9 +1,12 @@
-"""The critical-difference diagram shows what the ranks say."""
+"""Ranks of methods over worlds, and the diagram that shows them."""
+
+import math
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import friedmanchisquare
 
 from noneg.cli import main
 from noneg.lab.bench import Cell, CriticalDifferenceDisplay, RunConfig, rank_methods
@@ -16,13 +19,50 @@ def close():
     plt.close("all")
 
 
-def cells_of(values):
-    rest = {"metric": "accuracy", "criterion": "c", "std": 0.0, "error": 0.0, "splits": 1}
+def cells_of(values, metric="accuracy"):
     return [
-        Cell(world=(w,), method=f"m{k}", mean=x, **rest)
+        Cell(
+            world=(w,), method=f"m{k}", metric=metric, criterion="c", mean=x, std=0.0, error=0.0,
+            splits=1,
+        )
         for w, row in enumerate(values)
         for k, x in enumerate(row)
-    ]
+    ]  # fmt: skip
+
+
+def test_ranks_are_friedmans_and_nemenyis():
+    values = np.random.default_rng(0).random((14, 5)) + np.linspace(0, 0.5, 5)
+    found = rank_methods(cells_of(values), metric="accuracy", criterion="c")
+    assert found.p_value == friedmanchisquare(*values.T).pvalue
+    assert sum(found.mean_ranks) == pytest.approx(15.0)
+    assert found.methods[0] == "m4"
+    # Demsar (2006), Table 5(a): q is 2.728 for five classifiers at 5 percent.
+    assert found.critical_difference == pytest.approx(2.728 * math.sqrt(30 / (6 * 14)), abs=1e-3)
+
+
+def test_losses_rank_the_other_way():
+    values = np.tile([0.1, 0.2, 0.3], (4, 1))
+    assert rank_methods(cells_of(values, "ece"), metric="ece", criterion="c").methods[0] == "m0"
+    assert rank_methods(cells_of(values), metric="accuracy", criterion="c").methods[0] == "m2"
+
+
+def test_groups_join_what_does_not_differ():
+    values = np.tile([0.9, 0.8, 0.7, 0.1], (40, 1))
+    found = rank_methods(cells_of(values), metric="accuracy", criterion="c")
+    assert found.critical_difference < 1.0
+    assert found.groups == ()
+    few = rank_methods(cells_of(values[:2]), metric="accuracy", criterion="c")
+    assert few.groups == (("m0", "m1", "m2", "m3"),)
+
+
+def test_a_metric_without_a_direction_is_refused():
+    with pytest.raises(ValueError, match=r"'metric' must be one of proxy_accuracy, .*'luck'"):
+        rank_methods(cells_of(np.ones((3, 3)), "luck"), metric="luck", criterion="c")
+
+
+def test_too_few_methods_are_refused():
+    with pytest.raises(ValueError, match="at least three methods in at least two worlds"):
+        rank_methods(cells_of(np.ones((3, 2))), metric="accuracy", criterion="c")
 
 
 def test_points_bars_and_ruler_are_those_of_the_ranks():
