@@ -69,7 +69,7 @@ def server(monkeypatch, tmp_path):
     def offer(name, body):
         found.files[name] = body
         digest = hashlib.sha256(body).hexdigest()
-        monkeypatch.setitem(datasets.SOURCES, name, (f"{found.address}/{name}", digest))
+        monkeypatch.setitem(datasets.SOURCES, name, (found.address, digest))
 
     found.offer = offer
     yield found

@@ -17,18 +17,18 @@ def parameters(n=CHAINS, seed=0):
     return torch.randn(n, dtype=torch.float64, generator=source).requires_grad_()
 
 
-def descend(w, optimiser, steps, curvature=1.0, centre=0.0):
+def descend(w, optimizer, steps, curvature=1.0, centre=0.0):
     """Take steps down the loss curvature (w - centre)^2 / 2 of each chain."""
     for _ in range(steps):
         w.grad = curvature * (w.detach() - centre)
-        optimiser.step()
+        optimizer.step()
 
 
 def test_the_noise_has_the_stated_variance():
     w = torch.zeros(CHAINS, dtype=torch.float64, requires_grad=True)
-    optimiser = SGLD([w], lr=0.004, inverse_temperature=250.0, seed=3)
+    optimizer = SGLD([w], lr=0.004, inverse_temperature=250.0, seed=3)
     w.grad = torch.full_like(w, 2.0)
-    optimiser.step()
+    optimizer.step()
     noise = (w.detach() + 0.004 * 2.0).numpy()
     variance = 2 * 0.004 / 250.0
     # The sum of squares is chi-squared: relative standard error sqrt(2 / n).
@@ -42,8 +42,8 @@ def test_the_stationary_law_is_the_posterior_of_a_gaussian(rate):
     n, variance, mean = 50, 2.0, 1.5
     w = parameters()
     # The mean loss is (w - mean)^2 / (2 s), and its inverse temperature is n.
-    optimiser = SGLD([w], lr=rate * variance, inverse_temperature=n, seed=1)
-    descend(w, optimiser, 400, curvature=1 / variance, centre=mean)
+    optimizer = SGLD([w], lr=rate * variance, inverse_temperature=n, seed=1)
+    descend(w, optimizer, 400, curvature=1 / variance, centre=mean)
     found = w.detach().numpy()
     # A step of finite size widens the law by the factor 1 / (1 - rate / 2), exactly.
     expected = variance / n / (1 - rate / 2)
@@ -81,64 +81,64 @@ def test_the_seed_decides_and_nothing_global_is_touched():
 def test_steps_groups_and_parameters_have_noise_of_their_own():
     one, two, other = (torch.zeros(CHAINS, requires_grad=True) for _ in range(3))
     groups = [{"params": [one, two]}, {"params": [other]}]
-    optimiser = SGLD(groups, lr=0.5, inverse_temperature=1.0, seed=0)
+    optimizer = SGLD(groups, lr=0.5, inverse_temperature=1.0, seed=0)
     rows = []
     for _ in range(2):
         for w in (one, two, other):
             w.data.zero_()
             w.grad = torch.zeros_like(w)
-        optimiser.step()
+        optimizer.step()
         rows += [w.detach().numpy().copy() for w in (one, two, other)]
     correlation = np.corrcoef(rows) - np.eye(6)
     assert np.abs(correlation).max() < 4.5 / math.sqrt(CHAINS)
 
 
-def test_a_restored_optimiser_goes_on_as_if_it_had_never_stopped():
+def test_a_restored_optimizer_goes_on_as_if_it_had_never_stopped():
     def make(w):
-        optimiser = SGLD([w], lr=0.1, inverse_temperature=5.0, seed=0)
-        return optimiser, Annealing(optimiser, every=3, high=400.0)
+        optimizer = SGLD([w], lr=0.1, inverse_temperature=5.0, seed=0)
+        return optimizer, Annealing(optimizer, every=3, high=400.0)
 
-    def go(w, optimiser, annealing, steps):
+    def go(w, optimizer, annealing, steps):
         for _ in range(steps):
-            descend(w, optimiser, 1)
+            descend(w, optimizer, 1)
             annealing.step()
 
     whole = parameters(30)
     go(whole, *make(whole), 10)
     first = parameters(30)
-    optimiser, annealing = make(first)
-    go(first, optimiser, annealing, 4)
+    optimizer, annealing = make(first)
+    go(first, optimizer, annealing, 4)
     kept = io.BytesIO()
-    torch.save([first.detach(), optimiser.state_dict(), annealing.state_dict()], kept)
+    torch.save([first.detach(), optimizer.state_dict(), annealing.state_dict()], kept)
     kept.seek(0)
     values, state, schedule = torch.load(kept, weights_only=True)
     second = values.requires_grad_()
-    optimiser, annealing = make(second)
-    optimiser.load_state_dict(state)
+    optimizer, annealing = make(second)
+    optimizer.load_state_dict(state)
     annealing.load_state_dict(schedule)
-    go(second, optimiser, annealing, 6)
+    go(second, optimizer, annealing, 6)
     assert torch.equal(second, whole)
 
 
 def test_a_closure_is_called_with_gradients():
     w = torch.ones(3, requires_grad=True)
-    optimiser = SGLD([w], lr=0.5, inverse_temperature=math.inf, seed=0)
+    optimizer = SGLD([w], lr=0.5, inverse_temperature=math.inf, seed=0)
 
     def closure():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = (w**2).sum()
         loss.backward()
         return loss
 
-    assert float(optimiser.step(closure).detach()) == 3.0
+    assert float(optimizer.step(closure).detach()) == 3.0
     assert w.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_parameters_without_a_gradient_stay():
     w, still = torch.zeros(3, requires_grad=True), torch.zeros(3, requires_grad=True)
-    optimiser = SGLD([w, still], lr=0.5, inverse_temperature=1.0, seed=0)
+    optimizer = SGLD([w, still], lr=0.5, inverse_temperature=1.0, seed=0)
     w.grad = torch.ones(3)
-    optimiser.step()
+    optimizer.step()
     assert still.tolist() == [0.0, 0.0, 0.0]
     assert not (w == 0).any()
 
@@ -147,27 +147,27 @@ def test_parameters_without_a_gradient_stay():
 def test_the_schedule_is_that_of_the_published_code(every, high):
     """Origin: mnist_ld_schedule and cifar_resnet50_ld_schedule of github.com/hrayrhar/f-CMI."""
     w = parameters(2)
-    optimiser = SGLD([w], lr=0.004, inverse_temperature=10.0, seed=0)
-    annealing = Annealing(optimiser, every=every, high=high)
+    optimizer = SGLD([w], lr=0.004, inverse_temperature=10.0, seed=0)
+    annealing = Annealing(optimizer, every=every, high=high)
     rate = 0.004
     for step in range(1, 3000):
         annealing.step()
         if step % every == 0:
             rate *= 0.9
-        group = optimiser.param_groups[0]
+        group = optimizer.param_groups[0]
         assert math.isclose(group["lr"], rate, rel_tol=1e-12)
         beta = min(high, max(100, 10 * math.exp(step / every)))
         assert math.isclose(group["inverse_temperature"], beta, rel_tol=1e-12)
 
 
-def test_it_is_an_optimiser_that_schedulers_of_torch_accept():
+def test_it_is_an_optimizer_that_schedulers_of_torch_accept():
     w = parameters(2)
-    optimiser = SGLD([w], lr=0.004, inverse_temperature=10.0, seed=0)
-    stairs = torch.optim.lr_scheduler.StepLR(optimiser, 2, 0.5)
+    optimizer = SGLD([w], lr=0.004, inverse_temperature=10.0, seed=0)
+    stairs = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
     for _ in range(4):
-        descend(w, optimiser, 1)
+        descend(w, optimizer, 1)
         stairs.step()
-    assert optimiser.param_groups[0]["lr"] == pytest.approx(0.001)
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.001)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +185,6 @@ def test_bad_options_are_refused_by_name(options, words):
 
 
 def test_a_bad_schedule_is_refused():
-    optimiser = SGLD([parameters(2)], lr=0.1, inverse_temperature=1.0, seed=0)
+    optimizer = SGLD([parameters(2)], lr=0.1, inverse_temperature=1.0, seed=0)
     with pytest.raises(ValueError, match="'every' must be at least 1"):
-        Annealing(optimiser, every=0, high=1000.0)
+        Annealing(optimizer, every=0, high=1000.0)

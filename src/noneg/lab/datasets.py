@@ -37,35 +37,26 @@ COVTYPE_TRAINING, LETTER_TRAINING = 15_120, 16_000
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass"
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _KERAS = "https://storage.googleapis.com/tensorflow/tf-keras-datasets"
-# File, address, SHA-256.
+# File, address of its folder, SHA-256.
 SOURCES: dict[str, tuple[str, str]] = {
     # As in torchvision's prototype.datasets.USPS.
-    "usps.bz2": (
-        f"{_LIBSVM}/usps.bz2",
-        "3771e9dd6ba685185f89867b6e249233dd74652389f263963b3b741e994b034f",
-    ),
-    "usps.t.bz2": (
-        f"{_LIBSVM}/usps.t.bz2",
-        "a9c0164e797d60142a50604917f0baa604f326e9a689698763793fa5d12ffc4e",
-    ),
-    # As in the Julia package SparseSVM; the same as of the file written anew from its rows.
+    "usps.bz2": (_LIBSVM, "3771e9dd6ba685185f89867b6e249233dd74652389f263963b3b741e994b034f"),
+    "usps.t.bz2": (_LIBSVM, "a9c0164e797d60142a50604917f0baa604f326e9a689698763793fa5d12ffc4e"),
+    # As in the Julia package SparseSVM; a file written again from its rows has the same.
     "letter-recognition.data": (
-        f"{_UCI}/letter-recognition/letter-recognition.data",
+        f"{_UCI}/letter-recognition",
         "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2",
     ),
     # As in keras.datasets.mnist.
-    "mnist.npz": (
-        f"{_KERAS}/mnist.npz",
-        "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1",
-    ),
+    "mnist.npz": (_KERAS, "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1"),
     # As in keras.datasets.cifar10.
     "cifar-10-python.tar.gz": (
-        "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+        "https://www.cs.toronto.edu/~kriz",
         "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
     ),
     # As in sklearn.datasets.fetch_covtype.
     "covtype.data.gz": (
-        f"{_UCI}/covtype/covtype.data.gz",
+        f"{_UCI}/covtype",
         "614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
     ),
 }
@@ -79,7 +70,7 @@ class Dataset:
     ----------
     name : str
     X_train, X_test : ndarray
-        One row a sample: features, or images of shape (rows, columns, channels). Not scaled.
+        One row for each sample: features, or images of shape (rows, columns, channels). Not scaled.
     y_train, y_test : ndarray
         Class numbers from 0.
     """
@@ -218,7 +209,8 @@ def cache_folder() -> Path:
 
 def fetched_file(file: str) -> Path:
     """Return the path of a public file; it is fetched if it is not there, whole or not at all."""
-    address, digest = SOURCES[file]
+    folder, digest = SOURCES[file]
+    address = f"{folder}/{file}"
     try:
         path = _pooch().retrieve(address, f"sha256:{digest}", fname=file, path=cache_folder())
     except ValueError as error:
@@ -289,7 +281,7 @@ class _Arrays(pickle.Unpickler):
     """Reads arrays, and nothing that could be executed; the archive is known by its hash, too."""
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
-        """Return what an array is made of, refuse all else."""
+        """Return a part of an array; refuse everything else."""
         if (module.split(".", maxsplit=1)[0], name) not in _ARRAY_PARTS:
             raise pickle.UnpicklingError(f"{module}.{name} is no part of an array.")
         return super().find_class(module, name)

@@ -30,13 +30,13 @@ class SGLD(Optimizer):
     r"""Gradient descent with injected noise of variance :math:`2\eta/\beta`.
 
     The noise of a step depends on the seed and on the number of the step alone: no global random
-    state is read or changed, and an optimiser restored from ``state_dict()`` goes on as if it had
+    state is read or changed, and an optimizer restored from ``state_dict()`` goes on as if it had
     never stopped.
 
     Parameters
     ----------
     params : iterable
-        Parameters or groups of them, as for any optimiser of torch.
+        Parameters or groups of them, as for any optimizer of torch.
     lr : float
         The rate :math:`\eta`, 0 or above.
     inverse_temperature : float
@@ -54,9 +54,9 @@ class SGLD(Optimizer):
     --------
     >>> import torch
     >>> w = torch.zeros(1000, requires_grad=True)
-    >>> optimiser = SGLD([w], lr=0.02, inverse_temperature=4.0, seed=0)
+    >>> optimizer = SGLD([w], lr=0.02, inverse_temperature=4.0, seed=0)
     >>> w.grad = torch.ones(1000)
-    >>> optimiser.step()
+    >>> optimizer.step()
     >>> round(float(w.detach().mean()), 2), round(float(w.detach().std()), 2)  # sqrt(.04 / 4) = .1
     (-0.02, 0.1)
     """
@@ -121,7 +121,7 @@ class Annealing:
     bounds for black-box learning algorithms*), with r = 0.9, :math:`\beta_0 = 10`,
     :math:`\beta_{low} = 100`, and k = 100, :math:`\beta_{high} = 4000` for MNIST and k = 300,
     :math:`\beta_{high} = 16000` for CIFAR-10; its very first step has :math:`\beta = 10`.
-    Call `step` after each step of the optimiser.
+    Call `step` after each step of the optimizer.
 
     Parameters
     ----------
@@ -138,11 +138,11 @@ class Annealing:
     --------
     >>> import torch
     >>> w = torch.zeros(2, requires_grad=True)
-    >>> optimiser = SGLD([w], lr=0.004, inverse_temperature=100.0, seed=0)
-    >>> annealing = Annealing(optimiser, every=100, high=4000.0)
+    >>> optimizer = SGLD([w], lr=0.004, inverse_temperature=100.0, seed=0)
+    >>> annealing = Annealing(optimizer, every=100, high=4000.0)
     >>> for _ in range(300):
     ...     annealing.step()
-    >>> group = optimiser.param_groups[0]
+    >>> group = optimizer.param_groups[0]
     >>> round(group["lr"], 6), round(group["inverse_temperature"], 1)
     (0.002916, 200.9)
     """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from noneg.lab.bench import PLANS, RunConfig, draw
-from noneg.lab.bench.draws import _choose, _Scale
+from noneg.lab.bench.draws import _choose, _scaler
 from noneg.lab.datasets import load
 
 DIGITS = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
@@ -104,6 +104,6 @@ def test_too_few_rows_of_a_class_are_refused():
 
 def test_raw_rows_are_not_scaled():
     rows = np.arange(12).reshape(4, 3)
-    found = _Scale.of(rows, "raw")(rows)
+    found = _scaler(rows, "raw")(rows)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, rows)

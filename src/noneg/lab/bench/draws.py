@@ -28,6 +28,8 @@ from noneg.lab.datasets import load
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from noneg.lab.bench.protocol import Kind, RunConfig
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 HELD_OUT = 0.1
+# Axes that one scale covers: a feature, all pixels, or a channel has a scale of its own.
+_AXES: dict[str, tuple[int, ...] | None] = {"table": (0,), "pixels": None, "image": (0, 1, 2)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,7 @@ def draw(run: RunConfig) -> Draw:
     random = stream(0, f"{run.dataset} {run.setting} {run.case} {run.rate} {run.split}")
     labelled, unlabeled = _choose(run, data, random)
     held, kept = zip(*(_held_out(rows, random) for rows in (labelled, unlabeled)), strict=True)
-    scale = _Scale.of(data.X_train[np.concatenate(kept)], plan.kind)
+    scale = _scaler(data.X_train[np.concatenate(kept)], plan.kind)
     is_positive = np.isin(data.y_train, positives).astype(np.int64)
     prior = plan.prior(run.case)
     for_training, for_validation = ([scale(data.X_train[r]) for r in part] for part in (kept, held))
@@ -135,7 +139,7 @@ def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple
         needed = unlabeled if one_sample else unlabeled + share
         _check_enough(run, label, needed, rows.size, share)
         found[0].append(rows[:share])
-        found[1].append(rows[share : unlabeled if one_sample else unlabeled + share])
+        found[1].append(rows[share:needed])
     p, u = (random.permutation(np.concatenate(part)) for part in found)
     return p, u
 
@@ -162,31 +166,20 @@ def _test(rows: Floats, positive: NDArray[np.bool_], prior: float) -> Test:
     return Test(rows, positive.astype(np.int64), weight)
 
 
-@dataclass(frozen=True, eq=False)
-class _Scale:
-    """Mean zero and variance one over training rows: a feature, a channel, or all pixels.
+def _scaler(rows: NDArray[Any], kind: Kind) -> Callable[[NDArray[Any]], Floats]:
+    """Return a function that scales as these rows need for mean zero and variance one.
 
     Raw rows stay as they are.
     """
+    mean, std = np.zeros(()), np.ones(())
+    if kind != "raw":
+        mean = np.asarray(rows.mean(axis=_AXES[kind], dtype=np.float64))
+        spread = rows.std(axis=_AXES[kind], dtype=np.float64)
+        std = np.where(spread > 0.0, spread, 1.0)
 
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
-    kind: Kind
-
-    @classmethod
-    def of(cls, rows: NDArray[Any], kind: Kind) -> _Scale:
-        if kind == "raw":
-            return cls(np.zeros(()), np.ones(()), kind)
-        axes: dict[Kind, tuple[int, ...] | None] = {
-            "table": (0,),
-            "pixels": None,
-            "image": (0, 1, 2),
-        }
-        mean = rows.mean(axis=axes[kind], dtype=np.float64)
-        std = rows.std(axis=axes[kind], dtype=np.float64)
-        return cls(np.asarray(mean), np.where(std > 0.0, std, 1.0), kind)
-
-    def __call__(self, rows: NDArray[Any]) -> Floats:
-        scaled = ((rows - self.mean) / self.std).astype(np.float32)
+    def scale(x: NDArray[Any]) -> Floats:
+        scaled = ((x - mean) / std).astype(np.float32)
         # torch wants channels before rows and columns.
-        return np.moveaxis(scaled, -1, 1).copy() if self.kind == "image" else scaled
+        return np.moveaxis(scaled, -1, 1).copy() if kind == "image" else scaled
+
+    return scale

@@ -1,6 +1,6 @@
-"""What is measured at a checkpoint, and which checkpoint of which configuration is chosen by it.
+"""Measures of a checkpoint, and the choice of a checkpoint and a configuration by them.
 
-Criteria are measured on validation rows, the truth on test rows. Chosen is from records alone:
+Criteria are measured on validation rows, the truth on test rows. The choice needs records alone:
 within a run the checkpoint with the best value of the criterion, within a split the run whose best
 value is best. Its test metrics are what the method gets for that split (PU benchmark paper, Section
 5.1).
@@ -80,7 +80,7 @@ def on_validation(
     used = max(prior, share) if setting == "one-sample" else prior
     scores = PUScores(positive, unlabeled, prior=used, setting=setting)
     found = _values(_CRITERIA, scores)
-    # These two are not what PU rows alone say.
+    # Two criteria are not metrics of the PU rows.
     found["oracle_accuracy"] = _oracle(positive, unlabeled, labels, setting)
     found["proxy_accuracy_slip"] += _slip(positive, share, setting)
     calibrator = _fitted(scores)
@@ -95,7 +95,7 @@ def _values(columns: Mapping[str, str], scores: PUScores) -> dict[str, float]:
 
 
 def _slip(positive: Floats, share: float, setting: Setting) -> float:
-    """Return what the published criterion has too much of: the labelled rows above, not below."""
+    """Return the excess of the published criterion, which counts labeled rows above, not below."""
     above = float((positive >= THRESHOLD).mean())
     return share * (2.0 * above - 1.0) if setting == "one-sample" else 0.0
 
@@ -130,7 +130,7 @@ def on_test(
 
 @dataclass(frozen=True, kw_only=True)
 class Selected:
-    """What was chosen for one method and one split.
+    """The choice for one method and one split.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Selected:
 
     @property
     def world(self) -> tuple[str, str, int, float, float | None]:
-        """What every method of a table shares."""
+        """Data set, setting, case, rate and told prior, which all methods of a table share."""
         run = self.run
         return run.dataset, run.setting, run.case, run.rate, run.given_prior
 
@@ -178,7 +178,7 @@ def best_checkpoint(record: Mapping[str, Any], criterion: str) -> Selected | Non
 
 
 def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") -> list[Selected]:
-    """Return what a criterion chooses, for each world, method and split.
+    """Return the choice of a criterion for each world, method and split.
 
     Parameters
     ----------

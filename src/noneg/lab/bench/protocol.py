@@ -1,4 +1,4 @@
-"""A run of the benchmark: how its data set becomes PU data, what it depends on, and its name."""
+"""Runs of the benchmark: their data sets as PU data, their settings and their names."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class RunConfig:
 
     @property
     def method(self) -> str:
-        """What the tables call it: algorithm, variant and correction."""
+        """Name in tables: algorithm, variant and correction."""
         parts = [self.algorithm, *(["bench"] if self.variant == "bench" else [])]
         return "/".join([*parts, *([self.correction] if self.correction else [])])
 

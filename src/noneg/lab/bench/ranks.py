@@ -217,7 +217,7 @@ class CriticalDifferenceDisplay:
         return self
 
     def _draw_bars(self, count: int) -> list[Line2D]:
-        """Join what does not differ, in as few columns as do not overlap."""
+        """Join methods that do not differ, in as few columns as possible without overlap."""
         place = {method: row for row, method in enumerate(self.ranks.methods)}
         ends: list[int] = []
         bars = []

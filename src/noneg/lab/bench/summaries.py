@@ -56,7 +56,7 @@ def summarise(
     metrics: Iterable[str] = ("accuracy", "auc", "f1"),
     criteria: Iterable[str] = ("proxy_accuracy", "proxy_auc", "oracle_accuracy"),
 ) -> list[Cell]:
-    """Return means over splits of what each criterion chooses.
+    """Return means over splits of the choices of each criterion.
 
     Parameters
     ----------
@@ -91,35 +91,23 @@ def summarise(
         for found in select(records, by=criterion):
             groups.setdefault((found.world, found.method), []).append(found.metrics)
         for (world, method), chosen in groups.items():
-            cells += [_cell(world, method, metric, criterion, chosen) for metric in names]
+            place = {"world": world, "method": method, "criterion": criterion}
+            cells += [_cell([c.get(metric) for c in chosen], place, metric) for metric in names]
     return cells
 
 
-def _cell(
-    world: tuple[Any, ...],
-    method: str,
-    metric: str,
-    criterion: str,
-    chosen: list[dict[str, float | None]],
-) -> Cell:
-    values = np.array([math.nan if c.get(metric) is None else c[metric] for c in chosen])
+def _cell(found: list[float | None], place: dict[str, Any], metric: str) -> Cell:
+    values = np.array(found, dtype=np.float64)
     std = float(values.std(ddof=1)) if values.size > 1 else math.nan
-    return Cell(
-        world=world,
-        method=method,
-        metric=metric,
-        criterion=criterion,
-        mean=float(values.mean()),
-        std=std,
-        error=std / math.sqrt(values.size),
-        splits=values.size,
-    )
+    error = std / math.sqrt(values.size)
+    mean = float(values.mean())
+    return Cell(**place, metric=metric, mean=mean, std=std, error=error, splits=values.size)
 
 
 def render(cells: Sequence[Cell], form: Form = "markdown") -> str:
-    """Return a table with a row a method and a column a metric and criterion, in percent.
+    """Return a table with one row for each method, one column for each metric and criterion.
 
-    The number after ± is the standard error of the mean.
+    Values are in percent. The number after ± is the standard error of the mean.
 
     Parameters
     ----------
@@ -213,14 +201,9 @@ def paper_numbers(table: int | None = None) -> list[dict[str, Any]]:
     [90.6, 87.49, 90.22]
     """
     text = files("noneg.lab.bench").joinpath("paper.csv").read_text(encoding="utf-8")
+    kinds = {"table": int, "case": int, "mean": float, "spread": float}
     rows: list[dict[str, Any]] = [
-        row
-        | {
-            "table": int(row["table"]),
-            "case": int(row["case"]),
-            "mean": float(row["mean"]),
-            "spread": float(row["spread"]),
-        }
+        row | {name: kind(row[name]) for name, kind in kinds.items()}
         for row in csv.DictReader(io.StringIO(text))
     ]
     found = [row for row in rows if table in (None, row["table"])]
@@ -232,7 +215,7 @@ def paper_numbers(table: int | None = None) -> list[dict[str, Any]]:
 
 
 def paper_name(method: str) -> str | None:
-    """Return what the paper calls a method of a table here; None if it has none such.
+    """Return the paper's name of a method; None if the paper does not have it.
 
     Its corrected methods append the positives to the batch, the others do nothing about one
     sample; both are variants "bench" where there is one.

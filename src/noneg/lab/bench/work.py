@@ -40,7 +40,7 @@ LEARNING_RATE, SEARCHED_RATE = 1e-3, LogUniform(10**-4.5, 10**-2.5)
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run trains with.
+    """Algorithm and hyperparameters of a run.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ def _network(run: RunConfig, rows: Draw) -> Callable[[], nn.Module]:
 def _monitor(
     run: RunConfig, rows: Draw, prior: float
 ) -> Callable[[Algorithm, int], dict[str, float]]:
-    """Return what measures at a checkpoint."""
+    """Return the function that measures at a checkpoint."""
     held, test = rows.validation, rows.test
     parts = [torch.from_numpy(x) for x in (held.positive, held.unlabeled, test.rows)]
 
@@ -249,7 +249,7 @@ def _scores(algorithm: Algorithm, rows: Tensor) -> np.ndarray[Any, np.dtype[np.f
 
 
 def _columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
-    """Return the history as columns, with None for what is no number or was not measured.
+    """Return the history as columns, with None where a value is not finite or was not measured.
 
     Seven digits are more than any table needs, and half the size.
     """

@@ -8,25 +8,29 @@ from noneg.lab.information.bound import (
     generalization_bound,
     reuse_bound,
 )
-from noneg.lab.information.mutual import (
-    covering_information,
-    draw_limit,
-    knn_information,
-    plug_in_information,
-)
 from noneg.lab.information.quantities import (
+    Information,
     bin_gaps,
     binned_information,
+    covering_information,
+    draw_limit,
     ece_gaps,
+    knn_information,
     label_gaps,
     mass_gaps,
+    measure_information,
     membership_noise,
+    plug_in_information,
     printed_information,
     samplewise_information,
 )
-from noneg.lab.information.runs import Runs, run
-from noneg.lab.information.summary import Information, measure_information
-from noneg.lab.information.supersample import PUSupersample, Supersample, draw_membership
+from noneg.lab.information.supersample import (
+    PUSupersample,
+    Runs,
+    Supersample,
+    draw_membership,
+    run,
+)
 
 __all__ = [
     "GapAndBound",

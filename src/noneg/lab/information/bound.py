@@ -19,11 +19,11 @@ from noneg.lab.information.quantities import bin_gap, ece_gap, reused_error, see
 from noneg.lab.information.supersample import PUSupersample
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Callable
 
-    from noneg.bins import Binning
+    from noneg.bins import Binned, Binning
     from noneg.calibration.theory import Form
-    from noneg.lab.information.runs import Runs
+    from noneg.lab.information.supersample import Runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,13 +117,23 @@ def generalization_bound(
     >>> found.gap < found.bin_gap < found.bound.value, found.vacuous
     (True, False)
     """
-    pairs = list(seen_and_unseen(runs, bins=bins, binning=binning))
-    bound = _bound(runs, bins, binning, information, edge_information, lipschitz, form)
-    return _beside(
-        bound,
-        np.array([ece_gap(*pair) for pair in pairs]),
-        np.array([bin_gap(*pair) for pair in pairs]),
-    )
+    edges = information if edge_information is None else edge_information
+    pairs = runs.supersample
+    if isinstance(pairs, PUSupersample):
+        bound = _pu_bound(pairs, bins, binning, information, edges, lipschitz)
+    elif lipschitz is None:
+        bound = training_statistical_bound(pairs.n, bins=bins, ecmi=information, form=form)
+    else:
+        bound = labelled_generalization_bound(
+            pairs.n,
+            bins=bins,
+            binning=binning,
+            lipschitz=lipschitz,
+            ecmi=information,
+            fcmi=edges,
+            form=form,
+        )
+    return _beside(bound, runs, ece_gap, bins, binning)
 
 
 def reuse_bound(
@@ -185,9 +195,7 @@ def reuse_bound(
         delta2_information=mass_information,
         form=form,
     )
-    pairs = list(seen_and_unseen(runs, bins=bins, binning="mass"))
-    left = np.array([reused_error(*pair) for pair in pairs])
-    return _beside(bound, left, np.array([bin_gap(*pair) for pair in pairs]))
+    return _beside(bound, runs, reused_error, bins, "mass")
 
 
 def entropy_bound(
@@ -258,44 +266,7 @@ def entropy_bound(
     )
 
 
-def _beside(bound: Bound, gaps: NDArray[np.float64], bin_gaps: NDArray[np.float64]) -> GapAndBound:
-    error = float(gaps.std(ddof=1) / np.sqrt(gaps.size)) if gaps.size > 1 else float("nan")
-    return GapAndBound(
-        gap=float(gaps.mean()),
-        gap_error=error,
-        bin_gap=float(bin_gaps.mean()),
-        bound=bound,
-        draws=gaps.size,
-    )
-
-
-def _bound(
-    runs: Runs,
-    bins: int,
-    binning: Binning,
-    information: float,
-    edge_information: float | None,
-    lipschitz: float | None,
-    form: Form,
-) -> Bound:
-    pairs = runs.supersample
-    edges = information if edge_information is None else edge_information
-    if isinstance(pairs, PUSupersample):
-        return _pu(pairs, bins, binning, information, edges, lipschitz)
-    if lipschitz is None:
-        return training_statistical_bound(pairs.n, bins=bins, ecmi=information, form=form)
-    return labelled_generalization_bound(
-        pairs.n,
-        bins=bins,
-        binning=binning,
-        lipschitz=lipschitz,
-        ecmi=information,
-        fcmi=edges,
-        form=form,
-    )
-
-
-def _pu(
+def _pu_bound(
     pairs: PUSupersample,
     bins: int,
     binning: Binning,
@@ -303,18 +274,37 @@ def _pu(
     edges: float,
     lipschitz: float | None,
 ) -> Bound:
-    sizes = (pairs.n_positive, pairs.n_unlabeled, pairs.prior)
+    # Lemma 5 is the statistical part of Theorem 3, which is the same for both kinds of bins.
+    whole = pu_bound(
+        pairs.n_positive,
+        pairs.n_unlabeled,
+        pairs.prior,
+        bins=bins,
+        binning="width" if lipschitz is None else binning,
+        lipschitz=lipschitz or 0.0,
+        fcmi=information,
+        fcmi_unlabeled=edges,
+    )
     if lipschitz is not None:
-        return pu_bound(
-            *sizes,
-            bins=bins,
-            binning=binning,
-            lipschitz=lipschitz,
-            fcmi=information,
-            fcmi_unlabeled=edges,
-        )
-    # Lemma 5 is what Theorem 3 has for the statistical part; it is the same for both kinds of bins.
-    whole = pu_bound(*sizes, bins=bins, binning="width", lipschitz=0.0, fcmi=information)
+        return whole
     return Bound(
         statistical=whole.statistical, information=whole.information, reference="PU-ECE, Lemma 5"
+    )
+
+
+def _beside(
+    bound: Bound,
+    runs: Runs,
+    gap: Callable[[Binned, Binned], float],
+    bins: int,
+    binning: Binning,
+) -> GapAndBound:
+    pairs = list(seen_and_unseen(runs, bins=bins, binning=binning))
+    gaps = np.array([gap(*pair) for pair in pairs])
+    return GapAndBound(
+        gap=float(gaps.mean()),
+        gap_error=float(gaps.std(ddof=1) / np.sqrt(gaps.size)) if gaps.size > 1 else float("nan"),
+        bin_gap=float(np.mean([bin_gap(*pair) for pair in pairs])),
+        bound=bound,
+        draws=gaps.size,
     )
