@@ -76,7 +76,7 @@ CONSTANTS = {
     "noneg.recalibration.METHODS": "Every calibrator by its name in files and on the command line.",
     "noneg.sklearn.SCORERS": "Every metric that can be a scorer: the function, and its direction.",
     "noneg.learning.ALGORITHMS": "Every algorithm for networks by its name.",
-    "noneg.bench.PLANS": "Every data set of the benchmark by its name.",
+    "noneg.lab.bench.PLANS": "Every data set of the benchmark by its name.",
 }
 
 

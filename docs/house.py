@@ -10,13 +10,22 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 FLOORS = [  # name, colour, rooms with what they hold
-    ("show", "#f6d8ae", {"cli": "commands", "report": "page, text, JSON", "plots": "matplotlib"}),
+    ("command", "#f3c9a5", {"cli": "commands"}),
+    (
+        "research",
+        "#f6d8ae",
+        {"lab": "benchmark, information theory, data sets, SGLD"},
+    ),
+    ("show", "#f2e6b6", {"report": "page, text, JSON", "plots": "matplotlib"}),
     (
         "train",
-        "#f2e6b6",
-        {"bench": "many runs, tables", "learning": "torch algorithms", "information": "fCMI, eCMI"},
+        "#e4ecc0",
+        {
+            "learning": "torch algorithms",
+            "sklearn": "scorers, splits",
+            "torch": "in training loops",
+        },
     ),
-    ("fit in", "#e4ecc0", {"sklearn": "scorers, splits", "torch": "in training loops"}),
     (
         "answer",
         "#cfe5c3",
@@ -46,7 +55,6 @@ FLOORS = [  # name, colour, rooms with what they hold
             "sketch": "mergeable sums",
             "tensors": "on devices",
             "simulation": "known truth",
-            "datasets": "of the papers",
         },
     ),
     (

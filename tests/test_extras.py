@@ -25,7 +25,7 @@ class Without(PathFinder):
 sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]
 os.environ.pop("NONEG_DATA", None)
 import click, numpy as np
-import noneg, noneg.bench, noneg.datasets, noneg.learning, noneg.plots
+import noneg, noneg.lab.bench, noneg.lab.datasets, noneg.learning, noneg.plots
 from noneg.cli import main
 
 def cli(*arguments):
@@ -40,7 +40,7 @@ flags = rng.random(60) < 0.4
 scores = noneg.PUScores.from_labels(flags, x[:, 0])
 pu = noneg.PUScores.from_pu_labels(flags, x[:, 0], prior=0.5, setting="two-sample")
 sketch = noneg.Sketch.from_scores(scores)
-run = noneg.bench.RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu", steps=2)
+run = noneg.lab.bench.RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu", steps=2)
 from pathlib import Path
 Path("s.csv").write_text("score,label\\n0.1,0\\n0.9,1\\n0.4,1\\n")
 rows = ["s.csv", "--score", "score", "--label", "label", "--setting", "labelled"]
@@ -68,7 +68,7 @@ ASKED = {
             for name in ("algorithms", "networks", "views", "contract")
         ),
         "noneg.torch",
-        "from noneg.bench.work import perform",
+        "from noneg.lab.bench.work import perform",
         f"cli({BENCH})",
     ],
     "torchmetrics": ["noneg.torch"],
@@ -78,9 +78,9 @@ ASKED = {
     ],
     "pyspark": ["cli('evaluate', *rows, '--engine', 'spark', '--master', 'local[1]')"],
     "distributed": [
-        "from noneg.bench.engine import run_all; run_all([run], 'b', scheduler='tcp://127.0.0.1:1')"
+        "from noneg.lab.bench.engine import run_all; run_all([run], 'b', scheduler='tcp://127.0.0.1:1')"
     ],
-    "pooch": ["noneg.datasets.load('usps')"],
+    "pooch": ["noneg.lab.datasets.load('usps')"],
     "pyarrow": [
         "sketch.to_arrow()",
         "sketch.save('s.parquet')",

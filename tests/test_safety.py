@@ -69,12 +69,12 @@ def calls(tree):
 
 # Files that may read pickles, and why.
 PICKLES = {
-    "datasets/fetched.py": "arrays of a published archive, by a reader that knows only arrays",
+    "lab/datasets.py": "arrays of a published archive, by a reader that knows only arrays",
 }
 
 
 def test_the_reader_of_arrays_knows_only_arrays():
-    from noneg.datasets.fetched import _Arrays
+    from noneg.lab.datasets import _Arrays
 
     array = np.arange(6, dtype=np.uint8).reshape(2, 3)
     content = pickle.dumps({b"data": array}, protocol=2)

@@ -21,7 +21,7 @@ STATISTICS = (
     "scores.py",
     "theory.py",
     "calibration/*",
-    "information/*",
+    "lab/information/*",
     "performance/*",
     "prior/*",
     "recalibration/*",

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import noneg
 import noneg.tables
 from noneg import PUScores, Sketch
-from noneg.bench import RunConfig
-from noneg.bench.records import load_records, read_record, write_record
+from noneg.lab.bench import RunConfig
+from noneg.lab.bench.records import load_records, read_record, write_record
 from noneg.recalibration import METHODS, load
 from noneg.recalibration.contract import checksum
 

@@ -27,10 +27,10 @@ PROMISES = {
     "learn": "import noneg.torch",
     "spark": "from noneg.tables.spark import spark_table; "
     "spark_table('local', ['scores.csv'], None).__enter__()",
-    "cluster": "from noneg.bench import engine, sweep; "
+    "cluster": "from noneg.lab.bench import engine, sweep; "
     "runs = sweep(dataset=['digits'], setting=['one-sample'], algorithm=['upu'], split=[0]); "
     "assert len(list(engine._on_cluster(runs, repr, None))) == 1",
-    "data": "from noneg.datasets import fetched; fetched._pooch().create",
+    "data": "from noneg.lab import datasets; datasets._pooch().create",
 }
 
 

@@ -13,8 +13,8 @@ from noneg.cli.writing import check_outputs, force
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from noneg.bench import Cell
-    from noneg.bench.protocol import RunConfig
+    from noneg.lab.bench import Cell
+    from noneg.lab.bench.protocol import RunConfig
 
 _PAPER = "paper-"
 
@@ -85,7 +85,7 @@ def command() -> None:
 @click.option("--minutes", type=float, help="Start no run after so many; by default do all.")
 def run(folder: str, **question: Any) -> None:  # noqa: ANN401
     """Do all runs of a grid that have no record yet."""
-    from noneg.bench.engine import run_all
+    from noneg.lab.bench.engine import run_all
 
     names = ("jobs", "scheduler", "device", "precision", "retry_failed")
     engine = {name: question.pop(name) for name in names}
@@ -107,8 +107,8 @@ def run(folder: str, **question: Any) -> None:  # noqa: ANN401
 
 def _grid(question: dict[str, Any]) -> list[RunConfig]:
     """Return the runs that make sense: a variant or correction that a method has."""
-    from noneg.bench.protocol import sweep
-    from noneg.bench.work import METHODS, is_possible, versions
+    from noneg.lab.bench.protocol import sweep
+    from noneg.lab.bench.work import METHODS, is_possible, versions
 
     unknown = set(question["algorithm"]) - set(METHODS)
     if unknown:
@@ -187,7 +187,7 @@ def table(
     **question: Any,  # noqa: ANN401
 ) -> None:
     """Print means over splits of what each criterion chooses."""
-    from noneg.bench import load_records, render, summarise
+    from noneg.lab.bench import load_records, render, summarise
 
     check_outputs({"plot": plot}, [folder], force=force)
     records, options = load_records(folder), {}
@@ -206,7 +206,7 @@ def table(
 def _draw(cells: list[Cell], path: str) -> None:
     """Write the critical-difference diagram of what the table has first."""
     from noneg.atomic import replacing
-    from noneg.plots import CriticalDifferenceDisplay
+    from noneg.lab.bench import CriticalDifferenceDisplay
 
     if not cells:
         msg = "'folder' must hold records of the methods to rank, and holds none."
@@ -220,8 +220,8 @@ def _draw(cells: list[Cell], path: str) -> None:
 
 def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the records of the world of a paper's table, and its metrics."""
-    from noneg.bench import paper_numbers
-    from noneg.bench.summaries import PAPER_RATE
+    from noneg.lab.bench import paper_numbers
+    from noneg.lab.bench.summaries import PAPER_RATE
 
     number = like.removeprefix(_PAPER)
     if not like.startswith(_PAPER) or not number.isdigit():
@@ -244,8 +244,8 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 @click.option("--metric", multiple=True, default=["accuracy"], show_default=True, help="Metric.")
 def compare(folder: str, metric: tuple[str, ...]) -> None:
     """Print our numbers beside those of the benchmark paper, in percent."""
-    from noneg.bench import against_paper, load_records, summarise
     from noneg.cli.terminal import console, say
+    from noneg.lab.bench import against_paper, load_records, summarise
 
     rows = against_paper(summarise(load_records(folder), metrics=metric))
     if not rows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from noneg._moved import find_moved
 from noneg.extras import optional
 
 if TYPE_CHECKING:
@@ -19,15 +20,12 @@ if TYPE_CHECKING:
     from noneg.learning.data import PUData
     from noneg.learning.estimator import PUClassifier
     from noneg.learning.linear import LinearPU
-    from noneg.learning.sgld import SGLD, Annealing
     from noneg.learning.trainer import Fit, Trainer, train
     from noneg.learning.weighted import WeightedPU
 
 __all__ = [
     "ALGORITHMS",
-    "SGLD",
     "Algorithm",
-    "Annealing",
     "BaggingPU",
     "Fit",
     "LinearPU",
@@ -43,9 +41,7 @@ __all__ = [
 # Fetched when first used: the estimators without torch must not load it.
 _HOME = {
     "ALGORITHMS": "algorithms",
-    "SGLD": "sgld",
     "Algorithm": "contract",
-    "Annealing": "sgld",
     "BaggingPU": "bagging",
     "Fit": "trainer",
     "LinearPU": "linear",
@@ -62,8 +58,7 @@ def __getattr__(name: str) -> object:
         return _load(name)
     if name in _HOME:
         return getattr(_load(_HOME[name]), name)
-    msg = f"module 'noneg.learning' has no attribute {name!r}"
-    raise AttributeError(msg)
+    return find_moved(__name__, name)
 
 
 def _load(module: str) -> object:

@@ -4,20 +4,23 @@ A display is built from results, or by its `from_scores` from a `PUScores`; `plo
 Global settings of matplotlib are read, never written.
 """
 
+from noneg._moved import find_moved
 from noneg.plots.displays import (
     PriorSensitivityDisplay,
     PUPrecisionRecallDisplay,
     PURocDisplay,
     ScoreDistributionDisplay,
 )
-from noneg.plots.ranks import CriticalDifferenceDisplay
 from noneg.plots.reliability import ReliabilityDisplay
 
 __all__ = [
-    "CriticalDifferenceDisplay",
     "PUPrecisionRecallDisplay",
     "PURocDisplay",
     "PriorSensitivityDisplay",
     "ReliabilityDisplay",
     "ScoreDistributionDisplay",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return find_moved(__name__, name)

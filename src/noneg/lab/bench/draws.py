@@ -1,0 +1,185 @@
+r"""Positive and unlabeled rows of a data set, the same for every algorithm.
+
+A draw depends on the data set, the setting, the case, the rate and the number of the split alone.
+Every class gives equally many rows, so the prior is the share of positive classes (PU benchmark
+paper, Appendix B):
+
+one-sample
+    ``rows / classes`` of each class; of each positive class a share of them is labelled, and all
+    the others are unlabeled.
+two-sample
+    The unlabeled rows are drawn first, equally many of each class, the labelled ones from what is
+    left of the positive classes.
+
+A tenth of P and a tenth of U is held out for validation. Training, validation and test rows have
+types of their own, and only the last two know labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.lab.bench.protocol import find_plan
+from noneg.lab.datasets import load
+from noneg.randomness import stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from noneg.lab.bench.protocol import Kind, RunConfig
+    from noneg.lab.datasets import Dataset
+
+    Floats = NDArray[np.float32]
+    Rows = NDArray[np.int64]
+
+HELD_OUT = 0.1
+# Axes that one scale covers: a feature, all pixels, or a channel has a scale of its own.
+_AXES: dict[str, tuple[int, ...] | None] = {"table": (0,), "pixels": None, "image": (0, 1, 2)}
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Rows to train on; nobody knows their labels."""
+
+    positive: Floats
+    unlabeled: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Rows to choose by; the labels of the unlabeled ones are for the oracle's criterion alone."""
+
+    positive: Floats
+    unlabeled: Floats
+    labels: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Test:
+    """Rows and labels that nothing is chosen by.
+
+    `weight` gives the classes the shares that they have in the population; probabilities are
+    judged with it, since the customary test sets have other shares.
+    """
+
+    rows: Floats
+    labels: NDArray[np.int64]
+    weight: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One draw of PU data.
+
+    Attributes
+    ----------
+    training : Training
+    validation : Validation
+    test : Test
+    prior : float
+        True share of positives in the population.
+    """
+
+    training: Training
+    validation: Validation
+    test: Test
+    prior: float
+
+
+def draw(run: RunConfig) -> Draw:
+    """Return the rows of a run.
+
+    Examples
+    --------
+    >>> from noneg.lab.bench import RunConfig
+    >>> rows = draw(RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu"))
+    >>> rows.training.positive.shape, rows.training.unlabeled.shape, rows.prior
+    ((270, 64), (630, 64), 0.5)
+    """
+    plan, data = find_plan(run.dataset), _load(run.dataset)
+    positives = plan.positives(run.case)
+    random = stream(0, f"{run.dataset} {run.setting} {run.case} {run.rate} {run.split}")
+    labelled, unlabeled = _choose(run, data, random)
+    held, kept = zip(*(_held_out(rows, random) for rows in (labelled, unlabeled)), strict=True)
+    scale = _scaler(data.X_train[np.concatenate(kept)], plan.kind)
+    is_positive = np.isin(data.y_train, positives).astype(np.int64)
+    prior = plan.prior(run.case)
+    for_training, for_validation = ([scale(data.X_train[r]) for r in part] for part in (kept, held))
+    return Draw(
+        Training(for_training[0], for_training[1]),
+        Validation(for_validation[0], for_validation[1], is_positive[held[1]]),
+        _test(scale(data.X_test), np.isin(data.y_test, positives), prior),
+        prior,
+    )
+
+
+@lru_cache(maxsize=2)
+def _load(name: str) -> Dataset:
+    return load(name)
+
+
+def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple[Rows, Rows]:
+    """Return the labelled and the unlabeled training rows."""
+    plan = find_plan(run.dataset)
+    positives = plan.positives(run.case)
+    total = round(run.rate * plan.rows)
+    labelled = total // len(positives)
+    one_sample = run.setting == "one-sample"
+    unlabeled = (plan.rows if one_sample else plan.rows - total) // plan.classes
+    found: tuple[list[Rows], list[Rows]] = ([], [])
+    for label in range(plan.classes):
+        rows = random.permutation(np.flatnonzero(data.y_train == label))
+        share = labelled if label in positives else 0
+        needed = unlabeled if one_sample else unlabeled + share
+        _check_enough(run, label, needed, rows.size, share)
+        found[0].append(rows[:share])
+        found[1].append(rows[share:needed])
+    p, u = (random.permutation(np.concatenate(part)) for part in found)
+    return p, u
+
+
+def _check_enough(run: RunConfig, label: int, needed: int, there: int, share: int) -> None:
+    if needed > there or share > needed:
+        msg = (
+            f"'rate' must leave enough rows of every class of {run.dataset}, got {run.rate!r}: "
+            f"class {label} would need {max(needed, share)} rows of {min(needed, there)}. Lower "
+            "it, or use the other setting."
+        )
+        raise ValueError(msg)
+
+
+def _held_out(rows: Rows, random: np.random.Generator) -> tuple[Rows, Rows]:
+    order = random.permutation(rows)
+    n = max(1, int(HELD_OUT * rows.size))
+    return order[:n], order[n:]
+
+
+def _test(rows: Floats, positive: NDArray[np.bool_], prior: float) -> Test:
+    share = positive.mean()
+    weight = np.where(positive, prior / share, (1.0 - prior) / (1.0 - share))
+    return Test(rows, positive.astype(np.int64), weight)
+
+
+def _scaler(rows: NDArray[Any], kind: Kind) -> Callable[[NDArray[Any]], Floats]:
+    """Return a function that scales as these rows need for mean zero and variance one.
+
+    Raw rows stay as they are.
+    """
+    mean, std = np.zeros(()), np.ones(())
+    if kind != "raw":
+        mean = np.asarray(rows.mean(axis=_AXES[kind], dtype=np.float64))
+        spread = rows.std(axis=_AXES[kind], dtype=np.float64)
+        std = np.where(spread > 0.0, spread, 1.0)
+
+    def scale(x: NDArray[Any]) -> Floats:
+        scaled = ((x - mean) / std).astype(np.float32)
+        # torch wants channels before rows and columns.
+        return np.moveaxis(scaled, -1, 1).copy() if kind == "image" else scaled
+
+    return scale

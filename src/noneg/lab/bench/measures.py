@@ -1,0 +1,220 @@
+"""Measures of a checkpoint, and the choice of a checkpoint and a configuration by them.
+
+Criteria are measured on validation rows, the truth on test rows. The choice needs records alone:
+within a run the checkpoint with the best value of the criterion, within a split the run whose best
+value is best. Its test metrics are what the method gets for that split (PU benchmark paper, Section
+5.1).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.lab.bench.protocol import RunConfig
+from noneg.metrics import METRICS
+from noneg.performance.proxies import oracle_accuracy
+from noneg.recalibration import Platt
+from noneg.recalibration.contract import CalibrationWarning
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from noneg.checks import Setting
+
+    Floats = NDArray[np.float64]
+
+THRESHOLD = 0.5
+# Columns of a record, each with the metric that it is a value of.
+_CRITERIA = {
+    "proxy_accuracy": "proxy_accuracy",
+    "proxy_auc": "proxy_auc",
+    "oracle_accuracy": "accuracy",
+    "pu_log_loss": "log_loss",
+    "pu_brier": "brier",
+    "pu_ece": "ece",
+    "proxy_accuracy_slip": "proxy_accuracy",
+}
+_DECISIONS = {
+    "accuracy": "accuracy",
+    "auc": "auroc",
+    "f1": "f_beta",
+    "precision": "precision",
+    "recall": "recall",
+}
+_PROBABILITIES = {name: name for name in ("ece", "brier", "log_loss")}
+_RECALIBRATED = {f"{name}_recalibrated": name for name in _PROBABILITIES}
+_COLUMNS = _CRITERIA | _DECISIONS | _PROBABILITIES | _RECALIBRATED | {"pu_ece_recalibrated": "ece"}
+
+TEST, RECALIBRATED = (*_DECISIONS, *_PROBABILITIES), tuple(_RECALIBRATED)
+MEASURED = (*TEST, *RECALIBRATED, "pu_ece", "pu_ece_recalibrated")
+# 1 for a column of which more is better, else -1.
+SIGNS = {
+    column: 1.0 if METRICS[metric].better == "higher" else -1.0
+    for column, metric in _COLUMNS.items()
+}
+CRITERIA = {name: SIGNS[name] for name in _CRITERIA}
+
+
+def on_validation(
+    positive: Floats,
+    unlabeled: Floats,
+    labels: NDArray[np.int64],
+    *,
+    prior: float,
+    setting: Setting,
+) -> tuple[dict[str, float], Platt]:
+    """Return the criteria, and the calibrator that validation rows give.
+
+    ``proxy_accuracy_slip`` is the criterion as the benchmark's published code has it: in one
+    sample it adds the labelled positives above the threshold instead of those below.
+    """
+    share = positive.size / (positive.size + unlabeled.size)
+    scores = PUScores(positive, unlabeled, prior=prior, setting=setting)
+    found = _values(_CRITERIA, scores)
+    # Two criteria are not metrics of the PU rows.
+    found["oracle_accuracy"] = _oracle(positive, unlabeled, labels, setting)
+    found["proxy_accuracy_slip"] += _slip(positive, share, setting)
+    calibrator = _fitted(scores)
+    after = calibrator.transform(positive), calibrator.transform(unlabeled)
+    mapped = PUScores(*after, prior=prior, setting=setting)
+    return found | _values({"pu_ece_recalibrated": "ece"}, mapped), calibrator
+
+
+def _values(columns: Mapping[str, str], scores: PUScores) -> dict[str, float]:
+    return {name: METRICS[metric].function(scores) for name, metric in columns.items()}
+
+
+def _slip(positive: Floats, share: float, setting: Setting) -> float:
+    """Return the excess of the published criterion, which counts labeled rows above, not below."""
+    above = float((positive >= THRESHOLD).mean())
+    return share * (2.0 * above - 1.0) if setting == "one-sample" else 0.0
+
+
+def _oracle(
+    positive: Floats, unlabeled: Floats, labels: NDArray[np.int64], setting: Setting
+) -> float:
+    y = np.concatenate([np.ones(positive.size, dtype=np.int64), labels])
+    s = np.concatenate([positive, unlabeled])
+    return oracle_accuracy(y, s, labeled=np.arange(y.size) < positive.size, setting=setting)
+
+
+def _fitted(scores: PUScores) -> Platt:
+    with warnings.catch_warnings():
+        # Separable or constant scores are common early in training; the fit is finite then, too.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return Platt().fit(scores)
+
+
+def on_test(
+    scores: Floats, labels: NDArray[np.int64], weight: Floats, calibrator: Platt
+) -> dict[str, float]:
+    """Return the truth: decisions on the test set as it is, probabilities at the true prior."""
+    found = _values(_DECISIONS, PUScores.from_labels(labels, scores))
+    for columns, given in ((_PROBABILITIES, scores), (_RECALIBRATED, calibrator.transform(scores))):
+        weighted = PUScores.from_labels(
+            labels, given, sample_weight=weight, weight_kind="importance"
+        )
+        found |= _values(columns, weighted)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selected:
+    """The choice for one method and one split.
+
+    Attributes
+    ----------
+    run : RunConfig
+        The chosen run.
+    step : int
+        The chosen checkpoint.
+    value : float
+        The criterion there.
+    metrics : dict
+        Test metrics there; None for what is undefined.
+    """
+
+    run: RunConfig
+    step: int
+    value: float
+    metrics: dict[str, float | None]
+
+    @property
+    def method(self) -> str:
+        """Algorithm, variant and correction."""
+        return self.run.method
+
+    @property
+    def world(self) -> tuple[str, str, int, float, float | None]:
+        """Data set, setting, case, rate and told prior, which all methods of a table share."""
+        run = self.run
+        return run.dataset, run.setting, run.case, run.rate, run.given_prior
+
+
+def best_checkpoint(record: Mapping[str, Any], criterion: str) -> Selected | None:
+    """Return the best checkpoint of a run, the first of equal ones; None if it has no value."""
+    columns, sign = record["checkpoints"], find_sign(criterion)
+    values = columns.get(criterion, [])
+    known = [(sign * x, -k) for k, x in enumerate(values) if x is not None]
+    if not known:
+        return None
+    best, place = max(known)
+    return Selected(
+        run=RunConfig.from_dict(record["run"]),
+        step=int(columns["step"][-place]),
+        value=sign * best,
+        metrics={name: columns[name][-place] for name in MEASURED if name in columns},
+    )
+
+
+def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") -> list[Selected]:
+    """Return the choice of a criterion for each world, method and split.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Of `load_records`; failed runs are left out.
+    by : str
+        "proxy_accuracy", "proxy_auc", "oracle_accuracy", "pu_log_loss", "pu_brier", "pu_ece", or
+        "proxy_accuracy_slip", which is the first as the benchmark's published code has it.
+
+    Returns
+    -------
+    list of Selected
+
+    Examples
+    --------
+    >>> run = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+    >>> columns = {"step": [100, 200], "proxy_auc": [0.7, 0.8], "accuracy": [0.75, 0.9]}
+    >>> records = [{"run": run.to_dict(), "status": "done", "checkpoints": columns}]
+    >>> [(found.step, found.metrics["accuracy"]) for found in select(records, by="proxy_auc")]
+    [(200, 0.9)]
+    """
+    sign = find_sign(by)
+    chosen: dict[tuple[object, ...], Selected] = {}
+    for record in records:
+        found = best_checkpoint(record, by) if record["status"] == "done" else None
+        if found is None:
+            continue
+        place = (*found.world, found.method, found.run.split)
+        old = chosen.get(place)
+        # Of equal values the earlier configuration wins, whatever the order of the files.
+        rank = (sign * found.value, -found.run.configuration)
+        if old is None or rank > (sign * old.value, -old.run.configuration):
+            chosen[place] = found
+    return [chosen[place] for place in sorted(chosen, key=repr)]
+
+
+def find_sign(criterion: str) -> float:
+    """Return 1 for a criterion of which more is better, else -1."""
+    if criterion not in CRITERIA:
+        msg = f"'by' must be one of {', '.join(CRITERIA)}, got {criterion!r}."
+        raise ValueError(msg)
+    return CRITERIA[criterion]

@@ -1,0 +1,279 @@
+"""One run: train, and measure at every checkpoint."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.extras import optional
+from noneg.lab.bench.draws import draw
+from noneg.lab.bench.measures import on_test, on_validation
+from noneg.lab.bench.protocol import find_plan
+from noneg.lab.bench.records import write_record
+from noneg.randomness import stream
+
+with optional("noneg bench run"):
+    import torch
+
+    from noneg.learning import networks, views
+    from noneg.learning.algorithms import ALGORITHMS
+    from noneg.learning.data import PUData
+    from noneg.learning.search import LogUniform, space
+    from noneg.learning.trainer import Trainer
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable
+
+    from torch import Tensor, nn
+
+    from noneg.lab.bench.draws import Draw
+    from noneg.lab.bench.protocol import RunConfig
+    from noneg.learning.contract import Algorithm
+    from noneg.learning.trainer import Precision
+
+# Training rows have no labels, so what needs them cannot take part.
+METHODS = [name for name in ALGORITHMS if name != "pn-oracle"]
+LEARNING_RATE, SEARCHED_RATE = 1e-3, LogUniform(10**-4.5, 10**-2.5)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Algorithm and hyperparameters of a run.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+    lr : float
+        Learning rate.
+    batch : int
+        Rows of P and of U in a step.
+    drawn : dict
+        Hyperparameters of the algorithm that are not at their defaults.
+    """
+
+    algorithm: Algorithm
+    lr: float
+    batch: int
+    drawn: dict[str, Any]
+
+
+def set_up(run: RunConfig) -> Setup:
+    """Return the hyperparameters of a run.
+
+    Configuration 0 has the defaults. The others are drawn; a value depends on the number of the
+    configuration and on the hyperparameter's name, not on the algorithm.
+    """
+    if run.algorithm not in METHODS:
+        msg = f"'algorithm' must be one of {', '.join(METHODS)}, got {run.algorithm!r}."
+        raise ValueError(msg)
+    kind = ALGORITHMS[run.algorithm]
+    batch = find_plan(run.dataset).batch
+    if run.configuration == 0:
+        return Setup(kind(variant=run.variant), LEARNING_RATE, batch, {})
+
+    def random(name: str) -> np.random.Generator:
+        return stream(run.configuration, f"hyperparameter {name}")
+
+    drawn = {name: search.draw(random(name)) for name, search in space(kind).items()}
+    smaller = batch // 2 ** int(random("batch").integers(3))
+    rate = SEARCHED_RATE.draw(random("lr"))
+    return Setup(kind(variant=run.variant, **drawn), rate, smaller, drawn)
+
+
+def is_possible(run: RunConfig) -> bool:
+    """Return whether the algorithm has the variant and the correction of a run."""
+    kind = ALGORITHMS[run.algorithm]
+    if run.variant not in kind.variants:
+        return False
+    known = kind.bench_corrections if run.variant == "bench" else kind.corrections
+    return run.correction in (None, "none", *known)
+
+
+def versions(algorithms: Iterable[str] = METHODS) -> list[tuple[str, str, str | None]]:
+    """Return algorithm, variant and correction of every row of the benchmark's tables, and more.
+
+    These are the benchmark's versions, with and without correction where it has one, then the
+    original methods with the correction that is their own.
+
+    Examples
+    --------
+    >>> versions(["vpu"])
+    [('vpu', 'bench', 'batch'), ('vpu', 'bench', 'none'), ('vpu', 'ref', None)]
+    """
+    names = list(algorithms)
+    bench = [
+        (name, "bench", correction)
+        for name in names
+        if "bench" in ALGORITHMS[name].variants
+        for correction in ALGORITHMS[name].bench_corrections or (None,)
+    ]
+    return [*bench, *((name, "ref", None) for name in names)]
+
+
+def perform(
+    run: RunConfig, *, device: str | None = None, precision: Precision = "float32"
+) -> dict[str, Any]:
+    """Train one run and return its record.
+
+    Parameters
+    ----------
+    run : RunConfig
+    device : str, optional
+        By default a GPU if there is one.
+    precision : {"float32", "bfloat16", "float16"}
+        Of the trainer. Like the device it is in the record but not part of the run's name.
+    """
+    rows, setup = draw(run), set_up(run)
+    prior = rows.prior if run.given_prior is None else run.given_prior
+    data, validation = _varied(run, rows), _tensors(rows.validation)
+    trainer = Trainer(
+        steps=run.steps,
+        batch_size=setup.batch,
+        optimizer="sgd",
+        lr=setup.lr,
+        seed=_seed(run),
+        device=device,
+        precision=precision,
+        checkpoint_every=run.every,
+    )
+    start, worked = time.perf_counter(), time.process_time()
+    fit = trainer.fit(
+        setup.algorithm,
+        _network(run, rows),
+        data,
+        setting=run.setting,
+        prior=prior,
+        correction=run.correction,  # type: ignore[arg-type]
+        validation=validation,
+        monitor=_monitor(run, rows, prior),
+    )
+    return {
+        "status": "done",
+        "checkpoints": _columns(fit.history),
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - worked,
+        "device": fit.algorithm.device.type,
+        "precision": precision,
+        "diverged": fit.diverged,
+        "hyperparameters": {"lr": setup.lr, "batch": setup.batch, **setup.drawn},
+        "versions": _versions(),
+    }
+
+
+def perform_and_write(
+    run: RunConfig,
+    folder: str | os.PathLike[str],
+    *,
+    device: str | None = None,
+    precision: Precision = "float32",
+    threads: int = 1,
+) -> str:
+    """Train one run and write its record; an error of the run becomes its record.
+
+    Returns
+    -------
+    str
+        "done" or "failed".
+    """
+    torch.set_num_threads(threads)
+    try:
+        content = perform(run, device=device, precision=precision)
+    except Exception as error:  # noqa: BLE001 - whatever a method raises is its result
+        content = {
+            "status": "failed",
+            "error": f"{type(error).__name__}: {error}",
+            "traceback": traceback.format_exc(),
+            "versions": _versions(),
+        }
+    write_record(folder, run, content)
+    return str(content["status"])
+
+
+def _seed(run: RunConfig) -> int:
+    """Return the seed of weights and batches, which is the same for every method."""
+    return 1000 * run.split + run.configuration
+
+
+def _tensors(part: Any) -> PUData:  # noqa: ANN401
+    return PUData(torch.from_numpy(part.positive), torch.from_numpy(part.unlabeled))
+
+
+def _varied(run: RunConfig, rows: Draw) -> PUData:
+    """Return the training rows with the view of the plan, if there is one."""
+    plain, kind = _tensors(rows.training), find_plan(run.dataset).view
+    if kind is None or not run.augmented:
+        return plain
+    if kind == "cropped":
+        view: views.Cropped | views.Turned = views.Cropped()
+    else:
+        # Scaled rows are darkest where there is no ink.
+        side, black = math.isqrt(plain.pos.shape[1]), float(rows.training.unlabeled.min())
+        view = views.Turned(side, black=black)
+    return replace(plain, weak=view, strong=view)
+
+
+def _network(run: RunConfig, rows: Draw) -> Callable[[], nn.Module]:
+    if find_plan(run.dataset).kind == "image":
+        # The layout that convolutions in half precision want on a GPU.
+        layout = torch.channels_last
+        return lambda: networks.resnet32().to(memory_format=layout)  # type: ignore[call-overload]
+    width = rows.training.positive.shape[1]
+    return lambda: networks.MLP(width)
+
+
+def _monitor(
+    run: RunConfig, rows: Draw, prior: float
+) -> Callable[[Algorithm, int], dict[str, float]]:
+    """Return the function that measures at a checkpoint."""
+    held, test = rows.validation, rows.test
+    parts = [torch.from_numpy(x) for x in (held.positive, held.unlabeled, test.rows)]
+
+    def measure(algorithm: Algorithm, step: int) -> dict[str, float]:
+        del step
+        if not algorithm.ready():
+            return {}
+        positive, unlabeled, scores = (_scores(algorithm, x) for x in parts)
+        found, calibrator = on_validation(
+            positive, unlabeled, held.labels, prior=prior, setting=run.setting
+        )
+        return found | on_test(scores, test.labels, test.weight, calibrator)
+
+    return measure
+
+
+def _scores(algorithm: Algorithm, rows: Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+    logits = algorithm.decision(rows.to(algorithm.device))
+    return 1.0 / (1.0 + np.exp(-logits.double().clamp(-700.0, 700.0).cpu().numpy()))
+
+
+def _columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
+    """Return the history as columns, with None where a value is not finite or was not measured.
+
+    Seven digits are more than any table needs, and half the size.
+    """
+
+    def kept(value: float | None) -> float | None:
+        return None if value is None or not np.isfinite(value) else float(f"{value:.7g}")
+
+    names = dict.fromkeys(name for entry in history for name in entry)
+    return {name: [kept(entry.get(name)) for entry in history] for name in names}
+
+
+def _versions() -> dict[str, str]:
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    def of(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:  # run from its source folder
+            return "not installed"
+
+    packages = {name: of(name) for name in ("noneg", "numpy", "scipy", "torch")}
+    return {"python": platform.python_version(), **packages}

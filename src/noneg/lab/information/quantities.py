@@ -1,0 +1,535 @@
+r"""Gaps between seen and unseen rows, and the information that a trained classifier gives away.
+
+For bins :math:`I_b` made from the seen rows, and
+:math:`\mathcal L(b) = \pi\mu_+(I_b) - \int_{I_b} s\,d\mu`, whose absolute sum is the ECE.
+
+Information is between what a classifier says and a coin, in nats: `knn_information` for real
+values, `plug_in_information` for values that repeat. Both take one coin; the coins of all rows
+together are a vector of n bits, and no estimator learns much about 2^n memberships from a few draws
+of them. `draw_limit` says how much.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.bins import bin_scores
+from noneg.lab.information.supersample import PUSupersample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from noneg.bins import Binned, Binning
+    from noneg.lab.information.supersample import Runs
+
+    Floats = NDArray[np.float64]
+
+NEIGHBORS = 3
+
+
+def knn_information(
+    values: ArrayLike, membership: ArrayLike, *, neighbors: int = NEIGHBORS, seed: int = 0
+) -> float:
+    r"""Return I(V; U) of a real value and a discrete one, by nearest neighbors.
+
+    The estimator of Ross (2014) in scikit-learn's ``mutual_info_classif``, which Futami & Fujisawa
+    (2024, App. G.2) use with three neighbors. Values are scaled and get a tiny noise, whence the
+    seed. It never returns less than zero.
+
+    **A membership that occurs once is left out.** With a few draws of an n-bit vector each occurs
+    once, nothing is left, and the answer is zero whatever the classifier has memorized: that is
+    how the published bounds come to be those at zero information. Pass one coin of many draws.
+
+    Parameters
+    ----------
+    values : array-like, shape (draws,)
+    membership : array-like, shape (draws,)
+        The coin of one row, or a number for each vector of coins.
+    neighbors : int
+    seed : int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> coin = rng.integers(0, 2, 400)
+    >>> round(knn_information(coin + 0.1 * rng.normal(size=400), coin), 2)
+    0.69
+    >>> knn_information(rng.normal(size=10), np.arange(10))
+    0.0
+    """
+    v, u = _columns(values, membership)
+    if np.unique(u).size == u.size:
+        return 0.0
+    from sklearn.feature_selection import mutual_info_classif
+
+    with warnings.catch_warnings():
+        # Memberships are classes even where most of them occur once.
+        warnings.filterwarnings("ignore", message="The number of unique classes")
+        found = mutual_info_classif(
+            v[:, None], u, discrete_features=False, n_neighbors=neighbors, random_state=seed
+        )
+    return float(found[0])
+
+
+def plug_in_information(
+    values: ArrayLike, membership: ArrayLike, *, correct: bool = False
+) -> float:
+    r"""Return I(V; U) of two discrete values, from their frequencies.
+
+    .. math:: \sum_{v,u} \hat p(v,u) \log\frac{\hat p(v,u)}{\hat p(v)\,\hat p(u)}
+
+    It is too large by about :math:`(|V|-1)(|U|-1)/2k` for k draws, and never above log k.
+
+    Parameters
+    ----------
+    values, membership : array-like, shape (draws,)
+    correct : bool
+        Take off that bias (Miller & Madow), down to zero.
+
+    Examples
+    --------
+    >>> plug_in_information([0, 0, 1, 1], [0, 0, 1, 1])
+    0.6931471805599453
+    >>> plug_in_information([0, 1, 0, 1], [0, 0, 1, 1])
+    0.0
+    """
+    v, u = _columns(values, membership)
+    levels, row = np.unique(v, return_inverse=True)
+    coins, column = np.unique(u, return_inverse=True)
+    joint = np.zeros((levels.size, coins.size))
+    np.add.at(joint, (row, column), 1.0 / v.size)
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    there = joint > 0.0
+    value = float((joint[there] * np.log(joint[there] / apart[there])).sum())
+    if correct:
+        # Cells that occur, less rows and columns, plus one: each entropy has its own bias.
+        excess = int(there.sum()) - levels.size - coins.size + 1
+        value -= excess / (2.0 * v.size)
+    return max(value, 0.0)
+
+
+def draw_limit(draws: int, n: int) -> tuple[float, float]:
+    """Return the most that a number of draws can show, and the most that there can be.
+
+    An estimate from k memberships is at most log k nats; the information itself may be as large
+    as n log 2, and is for a classifier that remembers every row.
+
+    Examples
+    --------
+    >>> draw_limit(10, 4000)
+    (2.302585092994046, 2772.588722239781)
+    """
+    return math.log(draws), n * math.log(2.0)
+
+
+def covering_information(dimension: int, lipschitz: float, radius: float) -> float:
+    r"""Bound the fCMI of a parametric classifier, rounded to a cover, by the cover's entropy.
+
+    Parameters in :math:`[0,1]^d` and scores that move by at most L times their largest change have
+    a cover of :math:`\lceil L/2\epsilon \rceil^d` classifiers, one within :math:`\epsilon` of
+    each, and its logarithm bounds any information the rounded one can carry (Futami & Fujisawa
+    2024, Section 4.2; PU-ECE paper, Section 4.2, has :math:`d \log(L/\epsilon)`).
+
+    Parameters
+    ----------
+    dimension : int
+        Number d of parameters.
+    lipschitz : float
+        The constant L.
+    radius : float
+        How far a score may be moved by the rounding.
+
+    Examples
+    --------
+    >>> round(covering_information(2, lipschitz=1.0, radius=0.01), 2)
+    7.82
+    """
+    if dimension < 1 or not lipschitz > 0.0 or not radius > 0.0:
+        msg = (
+            "'dimension' must be at least 1, 'lipschitz' and 'radius' above 0, got "
+            f"{dimension!r}, {lipschitz!r} and {radius!r}."
+        )
+        raise ValueError(msg)
+    return dimension * math.log(math.ceil(lipschitz / (2.0 * radius)))
+
+
+def _columns(values: ArrayLike, membership: ArrayLike) -> tuple[NDArray, NDArray]:  # type: ignore[type-arg]
+    v, u = np.asarray(values), np.asarray(membership)
+    if v.ndim != 1 or v.shape != u.shape or v.size < 1:
+        msg = (
+            "'values' and 'membership' must be columns of one length, got shapes "
+            f"{v.shape} and {u.shape}."
+        )
+        raise ValueError(msg)
+    return v, u
+
+
+def seen_and_unseen(runs: Runs, *, bins: int, binning: Binning) -> Iterator[tuple[Binned, Binned]]:
+    """Yield, draw by draw, seen and unseen rows in the bins of the seen ones."""
+    for draw in range(runs.draws):
+        seen = bin_scores(runs.seen(draw), bins=bins, binning=binning)
+        yield seen, bin_scores(runs.unseen(draw), edges=seen.edges)
+
+
+def ece_gap(seen: Binned, unseen: Binned) -> float:
+    """Return the gap of one draw that `ece_gaps` is made of."""
+    return float(abs(np.abs(seen.residual).sum() - np.abs(unseen.residual).sum()))
+
+
+def bin_gap(seen: Binned, unseen: Binned) -> float:
+    """Return the gap of one draw that `bin_gaps` is made of."""
+    return float(np.abs(seen.residual - unseen.residual).sum())
+
+
+def reused_error(seen: Binned, unseen: Binned) -> float:
+    """Return the error on unseen rows when each bin is given its frequency of the seen ones."""
+    # An empty bin of the seen rows has no frequency; its unseen rows keep their scores.
+    frequency = np.where(seen.marginal > 0.0, seen.frequency, np.nan)
+    given = np.where(np.isnan(frequency), unseen.score, frequency * unseen.marginal)
+    return float(np.abs(unseen.prior * unseen.positive - given).sum())
+
+
+def ece_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
+    r"""Return \|ECE on unseen rows - ECE on seen rows\| of each draw (Futami & Fujisawa, Eq. 15).
+
+    Of PU pairs it is the PU-ECE. Its mean estimates the left side of their Theorem 4.
+
+    Parameters
+    ----------
+    runs : Runs
+    bins : int
+    binning : {"mass", "width"}
+
+    Returns
+    -------
+    ndarray, shape (draws,)
+
+    Examples
+    --------
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=2, seed=0)
+    >>> ece_gaps(runs, bins=2, binning="width").shape
+    (2,)
+    """
+    return np.array([ece_gap(*pair) for pair in seen_and_unseen(runs, bins=bins, binning=binning)])
+
+
+def bin_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
+    r"""Return :math:`\sum_b |\mathcal L_{seen}(b) - \mathcal L_{unseen}(b)|` of each draw.
+
+    The quantity of the PU-ECE paper's Lemma 4, and of the corrected Theorem 4 of Futami & Fujisawa;
+    it is never below `ece_gaps`.
+
+    Parameters
+    ----------
+    runs, bins, binning
+        As for `ece_gaps`.
+
+    Examples
+    --------
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=2, seed=0)
+    >>> bin_gaps(runs, bins=2, binning="width").shape
+    (2,)
+    """
+    return np.array([bin_gap(*pair) for pair in seen_and_unseen(runs, bins=bins, binning=binning)])
+
+
+def label_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
+    r"""Return :math:`\sum_b |\pi\mu_+(I_b)_{unseen} - \pi\mu_+(I_b)_{seen}|` (their Eq. 142).
+
+    Parameters
+    ----------
+    runs, bins, binning
+        As for `ece_gaps`.
+
+    Examples
+    --------
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=2, seed=0)
+    >>> label_gaps(runs, bins=2, binning="width").shape
+    (2,)
+    """
+    pairs = seen_and_unseen(runs, bins=bins, binning=binning)
+    change = (a.prior * a.positive - b.prior * b.positive for a, b in pairs)
+    return np.array([np.abs(x).sum() for x in change])
+
+
+def mass_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
+    r"""Return :math:`\sum_b |\mu(I_b)_{unseen} - \mu(I_b)_{seen}|` of each draw (their Eq. 143).
+
+    Parameters
+    ----------
+    runs, bins, binning
+        As for `ece_gaps`.
+
+    Examples
+    --------
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=2, seed=0)
+    >>> mass_gaps(runs, bins=2, binning="width").shape
+    (2,)
+    """
+    pairs = seen_and_unseen(runs, bins=bins, binning=binning)
+    return np.array([np.abs(a.marginal - b.marginal).sum() for a, b in pairs])
+
+
+def printed_information(runs: Runs, gaps: Floats, *, seed: int = 0) -> float:
+    r"""Return I(gap; U \| Z) as Futami & Fujisawa (2024) estimate it: zero, see `knn_information`.
+
+    The coins of all rows are one class of the estimator, and classes that occur once are left out.
+    It is here so that their figures can be made again, and must not be relied on.
+
+    Parameters
+    ----------
+    runs : Runs
+    gaps : ndarray, shape (draws,)
+        Such as `ece_gaps`.
+    seed : int
+
+    Examples
+    --------
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((30, 2)), rng.integers(0, 2, (30, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.isin(rows, X) * 0.9
+    >>> runs = run(pairs, memory, draws=8, seed=0)
+    >>> printed_information(runs, ece_gaps(runs, bins=3, binning="width"))
+    0.0
+    """
+    _, vector = np.unique(runs.membership, axis=0, return_inverse=True)
+    return knn_information(gaps, vector.ravel(), seed=seed)
+
+
+def samplewise_information(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0) -> Floats:
+    r"""Return the information of each pair's scores about its own coin, in nats.
+
+    The scores enter as the difference of the pair, by nearest neighbors, or by their frequencies
+    where they take few values. Coins are independent, so the sum over pairs is at most the fCMI,
+
+    .. math:: \sum_m I(s_{m0} - s_{m1}; U_m \mid \tilde Z) \le I(f(\tilde X); U \mid \tilde Z),
+
+    and the bounds need at least that. It is a lower limit: where it makes a bound vacuous, the
+    bound is vacuous; where not, nothing is proved. Each estimate is zero or above, so that noise
+    adds up over the pairs; `membership_noise` says how much.
+
+    Parameters
+    ----------
+    runs : Runs
+    unlabeled_only : bool
+        Of PU pairs, take the unlabeled ones alone, for fCMI_U.
+    seed : int
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((5, 2)), rng.integers(0, 2, (5, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.isin(rows, X) * 0.9
+    >>> runs = run(pairs, memory, draws=60, seed=0)
+    >>> bool((samplewise_information(runs) > 0.6).all())
+    True
+    """
+    return _samplewise(runs, runs.membership, unlabeled_only=unlabeled_only, seed=seed)
+
+
+def binned_information(
+    runs: Runs, *, bins: int, binning: Binning, seed: int | None = None
+) -> Floats:
+    r"""Return the information of each pair's bins about its own coin, in nats.
+
+    As `samplewise_information`, of the bins that both rows of the pair fall into, by their
+    frequencies. The sum over pairs is at most the eCMI of Futami & Fujisawa (2024, Eqs. 138, 139),
+    :math:`I(\mathbf 1\{f(\tilde X) \in I_b\}_b; U \mid \tilde Z)`, which is at most the fCMI. Its
+    positive bias is taken off as far as it is known (`plug_in_information`, ``correct=True``).
+
+    Parameters
+    ----------
+    runs, bins, binning
+        As for `ece_gaps`.
+    seed : int, optional
+        Shuffle the coins of each pair over the draws with this seed: what is left is noise.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((5, 2)), rng.integers(0, 2, (5, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=60, seed=0)
+    >>> bool((binned_information(runs, bins=2, binning="width") > 0.6).all())
+    True
+    """
+    coins = runs.membership if seed is None else _shuffled(runs, seed)
+    cells = np.empty(runs.membership.shape, dtype=np.int64)
+    for draw in range(runs.draws):
+        edges = bin_scores(runs.seen(draw), bins=bins, binning=binning).edges
+        place = np.searchsorted(edges[1:-1], runs.found[draw], side="left")
+        cells[draw] = place[:, 0] * bins + place[:, 1]
+    pairs = zip(cells.T, coins.T, strict=True)
+    return np.array([plug_in_information(v, u, correct=True) for v, u in pairs])
+
+
+def membership_noise(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0) -> Floats:
+    """Return `samplewise_information` about coins of another draw, which is noise alone.
+
+    Parameters
+    ----------
+    runs, unlabeled_only, seed
+        As for `samplewise_information`.
+
+    Examples
+    --------
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((5, 2)), rng.integers(0, 2, (5, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=60, seed=0)
+    >>> bool(membership_noise(runs).mean() < samplewise_information(runs).mean())
+    True
+    """
+    return _samplewise(runs, _shuffled(runs, seed), unlabeled_only=unlabeled_only, seed=seed)
+
+
+def _shuffled(runs: Runs, seed: int) -> NDArray[np.bool_]:
+    """Return each pair's coins in another order of the draws."""
+    return np.random.default_rng(seed).permuted(runs.membership, axis=0)
+
+
+def _samplewise(
+    runs: Runs, membership: NDArray[np.bool_], *, unlabeled_only: bool, seed: int
+) -> Floats:
+    n = runs.found.shape[1]
+    if unlabeled_only:
+        if not isinstance(runs.supersample, PUSupersample):
+            msg = "'unlabeled_only' needs the runs of a PUSupersample, got labelled pairs."
+            raise TypeError(msg)
+        n = runs.supersample.n_unlabeled
+    difference = runs.found[:, :n, 0] - runs.found[:, :n, 1]
+    return np.array([_of_pair(difference[:, m], membership[:, m], seed) for m in range(n)])
+
+
+def _of_pair(values: Floats, coin: NDArray[np.bool_], seed: int) -> float:
+    # Values that repeat have no density; a third of them all different is taken for one.
+    if np.unique(values).size <= values.size / 3:
+        return plug_in_information(values, coin)
+    return knn_information(values, coin, seed=seed)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Information:
+    r"""Conditional mutual information of what classifiers say and of the coins, in nats.
+
+    Attributes
+    ----------
+    fcmi, fcmi_unlabeled, ecmi : float
+        Sums over pairs of the information of the pair's scores (of unlabeled pairs alone; nan of
+        labelled pairs) and of its bins. The quantities of these names in the papers are at least as
+        large as the expectations of these sums.
+    fcmi_noise, fcmi_unlabeled_noise, ecmi_noise : float
+        The same with shuffled coins: the size of the estimates where there is no information.
+    ece_gap, label_gap, mass_gap, bin_gap : float
+        Information of one number per draw about the coins of all rows, by nearest neighbors: Futami
+        & Fujisawa (2024), Eqs. 15, 142 and 143, and Lemma 4 of the PU-ECE paper. Zero, unless a
+        membership was drawn twice (`knn_information`).
+    most_shown : float
+        The most that an estimate of those four could be: the logarithm of the number of draws.
+    most : float
+        The most that any of the informations can be, n log 2.
+    draws : int
+    """
+
+    fcmi: float
+    fcmi_noise: float
+    fcmi_unlabeled: float
+    fcmi_unlabeled_noise: float
+    ecmi: float
+    ecmi_noise: float
+    ece_gap: float
+    label_gap: float
+    mass_gap: float
+    bin_gap: float
+    most_shown: float
+    most: float
+    draws: int
+
+    def to_dict(self) -> dict[str, float]:
+        """Return plain numbers."""
+        return asdict(self)
+
+
+def measure_information(runs: Runs, *, bins: int, binning: Binning, seed: int = 0) -> Information:
+    """Return every information that the bounds speak of, as far as the draws show it.
+
+    Parameters
+    ----------
+    runs : Runs
+        A few dozen draws at least; see `Information` for what fewer can show.
+    bins : int
+    binning : {"mass", "width"}
+    seed : int
+
+    Returns
+    -------
+    Information
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noneg.lab.information import Supersample, run
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Supersample(rng.random((5, 2)), rng.integers(0, 2, (5, 2)))
+    >>> memory = lambda X, y, seed: lambda rows: np.where(np.isin(rows, X), 0.9, 0.1)
+    >>> runs = run(pairs, memory, draws=31, seed=0)
+    >>> found = measure_information(runs, bins=2, binning="width")
+    >>> found.fcmi > 0.9 * found.most, found.most_shown < found.most
+    (True, True)
+    """
+    kinds = {"ece": ece_gaps, "label": label_gaps, "mass": mass_gaps, "bin": bin_gaps}
+    gaps = {
+        f"{name}_gap": printed_information(runs, gap(runs, bins=bins, binning=binning), seed=seed)
+        for name, gap in kinds.items()
+    }
+    scores, noise = samplewise_information(runs, seed=seed), membership_noise(runs, seed=seed)
+    # The unlabeled pairs come first.
+    pu = runs.supersample.n_unlabeled if isinstance(runs.supersample, PUSupersample) else None
+    shown, most = draw_limit(runs.draws, runs.supersample.n)
+    return Information(
+        fcmi=float(scores.sum()),
+        fcmi_noise=float(noise.sum()),
+        fcmi_unlabeled=float("nan") if pu is None else float(scores[:pu].sum()),
+        fcmi_unlabeled_noise=float("nan") if pu is None else float(noise[:pu].sum()),
+        ecmi=float(binned_information(runs, bins=bins, binning=binning).sum()),
+        ecmi_noise=float(binned_information(runs, bins=bins, binning=binning, seed=seed).sum()),
+        most_shown=shown,
+        most=most,
+        draws=runs.draws,
+        **gaps,
+    )

@@ -1,0 +1,432 @@
+"""Supersamples: rows in pairs, of each of which a fair coin picks the one to train on.
+
+The setting of conditional mutual information (Steinke & Zakynthinou 2020; Futami & Fujisawa 2024,
+Section 2.3; PU-ECE paper, Appendix B). Both rows of a pair have the same law, so the other row is a
+test row, and what a trained classifier says of the coins is what it has memorized. `run` trains on
+many draws of the coins, and keeps on disk what was learned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from noneg.atomic import replacing
+from noneg.checks import check_prior
+from noneg.randomness import stream
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Bits = NDArray[np.bool_]
+    Floats = NDArray[np.float64]
+    Scorer = Callable[[NDArray[Any]], NDArray[Any]]
+    # Rows and labels, or positive and unlabeled rows, and a seed.
+    Train = Callable[[NDArray[Any], NDArray[Any], int], Scorer]
+    Load = Callable[[Path], Scorer]
+    Keep = tuple[Callable[[Scorer, Path], object], Load]
+
+T = TypeVar("T", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Supersample:
+    """Labelled rows in pairs.
+
+    Attributes
+    ----------
+    X : ndarray, shape (n, 2, ...)
+    y : ndarray, shape (n, 2)
+        Labels 0 and 1.
+
+    Examples
+    --------
+    >>> pairs = Supersample(np.arange(6.0).reshape(3, 2, 1), [[0, 1], [1, 1], [0, 0]])
+    >>> X, y = pairs.training(np.array([False, True, True]))
+    >>> X.ravel(), y
+    (array([0., 3., 5.]), array([0, 1, 0]))
+    """
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        x, y = _check_pairs(self.X, "X"), _check_pairs(self.y, "y")
+        if y.shape != x.shape[:2]:
+            msg = f"'y' must have the shape {x.shape[:2]} of the pairs in 'X', got {y.shape}."
+            raise ValueError(msg)
+        if not np.isin(y, (0, 1)).all():
+            msg = f"'y' must hold 0 and 1 alone, got {np.unique(y)!r}. Name the positives 1."
+            raise ValueError(msg)
+        object.__setattr__(self, "X", x)
+        object.__setattr__(self, "y", y.astype(np.int64))
+
+    @classmethod
+    def pair(cls, X: ArrayLike, y: ArrayLike, *, seed: int) -> Supersample:
+        """Return rows paired at random; of an odd number the last is left out."""
+        rows, labels = np.asarray(X), np.asarray(y)
+        order = _pairing(len(rows), seed, "X")
+        return cls(rows[order], labels[order])
+
+    @property
+    def n(self) -> int:
+        """Number of pairs, which is the number of training rows."""
+        return len(self.X)
+
+    def training(self, membership: Bits) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the rows and labels to train on: the right one of each pair where True."""
+        return pick(self.X, membership), pick(self.y, membership)
+
+    def rows(self) -> NDArray[Any]:
+        """Return all rows, both of each pair, shape (2 n, ...)."""
+        return self.X.reshape(2 * self.n, *self.X.shape[2:])
+
+    def scores(self, membership: Bits, found: Floats) -> PUScores:
+        """Return the scores of the chosen rows, from scores of shape (n, 2)."""
+        return PUScores.from_labels(pick(self.y, membership), pick(found, membership))
+
+    def digest(self) -> str:
+        """Return a name of these rows."""
+        return _digest(self.X, self.y)
+
+
+@dataclass(frozen=True, eq=False)
+class PUSupersample:
+    """Positive and unlabeled rows in pairs (PU-ECE paper, Appendix B).
+
+    Memberships and scores have the unlabeled pairs first, as in the paper.
+
+    Attributes
+    ----------
+    positive, unlabeled : ndarray, shape (n_P, 2, ...) and (n_U, 2, ...)
+    prior : float
+        Share of positives among the unlabeled rows.
+
+    Examples
+    --------
+    >>> pairs = PUSupersample(np.ones((2, 2, 1)), np.zeros((3, 2, 1)), prior=0.3)
+    >>> P, U = pairs.training(np.zeros(pairs.n, dtype=bool))
+    >>> P.shape, U.shape
+    ((2, 1), (3, 1))
+    """
+
+    positive: NDArray[Any]
+    unlabeled: NDArray[Any]
+    prior: float
+
+    def __post_init__(self) -> None:
+        for name in ("positive", "unlabeled"):
+            object.__setattr__(self, name, _check_pairs(getattr(self, name), name))
+        object.__setattr__(self, "prior", check_prior(self.prior))
+        if self.positive.shape[2:] != self.unlabeled.shape[2:]:
+            msg = (
+                "'positive' and 'unlabeled' must have rows of one shape, got "
+                f"{self.positive.shape[2:]} and {self.unlabeled.shape[2:]}."
+            )
+            raise ValueError(msg)
+
+    @classmethod
+    def pair(
+        cls, positive: ArrayLike, unlabeled: ArrayLike, *, prior: float, seed: int
+    ) -> PUSupersample:
+        """Return rows paired at random; of an odd number the last is left out."""
+        p, u = np.asarray(positive), np.asarray(unlabeled)
+        return cls(
+            p[_pairing(len(p), seed, "positive")], u[_pairing(len(u), seed, "unlabeled")], prior
+        )
+
+    @property
+    def n_positive(self) -> int:
+        """Number of positive pairs."""
+        return len(self.positive)
+
+    @property
+    def n_unlabeled(self) -> int:
+        """Number of unlabeled pairs."""
+        return len(self.unlabeled)
+
+    @property
+    def n(self) -> int:
+        """Number of pairs."""
+        return self.n_positive + self.n_unlabeled
+
+    def training(self, membership: Bits) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the positive and the unlabeled rows to train on."""
+        n = self.n_unlabeled
+        return pick(self.positive, membership[n:]), pick(self.unlabeled, membership[:n])
+
+    def rows(self) -> NDArray[Any]:
+        """Return all rows, the unlabeled ones first, both of each pair."""
+        x = np.concatenate([self.unlabeled, self.positive])
+        return x.reshape(2 * self.n, *x.shape[2:])
+
+    def scores(self, membership: Bits, found: Floats) -> PUScores:
+        """Return the scores of the chosen rows, from scores of shape (n, 2)."""
+        chosen, n = pick(found, membership), self.n_unlabeled
+        return PUScores(chosen[n:], chosen[:n], prior=self.prior, setting="two-sample")
+
+    def digest(self) -> str:
+        """Return a name of these rows."""
+        return _digest(self.positive, self.unlabeled)
+
+
+def draw_membership(n: int, *, seed: int, draw: int) -> Bits:
+    """Return n fair coins; they depend on the seed and on the number of the draw alone.
+
+    Examples
+    --------
+    >>> draw_membership(4, seed=0, draw=0).shape
+    (4,)
+    """
+    bits: Bits = stream(seed, f"membership {draw}").integers(0, 2, n).astype(np.bool_)
+    return bits
+
+
+def pick(pairs: NDArray[T], membership: Bits) -> NDArray[T]:
+    """Return the right one of each pair where True, else the left one."""
+    return pairs[np.arange(len(pairs)), membership.astype(np.int64)]
+
+
+def _check_pairs(values: ArrayLike, name: str) -> NDArray[Any]:
+    x = np.asarray(values)
+    if x.ndim < 2 or x.shape[1] != 2 or len(x) < 1:
+        msg = (
+            f"'{name}' must hold pairs, shape (n, 2, ...), got shape {x.shape}. Pair rows at "
+            "random with the method 'pair'."
+        )
+        raise ValueError(msg)
+    return x
+
+
+def _pairing(n: int, seed: int, name: str) -> NDArray[np.int64]:
+    if n < 2:
+        msg = f"'{name}' must hold at least two rows to make a pair, got {n}."
+        raise ValueError(msg)
+    order = stream(seed, f"pairs of {name}").permutation(n)
+    return order[: n // 2 * 2].reshape(-1, 2)
+
+
+def _digest(*arrays: NDArray[Any]) -> str:
+    found = hashlib.sha256()
+    for x in arrays:
+        found.update(repr((x.shape, x.dtype.str)).encode())
+        found.update(np.ascontiguousarray(x).tobytes())
+    return found.hexdigest()[:16]
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Scores of all rows of a supersample by classifiers trained on draws of its coins.
+
+    Attributes
+    ----------
+    supersample : Supersample or PUSupersample
+    membership : ndarray of bool, shape (draws, n)
+        True where the right row of a pair was seen.
+    found : ndarray, shape (draws, n, 2)
+        Score of every row.
+    files : tuple of Path
+        The trained scorers, where ``run(..., keep=...)`` kept them.
+    load : callable, optional
+        Function that reads them.
+    """
+
+    supersample: Supersample | PUSupersample
+    membership: Bits
+    found: Floats
+    files: tuple[Path, ...] = ()
+    load: Load | None = None
+
+    @property
+    def draws(self) -> int:
+        """Number of draws."""
+        return len(self.membership)
+
+    def seen(self, draw: int) -> PUScores:
+        """Return the scores of the rows that a classifier was trained on."""
+        return self.supersample.scores(self.membership[draw], self.found[draw])
+
+    def unseen(self, draw: int) -> PUScores:
+        """Return the scores of the other rows."""
+        return self.supersample.scores(~self.membership[draw], self.found[draw])
+
+    def scorer(self, draw: int) -> Scorer:
+        """Return the trained scorer of a draw from its file."""
+        if self.load is None:
+            msg = "'runs' keeps no scorers. Call run(..., folder=..., keep=(save, load))."
+            raise ValueError(msg)
+        return self.load(self.files[draw])
+
+
+def run(
+    supersample: Supersample | PUSupersample,
+    train: Train | object,
+    *,
+    draws: int,
+    seed: int,
+    folder: str | os.PathLike[str] | None = None,
+    name: str = "",
+    keep: Keep | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Runs:
+    """Train on draws of the coins and score all rows, seen and unseen.
+
+    Parameters
+    ----------
+    supersample : Supersample or PUSupersample
+    train : callable or scikit-learn classifier
+        ``train(X, y, seed) -> scorer`` of labelled pairs and ``train(P, U, seed) -> scorer`` of PU
+        pairs, where ``scorer(X)`` returns probabilities. A classifier is cloned, fitted on
+        ``(X, y)``, or on all rows and whether they are labelled, and asked for ``predict_proba``;
+        its ``random_state``, where it has one, is the seed.
+    draws : int
+        Number of memberships to draw.
+    seed : int
+        Of the memberships and of the training.
+    folder : path, optional
+        Where to keep what each draw gave; draws found there are not trained again.
+    name : str
+        Everything else the scores depend on, such as the algorithm and its options. `folder`
+        requires it, since a function has no name of its own.
+    keep : (save, load), optional
+        Keep the trained scorers in `folder` as well as their scores: ``save(scorer, path)`` writes
+        one, ``load(path)`` reads it. `Runs.scorer` then scores other rows, and a scorer whose
+        scores are lost is not trained again. ``(joblib.dump, joblib.load)`` does for scikit-learn;
+        these are pickles, which can run code when they are read, so let nobody else write to that
+        folder. A network is better kept as the arrays of its weights.
+    progress : callable, optional
+        Called with the number of draws done.
+
+    Returns
+    -------
+    Runs
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> pairs = Supersample.pair(rng.normal(2 * y - 1)[:, None], y, seed=0)
+    >>> run(pairs, LogisticRegression(), draws=3, seed=0).found.shape
+    (3, 100, 2)
+    """
+    _check(draws, folder, name, keep)
+    fit = train if callable(train) else _classifier(train, supersample)
+    bits = np.stack([draw_membership(supersample.n, seed=seed, draw=k) for k in range(draws)])
+    found = np.empty((draws, supersample.n, 2))
+    store = None
+    if folder is not None:
+        stem = f"{name}-{supersample.digest()}-{seed}"
+        store = _Store(Path(folder), stem, supersample, keep)
+    for k in range(draws):
+        trained = partial(fit, *supersample.training(bits[k]), seed + k)
+        found[k] = store.scores(k, trained) if store else _score(supersample, trained())
+        if progress is not None:
+            progress(k + 1)
+    if store is None or keep is None:
+        return Runs(supersample, bits, found)
+    return Runs(supersample, bits, found, tuple(map(store.file, range(draws))), keep[1])
+
+
+def _check(draws: int, folder: object, name: str, keep: object) -> None:
+    if draws < 1:
+        msg = f"'draws' must be at least 1, got {draws!r}."
+        raise ValueError(msg)
+    if folder is not None and not name:
+        msg = "'name' must say what is trained when 'folder' keeps the scores, got ''."
+        raise ValueError(msg)
+    if keep is not None and folder is None:
+        msg = f"'folder' must say where to keep scorers when 'keep' is given, got keep={keep!r}."
+        raise ValueError(msg)
+
+
+def _score(supersample: Supersample | PUSupersample, scorer: Scorer) -> Floats:
+    """Return the scores of all rows, shape (n, 2)."""
+    return np.asarray(scorer(supersample.rows()), dtype=np.float64).reshape(supersample.n, 2)
+
+
+@dataclass(frozen=True)
+class _Store:
+    """A folder with the scores of each draw, and with the scorers where they are wanted."""
+
+    folder: Path
+    stem: str
+    supersample: Supersample | PUSupersample
+    keep: Keep | None
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def file(self, draw: int, ending: str = ".scorer") -> Path:
+        return self.folder / f"{self.stem}-{draw}{ending}"
+
+    def scores(self, draw: int, trained: Callable[[], Scorer]) -> Floats:
+        """Return the scores of one draw, from disk where they are."""
+        path, shape = self.file(draw, ".npy"), (self.supersample.n, 2)
+        if path.exists() and (self.keep is None or self.file(draw).exists()):
+            kept: Floats = np.load(path, allow_pickle=False)
+            if kept.shape != shape or kept.dtype != np.float64:
+                msg = f"'folder' holds {path.name}, which is not {shape} numbers; remove that file."
+                raise ValueError(msg)
+            return kept
+        found = _score(self.supersample, self.scorer(draw, trained))
+        with replacing(path) as partial, partial.open("wb") as stream:
+            np.save(stream, found, allow_pickle=False)
+        return found
+
+    def scorer(self, draw: int, trained: Callable[[], Scorer]) -> Scorer:
+        """Return the scorer of one draw, from disk where it is."""
+        if self.keep is None:
+            return trained()
+        (save, load), file = self.keep, self.file(draw)
+        if file.exists():
+            return load(file)
+        made = trained()
+        with replacing(file) as partial:
+            save(made, partial)
+        return made
+
+
+def _classifier(model: object, supersample: Supersample | PUSupersample) -> Train:
+    """Return a function that trains a clone of a scikit-learn classifier."""
+    if not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
+        msg = (
+            "'train' must be a function of rows and a seed, or a scikit-learn classifier with "
+            f"'predict_proba', got {model!r}."
+        )
+        raise TypeError(msg)
+
+    def train(first: NDArray[Any], second: NDArray[Any], seed: int) -> Scorer:
+        from sklearn.base import clone
+
+        copy = clone(model)
+        if "random_state" in copy.get_params():
+            copy.set_params(random_state=seed)
+        if isinstance(supersample, PUSupersample):
+            rows = np.concatenate([first, second])
+            copy.fit(rows, np.arange(len(rows)) < len(first))
+        else:
+            copy.fit(first, second)
+        return _Probability(copy)
+
+    return train
+
+
+@dataclass(frozen=True)
+class _Probability:
+    """The second column of a classifier's probabilities."""
+
+    model: Any
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
+        found: NDArray[Any] = self.model.predict_proba(rows)[:, 1]
+        return found

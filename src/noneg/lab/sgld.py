@@ -1,0 +1,196 @@
+r"""Stochastic gradient Langevin dynamics: gradient steps with Gaussian noise of a stated size.
+
+.. math:: w_{t+1} = w_t - \eta_t \nabla \hat L(w_t) + \sqrt{2\eta_t/\beta_t}\;\xi_t,
+    \qquad \xi_t \sim \mathcal N(0, I)
+
+with rate :math:`\eta` and inverse temperature :math:`\beta` (Raginsky, Rakhlin & Telgarsky 2017;
+Welling & Teh 2011 write :math:`\epsilon = 2\eta` and have the loss of all rows in place of
+:math:`\beta \hat L`). For small steps and whole gradients the stationary law has the density
+:math:`e^{-\beta \hat L(w)}`, so a mean loss over n rows and :math:`\beta = n` give the posterior.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.optim import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+__all__ = ["SGLD", "Annealing"]
+
+
+class SGLD(Optimizer):
+    r"""Gradient descent with injected noise of variance :math:`2\eta/\beta`.
+
+    The noise of a step depends on the seed and on the number of the step alone: no global random
+    state is read or changed, and an optimizer restored from ``state_dict()`` goes on as if it had
+    never stopped.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups of them, as for any optimizer of torch.
+    lr : float
+        The rate :math:`\eta`, 0 or above.
+    inverse_temperature : float
+        The number :math:`\beta`, above 0. With ``math.inf`` there is no noise, and a step is one of
+        ``torch.optim.SGD``.
+    seed : int
+        Of the noise, 0 or above.
+
+    Notes
+    -----
+    Groups keep their ``lr`` and ``inverse_temperature`` where schedulers can change them, between
+    steps; `Annealing` changes both.
+
+    Examples
+    --------
+    >>> import torch
+    >>> w = torch.zeros(1000, requires_grad=True)
+    >>> optimizer = SGLD([w], lr=0.02, inverse_temperature=4.0, seed=0)
+    >>> w.grad = torch.ones(1000)
+    >>> optimizer.step()
+    >>> round(float(w.detach().mean()), 2), round(float(w.detach().std()), 2)  # sqrt(.04 / 4) = .1
+    (-0.02, 0.1)
+    """
+
+    def __init__(self, params: Any, lr: float, *, inverse_temperature: float, seed: int) -> None:  # noqa: ANN401
+        if not 0.0 <= lr < math.inf:
+            msg = f"'lr' must be a finite number from 0, got {lr!r}. Pass a rate such as 0.004."
+            raise ValueError(msg)
+        if not inverse_temperature > 0.0:
+            msg = (
+                f"'inverse_temperature' must be above 0, got {inverse_temperature!r}. Pass "
+                "math.inf for steps without noise."
+            )
+            raise ValueError(msg)
+        if seed < 0:
+            msg = f"'seed' must be a whole number from 0, got {seed!r}."
+            raise ValueError(msg)
+        super().__init__(
+            params,
+            {"lr": lr, "inverse_temperature": inverse_temperature, "seed": seed, "steps": 0},
+        )
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
+        """Take one step; a closure, where there is one, computes the loss and is returned."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for number, group in enumerate(self.param_groups):
+            sources: dict[torch.device, torch.Generator] = {}
+            sd = math.sqrt(2.0 * group["lr"] / group["inverse_temperature"])
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                p.add_(p.grad, alpha=-group["lr"])
+                if sd > 0.0:
+                    if p.device not in sources:
+                        sources[p.device] = _source(p.device, group, number)
+                    p.add_(_noise(p, sources[p.device]), alpha=sd)
+            group["steps"] += 1
+        return loss
+
+
+def _source(device: torch.device, group: dict[str, Any], number: int) -> torch.Generator:
+    """Return the random numbers of one step."""
+    words = np.random.SeedSequence([group["seed"], number, group["steps"]]).generate_state(2)
+    return torch.Generator(device).manual_seed(int(words[0]) << 31 ^ int(words[1]))
+
+
+def _noise(p: Tensor, source: torch.Generator) -> Tensor:
+    return torch.randn(p.shape, dtype=p.dtype, device=p.device, generator=source)
+
+
+class Annealing:
+    r"""Rate and inverse temperature of step t: one falls in stairs, the other grows.
+
+    .. math:: \eta_t = \eta_0\, r^{\lfloor t/k \rfloor}, \qquad
+        \beta_t = \min\{\beta_{high}, \max\{\beta_{low}, \beta_0 e^{t/k}\}\}
+
+    The schedule of the code of Harutyunyan et al. (2021, *Information-theoretic generalization
+    bounds for black-box learning algorithms*), with r = 0.9, :math:`\beta_0 = 10`,
+    :math:`\beta_{low} = 100`, and k = 100, :math:`\beta_{high} = 4000` for MNIST and k = 300,
+    :math:`\beta_{high} = 16000` for CIFAR-10; its very first step has :math:`\beta = 10`.
+    Call `step` after each step of the optimizer.
+
+    Parameters
+    ----------
+    optimizer : SGLD
+        Its groups' rates are :math:`\eta_0`; their inverse temperatures are replaced.
+    decay : float
+        The factor r, in (0, 1].
+    every : int
+        The number of steps k.
+    start, low, high : float
+        :math:`\beta_0`, :math:`\beta_{low}` and :math:`\beta_{high}`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> w = torch.zeros(2, requires_grad=True)
+    >>> optimizer = SGLD([w], lr=0.004, inverse_temperature=100.0, seed=0)
+    >>> annealing = Annealing(optimizer, every=100, high=4000.0)
+    >>> for _ in range(300):
+    ...     annealing.step()
+    >>> group = optimizer.param_groups[0]
+    >>> round(group["lr"], 6), round(group["inverse_temperature"], 1)
+    (0.002916, 200.9)
+    """
+
+    def __init__(
+        self,
+        optimizer: SGLD,
+        *,
+        every: int,
+        high: float,
+        decay: float = 0.9,
+        start: float = 10.0,
+        low: float = 100.0,
+    ) -> None:
+        if every < 1 or not 0.0 < decay <= 1.0 or not 0.0 < low <= high or not start > 0.0:
+            msg = (
+                "'every' must be at least 1, 'decay' in (0, 1], 'start' above 0 and 0 < 'low' <= "
+                f"'high', got {every!r}, {decay!r}, {start!r}, {low!r} and {high!r}."
+            )
+            raise ValueError(msg)
+        self.optimizer, self.every, self.decay = optimizer, every, decay
+        self.start, self.low, self.high = start, low, high
+        self.rates = [float(group["lr"]) for group in optimizer.param_groups]
+        self.steps = 0
+        self._apply()
+
+    def step(self) -> None:
+        """Go on to the next step's rate and inverse temperature."""
+        self.steps += 1
+        self._apply()
+
+    def inverse_temperature(self) -> float:
+        """Return that of the next step."""
+        # Beyond the logarithm of the ratio the exponential might overflow, and 'high' holds anyway.
+        exponent = min(self.steps / self.every, math.log(self.high / self.start))
+        return min(self.high, max(self.low, self.start * math.exp(exponent)))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what `load_state_dict` needs to go on."""
+        return {"rates": list(self.rates), "steps": self.steps}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another one stopped."""
+        self.rates, self.steps = list(state["rates"]), int(state["steps"])
+        self._apply()
+
+    def _apply(self) -> None:
+        factor = self.decay ** (self.steps // self.every)
+        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
+            group["lr"] = rate * factor
+            group["inverse_temperature"] = self.inverse_temperature()

@@ -1,0 +1,109 @@
+"""Rows of the protocol, against the sizes and shares that the paper's Appendix B gives."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from noneg.lab.bench import PLANS, RunConfig, draw
+from noneg.lab.bench.draws import _choose, _scaler
+from noneg.lab.datasets import load
+
+DIGITS = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+
+
+def need_data():
+    if not os.environ.get("NONEG_DATA"):
+        pytest.skip("NONEG_DATA names no folder with the data sets")
+
+
+def test_every_algorithm_and_configuration_sees_the_same_rows():
+    one = draw(DIGITS)
+    for other in ({"algorithm": "vpu"}, {"configuration": 3}, {"variant": "bench"}, {"steps": 7}):
+        two = draw(replace(DIGITS, **other))
+        assert np.array_equal(one.training.unlabeled, two.training.unlabeled)
+        assert np.array_equal(one.validation.positive, two.validation.positive)
+
+
+@pytest.mark.parametrize("other", [{"split": 1}, {"setting": "two-sample"}, {"rate": 0.2}])
+def test_other_splits_are_other_rows(other):
+    one, two = draw(DIGITS), draw(replace(DIGITS, **other))
+    same = one.training.unlabeled.shape == two.training.unlabeled.shape
+    assert not (same and np.array_equal(one.training.unlabeled, two.training.unlabeled))
+
+
+@pytest.mark.parametrize("setting", ["one-sample", "two-sample"])
+@pytest.mark.parametrize("case", [1, 2])
+def test_classes_have_the_shares_of_the_setting(setting, case):
+    run = replace(DIGITS, setting=setting, case=case, rate=0.2)
+    data, plan = load("digits"), PLANS["digits"]
+    p, u = _choose(run, data, np.random.default_rng(0))
+    assert np.intersect1d(p, u).size == 0
+    assert (p.size, u.size) == (200, 800)
+    assert np.isin(data.y_train[p], plan.positives(case)).all()
+    share = np.isin(data.y_train[u], plan.positives(case)).mean()
+    # One sample: (pi N - n_P) / n_U, the prior of what is left; two samples: the prior itself.
+    assert share == pytest.approx((500 - 200) / 800 if setting == "one-sample" else 0.5)
+
+
+def test_sizes_are_those_of_the_paper():
+    need_data()
+    usps = draw(RunConfig(dataset="usps", setting="one-sample", algorithm="nnpu"))
+    letter = draw(RunConfig(dataset="letter", setting="one-sample", algorithm="nnpu"))
+    found = [
+        [len(x) for x in (d.training.positive, d.validation.positive)]
+        + [len(x) for x in (d.training.unlabeled, d.validation.unlabeled)]
+        for d in (usps, letter)
+    ]
+    assert found == [[1080, 120, 2520, 280], [3510, 390, 8190, 910]]
+    assert len(usps.test.labels) == 2007
+
+
+def test_letters_of_the_cases_are_half_of_the_alphabet():
+    assert [len(case) for case in PLANS["letter"].cases] == [13, 13]
+    assert PLANS["letter"].positives(1)[:3] == (1, 2, 7)  # B, C, H
+
+
+def test_scales_come_from_training_rows_alone():
+    rows = draw(replace(DIGITS, dataset="breast_cancer"))
+    together = np.concatenate([rows.training.positive, rows.training.unlabeled])
+    assert together.mean(axis=0) == pytest.approx(np.zeros(30), abs=1e-5)
+    assert together.std(axis=0) == pytest.approx(np.ones(30), abs=1e-5)
+    assert abs(rows.test.rows.mean(axis=0)).max() > 1e-3
+
+
+def test_letters_stay_as_they_are():
+    need_data()
+    rows = draw(replace(DIGITS, dataset="letter")).training.unlabeled
+    assert (rows == np.rint(rows)).all()
+    assert (rows.min(), rows.max()) == (0.0, 15.0)
+
+
+def test_images_have_channels_first_and_one_scale_a_channel():
+    need_data()
+    rows = draw(replace(DIGITS, dataset="cifar10"))
+    assert rows.training.positive.shape == (5130, 3, 32, 32)
+    together = np.concatenate([rows.training.positive, rows.training.unlabeled])
+    means = together.mean(axis=(0, 2, 3), dtype=np.float64)
+    assert means == pytest.approx(np.zeros(3), abs=1e-4)
+
+
+def test_weights_give_test_rows_the_shares_of_the_population():
+    test = draw(replace(DIGITS, dataset="breast_cancer")).test
+    assert np.average(test.labels, weights=test.weight) == pytest.approx(0.5)
+    assert test.labels.mean() < 0.45
+
+
+def test_too_few_rows_of_a_class_are_refused():
+    with pytest.raises(ValueError, match="'rate' must leave enough rows of every class of digits"):
+        draw(replace(DIGITS, setting="two-sample", rate=0.6))
+    with pytest.raises(ValueError, match="'rate' must leave enough rows"):
+        draw(replace(DIGITS, rate=0.7))
+
+
+def test_raw_rows_are_not_scaled():
+    rows = np.arange(12).reshape(4, 3)
+    found = _scaler(rows, "raw")(rows)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, rows)
