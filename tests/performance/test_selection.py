@@ -7,6 +7,7 @@ from strategies import samples
 
 from noneg import PUScores
 from noneg.performance.areas import auroc, auroc_interval
+from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.proxies import (
     oracle_accuracy,
     oracle_accuracy_interval,
@@ -184,3 +185,13 @@ def test_wrong_criteria_are_explained():
     empty = PUScores.from_labels([0, 0], [0.1, 0.2])
     with pytest.raises(ValueError, match="'models' must hold one for which proxy_auc is defined"):
         select({"a": empty})
+
+
+def test_rows_of_weight_zero_are_not_compared():
+    models = {"a": [0.9, 0.6, 0.4, 0.2, 0.7], "b": [0.9, 0.6, 0.4, 0.2, 0.1]}
+    options = {"setting": "two-sample", "sample_weight": [1, 1, 1, 1, 0]}
+    rows = PairedRows.checked(models, [1, 1, 0, 0, 1], **options)
+    found = Differences(rows, rows.scores(0.4, None), threshold=0.5, level=0.95)
+    assert found.estimate(CRITERIA["brier"], "a", "b").method == "equal scores"
+    with pytest.raises(ValueError, match="'label' must hold at least one labelled positive"):
+        PairedRows.checked(models, [0, 0, 0, 0, 1], **options)
