@@ -40,7 +40,7 @@ def prepare_streams() -> None:
     out = sys.stdout
     if out is None:
         raise OSError("standard output is closed. Send it to a file, or to /dev/null.")
-    if out is sys.__stdout__ and not out.isatty():
+    if sys.stdout is sys.__stdout__ and not out.isatty():
         raw = _StandardOutput(out.fileno(), "w", closefd=False)
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=out.encoding)
     for stream in (sys.stdout, sys.stderr):
