@@ -9,8 +9,8 @@ import numpy as np
 
 from noneg.bins import order_statistics
 from noneg.functionals import tail_means
+from noneg.performance.bands import Options, pose
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
-from noneg.performance.ranks import Options, pose
 from noneg.registry import registered_rules
 from noneg.rules import labelled_shares, pu_shares
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.functionals import LawMeans
-    from noneg.performance.ranks import Side
+    from noneg.performance.bands import Side
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
