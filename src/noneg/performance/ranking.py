@@ -31,8 +31,7 @@ import numpy as np
 from noneg import kernels
 from noneg.bins import order_statistics
 from noneg.checks import check_level, check_number
-from noneg.functionals import LawMeans, tail_means
-from noneg.intervals import area_limits, prior_words, share_limits, z_score
+from noneg.intervals import LawMeans, area_limits, prior_words, share_limits, tail_means, z_score
 from noneg.laws import Ordered
 from noneg.registry import Metric, register
 from noneg.results import Estimate, Table
@@ -73,12 +72,12 @@ def auroc(scores: PUScores) -> float:
     """
     (u, *masses), (p, *others) = scores.in_order()
     if any(np.ndim(mass) for mass in (*masses, *others)):
-        return _area(Ordered(scores), scores.prior).value
+        return _area(Ordered(scores), scores.known_prior).value
     if not (u.size and p.size):
         return float("nan")
     win = kernels.doubled_wins(u, p) / (2.0 * u.size * p.size)
     share = 0.0 if scores.setting == "two-sample" else p.size / (u.size + p.size)
-    return 0.5 + (win - 0.5) * _stretch(scores.prior, share, scores)
+    return 0.5 + (win - 0.5) * _stretch(scores.known_prior, share, scores)
 
 
 def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -97,14 +96,14 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     level, value, steps = check_level(level), auroc(scores), Ordered(scores)
     if np.isnan(value):
         return _unknown(scores, level, "no pair of a positive and another row")
-    variance = _area(steps, scores.prior).variance(steps)
+    variance = _area(steps, scores.known_prior).variance(steps)
     share = scores.labelled_share
-    stretch = _stretch(scores.prior, share, scores)
+    stretch = _stretch(scores.known_prior, share, scores)
     rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
     pair = area_limits(0.5 + (value - 0.5) / stretch, variance / stretch**2, rows, level)
     ends = [
         0.5 + (end - 0.5) * _stretch(prior, share, scores)
-        for prior in scores.prior_interval or (scores.prior,)
+        for prior in scores.prior_set
         for end in pair
     ]
     words = "DeLong variance, logit interval" + prior_words(scores)
@@ -139,7 +138,7 @@ def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = 
     (0.25, 0.6667)
     """
     m = check_max_fpr(max_fpr)
-    value = _area(Ordered(scores), scores.prior, m).value
+    value = _area(Ordered(scores), scores.known_prior, m).value
     return float(_mcclish(value, m)) if standardised else value
 
 
@@ -204,7 +203,7 @@ def average_precision(scores: PUScores) -> float:
     >>> round(average_precision(scores), 4)
     0.8333
     """
-    return _mean_precision(Ordered(scores), scores.prior).value
+    return _mean_precision(Ordered(scores), scores.known_prior).value
 
 
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -222,7 +221,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     0.8333 [0.7341, 0.9005]
     """
     level, steps = check_level(level), Ordered(scores)
-    value = _mean_precision(steps, scores.prior).value
+    value = _mean_precision(steps, scores.known_prior).value
     if np.isnan(value):
         return _unknown(scores, level, "no positive")
 
@@ -246,7 +245,7 @@ def _unknown(scores: PUScores, level: float, why: str) -> Estimate:
 def _over_grid(limits: Callable[[float], Limits], scores: PUScores) -> Limits:
     """Return the extremes of limits over what is known of the prior."""
     if scores.prior_interval is None:
-        return limits(scores.prior)
+        return limits(scores.known_prior)
     ends = [limits(float(prior)) for prior in np.linspace(*scores.prior_interval, PRIOR_GRID)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
@@ -334,13 +333,13 @@ def _mean_precision(steps: Ordered, prior: float) -> _Summary:
 
 def _auroc_curve(scores: PUScores) -> Curve:
     # AUC - 1/2 is a constant divided by 1 - prior, in both settings.
-    constant = (auroc(scores) - 0.5) * (1.0 - scores.prior)
+    constant = (auroc(scores) - 0.5) * (1.0 - scores.known_prior)
     return Curve.of(0.5 + constant, -0.5, 1.0, -1.0)
 
 
 def _average_precision_curve(scores: PUScores) -> Curve:
     # For given rows it is a straight line, which two points determine.
-    one, other = scores.prior, (1.0 + scores.prior) / 2.0
+    one, other = scores.known_prior, (1.0 + scores.known_prior) / 2.0
     low, high = (average_precision(scores.with_prior(prior)) for prior in (one, other))
     slope = (high - low) / (other - one)
     return Curve.of(low - slope * one, slope)
@@ -407,7 +406,7 @@ def precision_at(scores: PUScores, *, k: float = 0.1) -> float:
     0.75
     """
     share = check_k(scores, k)
-    return scores.prior * _found(scores, share) / share
+    return scores.known_prior * _found(scores, share) / share
 
 
 def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
@@ -421,7 +420,7 @@ def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0
     0.7500 [0.6656, 0.8189]
     """
     level, share = check_level(level), check_k(scores, k)
-    value, prior = precision_at(scores, k=k), scores.prior
+    value, prior = precision_at(scores, k=k), scores.known_prior
     top = _Top.look(scores, share)
     if scores.setting == "labelled":
         variance = top.variance(prior / share, value / prior if prior > 0.0 else 0.0)
@@ -429,7 +428,7 @@ def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0
             min(value, 1.0), variance, share * scores.effective_marginal, level
         )
     else:
-        least, most = scores.prior_interval or (prior, prior)
+        least, most = scores.prior_set
         found = _found_limits(scores, top, share, level)
         low, high = found[0] * least / share, found[1] * most / share
     words = METHOD + prior_words(scores)
@@ -457,7 +456,7 @@ def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
     1.5
     """
     share = check_k(scores, k)
-    return _found(scores, share) / share if scores.prior > 0.0 else float("nan")
+    return _found(scores, share) / share if scores.n_positive > 0.0 else float("nan")
 
 
 def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
@@ -637,7 +636,7 @@ def roc(scores: PUScores, *, drop_intermediate: bool = False) -> RocCurve:
     [0.  0.  0.5 0.5 1. ] [0.  0.5 0.5 1.  1. ]
     """
     steps = Ordered(scores)
-    points = steps.thresholds, steps.fpr(scores.prior), steps.tpr
+    points = steps.thresholds, steps.fpr(scores.known_prior), steps.tpr
     if drop_intermediate:
         corner = steps.corners()
         points = points[0][corner], points[1][corner], points[2][corner]
@@ -658,6 +657,6 @@ def pr(scores: PUScores) -> PrCurve:
     [0.  0.5 0.5 1.  1. ] [1.    1.    0.5   0.667 0.5  ]
     """
     steps = Ordered(scores)
-    precision = steps.precision(scores.prior)
+    precision = steps.precision(scores.known_prior)
     precision[0] = 1.0
     return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)

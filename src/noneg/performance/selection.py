@@ -501,7 +501,7 @@ def prior_range(scores: PUScores) -> tuple[float, float]:
     """
     if scores.prior_interval is not None:
         return scores.prior_interval
-    prior = scores.prior
+    prior = scores.known_prior
     return max(prior / (2.0 - prior), scores.least_prior), 2.0 * prior / (1.0 + prior)
 
 

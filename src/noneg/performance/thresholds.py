@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from noneg.checks import check_number, percentage
-from noneg.functionals import tail_means
+from noneg.intervals import tail_means
 from noneg.laws import Ordered
 from noneg.performance.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
@@ -126,11 +126,11 @@ def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
     """
     t = check_threshold(threshold)
     tpr, ppr = rates(tail_means(scores, [t]))
-    fpr = false_positive_share(tpr, ppr, scores.prior)
+    fpr = false_positive_share(tpr, ppr, scores.known_prior)
     if is_bounded(scores):
-        tpr, fpr = np.where(scores.prior > 0.0, tpr, np.nan)[()], np.clip(fpr, 0.0, 1.0)
+        tpr, fpr = np.where(scores.known_prior > 0.0, tpr, np.nan)[()], np.clip(fpr, 0.0, 1.0)
     one = cast("Floats", np.float64(t))
-    return Confusion(threshold=one, tpr=tpr, fpr=fpr, ppr=ppr, prior=scores.prior)
+    return Confusion(threshold=one, tpr=tpr, fpr=fpr, ppr=ppr, prior=scores.known_prior)
 
 
 def confusion_at_all(scores: PUScores) -> Confusion:
@@ -147,9 +147,9 @@ def confusion_at_all(scores: PUScores) -> Confusion:
     return Confusion(
         threshold=steps.thresholds[1:],
         tpr=steps.tpr[1:],
-        fpr=steps.fpr(scores.prior)[1:],
+        fpr=steps.fpr(scores.known_prior)[1:],
         ppr=steps.ppr[1:],
-        prior=scores.prior,
+        prior=scores.known_prior,
     )
 
 
@@ -518,7 +518,7 @@ def best_threshold(
             f"{', '.join(given) or 'none'}."
         )
         raise ValueError(msg)
-    steps, prior = Ordered(scores), scores.prior
+    steps, prior = Ordered(scores), scores.known_prior
     if cost is not None:
         values = _expected_cost(steps, prior, check_cost(cost))
         return _chosen(scores, steps, int(np.argmin(values)), values, "smallest expected cost")
@@ -578,9 +578,9 @@ def _chosen(
     matrix = Confusion(
         threshold=steps.thresholds[k],
         tpr=steps.tpr[k],
-        fpr=steps.fpr(scores.prior)[k],
+        fpr=steps.fpr(scores.known_prior)[k],
         ppr=steps.ppr[k],
-        prior=scores.prior,
+        prior=scores.known_prior,
     )
     return BestThreshold(
         threshold=float(steps.thresholds[k]),
