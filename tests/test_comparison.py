@@ -13,9 +13,7 @@ from noneg.bins import bin_scores
 from noneg.cli import main
 from noneg.cli.printable import plain
 from noneg.comparison import COMPARED, compare
-from noneg.performance.ordering import ordering
-from noneg.performance.proxies import proxy_accuracy
-from noneg.performance.selection import CRITERIA
+from noneg.performance.selection import CRITERIA, ordering, proxy_accuracy
 from noneg.report import About
 from noneg.report.comparing import comparison_document
 from noneg.simulation import LogisticGaussian

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from noneg import PUScores
-from noneg.performance.proxies import proxy_accuracy, proxy_auc
+from noneg.performance.selection import proxy_accuracy, proxy_auc
 
 if TYPE_CHECKING:
     from pathlib import Path

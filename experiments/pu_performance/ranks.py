@@ -12,7 +12,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from noneg import PUScores
 from noneg.performance.bounds import pr_bounds, roc_bounds
-from noneg.performance.ordering import ordering
+from noneg.performance.selection import ordering
 from noneg.performance.bounds import contingency_bounds
 
 if TYPE_CHECKING:

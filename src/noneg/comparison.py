@@ -10,9 +10,15 @@ import numpy as np
 from noneg.calibration.reliability import reliability
 from noneg.checks import check_level, missing_prior
 from noneg.performance.assumptions import largest_prior
-from noneg.performance.ordering import Ordering, ordering, prior_range
 from noneg.performance.paired import Differences, PairedRows
-from noneg.performance.selection import CRITERIA, Criterion, find_criterion
+from noneg.performance.selection import (
+    CRITERIA,
+    Criterion,
+    Ordering,
+    find_criterion,
+    ordering,
+    prior_range,
+)
 from noneg.results import Estimate, aligned, to_frame
 from noneg.rules import check_threshold
 
@@ -212,7 +218,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     reference : str
         The model to compare the others with; "best" for the best one by each criterion.
     priors : (float, float), optional
-        Priors at which to look at the order; see `noneg.performance.ordering.prior_range`.
+        Priors at which to look at the order; see `noneg.performance.selection.prior_range`.
     level : float
         Confidence level of all intervals.
 

@@ -107,6 +107,12 @@ class Metric:
                 msg = f"'{option}' is not an option of {self.name!r}, which has {known}."
                 raise ValueError(msg)
 
+    def check_prior(self, scores: PUScores) -> None:
+        """Refuse scores without the prior that the metric needs."""
+        if self.needs_prior and scores.prior is None:
+            msg = f"'prior' must be known for {self.name!r}, got None. Pass the share of positives,"
+            raise ValueError(f"{msg} or estimate it with noneg.prior.estimate_prior.")
+
     @property
     def has_threshold(self) -> bool:
         """Whether it takes the option `threshold`."""

@@ -130,8 +130,6 @@ def _score(
     if setting == "labelled":
         scores = PUScores.from_labels(flags, s, **weights)
     else:
-        if prior is None:  # any will do
-            prior = (1.0 + float(np.mean(flags))) / 2.0
         scores = PUScores.from_pu_labels(flags, s, prior=prior, setting=setting, **weights)
     return metric.function(scores, **options)
 

@@ -8,11 +8,11 @@ from strategies import samples
 
 from noneg import PUScores, Sketch
 from noneg.calibration import brier, ece
+from noneg.laws import SplitRows, WeightedRows
 from noneg.recalibration import METHODS, Isotonic, Platt
 from noneg.recalibration.contract import Calibrator
 from noneg.recalibration.folds import build, deal, join, splits
 from noneg.recalibration.held_out import HeldOut, held_out, out_of_fold
-from noneg.rows import SplitRows, WeightedRows
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)

@@ -24,8 +24,7 @@ from noneg.calibration.proper import (
     scoring_rule,
 )
 from noneg.checks import check_level
-from noneg.functionals import LawMeans, law_means
-from noneg.intervals import prior_words
+from noneg.intervals import LawMeans, law_means, prior_words
 from noneg.results import Estimate
 
 if TYPE_CHECKING:

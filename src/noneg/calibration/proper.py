@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import entr, logit, rel_entr
 
 from noneg.checks import check_level, check_number
-from noneg.functionals import LawMeans, law_means
-from noneg.intervals import prior_words
+from noneg.intervals import LawMeans, law_means, prior_words
 from noneg.registry import Metric, register
 from noneg.results import Estimate
 

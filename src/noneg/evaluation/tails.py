@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.bins import order_statistics
-from noneg.functionals import tail_means
+from noneg.intervals import tail_means
+from noneg.performance.bands import Options, pose
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
-from noneg.performance.ranks import Options, pose
 from noneg.registry import registered_rules
 from noneg.rules import labelled_shares, pu_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from noneg.functionals import LawMeans
-    from noneg.performance.ranks import Side
+    from noneg.intervals import LawMeans
+    from noneg.performance.bands import Side
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]

@@ -28,7 +28,7 @@ from noneg.calibration.paired import METHOD, Masses, PairedErrors
 from noneg.checks import check_flags, check_scores, check_setting, check_weights
 from noneg.intervals import prior_words, z_score
 from noneg.performance.losses import CLIP, find_loss
-from noneg.performance.proxies import placements, proxy_auc
+from noneg.performance.selection import placements, proxy_auc
 from noneg.results import Estimate
 from noneg.scores import PUScores
 

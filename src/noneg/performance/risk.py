@@ -13,8 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from noneg.checks import check_level
-from noneg.functionals import LawMeans, law_means
-from noneg.intervals import prior_words
+from noneg.intervals import LawMeans, law_means, prior_words
 from noneg.performance.losses import CLIP, find_loss
 from noneg.registry import Metric, register
 from noneg.results import Estimate
@@ -69,7 +68,7 @@ def risk(
     0.0
     """
     means = _means(scores, find_loss(loss, threshold=threshold, cost=cost, clip=clip))
-    return _value(means, scores.prior, check_form(form))
+    return _value(means, scores.known_prior, check_form(form))
 
 
 def risk_interval(
@@ -105,10 +104,10 @@ def risk_interval(
     """
     level, form = check_level(level), check_form(form)
     means = _means(scores, find_loss(loss, threshold=threshold, cost=cost, clip=clip))
-    value = _value(means, scores.prior, form)
+    value = _value(means, scores.known_prior, form)
     ends = [
         means.estimate(_value(means, prior, "unbiased"), _gradient(means, prior), level)
-        for prior in scores.prior_interval or (scores.prior,)
+        for prior in scores.prior_set
     ]
     low, high = min(end.low for end in ends), max(end.high for end in ends)
     if min(scores.effective_positive, scores.effective_marginal) < 2:

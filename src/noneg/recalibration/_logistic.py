@@ -28,7 +28,7 @@ from noneg.recalibration.contract import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from noneg.rows import Chunk
+    from noneg.laws import Chunk
     from noneg.scores import PUScores
 
     # Whether rows belong to the positive law, whether to the marginal law, and the rows.

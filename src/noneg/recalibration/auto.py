@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from noneg.calibration.proper import CLIP, scoring_rule
-from noneg.functionals import normalise
+from noneg.intervals import normalise
 from noneg.recalibration.contract import (
     CalibrationWarning,
     Calibrator,
@@ -19,7 +19,7 @@ from noneg.recalibration.contract import (
 from noneg.recalibration.folds import splits, weighty_rows
 
 if TYPE_CHECKING:
-    from noneg.functionals import LawMeans
+    from noneg.intervals import LawMeans
     from noneg.scores import PUScores
 
 # Candidates, the simplest first.

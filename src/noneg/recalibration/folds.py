@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.laws import FlaggedRows, SplitRows, WeightedRows
 from noneg.randomness import stream
-from noneg.rows import FlaggedRows, SplitRows, WeightedRows
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.rows import Chunk, Rows
+    from noneg.laws import Chunk, Rows
 
     # The unlabeled rows and the labelled positives.
     Groups = tuple[Chunk, Chunk]

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.laws import Chunk
     from noneg.recalibration.folds import Groups
     from noneg.results import Estimate
-    from noneg.rows import Chunk
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg import checks
-from noneg.rows import SplitRows, WeightedRows
+from noneg.laws import SplitRows, WeightedRows
 from noneg.scores import PUScores
 from noneg.sketch.cells import Cells
 from noneg.sketch.table import SUMS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.atomic import replacing
-from noneg.rows import FlaggedRows, SplitRows
+from noneg.laws import FlaggedRows, SplitRows
 from noneg.tables.relations import connect, identifier, literal
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.rows import Rows
+    from noneg.laws import Rows
     from noneg.scores import PUScores
 
 _FORMATS = {

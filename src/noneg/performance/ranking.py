@@ -1,4 +1,4 @@
-r"""Areas under the curves, with their intervals.
+r"""How good is the ranking: areas under the curves, the top of the list, and the curves themselves.
 
 AUROC
     With PAUC, the probability that a labelled positive beats an unlabeled row (ties half),
@@ -10,9 +10,15 @@ AUROC
     with the prior :math:`\bar\pi` of the unlabeled rows, and the one that compares the positives
     with all rows; and :math:`\pi` for labelled data, which is the ordinary AUC. The value is not
     clipped.
-Variance
+Variance of areas
     By the influence of each row on the area (DeLong et al. 1988); rows that tell of both laws are
     counted once, and the prior of labelled data varies with them.
+Top of the list
+    Let q be the score at which a share k of the marginal sample is reached from the top. Positives
+    among the top k are counted at q; rows that tie there enter in proportion, which is the mean
+    over all orders of the ties. The noise of q itself is part of the variance: to first order the
+    share of positives found moves by :math:`\delta\mathrm{TPR} - r\,\delta\mathrm{PPR}`, with r the
+    slope :math:`d\mathrm{TPR}/d\mathrm{PPR}` at q, taken over a window around it.
 """
 
 from __future__ import annotations
@@ -23,11 +29,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg import kernels
+from noneg.bins import order_statistics
 from noneg.checks import check_level, check_number
-from noneg.intervals import area_limits, prior_words, z_score
+from noneg.intervals import LawMeans, area_limits, prior_words, share_limits, tail_means, z_score
 from noneg.laws import Ordered
 from noneg.registry import Metric, register
-from noneg.results import Estimate
+from noneg.results import Estimate, Table
 from noneg.rules import Curve
 
 if TYPE_CHECKING:
@@ -50,7 +57,7 @@ def auroc(scores: PUScores) -> float:
     The probability that a positive has a higher score than a negative, ties counted half; from
     positives and unlabeled rows by
     :math:`\mathrm{AUC} = (\mathrm{PAUC} - \pi/2)/(1 - \pi)` (two samples) and as in
-    `noneg.performance.areas` otherwise. Not clipped; nan when a class is empty.
+    `noneg.performance.ranking` otherwise. Not clipped; nan when a class is empty.
 
     References
     ----------
@@ -65,12 +72,12 @@ def auroc(scores: PUScores) -> float:
     """
     (u, *masses), (p, *others) = scores.in_order()
     if any(np.ndim(mass) for mass in (*masses, *others)):
-        return _area(Ordered(scores), scores.prior).value
+        return _area(Ordered(scores), scores.known_prior).value
     if not (u.size and p.size):
         return float("nan")
     win = kernels.doubled_wins(u, p) / (2.0 * u.size * p.size)
     share = 0.0 if scores.setting == "two-sample" else p.size / (u.size + p.size)
-    return 0.5 + (win - 0.5) * _stretch(scores.prior, share, scores)
+    return 0.5 + (win - 0.5) * _stretch(scores.known_prior, share, scores)
 
 
 def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -89,14 +96,14 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     level, value, steps = check_level(level), auroc(scores), Ordered(scores)
     if np.isnan(value):
         return _unknown(scores, level, "no pair of a positive and another row")
-    variance = _area(steps, scores.prior).variance(steps)
+    variance = _area(steps, scores.known_prior).variance(steps)
     share = scores.labelled_share
-    stretch = _stretch(scores.prior, share, scores)
+    stretch = _stretch(scores.known_prior, share, scores)
     rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
     pair = area_limits(0.5 + (value - 0.5) / stretch, variance / stretch**2, rows, level)
     ends = [
         0.5 + (end - 0.5) * _stretch(prior, share, scores)
-        for prior in scores.prior_interval or (scores.prior,)
+        for prior in scores.prior_set
         for end in pair
     ]
     words = "DeLong variance, logit interval" + prior_words(scores)
@@ -131,7 +138,7 @@ def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = 
     (0.25, 0.6667)
     """
     m = check_max_fpr(max_fpr)
-    value = _area(Ordered(scores), scores.prior, m).value
+    value = _area(Ordered(scores), scores.known_prior, m).value
     return float(_mcclish(value, m)) if standardised else value
 
 
@@ -196,7 +203,7 @@ def average_precision(scores: PUScores) -> float:
     >>> round(average_precision(scores), 4)
     0.8333
     """
-    return _mean_precision(Ordered(scores), scores.prior).value
+    return _mean_precision(Ordered(scores), scores.known_prior).value
 
 
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -214,7 +221,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     0.8333 [0.7341, 0.9005]
     """
     level, steps = check_level(level), Ordered(scores)
-    value = _mean_precision(steps, scores.prior).value
+    value = _mean_precision(steps, scores.known_prior).value
     if np.isnan(value):
         return _unknown(scores, level, "no positive")
 
@@ -238,7 +245,7 @@ def _unknown(scores: PUScores, level: float, why: str) -> Estimate:
 def _over_grid(limits: Callable[[float], Limits], scores: PUScores) -> Limits:
     """Return the extremes of limits over what is known of the prior."""
     if scores.prior_interval is None:
-        return limits(scores.prior)
+        return limits(scores.known_prior)
     ends = [limits(float(prior)) for prior in np.linspace(*scores.prior_interval, PRIOR_GRID)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
@@ -326,13 +333,13 @@ def _mean_precision(steps: Ordered, prior: float) -> _Summary:
 
 def _auroc_curve(scores: PUScores) -> Curve:
     # AUC - 1/2 is a constant divided by 1 - prior, in both settings.
-    constant = (auroc(scores) - 0.5) * (1.0 - scores.prior)
+    constant = (auroc(scores) - 0.5) * (1.0 - scores.known_prior)
     return Curve.of(0.5 + constant, -0.5, 1.0, -1.0)
 
 
 def _average_precision_curve(scores: PUScores) -> Curve:
     # For given rows it is a straight line, which two points determine.
-    one, other = scores.prior, (1.0 + scores.prior) / 2.0
+    one, other = scores.known_prior, (1.0 + scores.known_prior) / 2.0
     low, high = (average_precision(scores.with_prior(prior)) for prior in (one, other))
     slope = (high - low) / (other - one)
     return Curve.of(low - slope * one, slope)
@@ -349,6 +356,7 @@ register(
         by_prior=_auroc_curve,
     )
 )
+
 register(
     Metric(
         name="partial_auc",
@@ -359,6 +367,7 @@ register(
         range=(0.0, 0.1),
     )
 )
+
 register(
     Metric(
         name="average_precision",
@@ -369,3 +378,285 @@ register(
         by_prior=_average_precision_curve,
     )
 )
+
+
+# Ranks are compared with this much room.
+ROUNDING = 1e-9
+
+METHOD = "Wilson interval by effective size"
+
+
+def precision_at(scores: PUScores, *, k: float = 0.1) -> float:
+    r"""Return the share of positives among the rows with the highest scores.
+
+    .. math:: \pi\,\mathrm{TPR}_k / k
+
+    Parameters
+    ----------
+    scores : PUScores
+    k : float or int
+        A float is a share of the marginal sample, in (0, 1]; an int a number of its rows. Ties at
+        the border count in proportion.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9])
+    >>> precision_at(scores, k=2)
+    0.75
+    """
+    share = check_k(scores, k)
+    return scores.known_prior * _found(scores, share) / share
+
+
+def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
+    """Return the precision among the top k with its interval; see `precision_at`.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
+    >>> print(precision_at_interval(scores, k=100))
+    0.7500 [0.6656, 0.8189]
+    """
+    level, share = check_level(level), check_k(scores, k)
+    value, prior = precision_at(scores, k=k), scores.known_prior
+    top = _Top.look(scores, share)
+    if scores.setting == "labelled":
+        variance = top.variance(prior / share, value / prior if prior > 0.0 else 0.0)
+        low, high = share_limits(
+            min(value, 1.0), variance, share * scores.effective_marginal, level
+        )
+    else:
+        least, most = scores.prior_set
+        found = _found_limits(scores, top, share, level)
+        low, high = found[0] * least / share, found[1] * most / share
+    words = METHOD + prior_words(scores)
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
+def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
+    r"""Return how many times as many positives the top k holds as k rows drawn at random.
+
+    .. math:: \mathrm{TPR}_k / k
+
+    The prior does not enter. nan for labelled data without positives.
+
+    Parameters
+    ----------
+    scores : PUScores
+    k : float or int
+        As in `precision_at`.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9])
+    >>> lift_at(scores, k=0.5)
+    1.5
+    """
+    share = check_k(scores, k)
+    return _found(scores, share) / share if scores.n_positive > 0.0 else float("nan")
+
+
+def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
+    """Return the lift of the top k with its interval; see `lift_at`.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
+    >>> print(lift_at_interval(scores, k=100))
+    1.5000 [1.3961, 1.5913]
+    """
+    level, share = check_level(level), check_k(scores, k)
+    low, high = _found_limits(scores, _Top.look(scores, share), share, level)
+    return Estimate(
+        value=lift_at(scores, k=k),
+        low=low / share,
+        high=high / share,
+        level=level,
+        method=METHOD,
+    )
+
+
+def check_k(scores: PUScores, k: object) -> float:
+    """Return the share of the marginal sample at the top."""
+    rule = "a share in (0, 1], or a whole number of rows of the marginal sample"
+    number = check_number(k, "k", rule)
+    whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
+    share = number / scores.n_marginal if whole else number
+    if isinstance(k, bool) or not 0.0 < share <= 1.0:
+        msg = f"'k' must be {rule} ({scores.n_marginal:,.0f}), got {k!r}."
+        raise ValueError(msg)
+    return share
+
+
+def _tails(scores: PUScores, first: float, last: float) -> LawMeans:
+    """Return the shares strictly above the score that reaches `first`, and from `last` on."""
+    q = np.array([1.0 - first, max(1.0 - last, 0.0)])
+    cuts = scores.marginal_quantiles(q)
+    if cuts is None:
+        # The first score that exceeds the rank below it: the last row of the top itself.
+        ranks = q * scores.effective_marginal * (1.0 + ROUNDING) + ROUNDING
+        cuts = order_statistics(scores, ranks)
+    # All rows are all positives too, even those below every marginal row.
+    return tail_means(scores, [np.nextafter(cuts[0], 2.0), cuts[1] if last < 1.0 else 0.0])
+
+
+def _found(scores: PUScores, share: float) -> float:
+    """Return TPR among the top `share`."""
+    return _Top.between(_tails(scores, share, share), share).found
+
+
+def _found_limits(scores: PUScores, top: _Top, share: float, level: float) -> tuple[float, float]:
+    value = min(_found(scores, share), 1.0)
+    return share_limits(value, top.variance(1.0, 0.0), scores.effective_positive, level)
+
+
+@dataclass(frozen=True, eq=False)
+class _Top:
+    """TPR where a share of the marginal sample is reached, between two thresholds.
+
+    Attributes
+    ----------
+    means : LawMeans
+        Shares above the upper and from the lower threshold on.
+    place : float
+        Where between them the share is reached, from 0 to 1.
+    found, slope : float
+        TPR at that place, and its slope as a function of PPR.
+    """
+
+    means: LawMeans
+    place: float
+    found: float
+    slope: float
+
+    @classmethod
+    def between(cls, means: LawMeans, share: float) -> _Top:
+        (t0, t1), (q0, q1) = means.positive, means.marginal
+        place, slope = 0.0, 0.0
+        if q1 > q0:
+            place, slope = float(np.clip((share - q0) / (q1 - q0), 0.0, 1.0)), (t1 - t0) / (q1 - q0)
+        return cls(means, place, float(t0 + place * (t1 - t0)), float(slope))
+
+    @classmethod
+    def look(cls, scores: PUScores, share: float) -> _Top:
+        """Look at a window around the place, of a size that shrinks slowly with the rows."""
+        rows = scores.effective_marginal * share
+        reach = 0.5 * min(share, 1.0 - share) * max(rows, 1.0) ** -0.2
+        return cls.between(_tails(scores, share - reach, share + reach), share)
+
+    def variance(self, factor: float, d_prior: float) -> float:
+        """Return the variance of ``factor * found``, plus the prior's part."""
+        weight: NDArray[np.float64] = np.array([1.0 - self.place, self.place])
+        gradient = [*(factor * weight), *(-factor * self.slope * weight), d_prior]
+        return self.means.variance(gradient)
+
+
+register(
+    Metric(
+        name="precision_at",
+        title="Precision in the top 10 %",
+        function=precision_at,
+        interval=precision_at_interval,
+    )
+)
+
+register(
+    Metric(
+        name="lift_at",
+        title="Lift in the top 10 %",
+        function=lift_at,
+        interval=lift_at_interval,
+        range=(0.0, np.inf),
+        needs_prior=False,
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RocCurve(Table):
+    """Points of a ROC curve, thresholds falling.
+
+    Attributes
+    ----------
+    thresholds : ndarray
+        Infinity, then the distinct scores; rows with ``s >= threshold`` are predicted positive.
+    fpr, tpr : ndarray
+        As estimated: without negatives noise may take the FPR out of [0, 1] or make it step back.
+    """
+
+    thresholds: NDArray[np.float64]
+    fpr: NDArray[np.float64]
+    tpr: NDArray[np.float64]
+
+    _names = ("thresholds", "fpr", "tpr")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrCurve(Table):
+    """Points of a precision-recall curve, thresholds falling.
+
+    Attributes
+    ----------
+    thresholds : ndarray
+        Infinity, then the distinct scores; rows with ``s >= threshold`` are predicted positive.
+    recall, precision : ndarray
+        At infinity 0 and, by convention, 1. Without negatives noise may take the precision above
+        1; it is nan above the largest marginal score.
+    """
+
+    thresholds: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+
+    _names = ("thresholds", "recall", "precision")
+
+
+def roc(scores: PUScores, *, drop_intermediate: bool = False) -> RocCurve:
+    r"""Return the ROC curve.
+
+    .. math:: \mathrm{TPR}(t) = \mu_+(s \ge t), \qquad
+        \mathrm{FPR}(t) = \frac{\mu(s \ge t) - \pi\,\mathrm{TPR}(t)}{1 - \pi}
+
+    Parameters
+    ----------
+    scores : PUScores
+    drop_intermediate : bool
+        Leave out points on the straight line between their neighbours, as scikit-learn does by
+        default. The area stays the same.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> curve = roc(PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]))
+    >>> print(curve.fpr, curve.tpr)
+    [0.  0.  0.5 0.5 1. ] [0.  0.5 0.5 1.  1. ]
+    """
+    steps = Ordered(scores)
+    points = steps.thresholds, steps.fpr(scores.known_prior), steps.tpr
+    if drop_intermediate:
+        corner = steps.corners()
+        points = points[0][corner], points[1][corner], points[2][corner]
+    return RocCurve(thresholds=points[0], fpr=points[1], tpr=points[2])
+
+
+def pr(scores: PUScores) -> PrCurve:
+    r"""Return the precision-recall curve.
+
+    .. math:: \mathrm{recall}(t) = \mu_+(s \ge t), \qquad
+        \mathrm{precision}(t) = \pi\,\mu_+(s \ge t) / \mu(s \ge t)
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> curve = pr(PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]))
+    >>> print(curve.recall, curve.precision.round(3))
+    [0.  0.5 0.5 1.  1. ] [1.    1.    0.5   0.667 0.5  ]
+    """
+    steps = Ordered(scores)
+    precision = steps.precision(scores.known_prior)
+    precision[0] = 1.0
+    return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from noneg.rows import Chunk
+    from noneg.laws import Chunk
     from noneg.scores import PUScores
 
     Counts = float | NDArray[np.float64]
@@ -673,7 +673,7 @@ def latent_fraction(scores: PUScores, *, level: float | None = None) -> tuple[fl
     """
     if scores.setting == "labelled":
         return 0.0, 0.0
-    priors = scores.prior_interval or (scores.prior, scores.prior)
+    priors = scores.prior_set
     known = scores.n_positive if scores.setting == "one-sample" else 0.0
     n = scores.n_unlabeled + known
     if level is None:
