@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from noneg.calibration.significance import CalibrationTest
     from noneg.calibration.theory import Bound
     from noneg.checks import Setting
-    from noneg.evaluation.repair import Repair
     from noneg.evaluation.sums import Sums
     from noneg.performance.assumptions import Check
+    from noneg.recalibration import HeldOut
     from noneg.results import Estimate
 
 
@@ -63,7 +63,7 @@ class Evaluation:
     sums : Sums
         What the same numbers at another prior or threshold are made of; its size does not grow
         with the number of rows.
-    recalibration : Repair or None
+    recalibration : HeldOut or None
         What recalibration would change, if it was asked for.
     """
 
@@ -87,7 +87,7 @@ class Evaluation:
     assumptions: tuple[Check, ...]
     warnings: tuple[str, ...]
     sums: Sums
-    recalibration: Repair | None = None
+    recalibration: HeldOut | None = None
 
     @property
     def headline(self) -> Estimate | None:
