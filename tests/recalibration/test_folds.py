@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from noneg import PUScores
-from noneg.evaluation.repair import repair
+from noneg import PUScores, evaluate
 from noneg.recalibration import Auto
 from noneg.recalibration.folds import splits, weighty_rows
 from noneg.simulation import LogisticGaussian
@@ -36,4 +35,4 @@ def test_a_population_has_no_rows_to_hold_out():
         next(splits(known, 2, 0))
     with pytest.raises(ValueError, match="'scores' must hold rows"):
         Auto().fit(known)
-    assert repair(known) is None
+    assert evaluate(known, recalibrate=True).recalibration is None

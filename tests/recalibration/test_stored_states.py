@@ -52,6 +52,22 @@ def test_parts_must_be_objects(key):
         load(json.dumps(content))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("score_range", [0.1], "must hold two numbers"),
+        ("score_range", ["a", "b"], "list of finite decimal numbers"),
+        ("score_column", 3, "must be text"),
+    ],
+)
+def test_what_it_was_fitted_on_is_checked(name, value, words):
+    content = Platt().fit(SCORES).to_dict()
+    content["fitted_on"][name] = value
+    content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+    with pytest.raises(ValueError, match=words):
+        load(json.dumps(content))
+
+
 def test_numbers_that_are_not_finite():
     content = Platt().fit(SCORES).to_dict()
     content["fitted_on"]["prior"] = float("nan")

@@ -13,7 +13,13 @@ from noneg.cli.recalibrate import ENDINGS, column, write_scores
 from noneg.cli.writing import check_outputs, force
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from noneg.recalibration import Calibrator
+
+# A sketch knows the ends of the range to its buckets, whose relative width is 2^-9 there.
+BLUR = 1.0 - 2.0**-8
 
 
 @click.command(
@@ -31,6 +37,9 @@ if TYPE_CHECKING:
     help=f"Where to write FILE with the new column: {ENDINGS}.",
 )
 @column
+@click.option(
+    "--any-column", is_flag=True, help="Map another column than the calibrator was fitted on."
+)
 @force
 @options.as_json
 def command(
@@ -40,6 +49,7 @@ def command(
     out: str,
     column: str,
     *,
+    any_column: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -54,7 +64,13 @@ def command(
     check_outputs({"path": out}, (calibrator, *files), force=force)
     format_options(Path(out))
     loaded = _load(calibrator)
-    n_rows = write_scores(files, loaded, out, score, column)
+    fitted = loaded.fitted_on_.get("score_column", score)
+    if fitted != score and not any_column:
+        msg = f"'score' must be {fitted!r}, the column that the calibrator was fitted on, got"
+        raise ValueError(f"{msg} {score!r}. Pass --any-column to map it all the same.")
+    watched = _Watched(loaded)
+    n_rows = write_scores(files, watched, out, score, column)
+    warnings = watched.warnings(n_rows)
     answer = {
         "calibrator": calibrator,
         "method": loaded.name,
@@ -63,6 +79,7 @@ def command(
         "out": out,
         "column": column,
         "n_rows": n_rows,
+        "warnings": warnings,
     }
     if as_json:
         click.echo(to_json("noneg.apply/1", answer))
@@ -70,6 +87,28 @@ def command(
     words = f"Wrote {n_rows:,} rows to {out}; column {column!r} is {score!r} mapped by"
     chosen = getattr(loaded, "chosen_", loaded)
     say(console(), f"{words} {chosen.name}.", style="bold")
+    for warning in warnings:
+        say(console(), f"Warning: {warning}")
+
+
+class _Watched:
+    """The map, counting scores outside the range that it was fitted on."""
+
+    def __init__(self, calibrator: Calibrator) -> None:
+        self.transform = calibrator.transform
+        self.low, self.high = calibrator.fitted_on_.get("score_range", (0.0, 1.0))
+        self.outside = 0
+
+    def __call__(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        inside = (s >= BLUR * self.low) & (1.0 - s >= BLUR * (1.0 - self.high))
+        self.outside += int(s.size - inside.sum())
+        return self.transform(s)  # type: ignore[no-any-return]
+
+    def warnings(self, n_rows: int) -> list[str]:
+        if not self.outside:
+            return []
+        seen = f"[{self.low:.4g}, {self.high:.4g}], the range that the calibrator was fitted on"
+        return [f"{self.outside:,} of {n_rows:,} scores lie outside {seen}."]
 
 
 def _load(path: str) -> Calibrator:

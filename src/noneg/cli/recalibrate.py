@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from noneg.recalibration import Calibrator
     from noneg.recalibration.held_out import HeldOut
     from noneg.scores import PUScores
 
@@ -69,7 +68,7 @@ def command(
     """Fit a calibrator on the scores in FILE, tell what it repairs, and write what it gives.
 
     The table compares scores before and after on rows that were held out: each fold is mapped by a
-    calibrator fitted on the others. The calibrator that is written is fitted on all rows.
+    calibrator chosen and fitted on the others. The calibrator written is fitted on all rows.
     """
     from noneg.atomic import write_text
     from noneg.checks import check_level
@@ -80,18 +79,19 @@ def command(
     check_level(level)
     check_outputs({"path": out, "save": save}, files, force=force)
     _check_table(files, out, question)
-    calibrator = find_calibrator(method)
+    asked = find_calibrator(method)
     scores = read_scores(files, question, level)
     with busy(f"Fitting {method}"):
-        notes = fit_quietly(calibrator, scores)
-        found = held_out(calibrator, scores, folds=folds, level=level, seed=seed)
-    n_rows = write_scores(files, calibrator, out, question["score"], column) if out else None
+        found = held_out(asked, scores, folds=folds, level=level, seed=seed)
+    calibrator, score = found.calibrator, question["score"]
+    calibrator.fitted_on_["score_column"] = score
+    n_rows = write_scores(files, calibrator.transform, out, score, column) if out else None
     if save:
         write_text(save, calibrator.to_json())
     answer = {
         "source": {"files": list(files), "score": question["score"], "label": question["label"]},
-        **held_out_dict(found, calibrator),
-        "notes": notes,
+        **found.to_dict(),
+        "notes": list(found.warnings),
         "out": out,
         "save": save,
         "n_rows": n_rows,
@@ -113,34 +113,15 @@ def _check_table(files: tuple[str, ...], out: str | None, question: dict[str, An
         format_options(Path(out))
 
 
-def fit_quietly(calibrator: Calibrator, scores: PUScores) -> list[str]:
-    """Fit, and return what the calibrator warns of."""
-    import warnings
-
-    from noneg.recalibration import CalibrationWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CalibrationWarning)
-        calibrator.fit(scores)
-    return [str(warning.message) for warning in caught]
-
-
 def write_scores(
-    files: tuple[str, ...], calibrator: Calibrator, out: str, score: str, column: str
+    files: tuple[str, ...], transform: Callable[..., Any], out: str, score: str, column: str
 ) -> int:
     """Write all files with the new column; return the number of rows."""
     from noneg.cli.terminal import busy
     from noneg.tables.mapping import map_scores
 
-    transform: Callable[..., Any] = calibrator.transform
     with busy(f"Writing {out}"):
         return map_scores(list(files), out, transform, score=score, column=column)
-
-
-def held_out_dict(found: HeldOut, calibrator: Calibrator) -> dict[str, object]:
-    """Return what was found as JSON has it, with the reason of a choice."""
-    chosen, reason = getattr(calibrator, "chosen_", calibrator), getattr(calibrator, "reason_", "")
-    return {**found.to_dict(), "chosen": chosen.name, "reason": reason}
 
 
 def _show(answer: dict[str, Any], found: HeldOut, scores: PUScores, *, as_json: bool) -> None:

@@ -79,6 +79,8 @@ def command(
     scores, estimated = read_with_prior(files, question, level)
     with busy("Measuring"):
         evaluation = evaluate(scores, level=level, recalibrate=recalibrate)
+    if evaluation.recalibration is not None:
+        evaluation.recalibration.calibrator.fitted_on_["score_column"] = question["score"]
     evaluation = options.tell_prior(evaluation, estimated)
     shown = ["standard input" if file == "-" else file for file in files]
     columns = {name.replace("_", " "): str(question[name]) for name in NAMES if question[name]}

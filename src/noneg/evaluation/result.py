@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from noneg.calibration.reliability import Reliability
     from noneg.calibration.significance import CalibrationTest
     from noneg.checks import Setting
-    from noneg.evaluation.repair import Repair
     from noneg.evaluation.sums import Sums
     from noneg.performance.assumptions import Check
+    from noneg.recalibration import HeldOut
     from noneg.results import Estimate
     from noneg.theory import Bound
 
@@ -66,7 +66,7 @@ class Evaluation:
     sums : Sums
         What the same numbers at another prior or threshold are made of; its size does not grow
         with the number of rows.
-    recalibration : Repair or None
+    recalibration : HeldOut or None
         What recalibration would change, if it was asked for.
     """
 
@@ -91,7 +91,7 @@ class Evaluation:
     warnings: tuple[str, ...]
     at_prior: Estimate
     sums: Sums
-    recalibration: Repair | None = None
+    recalibration: HeldOut | None = None
 
     @property
     def headline(self) -> Estimate | None:

@@ -11,11 +11,12 @@ from noneg.calibration.errors import prior_curve
 from noneg.calibration.reliability import reliability
 from noneg.calibration.significance import calibration_test
 from noneg.checks import check_level
-from noneg.evaluation.repair import repair
 from noneg.evaluation.result import Evaluation
 from noneg.evaluation.sums import sum_up
 from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.performance.assumptions import check_assumptions
+from noneg.recalibration.folds import weighty_rows
+from noneg.recalibration.held_out import HeldOut, held_out
 from noneg.results import Estimate
 from noneg.theory import bias_bound, labelled_bias_bound
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from noneg.theory import Bound
 
 FIXED_BINS = 15
+FOLDS = 5
 # Labelled share of the expected positives from which one sample looks fully labelled, and how
 # close to it the labelled share of two samples must be by accident to look suspicious.
 NEARLY_ALL, SAME_SHARE = 0.9, 0.01
@@ -58,7 +60,7 @@ def evaluate(
         another prior over the same bins, which is what the report does when its slider moves.
     recalibrate : bool
         Whether to choose a method of recalibration, too, and measure what it changes on rows that
-        it was not fitted on.
+        took no part in it.
 
     Examples
     --------
@@ -103,7 +105,7 @@ def evaluate(
         warnings=tuple(_warnings(scores, binned, assumptions, metrics)),
         at_prior=_at_prior(scores, metrics, level, edges),
         sums=sum_up(scores, binned, metrics, level=level),
-        recalibration=repair(scores, level=level) if recalibrate else None,
+        recalibration=_recalibration(scores, level) if recalibrate else None,
     )
 
 
@@ -128,6 +130,16 @@ def _at_prior(
     if scores.prior_interval is None:
         return metrics[name]
     return estimate(name, scores.with_prior(scores.prior), level=level, **_options(name, edges))
+
+
+def _recalibration(scores: PUScores, level: float) -> HeldOut | None:
+    """Return before and after; None for a population, and where no row can be held out."""
+    if not np.isfinite(scores.n_positive + scores.n_unlabeled):
+        return None
+    folds = int(min(FOLDS, *weighty_rows(scores)))
+    if folds < 2:
+        return None
+    return held_out("auto", scores, folds=folds, metrics=["brier"], level=level)
 
 
 def _options(name: str, edges: ArrayLike | None) -> dict[str, ArrayLike]:

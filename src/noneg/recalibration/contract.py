@@ -66,7 +66,8 @@ class Calibrator(ABC):
     state_ : dict
         Fitted state: numbers, lists of numbers and text.
     fitted_on_ : dict
-        Setting, prior and numbers of rows of the data.
+        Setting, prior, numbers of rows and range of scores ("score_range") of the data; the command
+        line adds the column of the scores ("score_column").
     """
 
     name: ClassVar[str]
@@ -104,6 +105,7 @@ class Calibrator(ABC):
             "prior": float(scores.prior),
             "n_positive": float(scores.n_positive),
             "n_marginal": float(scores.n_marginal),
+            "score_range": _range(scores),
         }
         return self
 
@@ -231,11 +233,26 @@ class Calibrator(ABC):
         try:
             self = cls(**content["parameters"])
             self._check(content["state"])
+            _check_fitted_on(content["fitted_on"])
         except (TypeError, KeyError, ValueError) as error:
             raise refusal(f"it is no valid {cls.name!r} calibrator ({error})") from None
         self.state_ = dict(content["state"])
         self.fitted_on_ = dict(content["fitted_on"])
         return self
+
+
+def _range(scores: PUScores) -> list[float]:
+    pieces = [s for _, _, (s, *_) in scores.chunks() if s.size]
+    return [float(min(s.min() for s in pieces)), float(max(s.max() for s in pieces))]
+
+
+def _check_fitted_on(content: Mapping[str, Plain]) -> None:
+    """Refuse a range or a column of scores that cannot be one; older files have neither."""
+    check_fields({"score_range": content.get("score_range", [0.0, 1.0])}, score_range=list)
+    if len(content.get("score_range", [0.0, 1.0])) != 2:
+        raise ValueError("'score_range' must hold two numbers")
+    if not isinstance(content.get("score_column", ""), str):
+        raise ValueError("'score_column' must be text")  # noqa: TRY004 - what is read is a value
 
 
 # Scores mapped at a time: temporaries stay in the processor's cache.

@@ -1,8 +1,9 @@
-"""Before and after, on rows that the calibrator has not seen.
+"""Before and after recalibration, on rows that neither chose nor fitted the map.
 
-A calibrator looks better on the rows it was fitted on than it is. Here rows are dealt to folds;
-those of each fold are mapped by a calibrator fitted on the other folds, so that no row calibrates
-itself, and the metrics of all rows are taken before and after.
+A calibrator looks better on the rows it was fitted on than it is, and so does a method on the rows
+that chose it. Here rows are dealt to folds; those of each fold are mapped by a calibrator chosen
+and fitted on the other folds, and the metrics of all rows are taken before and after. These maps
+see fewer rows than the one fitted on all of them, so the comparison is a little pessimistic.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.calibration.debiased import debiased_ece
+from noneg.calibration.errors import ece
 from noneg.calibration.paired import Masses
+from noneg.calibration.proper import brier, log_loss
+from noneg.calibration.reliability import reliability
 from noneg.checks import check_level
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import find_criterion
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.calibration.reliability import Reliability
     from noneg.laws import Chunk
     from noneg.recalibration.folds import Groups
     from noneg.results import Estimate
@@ -36,23 +42,35 @@ if TYPE_CHECKING:
 
 METRICS = ("ece", "log_loss", "brier")
 BEFORE, AFTER = "before", "after"
+# Metrics told without an interval, by their names in the registry.
+ERRORS = {"debiased_ece": debiased_ece, "ece": ece, "brier": brier, "log_loss": log_loss}
+DIAGRAM_BINS = 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HeldOut:
-    """What recalibration does to rows that the calibrator has not seen.
+    """What recalibration does to rows that took no part in it.
 
     Attributes
     ----------
     method : str
         Name of the method.
+    calibrator : Calibrator
+        The method, fitted on all rows.
+    warnings : tuple of str
+        What that fit warned of.
     folds : int
+        Each fold was mapped by a calibrator chosen and fitted on the others.
     level : float
         Confidence level of all intervals.
     before, after : dict of str to Estimate
         Metrics of the scores as they are, and of the scores mapped by the other folds' calibrators.
     change : dict of str to Estimate
         After minus before on the same rows; below zero is better for all three metrics.
+    errors : dict of str to (float, float)
+        Metrics of the registry before and after, without intervals.
+    reliability : dict of str to Reliability
+        Diagrams "before" and "after".
 
     Examples
     --------
@@ -64,11 +82,26 @@ class HeldOut:
     """
 
     method: str
+    calibrator: Calibrator
+    warnings: tuple[str, ...]
     folds: int
     level: float
     before: dict[str, Estimate]
     after: dict[str, Estimate]
     change: dict[str, Estimate]
+    errors: dict[str, tuple[float, float]]
+    reliability: dict[str, Reliability]
+
+    @property
+    def chosen(self) -> str:
+        """Name of the method that was chosen for all rows: `method`, unless that chooses."""
+        chosen: Calibrator = getattr(self.calibrator, "chosen_", self.calibrator)
+        return chosen.name
+
+    @property
+    def reason(self) -> str:
+        """Why it was chosen; empty if there was no choice."""
+        return str(getattr(self.calibrator, "reason_", ""))
 
     @property
     def improved(self) -> dict[str, bool]:
@@ -88,6 +121,8 @@ class HeldOut:
         parts = {BEFORE: self.before, AFTER: self.after, "change": self.change}
         return {
             "method": self.method,
+            "chosen": self.chosen,
+            "reason": self.reason,
             "folds": self.folds,
             "level": self.level,
             **{part: {name: x.to_dict() for name, x in e.items()} for part, e in parts.items()},
@@ -154,6 +189,9 @@ def held_out(
     chosen = [find_criterion(name) for name in check_metrics(metrics)]
     calibrator = find_calibrator(method)
     rows, models = cross_fit(calibrator, scores, folds=folds, seed=seed)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", CalibrationWarning)
+        calibrator.fit(scores)
     found = Differences(rows, models, 0.5, check_level(level))
     values = {
         part: {one.name: one.interval(models[part], level=found.level) for one in chosen}
@@ -161,12 +199,21 @@ def held_out(
     }
     return HeldOut(
         method=calibrator.name,
+        calibrator=calibrator,
+        warnings=tuple(dict.fromkeys(str(one.message) for one in told)),
         folds=folds,
         level=found.level,
         before=values[BEFORE],
         after=values[AFTER],
         change={one.name: found.estimate(one, AFTER, BEFORE) for one in chosen},
+        errors={name: (of(models[BEFORE]), of(models[AFTER])) for name, of in ERRORS.items()},
+        reliability={part: _diagram(one, found.level) for part, one in models.items()},
     )
+
+
+def _diagram(scores: PUScores, level: float) -> Reliability:
+    bins = int(max(1, min(DIAGRAM_BINS, scores.n_marginal // 2)))
+    return reliability(scores, bins=bins, binning="mass", level=level)
 
 
 def out_of_fold(

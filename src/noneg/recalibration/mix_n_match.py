@@ -112,10 +112,15 @@ class _Loss:
 
     def __call__(self, v: Floats) -> tuple[float, Floats]:
         (x, x_other, a), (_, y_other, w) = self.positive, self.marginal
-        q, rest, free = v @ x, v @ x_other, v @ y_other
-        value = self.prior * float(a @ (np.log(rest) - np.log(q))) - float(w @ np.log(free))
-        gain = x_other @ (a / rest) - x @ (a / q)
-        return value, self.prior * gain - y_other @ (w / free)
+        # Not "@": threads of BLAS cost ten times more than they save on three rows.
+        q, rest, free = (np.einsum("k,kn->n", v, part) for part in (x, x_other, y_other))
+        value = self.prior * _dot(a, np.log(rest) - np.log(q)) - _dot(w, np.log(free))
+        gain = np.einsum("kn,n->k", x_other, a / rest) - np.einsum("kn,n->k", x, a / q)
+        return value, self.prior * gain - np.einsum("kn,n->k", y_other, w / free)
+
+
+def _dot(x: Floats, y: Floats) -> float:
+    return float(np.einsum("n,n->", x, y))
 
 
 def _joined(pieces: list[tuple[Floats, Floats, Floats]]) -> tuple[Floats, Floats, Floats]:

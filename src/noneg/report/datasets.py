@@ -103,10 +103,9 @@ def recalibration(evaluation: Evaluation) -> Rows:
     found = evaluation.recalibration
     if found is None:
         return []
-    sides = {"before": found.before, "after": found.after}
     return [
         {"side": name, **row}
-        for name, diagram in sides.items()
+        for name, diagram in found.reliability.items()
         for row in as_rows(
             {key: getattr(diagram, key) for key in ("score", "frequency", "low", "high")}
         )

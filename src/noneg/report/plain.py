@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from noneg.evaluation import Evaluation
+    from noneg.recalibration import HeldOut
     from noneg.report.about import About
     from noneg.report.document import Document, Section, Table
 
@@ -177,7 +178,7 @@ def to_json(evaluation: Evaluation, about: About | None = None) -> str:
     ('noneg.report/1', 'two-sample')
     """
     content = document(evaluation, about)
-    repair = evaluation.recalibration
+    found = evaluation.recalibration
     return json.dumps(
         plain(
             {
@@ -189,9 +190,22 @@ def to_json(evaluation: Evaluation, about: About | None = None) -> str:
                 "source": dict(about.rows()) if about else {},
                 "command": about.command if about else "",
                 "evaluation": evaluation.to_dict(),
-                "recalibration": None if repair is None else repair.to_dict(),
+                "recalibration": None if found is None else _recalibration(found),
             }
         ),
         indent=2,
         allow_nan=False,
     )
+
+
+def _recalibration(found: HeldOut) -> dict[str, object]:
+    return {
+        "method": found.chosen,
+        "reason": found.reason,
+        "folds": found.folds,
+        "errors": {name: list(pair) for name, pair in found.errors.items()},
+        "brier_change": found.change["brier"].to_dict(),
+        **{side: diagram.to_dict() for side, diagram in found.reliability.items()},
+        "calibrator": found.calibrator.to_json(),
+        "warnings": list(found.warnings),
+    }
