@@ -33,7 +33,7 @@ COVERAGE = [sys.executable, "-m", "coverage"]
 def parts():
     """Folders and files of tests, each a process of its own so that memory is given back."""
     tests = ROOT / "tests"
-    own = {"coverage", "fuzz", "mutation", "reference", "__pycache__"}
+    own = {"branches", "fuzz", "mutation", "reference", "__pycache__"}
     folders = [x for x in sorted(tests.iterdir()) if x.is_dir() and x.name not in own]
     return [ROOT / "src", tests / "fuzz", *folders, *sorted(tests.glob("test_*.py"))]
 
