@@ -53,7 +53,7 @@ bench: $(BENCH)/.bench ## time noneg against its peers and store the run
 	$(BENCH)/bin/python -m benchmarks --out benchmarks/results
 
 coverage: $(VENV)/.dev browser ## measure which branches the tests take, and enforce it
-	$(VENV)/bin/python tests/coverage/measure.py
+	$(VENV)/bin/python tests/branches/measure.py
 
 fuzz: $(VENV)/.dev ## search for inputs that break commands and readers, for as long as FUZZ says
 	NONEG_FUZZ=$(or $(FUZZ),50) $(VENV)/bin/pytest -q tests/fuzz --hypothesis-show-statistics
