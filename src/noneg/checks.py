@@ -146,8 +146,12 @@ def number_advice(value: object, otherwise: str = "Convert the column first.") -
     'Write numbers with a decimal point: 0.93.'
     >>> number_advice("93%")
     'Write percentages as shares: 0.93.'
+    >>> number_advice("1,000")
+    'Write 1000, or a decimal point if the comma stands for one.'
     """
     text = str(value).strip()
+    if re.fullmatch(r"-?[1-9]\d{0,2}(,\d{3})+", text):
+        return f"Write {text.replace(',', '')}, or a decimal point if the comma stands for one."
     if re.fullmatch(r"-?\d*,\d+", text):
         return f"Write numbers with a decimal point: {text.replace(',', '.')}."
     if re.fullmatch(r"\d+([.,]\d+)? ?%", text):
