@@ -85,3 +85,11 @@ def test_a_temporary_folder_without_room_is_told_from_other_errors():
         raise duckdb.IOException('Could not write file "stage-folder/x": No space left on device')
     with pytest.raises(duckdb.IOException, match="elsewhere"), _stage_errors("stage-folder"):
         raise duckdb.IOException("elsewhere")
+
+
+def test_frames_that_answer_to_any_name_are_sketched():
+    """A frame of SQLFrame makes a column of every attribute that is asked for."""
+    session = pytest.importorskip("sqlframe.duckdb").DuckDBSession.builder.getOrCreate()
+    frame = session.createDataFrame(pd.DataFrame({"score": [0.1, 0.9], "label": [0, 1]}))
+    for exact in (None, True, False):
+        assert noneg.read(frame, **NAMES, **FACTS, exact=exact).n_positive == 1

@@ -33,6 +33,8 @@ _FACTS = ("weight_kind", "setting", "prior", "prior_interval")
 _METADATA = b"noneg"
 # Sums of many rows may miss what they must lie between by their rounding.
 ROUNDING = 1e-6
+# A double counts no further one by one.
+MOST_ROWS = 2.0**53
 # Beyond it sums of a few would not be numbers any more.
 LARGEST = 1e300
 
@@ -61,7 +63,8 @@ def from_dict(cls: type[S], content: Any) -> S:  # noqa: ANN401
 
 def to_arrow(sketch: Sketch) -> pa.Table:
     """Return a PyArrow table, one row an occupied bucket."""
-    pa = _pyarrow()
+    import pyarrow as pa
+
     bucket, columns = _occupied(sketch)
     arrays: dict[str, Any] = {"bucket": bucket.astype(np.int32)}
     for name, column in columns.items():
@@ -115,7 +118,7 @@ def load(cls: type[S], path: str | os.PathLike[str]) -> S:
 
 
 def _parquet(file: Path) -> pa.Table:
-    pa = _pyarrow()
+    import pyarrow as pa
     from pyarrow.parquet import read_table
 
     try:
@@ -128,15 +131,6 @@ def _kind(path: Path) -> str:
     if path.suffix not in (".json", ".parquet"):
         raise ValueError(f"'path' must end in .json or .parquet, got {str(path)!r}.")
     return path.suffix
-
-
-def _pyarrow() -> Any:  # noqa: ANN401
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        msg = "the Arrow and Parquet forms of a sketch need pyarrow. Install it, or use .json."
-        raise ImportError(msg) from error
-    return pa
 
 
 def _head(sketch: Sketch) -> dict[str, object]:
@@ -214,6 +208,7 @@ def _check_group(sums: dict[str, Floats], low: Floats, high: Floats, group: str)
     n, total = sums["n"], sums["sum"]
     _require(all((column >= 0.0).all() for column in sums.values()), f"{group} sums are negative")
     _require(np.all(n == np.floor(n)), f"{group} counts must be whole")
+    _require(n.sum() <= MOST_ROWS, f"{group} rows must be at most 2^53")
     mass = n
     if "weight" in sums:
         mass, root = sums["weight"], np.sqrt(sums["square"])

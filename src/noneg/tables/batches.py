@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -65,9 +66,8 @@ def fill(
     progress: Progress | None = None,
 ) -> Columns | Sketch:
     """Read all rows; as soon as there are more than `limit`, sketch them."""
-    labels, rows = Labels(wanted), _Rows(wanted, limit)
     total = _total(sources)
-    rows.fast = fast_loops(total or 0)
+    labels, rows = Labels(wanted), _Rows(wanted, limit, total or 0)
     for source in sources:
         with closing(placed(source)) as stream:
             for batch, place in stream:
@@ -88,8 +88,12 @@ def placed(source: Source) -> Generator[tuple[Batch, Place]]:
         ahead = pool.submit(next, batches, None)
         while (batch := ahead.result()) is not None:
             ahead = pool.submit(next, batches, None)
-            yield batch, lambda row, first=first: source.place(first + row)
+            yield batch, partial(_shifted, source.place, first)
             first += len(next(iter(batch.values())))
+
+
+def _shifted(place: Place, first: int, row: int) -> str:
+    return place(first + row)
 
 
 def numbers(
@@ -121,12 +125,11 @@ def numbers(
 class _Rows:
     """Batches that are kept, or counted in a sketch once there are too many."""
 
-    def __init__(self, wanted: Wanted, limit: float) -> None:
-        self.kind, self.limit = wanted.weight_kind, limit
+    def __init__(self, wanted: Wanted, limit: float, expected: int) -> None:
+        self.kind, self.limit, self.expected = wanted.weight_kind, limit, expected
         self.held: list[Columns] = []
         self.n = self.n_held = 0
         self.table: NDArray[np.float64] | None = None
-        self.fast = None
 
     def add(self, columns: Columns) -> None:
         self.held.append(columns)
@@ -135,18 +138,19 @@ class _Rows:
         if self.n > self.limit and self.n_held >= HELD:
             self._count()
 
-    def _count(self) -> None:
-        self.table = empty_table(self.kind) if self.table is None else self.table
-        fast = self.fast or fast_loops(self.n)
+    def _count(self) -> NDArray[np.float64]:
+        if self.table is None:
+            self.table = empty_table(self.kind)
+        fast = fast_loops(max(self.n, self.expected))
         for columns in self.held:
             add_rows(self.table, columns.flags, columns.score, columns.weight, fast)
         self.held, self.n_held = [], 0
+        return self.table
 
     def finished(self) -> Columns | Sketch:
         if self.n <= self.limit:
             return _joined(self.held)
-        self._count()
-        return Sketch(weight_kind=self.kind).add_table(self.table)
+        return Sketch(weight_kind=self.kind).add_table(self._count())
 
 
 def _joined(held: list[Columns]) -> Columns:
@@ -161,8 +165,8 @@ def _joined(held: list[Columns]) -> Columns:
 
 
 def _total(sources: Sequence[Source]) -> int | None:
-    counts = [source.n_rows for source in sources]
-    return None if None in counts else sum(counts)
+    counts = [source.n_rows for source in sources if source.n_rows is not None]
+    return sum(counts) if len(counts) == len(sources) else None
 
 
 def _checked(

@@ -61,7 +61,7 @@ def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
     label, meant = nw.col(wanted.label), wanted.positive_label
     if kind.is_numeric() or kind == nw.Boolean:
         means = 1.0 if meant is None else meaning(meant)
-        positive = np.nan if isinstance(means, str) else float(means)
+        positive = float(means) if isinstance(means, (bool, int, float)) else np.nan
         # From booleans some engines make whole numbers only.
         label = (label.cast(nw.Int32) if kind == nw.Boolean else label).cast(nw.Float64)
         is_positive = nw.col("label") == _lit(positive)
@@ -177,9 +177,6 @@ def _check_labels(sums: Sums, wanted: Wanted, frame: Frame) -> None:
 
 def _fetched(frame: Frame) -> Sums:
     """Return the columns of a small frame as arrays."""
-    native = frame.to_native()
-    if hasattr(native, "fetchnumpy"):
-        return {name: _floats(column) for name, column in native.fetchnumpy().items()}
     small = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     return {name: _floats(small[name].to_numpy()) for name in small.columns}
 

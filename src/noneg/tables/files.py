@@ -274,16 +274,22 @@ def _place(file: File, layout: Layout, row: int) -> str:
         return f"row {row} of {file.name} (the first is row 0)"
     with TextIOWrapper(_opened(file, layout.compression), "utf-8-sig", newline="") as text:
         if layout.kind == "json":
-            full = (number for number, line in enumerate(text, start=1) if line.strip())
-            return f"line {next(islice(full, row, None))} of {file.name}"
-        reader = csv.reader(text, delimiter=layout.delimiter)
-        first, full = 1, -1  # the header is a record, too
-        for record in reader:
-            full += bool(record)
-            if full > row:
-                break
-            first = reader.line_num + 1
-    return f"line {first} of {file.name}"
+            lines: Iterator[int] = (
+                number for number, line in enumerate(text, start=1) if line.strip()
+            )
+        else:
+            # The header is a record, too.
+            lines = islice(_first_lines(text, layout.delimiter), 1, None)
+        return f"line {next(islice(lines, row, None))} of {file.name}"
+
+
+def _first_lines(text: Iterable[str], delimiter: str) -> Iterator[int]:
+    """Yield the line on which each record begins; empty lines are none."""
+    reader, first = csv.reader(text, delimiter=delimiter), 1
+    for record in reader:
+        if record:
+            yield first
+        first = reader.line_num + 1
 
 
 def _listed(source: Any) -> list[str]:  # noqa: ANN401
