@@ -317,6 +317,7 @@ WRONG_TABLES = {
     "masked score": ({"score": np.ma.array([0, 0], mask=[0, 1]), **LABEL}, {}, "row 1 has none"),
     "masked label": ({**SCORE, "label": np.ma.array([1, 0], mask=[0, 1])}, {}, "row 1 has none"),
     "no label": ({**SCORE, "label": [1, None]}, {}, "column 'label' .* row 1 has none"),
+    "NA": ({**SCORE, "label": pd.array([True, None], dtype="boolean")}, {}, "row 1 has none"),
     "no rows": ({"score": [], "label": []}, {}, "'source' .* at least one row"),
     "weights": ({**SCORE, **LABEL, "w": [1]}, {"weight": "w"}, "column 'w' .* 1 entries for 2"),
     "zeros": ({**SCORE, **LABEL, "w": [0, 0]}, {"weight": "w"}, "column 'w' .* zero in every row"),
@@ -572,7 +573,7 @@ MIXTURES = [
 ]
 
 
-@pytest.mark.parametrize("mixture", MIXTURES, ids=str)
+@pytest.mark.parametrize("mixture", MIXTURES, ids=["numbers", "text", "words"])
 @pytest.mark.parametrize("exact", [True, False])
 def test_files_may_write_the_same_labels_in_their_own_types(tmp_path, mixture, exact):
     first, *others = mixture
@@ -588,9 +589,11 @@ def test_files_may_write_the_same_labels_in_their_own_types(tmp_path, mixture, e
 def test_a_label_that_is_nan_is_named_with_its_row(tmp_path, exact):
     label = np.arange(5000) % 2.0
     label[4321] = np.nan
-    path = parquet(tmp_path / "t.parquet", {"score": [0.5] * 5000, "label": label})
-    with pytest.raises(ValueError, match="row 4321 of"):
-        noneg.read(path, **LABELLED, exact=exact)
+    typed = parquet(tmp_path / "t.parquet", {"score": [0.5] * 5000, "label": label})
+    written = text(tmp_path / "t.csv", "score,label\n" + "".join(f"0.5,{y}\n" for y in label))
+    for path, place in ((typed, "row 4321 of"), (written, "line 4323 of")):
+        with pytest.raises(ValueError, match=f"'label' must hold a label .* {place}"):
+            noneg.read(path, **LABELLED, exact=exact)
 
 
 FRAMES = {

@@ -273,7 +273,8 @@ def _flags_by_value(array: NDArray[Any], name: str, positive_label: object) -> N
 
 def _distinct(array: NDArray[Any], name: str) -> list[Any]:
     values = array.tolist() if array.dtype.kind == "O" else np.unique(array).tolist()
-    missing = [row for row, v in enumerate(values) if v is None or v != v]  # noqa: PLR0124
+    # What is not equal to itself is missing: nan, and the NA of pandas, which is not even unequal.
+    missing = [row for row, v in enumerate(values) if v is None or (v == v) is not True]  # noqa: PLR0124
     if missing:
         row = missing[0] if array.dtype.kind == "O" else int(np.flatnonzero(array != array)[0])  # noqa: PLR0124
         msg = (

@@ -116,7 +116,8 @@ def _array(vector: NDArray[Any], name: str) -> Any:  # noqa: ANN401
     # Arrow has no numbers longer than doubles.
     vector = vector.astype(np.float64) if vector.dtype.kind == "f" else vector
     try:
-        return pa.array(vector)
+        # The NA of pandas comes as an object.
+        return pa.array(vector, from_pandas=vector.dtype.kind == "O")
     except pa.ArrowException as error:
         msg = f"column {name!r} must hold values of one type that Arrow knows, got {vector.dtype}."
         raise ValueError(f"{msg} Convert the column first.") from error
