@@ -231,7 +231,7 @@ BAD = [
     (lambda: PUScores.from_labels([1, None], [0.1, 0.2]), "row 1 has none"),
     (
         lambda: PUScores.from_labels(pd.array([True, None], dtype="boolean"), [0.1, 0.2]),
-        "row 1 has none",
+        "'y_true' .* row 1 has none",
     ),
     (lambda: PUScores.from_labels([1.0, np.nan], [0.1, 0.2]), "but row 1 has none"),
     (lambda: PUScores.from_labels([0, 1], [0.1, 0.2], positive_label=5), r"\[0, 1\].*got 5"),
