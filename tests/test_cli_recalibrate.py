@@ -288,10 +288,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("value", "words"),
         [
-            ("1.5", "must hold scores in [0, 1], got 1.5 in row 1 of"),
-            ("x", "'x' in row 1 of"),
-            ("", "row 1 of"),
-            ("nan", "got nan in row 1 of"),
+            ("1.5", "must hold scores in [0, 1], got 1.5 in line 3 of"),
+            ("x", "'x' in line 3 of"),
+            ("", "line 3 of"),
+            ("nan", "got nan in line 3 of"),
         ],
     )
     def test_a_bad_score_is_named_with_its_row_and_leaves_no_file(self, file, value, words):

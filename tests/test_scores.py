@@ -252,6 +252,10 @@ BAD = [
     (lambda: PUScores.from_labels(["a", "b"], [0.1, 0.2]), "positive_label"),
     (lambda: PUScores.from_labels([3, 4], [0.1, 0.2]), "3 and 4.*positive_label"),
     (lambda: PUScores.from_labels([1, None], [0.1, 0.2]), "row 1 has none"),
+    (
+        lambda: PUScores.from_labels(pd.array([True, None], dtype="boolean"), [0.1, 0.2]),
+        "'y_true' .* row 1 has none",
+    ),
     (lambda: PUScores.from_labels([1.0, np.nan], [0.1, 0.2]), "but row 1 has none"),
     (lambda: PUScores.from_labels([0, 1], [0.1, 0.2], positive_label=5), r"\[0, 1\].*got 5"),
     (lambda: PUScores.from_labels([[1]], [0.2]), r"'y_true'.*shape \(1, 1\)"),

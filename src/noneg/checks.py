@@ -193,8 +193,12 @@ def number_advice(value: object, otherwise: str = "Convert the column first.") -
     'Write numbers with a decimal point: 0.93.'
     >>> number_advice("93%")
     'Write percentages as shares: 0.93.'
+    >>> number_advice("1,000")
+    'Write 1000, or a decimal point if the comma stands for one.'
     """
     text = str(value).strip()
+    if re.fullmatch(r"-?[1-9]\d{0,2}(,\d{3})+", text):
+        return f"Write {text.replace(',', '')}, or a decimal point if the comma stands for one."
     if re.fullmatch(r"-?\d*,\d+", text):
         return f"Write numbers with a decimal point: {text.replace(',', '.')}."
     if re.fullmatch(r"\d+([.,]\d+)? ?%", text):
@@ -360,7 +364,8 @@ def check_flags(
 
 def _distinct(array: NDArray[Any], name: str) -> list[Any]:
     values = array.tolist() if array.dtype.kind == "O" else np.unique(array).tolist()
-    missing = [row for row, v in enumerate(values) if v is None or v != v]  # noqa: PLR0124
+    # What is not equal to itself is missing: nan, and the NA of pandas, which is not even unequal.
+    missing = [row for row, v in enumerate(values) if v is None or (v == v) is not True]  # noqa: PLR0124
     if missing:
         row = missing[0] if array.dtype.kind == "O" else int(np.flatnonzero(array != array)[0])  # noqa: PLR0124
         msg = (

@@ -53,7 +53,7 @@ _OPTIONS = (
         "--exact/--sketch",
         default=None,
         help="Keep every row in memory, or count rows in fine buckets.  "
-        "[default: buckets above ten million rows]",
+        "[default: buckets above two million rows]",
     ),
     click.option(
         "--engine",

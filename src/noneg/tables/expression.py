@@ -8,25 +8,18 @@ other, so that none is computed twice; what comes back is one small table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from noneg.checks import remedy
 from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
 from noneg.sketch.table import GRIDS, SUMS
-from noneg.tables.columns import (
-    MOST_LABELS,
-    number_of_label,
-    positive_among,
-    refuse_scores,
-    refuse_some,
-)
+from noneg.tables.labels import Labels, meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from noneg.kernels import Grid
@@ -67,13 +60,15 @@ def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
     kind = schema[wanted.label]
     label, meant = nw.col(wanted.label), wanted.positive_label
     if kind.is_numeric() or kind == nw.Boolean:
-        positive = 1.0 if meant is None else number_of_label(meant)
-        # From truth values some engines make whole numbers only.
+        means = 1.0 if meant is None else meaning(meant)
+        positive = float(means) if isinstance(means, (bool, int, float)) else np.nan
+        # From booleans some engines make whole numbers only.
         label = (label.cast(nw.Int32) if kind == nw.Boolean else label).cast(nw.Float64)
         is_positive = nw.col("label") == _lit(positive)
     else:
         label = label.cast(nw.String)
-        is_positive = nw.col("label") == nw.lit(str(meant), nw.String)
+        text = "1" if meant is None else str(meant)
+        is_positive = nw.col("label") == nw.lit(text, nw.String)
     columns = [nw.col(wanted.score).cast(nw.Float64).alias("score"), label.alias("label")]
     if wanted.weight is not None:
         columns.append(nw.col(wanted.weight).cast(nw.Float64).alias("weight"))
@@ -139,40 +134,49 @@ def _check_sums(sums: Sums, wanted: Wanted, frame: Frame) -> None:
     if not sums["n"].size:
         raise ValueError("'source' must hold at least one row, got a table without rows.")
     if hidden := int(sums["hidden"].sum()):
-        refuse_some("label", wanted.label, hidden)
-    _check_labels(_labels(sums, wanted, frame), wanted)
+        _refuse_some(f"column {wanted.label!r} must hold a label in every row", hidden)
+    _check_labels(sums, wanted, frame)
     outside = sums["bucket"] == OUTSIDE
     if outside.any():
         ends = [*sums["low"][outside].tolist(), *sums["high"][outside].tolist()]
-        refuse_scores(wanted.score, int(sums["n"][outside].sum()), ends)
+        wrong = [value for value in ends if not 0.0 <= value <= 1.0]
+        rule = f"column {wanted.score!r} must hold scores in [0, 1]"
+        such = f", such as {wrong[0]!r}" if wrong else ""
+        _refuse_some(
+            rule, int(sums["n"][outside].sum()), such, remedy(wrong[0] if wrong else np.nan)
+        )
     if "wrong" in sums and sums["wrong"].any():
-        refuse_some("weight", str(wanted.weight), int(sums["wrong"].sum()))
+        rule = "weights that are finite and not negative, and whole numbers if they count rows"
+        _refuse_some(f"column {wanted.weight!r} must hold {rule}", int(sums["wrong"].sum()))
 
 
-def _labels(sums: Sums, wanted: Wanted, frame: Frame) -> list[object]:
-    """Return the distinct labels: of two there are only a smallest and a largest in each group."""
-    found = {*sums["label_low"].tolist(), *sums["label_high"].tolist()}
-    kind = frame.collect_schema()[wanted.label]
-    if kind == nw.Boolean:
-        return sorted((bool(value) for value in found), key=str)
-    if kind.is_integer():
-        return sorted((int(value) for value in found), key=str)
-    return sorted(found, key=str)
+def _refuse_some(
+    rule: str, count: int, such: str = "", advice: str = "Repair or fill such rows."
+) -> NoReturn:
+    """Refuse rows whose number in the table nobody knows."""
+    has = "1 row does not" if count == 1 else f"{count:,} rows do not"
+    raise ValueError(f"{rule}, but {has}{such}. {advice}")
 
 
-def _check_labels(found: Sequence[object], wanted: Wanted) -> None:
-    """Refuse labels that do not say what is positive."""
-    nan = [value for value in found if value != value]  # noqa: PLR0124
-    if nan:
-        refuse_some("label", wanted.label)
-    positive_among(found[: MOST_LABELS + 1], wanted)
+def _check_labels(sums: Sums, wanted: Wanted, frame: Frame) -> None:
+    """Refuse labels that do not say what is positive.
+
+    Of two labels there are only a smallest and a largest in each group.
+    """
+    labels, kind = Labels(wanted), frame.collect_schema()[wanted.label]
+    shown = bool if kind == nw.Boolean else int if kind.is_integer() else lambda value: value
+    ends = [*sums["label_low"].tolist(), *sums["label_high"].tolist()]
+    if any(value != value for value in ends):  # noqa: PLR0124
+        _refuse_some(f"column {wanted.label!r} must hold a label in every row", 1)
+    for value, flag in zip(ends, [*sums["flag"], *sums["flag"]], strict=True):
+        if labels.note(meaning(shown(value))) != bool(flag):
+            msg = f"'positive_label' must be written as in column {wanted.label!r}, {value!r}"
+            raise ValueError(f"{msg}, got {wanted.positive_label!r}. Pass that text.")
+    labels.settle()
 
 
 def _fetched(frame: Frame) -> Sums:
     """Return the columns of a small frame as arrays."""
-    native = frame.to_native()
-    if hasattr(native, "fetchnumpy"):
-        return {name: _floats(column) for name, column in native.fetchnumpy().items()}
     small = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     return {name: _floats(small[name].to_numpy()) for name in small.columns}
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import reduce
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.atomic import scratch
+from noneg.tables.batches import numbers, placed
 from noneg.tables.columns import Wanted
-from noneg.tables.files import _find, _layout, _listed, _parts
-from noneg.tables.relations import Part, _positive_texts, connect, literal, plain_errors
+from noneg.tables.files import open_files
+from noneg.tables.labels import Labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from noneg.tables.batches import Batch, Place, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ def read_features(
     columns: Sequence[str] = (),
     positive_label: object = None,
 ) -> Features:
-    """Read the numbers of all columns but the label, or of some, from CSV or Parquet files.
+    """Read the numbers of all columns but the label, or of some, from files.
 
     Parameters
     ----------
@@ -60,43 +61,29 @@ def read_features(
         The label that means positive.
     """
     wanted = _Labels(label=label, positive_label=positive_label, features=tuple(columns))
-    with ExitStack() as stack:
-        connection = stack.enter_context(connect())
-        folder = stack.enter_context(scratch())
-        files = list(_find(_listed(source), folder))
-        layouts = [_layout(connection, file, wanted) for file in files]
-        for layout, file in zip(layouts, files, strict=True):
-            wanted.check_names(layout.names, file.name)
-        names = wanted.features or tuple(name for name in layouts[0].names if name != label)
+    with open_files(source, wanted) as opened:
+        names = wanted.features or tuple(n for n in opened.layouts[0].names if n != label)
         if not names:
             raise ValueError("'source' must hold a feature beside the label, got no other column.")
-        paths = [file.exactly for file in files]
-        with plain_errors(*(file.name for file in files), paths=paths):
-            return _fetch(_parts(connection, files, layouts), wanted, names)
+        wanted = replace(wanted, features=names)
+        for file, layout in zip(opened.files, opened.layouts, strict=True):
+            wanted.check_names(layout.names, file.name)
+        return _filled(opened.sources(wanted.names()), wanted)
 
 
-def _fetch(parts: Sequence[Part], wanted: _Labels, names: tuple[str, ...]) -> Features:
-    positive = ", ".join(literal(text) for text in _positive_texts(parts, wanted)) or "NULL"
-    relation = reduce(
-        lambda one, other: one.union(other),
-        (part.relation.project(_projection(part, wanted, names, positive)) for part in parts),
-    )
-    arrays = relation.fetchnumpy()
-    table = np.column_stack([_filled(arrays[f"x{i}"], name) for i, name in enumerate(names)])
-    return Features(names, table, np.asarray(arrays["label"], dtype=np.bool_))
+def _filled(sources: Sequence[Source], wanted: _Labels) -> Features:
+    labels, flags, rows = Labels(wanted), [np.empty(0, dtype=np.bool_)], []
+    rows.append(np.empty((0, len(wanted.features))))
+    for source in sources:
+        with closing(placed(source)) as stream:
+            for batch, place in stream:
+                flags.append(labels.flags(batch["label"], place))
+                rows.append(_table(batch, wanted, place, is_text=source.is_text))
+    labels.settle()
+    return Features(wanted.features, np.concatenate(rows), np.concatenate(flags))
 
 
-def _projection(part: Part, wanted: _Labels, names: Sequence[str], positive: str) -> str:
-    text = f"CAST({part.sql(wanted.label)} AS VARCHAR)"
-    label = f"coalesce({text} IN ({positive}), false) AS label"
-    return ", ".join([label, *(f"{part.number(name)} AS x{i}" for i, name in enumerate(names))])
-
-
-def _filled(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    if np.ma.is_masked(values):
-        row = int(np.argmax(np.ma.getmaskarray(values)))
-        msg = f"column {name!r} must hold a number in every row, but row {row} has none."
-        raise ValueError(
-            f"{msg} Encode text and fill gaps first, or name the columns to use with --feature."
-        )
-    return np.asarray(values, dtype=np.float64)
+def _table(batch: Batch, wanted: _Labels, place: Place, *, is_text: bool) -> NDArray[np.float64]:
+    names = {argument: name for argument, name in wanted.names().items() if argument != "label"}
+    columns = [numbers(batch[a], a, n, place, is_text=is_text) for a, n in names.items()]
+    return np.column_stack(columns)

@@ -1,15 +1,16 @@
 """Files -> one file with one more column: a function of the scores, in constant memory.
 
-The scores are staged in a database on disk, mapped a piece at a time, and put beside the columns
-they came from, row by row in the order of the files.
+Mapped scores are staged in a database on disk, a batch at a time, and put beside the columns they
+came from, row by row in the order of the files.
 """
 
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import reduce
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,10 @@ import numpy as np
 
 from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
+from noneg.tables.batches import numbers, placed
 from noneg.tables.columns import Wanted, about_columns
-from noneg.tables.files import open_files
-from noneg.tables.relations import Places, identifier, literal, refuse_number
+from noneg.tables.files import open_files, scan
+from noneg.tables.relations import identifier, literal
 from noneg.tables.writing import format_options, write_errors, write_failure
 
 if TYPE_CHECKING:
@@ -30,12 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.tables.files import OpenFiles
-    from noneg.tables.relations import Part
 
     Floats = NDArray[np.float64]
-
-# Rows mapped at a time.
-PIECE = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,13 +91,15 @@ def map_scores(
     with open_files(source, WantedScore(score=score)) as opened, _staged(opened) as stage:
         _check_columns(opened, column)
         n_rows = _map(opened, stage, function, score)
-        opened.check_filled(n_rows)
+        if not n_rows:
+            names = " and ".join(file.name for file in opened.files)
+            raise ValueError(f"'source' must hold at least one row, but {names} has none.")
         table = _table(opened, score, typed=typed)
         table.create_view("noneg_table")
         new = f"{stage}.mapped.value AS {identifier(column)}"
         query = f"SELECT noneg_table.*, {new} FROM noneg_table POSITIONAL JOIN {stage}.mapped"  # noqa: S608
         with replacing(path) as partial, write_errors():
-            opened.connection.execute(f"COPY ({query}) TO {literal(str(partial))} ({options})")
+            opened.connect().execute(f"COPY ({query}) TO {literal(str(partial))} ({options})")
     return n_rows
 
 
@@ -107,7 +107,7 @@ def map_scores(
 def _staged(opened: OpenFiles) -> Iterator[str]:
     """Attach an empty database on disk, and yield its name."""
     with scratch() as folder, _stage_errors(str(folder)):
-        run, place = opened.connection.execute, literal(str(folder / "stage.db"))
+        run, place = opened.connect().execute, literal(str(folder / "stage.db"))
         # What is thrown away need not be written to its end.
         run("PRAGMA disable_checkpoint_on_shutdown")
         # By default DuckDB spills into the working folder.
@@ -152,41 +152,34 @@ def _check_columns(opened: OpenFiles, column: str) -> None:
 
 def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], score: str) -> int:
     """Fill the table of mapped scores, in the order of rows; return how many there are."""
-    run = opened.connection.execute
-    _union([part.relation.project(part.number(score)) for part in opened.parts]).create_view(
-        "noneg_scores"
-    )
-    run(f"CREATE TABLE {stage}.scores AS SELECT #1 AS score FROM noneg_scores")  # noqa: S608
-    run("DROP VIEW noneg_scores")
-    run(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
-    counted = run(f"SELECT count(*) FROM {stage}.scores").fetchall()  # noqa: S608
-    n_rows = int(counted[0][0])
-    for start in range(0, n_rows, PIECE):
-        where = f"rowid >= {start} AND rowid < {start + PIECE}"
-        piece = run(f"SELECT score FROM {stage}.scores WHERE {where}").fetchnumpy()["score"]  # noqa: S608
-        value = function(_checked(piece, opened.parts, score, start))
-        opened.connection.register("noneg_piece", {"value": np.ascontiguousarray(value)})
-        run(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
-        opened.connection.unregister("noneg_piece")
+    connection, n_rows = opened.connect(), 0
+    connection.execute(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
+    for source in opened.sources({"score": score}):
+        # The connection that reads a text file cannot write meanwhile.
+        with closing(placed(source)) as stream, connection.cursor() as writer:
+            for batch, place in stream:
+                s = numbers(batch["score"], "score", score, place, is_text=source.is_text)
+                with about_columns(place):
+                    value = function(check_scores(s, score))
+                writer.register("noneg_piece", {"value": np.ascontiguousarray(value)})
+                writer.execute(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
+                writer.unregister("noneg_piece")
+                n_rows += s.size
     return n_rows
-
-
-def _checked(piece: Floats, parts: list[Part], score: str, start: int) -> Floats:
-    if np.ma.is_masked(piece):
-        row = start + int(np.argmax(np.ma.getmaskarray(piece)))
-        refuse_number(parts, "score", score, row)
-    with about_columns(lambda row: Places(parts)(start + row)):
-        return check_scores(np.asarray(piece), score)
 
 
 def _table(opened: OpenFiles, score: str, *, typed: bool) -> DuckDBPyRelation:
     """Return all columns under their own names; text becomes numbers only where nothing is lost."""
     names = opened.layouts[0].names
-    text = [
-        part.relation.project(", ".join(f"{part.sql(n)} AS {identifier(n)}" for n in names))
-        for part in opened.parts
-    ]
-    whole = _union(text)
+    groups = groupby(zip(opened.layouts, opened.files, strict=True), key=lambda pair: pair[0])
+    parts = []
+    for layout, members in groups:
+        part = scan(opened.connect(), [file for _, file in members], layout)
+        named = zip(part.columns, names, strict=True)
+        parts.append(
+            part.project(", ".join(f"{identifier(c)} AS {identifier(n)}" for c, n in named))
+        )
+    whole = reduce(lambda one, other: one.union(other), parts)
     if not typed or opened.layouts[0].is_parquet:
         return whole
     kinds = {name: _kind(whole, name) for name in names} | {score: "DOUBLE"}
@@ -204,7 +197,3 @@ def _kind(table: DuckDBPyRelation, name: str) -> str:
     )
     found = table.filter(f"{x} IS NOT NULL").aggregate(same).fetchall()[0]
     return next((kind for kind, holds in zip(back, found, strict=True) if holds), "VARCHAR")
-
-
-def _union(relations: list[DuckDBPyRelation]) -> DuckDBPyRelation:
-    return reduce(lambda one, other: one.union(other), relations)

@@ -6,18 +6,31 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from noneg import checks
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
 from noneg.sketch.points import check_prior
-from noneg.tables.columns import Columns, Wanted
+from noneg.tables.batches import fill
+from noneg.tables.columns import Wanted
+from noneg.tables.files import open_files
+from noneg.tables.frames import (
+    count_rows,
+    is_remote,
+    known_frame,
+    source_of_frame,
+    source_of_mapping,
+)
 
 if TYPE_CHECKING:
     from noneg.checks import Setting, WeightKind
-    from noneg.tables.streams import Progress
+    from noneg.tables.batches import Progress
+    from noneg.tables.columns import Columns
 
-# More rows than this are sketched unless all are asked for: they take about a gigabyte.
-EXACT_ROWS = 10_000_000
+# More rows than this are sketched unless all are asked for. From here on a sketch is within its
+# stated error, far below what chance alone does to a metric of so many rows.
+EXACT_ROWS = 2_000_000
 
 
 def read(  # noqa: PLR0913 - each one names a fact that is never guessed
@@ -41,10 +54,11 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     Parameters
     ----------
     source : path, list of paths, mapping of columns, or data frame
-        CSV (any of comma, tab, semicolon or bar between fields, with a header), Parquet, or CSV
-        compressed by gzip or zstd; what a file is shows in its first bytes. A path may be a pattern
-        such as ``"scores-*.parquet"``, or ``"-"`` for standard input. Frames are those of pandas,
-        Polars, PyArrow, DuckDB, Spark and whatever else narwhals knows, eager or lazy.
+        CSV (any of comma, tab, semicolon or bar between fields, with a header), JSON Lines, either
+        of them compressed by gzip or zstd, or Parquet; what a file is shows in its first bytes.
+        Checksums are verified where a file has them. A path may be a pattern such as
+        ``"scores-*.parquet"``, or ``"-"`` for standard input. Frames are those of pandas, Polars,
+        PyArrow, DuckDB, Spark and whatever else narwhals knows, eager or lazy.
     score, label : str
         Names of the columns.
     setting : {"two-sample", "one-sample", "labelled"}
@@ -64,10 +78,10 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     exact : bool, optional
         True keeps every row in memory. False sketches the rows: one pass in constant memory, and
         every metric within a stated distance of its exact value (see `Sketch`). By default tables
-        of more than ten million rows are sketched, and those of a Spark cluster always.
+        of more than two million rows are sketched, and those of a Spark cluster always.
     progress : callable, optional
-        Called now and then with the number of rows that a sketch has seen, and with the number of
-        all rows or None.
+        Called now and then with the number of rows read so far, and with the number of all rows or
+        None.
 
     Returns
     -------
@@ -158,8 +172,7 @@ def read_sketch(  # noqa: PLR0913 - as `read`
         weight_kind=weight_kind, setting=setting, prior=prior, prior_interval=prior_interval
     )
     rows = _rows(source, wanted, exact=False, progress=progress)
-    if isinstance(rows, Columns):
-        rows = _sketched(rows, wanted)
+    assert isinstance(rows, Sketch)  # noqa: S101 - no row is too few
     # Nobody else has the rows: the table need not be copied.
     return facts.add_table(rows._table)  # noqa: SLF001
 
@@ -168,45 +181,18 @@ def _rows(
     source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None
 ) -> Columns | Sketch:
     """Return all rows, or a sketch of them when they are many."""
+    limit = {True: np.inf, False: 0, None: EXACT_ROWS}[exact]
     if isinstance(source, (str, bytes, os.PathLike, list, tuple)):
-        return _rows_of_files(source, wanted, exact=exact, progress=progress)
-    from noneg.tables.frames import columns_of_frame, columns_of_mapping, count_rows, known_frame
-
+        with open_files(source, wanted) as opened:
+            return fill(opened.sources(wanted.names()), wanted, limit, progress)
     if isinstance(source, Mapping):
-        columns = columns_of_mapping(source, wanted)
-        keep = exact or (exact is None and columns.score.size <= EXACT_ROWS)
-        return columns if keep else _sketched(columns, wanted)
+        return fill([source_of_mapping(source, wanted)], wanted, limit, progress)
     frame = known_frame(source)
-    if exact or (exact is None and count_rows(frame) <= EXACT_ROWS):
-        return columns_of_frame(source, wanted)
-    if hasattr(frame, "collect"):
+    if is_remote(frame) and not exact and (exact is False or count_rows(frame) > EXACT_ROWS):
         from noneg.tables.expression import sketch_of_frame
 
         return sketch_of_frame(frame, wanted)
-    return _sketched(columns_of_frame(source, wanted), wanted)
-
-
-def _rows_of_files(
-    source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None
-) -> Columns | Sketch:
-    from noneg.tables.files import columns_of_open, open_files
-    from noneg.tables.streams import can_stream, sketch_of_files
-
-    if exact is False and not can_stream():
-        msg = "'exact' must not be False without pyarrow, which streams files."
-        raise ImportError(f"{msg} Install noneg[fast].")
-    with open_files(source, wanted, stream=exact is False) as opened:
-        small = exact is None and (opened.n_rows <= EXACT_ROWS or not can_stream())
-        if exact or small:
-            return columns_of_open(opened, wanted)
-        sketch = sketch_of_files(opened, wanted, progress)
-        opened.check_filled(sum(sketch.masses))
-        return sketch
-
-
-def _sketched(columns: Columns, wanted: Wanted) -> Sketch:
-    sketch = Sketch(weight_kind=wanted.weight_kind)
-    return sketch.update(columns.flags, columns.score, columns.weight)
+    return fill([source_of_frame(frame, wanted)], wanted, limit, progress)
 
 
 def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> None:
@@ -214,8 +200,6 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
     if isinstance(rows, Sketch):
         others, there = (mass > 0.0 for mass in rows.masses)
     else:
-        if not rows.score.size:
-            raise ValueError("'source' must hold at least one row, got a table without rows.")
         # A row of weight zero counts for nothing.
         counts = True if rows.weight is None else rows.weight > 0.0
         there, others = bool((rows.flags & counts).any()), bool((~rows.flags & counts).any())
