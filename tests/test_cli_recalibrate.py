@@ -11,8 +11,8 @@ from click.testing import CliRunner
 import noneg
 from noneg.cli import main
 from noneg.recalibration import METHODS, Platt, load
-from noneg.recalibration.contract import checksum
-from noneg.recalibration.held_out import held_out
+from noneg.recalibration.base import checksum
+from noneg.recalibration.choose import held_out
 from noneg.simulation import LogisticGaussian
 from noneg.tables import mapping, write
 from noneg.tables.mapping import map_scores

@@ -17,7 +17,7 @@ from noneg import PUScores, Sketch
 from noneg.lab.bench import RunConfig
 from noneg.lab.bench.records import load_records, read_record, write_record
 from noneg.recalibration import METHODS, load
-from noneg.recalibration.contract import checksum
+from noneg.recalibration.base import checksum
 
 SCORES = PUScores.from_labels(np.arange(60) % 3 == 0, (np.arange(60) * 7 % 60 + 0.5) / 60)
 FITTED = {name: method().fit(SCORES) for name, method in METHODS.items()}

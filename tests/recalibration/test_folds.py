@@ -5,7 +5,7 @@ import pytest
 
 from noneg import PUScores, evaluate
 from noneg.recalibration import Auto
-from noneg.recalibration.folds import splits, weighty_rows
+from noneg.recalibration.base import splits, weighty_rows
 from noneg.simulation import LogisticGaussian
 
 

@@ -10,9 +10,8 @@ from noneg import PUScores, Sketch
 from noneg.calibration import brier, ece
 from noneg.laws import SplitRows, WeightedRows
 from noneg.recalibration import METHODS, Isotonic, Platt
-from noneg.recalibration.contract import Calibrator
-from noneg.recalibration.folds import build, deal, join, splits
-from noneg.recalibration.held_out import HeldOut, held_out, out_of_fold
+from noneg.recalibration.base import Calibrator, build, deal, join, splits
+from noneg.recalibration.choose import HeldOut, held_out, out_of_fold
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)

@@ -22,7 +22,7 @@ from noneg.recalibration import (
     Temperature,
     make,
 )
-from noneg.recalibration._logistic import clip_limits
+from noneg.recalibration.logistic import clip_limits
 from noneg.simulation import BinomialProcess, LogisticGaussian
 
 FAMILY = (Platt, Temperature, Beta)
@@ -220,7 +220,7 @@ def test_labelled_rows_without_positives(method):
 
 def test_mix_n_match_is_at_least_as_good_as_its_members():
     """Its loss is the smallest over the simplex: no corner and no small move is better."""
-    from noneg.recalibration.mix_n_match import _Loss
+    from noneg.recalibration.maps import _Loss
 
     scores = BinomialProcess("D4").draw(2000, 20_000, setting="two-sample", seed=0)
     mixed = MixNMatch().fit(scores)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from noneg.recalibration import METHODS, Platt, load
-from noneg.recalibration.contract import checksum
-from noneg.recalibration.held_out import held_out
+from noneg.recalibration.base import checksum
+from noneg.recalibration.choose import held_out
 from noneg.recalibration.multiclass import TemperatureScaling
 from noneg.simulation import LogisticGaussian
 

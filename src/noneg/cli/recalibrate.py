@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from noneg.recalibration.held_out import HeldOut
+    from noneg.recalibration.choose import HeldOut
     from noneg.scores import PUScores
 
 column = click.option(
@@ -73,7 +73,7 @@ def command(
     from noneg.atomic import write_text
     from noneg.checks import check_level
     from noneg.cli.terminal import busy
-    from noneg.recalibration.held_out import find_calibrator, held_out
+    from noneg.recalibration.choose import find_calibrator, held_out
 
     folds, seed, level = (question.pop(name) for name in ("folds", "seed", "level"))
     check_level(level)

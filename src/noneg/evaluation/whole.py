@@ -15,8 +15,8 @@ from noneg.evaluation.result import Evaluation
 from noneg.evaluation.sums import sum_up
 from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.performance.assumptions import check_assumptions
-from noneg.recalibration.folds import weighty_rows
-from noneg.recalibration.held_out import HeldOut, held_out
+from noneg.recalibration.base import weighty_rows
+from noneg.recalibration.choose import HeldOut, held_out
 from noneg.results import Estimate
 from noneg.theory import bias_bound, labelled_bias_bound
 

@@ -9,27 +9,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from noneg.recalibration.auto import Auto
-from noneg.recalibration.beta import Beta
-from noneg.recalibration.bpm import BPM
-from noneg.recalibration.contract import (
+from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
     check_content,
     read_object,
     refusal,
 )
-from noneg.recalibration.held_out import HeldOut, held_out, out_of_fold
-from noneg.recalibration.histogram import Histogram
-from noneg.recalibration.identity import Identity
-from noneg.recalibration.isotonic import Isotonic
-from noneg.recalibration.mix_n_match import MixNMatch
+from noneg.recalibration.choose import Auto, HeldOut, held_out, out_of_fold
+from noneg.recalibration.logistic import Beta, Platt, Temperature
+from noneg.recalibration.maps import (
+    BPM,
+    Histogram,
+    Identity,
+    Isotonic,
+    MixNMatch,
+    PriorShift,
+    ScalingBinning,
+    Spline,
+)
 from noneg.recalibration.multiclass import OneVsRest, TemperatureScaling, VectorScaling
-from noneg.recalibration.platt import Platt
-from noneg.recalibration.prior_shift import PriorShift
-from noneg.recalibration.scaling_binning import ScalingBinning
-from noneg.recalibration.spline import Spline
-from noneg.recalibration.temperature import Temperature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from noneg.calibration.multiclass import class_numbers, class_table
-from noneg.recalibration.contract import CalibrationWarning, Calibrator, not_fitted
-from noneg.recalibration.held_out import find_calibrator
+from noneg.recalibration.base import CalibrationWarning, Calibrator, not_fitted
+from noneg.recalibration.choose import find_calibrator
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from sklearn.utils.validation import (
 )
 
 from noneg.checks import check_flags, check_setting
-from noneg.recalibration.held_out import find_calibrator
+from noneg.recalibration.choose import find_calibrator
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting
-    from noneg.recalibration.contract import Calibrator
+    from noneg.recalibration.base import Calibrator
 
     Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from noneg.lab.bench.protocol import RunConfig
 from noneg.metrics import METRICS
 from noneg.performance.selection import oracle_accuracy
 from noneg.recalibration import Platt
-from noneg.recalibration.contract import CalibrationWarning
+from noneg.recalibration.base import CalibrationWarning
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:

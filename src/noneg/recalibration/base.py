@@ -4,6 +4,16 @@ A calibrator learns a map of [0, 1] into itself from a `PUScores`, whatever the 
 state is plain numbers, so a file holds all of it, and reading it back gives the same map bit for
 bit. The class follows scikit-learn's conventions (``get_params``, ``set_params``, ``clone``,
 attributes that end in ``_``) without importing scikit-learn.
+
+Columns in, columns of the same kind out.
+
+Maps that are constant in bins of equal mass.
+
+Parts of a `PUScores`: rows dealt to folds at random, and scores put in place of scores.
+
+Each group of rows, labelled positives and the others, is dealt by itself, so every fold is a
+smaller sample of the same setting. A row that stands for many, such as a bucket of a sketch, is
+dealt as the many rows that it stands for.
 """
 
 from __future__ import annotations
@@ -13,24 +23,35 @@ import json
 import math
 from abc import ABC, abstractmethod
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
-from noneg.recalibration._kinds import as_kind, check_kind
+from noneg.bins import Binned, bin_scores
+from noneg.laws import FlaggedRows, SplitRows, WeightedRows
+from noneg.randomness import stream
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.laws import Chunk, Rows
+
+    # The unlabeled rows and the labelled positives.
+    Groups = tuple[Chunk, Chunk]
+
 Floats: TypeAlias = "NDArray[np.float64]"
+
 Plain: TypeAlias = Any
+
 State: TypeAlias = "dict[str, Plain]"
 
 FORMAT = "noneg calibrator"
+
 VERSION = 1
+
 KEYS = ("format", "version", "method", "parameters", "fitted_on", "state", "checksum")
 
 
@@ -344,3 +365,221 @@ def check_curve(state: State, x: str, y: str, *, rising: bool = False) -> None:
         raise ValueError(f"'{x}' must rise")
     if values.min() < 0.0 or values.max() > 1.0 or (rising and (np.diff(values) < 0.0).any()):
         raise ValueError(f"'{y}' must lie in [0, 1]{' and never fall' * rising}")
+
+
+KINDS = ("default", "pandas", "polars")
+
+
+def check_kind(kind: str | None) -> str | None:
+    """Return what `set_output` was asked for; None leaves it as it is."""
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"'transform' must be one of {', '.join(KINDS)} or None, got {kind!r}.")
+    return kind
+
+
+def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa: ANN401
+    """Return values as the kind of column that was given or asked for; arrays stay arrays."""
+    if values.ndim != 1 or (kind == "default" and isinstance(given, (np.ndarray, list, tuple))):
+        return values
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(given, allow_series=True, pass_through=True)
+    known = isinstance(column, nw.Series)
+    if kind == "default" and not known:
+        return values
+    backend: Any = column.implementation if kind == "default" else kind
+    made = nw.new_series(column.name if known else "", values, nw.Float64, backend=backend)
+    # Rows keep their index where a library has one.
+    index = nw.maybe_get_index(column) if known else None
+    if index is not None and made.implementation == column.implementation:
+        made = nw.maybe_set_index(made, index=index)
+    return made.to_native()
+
+
+class StepCalibrator(Calibrator):
+    """One value a bin; bins hold equal shares of the marginal sample and are right-closed.
+
+    Parameters
+    ----------
+    bins : int or "optimal"
+        Number of bins; "optimal" is that of `noneg.ece`. Coinciding edges make it smaller.
+    """
+
+    monotone = False
+
+    def __init__(self, bins: int | Literal["optimal"] = "optimal") -> None:
+        self.bins = bins
+
+    def _map(self, s: Floats) -> Floats:
+        return self.values_[np.searchsorted(self.inner_edges_, s)]
+
+    def _check(self, state: State) -> None:
+        check_fields(state, inner_edges=list, values=list)
+        inner, values = np.array(state["inner_edges"]), np.array(state["values"])
+        if values.size != inner.size + 1 or (np.diff(inner, prepend=-1.0, append=1.0) <= 0.0).any():
+            raise ValueError("'inner_edges' must rise in [0, 1), one fewer than 'values'")
+        if values.min() < 0.0 or values.max() > 1.0:
+            raise ValueError("'values' must lie in [0, 1]")
+
+    @property
+    def inner_edges_(self) -> Floats:
+        """Ends of all bins but the last."""
+        return np.array(self.state_["inner_edges"], dtype=np.float64)
+
+    @property
+    def values_(self) -> Floats:
+        """Probability in each bin."""
+        return np.array(self.state_["values"])
+
+    @property
+    def n_bins_(self) -> int:
+        """Bins that hold rows."""
+        return len(self.state_["values"])
+
+
+def full_bins(scores: PUScores, bins: int | Literal["optimal"]) -> Binned:
+    """Return bins of equal mass that all hold marginal rows.
+
+    Edges that coincide count once, and positives above the largest marginal score belong to the
+    last bin.
+    """
+    inner = np.unique(bin_scores(scores, bins=bins).edges[1:-1])
+    binned = _with_inner(scores, inner[inner < 1.0])
+    while binned.n_bins > 1 and not (full := binned.marginal > 0.0).all():
+        # An empty bin joins the one above, the last one that below.
+        inner = binned.edges[1:-1]
+        binned = _with_inner(scores, inner[full[:-1]] if full[-1] else inner[:-1])
+    return binned
+
+
+def _with_inner(scores: PUScores, inner: Floats) -> Binned:
+    return bin_scores(scores, edges=np.concatenate([[0.0], inner, [1.0]]))
+
+
+# From this many rows on NumPy draws no hypergeometric numbers; shares are then even anyway.
+_MOST_EVEN = 1_000_000_000
+
+
+def check_folds(folds: object, scores: PUScores) -> int:
+    """Return the number of folds, of which each must be able to hold a row of both groups."""
+    rule = "a whole number from 2 on"
+    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:
+        raise ValueError(f"'folds' must be {rule}, got {folds!r}.")
+    if np.isinf(scores.n_marginal) or np.isinf(scores.n_positive):
+        raise ValueError("'scores' must hold rows, got a population. Draw a finite sample from it.")
+    other = "negatives" if scores.setting == "labelled" else "unlabeled rows"
+    for n, what in zip(weighty_rows(scores), (other, "positives"), strict=True):
+        if n < folds:
+            msg = f"'folds' must be at most the number of {what}, which is {n:,.0f}, got {folds}."
+            raise ValueError(f"{msg} Take fewer folds, or collect more {what}.")
+    return folds
+
+
+def weighty_rows(scores: PUScores) -> tuple[float, float]:
+    """Return how many unlabeled rows and labelled positives have a weight."""
+    groups = (_by_weight(group, k)[0] for k, group in enumerate(scores.in_order()))
+    unlabeled, positive = (
+        float(s.size if isinstance(count, float) else count.sum()) for s, count, *_ in groups
+    )
+    return unlabeled, positive
+
+
+def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
+    """Return the rows of each fold; numbers of rows that count differ by at most one in a group.
+
+    Parameters
+    ----------
+    scores : PUScores
+    folds : int
+    seed : int
+
+    Returns
+    -------
+    list of (unlabeled rows, labelled positives)
+        Each with scores, counts, masses in the positive law and masses in the marginal law.
+    """
+    random = stream(seed, "folds")
+    groups = []
+    for k, group in enumerate(scores.in_order()):
+        # Rows of no weight are dealt by themselves, so that no fold takes all that count.
+        weighty, empty = (_dealt(part, folds, random) for part in _by_weight(group, k))
+        groups.append([_joined(pair) for pair in zip(weighty, empty, strict=True)])
+    return list(zip(*groups, strict=True))
+
+
+def join(parts: list[Groups]) -> Groups:
+    """Return the rows of several folds together."""
+    unlabeled, positive = zip(*parts, strict=True)
+    return _joined(unlabeled), _joined(positive)
+
+
+def build(groups: Groups, like: PUScores) -> PUScores:
+    """Return rows as a `PUScores` of the same setting and prior as another one.
+
+    The labels of labelled rows give their own prior.
+    """
+    rows = SplitRows(*(_rows(group) for group in groups))
+    prior = None if like.setting == "labelled" else like.prior
+    return PUScores._build(rows, prior, like.setting, like.prior_interval, part=True)  # noqa: SLF001 - rows have no other door
+
+
+def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:
+    """Yield what to fit on and the rows held out, fold by fold."""
+    parts = deal(scores, check_folds(folds, scores), seed)
+    for k, held_out in enumerate(parts):
+        yield build(join(parts[:k] + parts[k + 1 :]), scores), held_out
+
+
+def _by_weight(group: Chunk, positive: int) -> tuple[Chunk, Chunk]:
+    """Return the rows that count in the law of their group, and those that do not."""
+    mass = group[3 - positive]
+    if isinstance(mass, float) or mass.all():
+        return group, _take(group, np.zeros(0, dtype=np.intp))
+    return _take(group, np.flatnonzero(mass)), _take(group, np.flatnonzero(mass == 0.0))
+
+
+def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]:
+    s, count, *_ = group
+    if isinstance(count, float):
+        fold = random.permutation(s.size) % folds
+        return [_take(group, np.flatnonzero(fold == k)) for k in range(folds)]
+    group, count = _take(group, np.flatnonzero(count)), count[count > 0.0]
+    left, rest, out = np.floor(count).astype(np.int64), count - np.floor(count), list[Any]()
+    # What buckets of weighted rows hold beyond whole rows goes to one fold.
+    place = random.integers(folds, size=rest.size) if rest.any() else np.zeros(rest.size)
+    for k in range(folds):
+        share = _share(left, folds - k, random)
+        left = left - share
+        held = share + rest * (place == k)
+        there = np.flatnonzero(held)
+        scores, _, positive, marginal = _take(group, there)
+        out.append((scores, held[there], positive, marginal))
+    return out
+
+
+def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Return how many of the rows at each score go to the next of n folds, drawn at random."""
+    total = int(left.sum())
+    if total < _MOST_EVEN:
+        return random.multivariate_hypergeometric(left, -(-total // n), method="marginals")
+    return random.binomial(left, 1.0 / n)
+
+
+def _take(group: Chunk, index: NDArray[np.intp]) -> Chunk:
+    s, *masses = group
+    one, two, three = (x if isinstance(x, float) else x[index] for x in masses)
+    return s[index], one, two, three
+
+
+def _joined(chunks: tuple[Chunk, ...]) -> Chunk:
+    columns: list[Any] = [
+        x[0] if isinstance(x[0], float) else np.concatenate(x) for x in zip(*chunks, strict=True)
+    ]
+    return columns[0], columns[1], columns[2], columns[3]
+
+
+def _rows(group: Chunk) -> Rows:
+    s, *masses = group
+    if all(isinstance(x, float) for x in masses):
+        return FlaggedRows(s, None)
+    return WeightedRows(s, *(np.broadcast_to(x, s.shape) for x in masses))

@@ -1,4 +1,6 @@
-"""Before and after recalibration, on rows that neither chose nor fitted the map.
+"""Choose a calibrator by its loss on rows that it has not seen.
+
+Before and after recalibration, on rows that neither chose nor fitted the map.
 
 A calibrator looks better on the rows it was fitted on than it is, and so does a method on the rows
 that chose it. Here rows are dealt to folds; those of each fold are mapped by a calibrator chosen
@@ -11,20 +13,30 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from noneg.calibration.debiased import debiased_ece
 from noneg.calibration.errors import ece
 from noneg.calibration.paired import Masses
-from noneg.calibration.proper import brier, log_loss
+from noneg.calibration.proper import CLIP, brier, log_loss, scoring_rule
 from noneg.calibration.reliability import reliability
 from noneg.checks import check_level
+from noneg.intervals import normalise
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import find_criterion
-from noneg.recalibration.contract import CalibrationWarning, Calibrator
-from noneg.recalibration.folds import build, join, splits
+from noneg.recalibration.base import (
+    CalibrationWarning,
+    Calibrator,
+    Floats,
+    State,
+    build,
+    join,
+    refusal,
+    splits,
+    weighty_rows,
+)
 from noneg.results import aligned, to_frame
 
 if TYPE_CHECKING:
@@ -33,17 +45,236 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.calibration.reliability import Reliability
+    from noneg.intervals import LawMeans
     from noneg.laws import Chunk
-    from noneg.recalibration.folds import Groups
+    from noneg.recalibration.base import Groups
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
 
+# Candidates, the simplest first.
+CANDIDATES = (
+    "identity",
+    "prior-shift",
+    "temperature",
+    "platt",
+    "beta",
+    "bpm",
+    "mix-n-match",
+    "spline",
+    "isotonic",
+)
+
+# Cells of scores by which methods are compared; more would not change the choice.
+CELLS = 5_000
+
+
+class Auto(Calibrator):
+    """Choose the method by cross-fitted loss, and prefer simple ones.
+
+    Each candidate is fitted on all folds but one and predicts the rows of that fold. The loss of
+    these predictions, Brier score or log loss in their PU form, is compared with that of the best
+    candidate, row by row. Of all candidates whose loss is larger by at most one standard error of
+    the difference, the simplest is taken and fitted on all rows. "identity" is a candidate: scores
+    that nothing improves stay as they are. To choose takes bounded time: above 5,000 rows of a
+    group, neighboring scores are joined to as many cells.
+
+    Parameters
+    ----------
+    score : {"brier", "log"}
+        The loss. Log loss punishes probabilities of 0 and 1 that fail; with few positives its PU
+        form is noisy.
+    candidates : sequence of str, optional
+        Names of methods, the simplest first; by default all that learn a smooth or rising map.
+    folds : int
+        Number of folds; fewer if there are not so many positives.
+    seed : int
+        Of the random folds.
+
+    Attributes
+    ----------
+    chosen_ : Calibrator
+        The method that was taken, fitted.
+    reason_ : str
+        Why it was taken.
+    table_ : list of dict
+        Of each candidate: method, loss, difference from the best and its standard error.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-1.0, beta1=3.0)
+    >>> auto = Auto().fit(world.draw(1000, 10_000, setting="two-sample", seed=1))
+    >>> auto.chosen_
+    Platt()
+    """
+
+    name = "auto"
+    monotone = False
+
+    def __init__(
+        self,
+        score: Literal["brier", "log"] = "brier",
+        candidates: tuple[str, ...] | list[str] | None = None,
+        folds: int = 5,
+        seed: int = 0,
+    ) -> None:
+        self.score = score
+        self.candidates = candidates
+        self.folds = folds
+        self.seed = seed
+
+    def _fit(self, scores: PUScores) -> State:
+        from noneg.recalibration import make
+
+        names = list(CANDIDATES if self.candidates is None else self.candidates)
+        for name in names:
+            make(name)
+        some = _coarse(scores)
+        number = self._folds(some)
+        table: list[dict[str, Any]] = []
+        chosen = names[0]
+        reason = f"{chosen}: a single row of a class cannot be held out, so nothing is compared."
+        if number > 1:
+            means = _cross_fitted(some, names, self.score, number, self.seed)
+            table, chosen, reason = _compare(means, names, self.score, number)
+        self._chosen = make(chosen).fit(scores)
+        return {"chosen": self._chosen.to_dict(), "reason": reason, "table": table}
+
+    def _folds(self, scores: PUScores) -> int:
+        if isinstance(self.folds, bool) or int(self.folds) != self.folds or self.folds < 2:
+            raise ValueError(f"'folds' must be a whole number from 2, got {self.folds!r}.")
+        return int(min(self.folds, *weighty_rows(scores)))
+
+    def _map(self, s: Floats) -> Floats:
+        return self.chosen_.transform(s)
+
+    def _check(self, state: State) -> None:
+        from noneg.recalibration import load_object
+
+        if set(state) != {"chosen", "reason", "table"} or not isinstance(state["chosen"], dict):
+            raise refusal("its state must hold 'chosen', 'reason' and 'table'")
+        self._chosen = load_object(state["chosen"])
+
+    @property
+    def chosen_(self) -> Calibrator:
+        """The method that was taken, fitted."""
+        self._require_fit()
+        return self._chosen
+
+    @property
+    def reason_(self) -> str:
+        """Why it was taken."""
+        return str(self.state_["reason"])
+
+    @property
+    def table_(self) -> list[dict[str, Any]]:
+        """Loss of each candidate, and its difference from the best with a standard error."""
+        return list(self.state_["table"])
+
+
+def _coarse(scores: PUScores) -> PUScores:
+    """Return the rows, or cells of neighbors where there are many: as good to choose by."""
+    unlabeled, positive = scores.in_order()
+    return build((_cells(unlabeled, 3), _cells(positive, 2)), scores)
+
+
+def _cells(group: Chunk, own: int) -> Chunk:
+    """Join neighboring rows to at most `CELLS` of the same masses and the same effective number.
+
+    Rows of equal scores share a cell; `own` is the place of the mass in the law of the group.
+    """
+    s, *masses = group
+    if s.size <= CELLS:
+        return group
+    f, a, w = (np.broadcast_to(x, s.shape) for x in masses)
+    m = (s, f, a, w)[own]
+    start = np.unique(np.searchsorted(s, s[np.linspace(0, s.size - 1, CELLS).astype(np.intp)]))
+    sums = [np.add.reduceat(f * x, start) for x in (m, m**2, m * s, a, w)]
+    mass, square, score, a, w = (x[sums[0] > 0.0] for x in sums)
+    count = mass**2 / square
+    return score / mass, count, a / count, w / count
+
+
+def _compare(
+    means: LawMeans, names: list[str], score: str, number: int
+) -> tuple[list[dict[str, Any]], str, str]:
+    """Return the table of candidates, the one to take, and why."""
+    losses = means.prior * means.positive + means.marginal
+    best = int(np.argmin(losses))
+    errors = [_difference_error(means, i, best) for i in range(len(names))]
+    table: list[dict[str, Any]] = [
+        {
+            "method": name,
+            "loss": float(losses[i]),
+            "difference": float(losses[i] - losses[best]),
+            "standard_error": errors[i],
+        }
+        for i, name in enumerate(names)
+    ]
+    taken = next(i for i, row in enumerate(table) if row["difference"] <= row["standard_error"])
+    return table, names[taken], _reason(table, taken, best, score, number)
+
+
+def _reason(table: list[dict[str, Any]], taken: int, best: int, score: str, number: int) -> str:
+    loss = {"brier": "Brier score", "log": "log loss"}[score]
+    start = f"{table[taken]['method']}: "
+    held_out = f"{loss} {table[taken]['loss']:.5f} on held-out rows ({number} folds)"
+    if taken == best:
+        return f"{start}the smallest {held_out}."
+    return (
+        f"{start}{held_out} is within one standard error of the smallest, "
+        f"{table[best]['loss']:.5f} of {table[best]['method']} "
+        f"(difference {table[taken]['difference']:.5f}, standard error "
+        f"{table[taken]['standard_error']:.5f}), and it is the simpler method."
+    )
+
+
+def _difference_error(means: LawMeans, i: int, best: int) -> float:
+    gradient = np.zeros(means.covariance.shape[0])
+    k = means.positive.size
+    for place, sign in ((i, 1.0), (best, -1.0)):
+        gradient[place] += sign * means.prior
+        gradient[k + place] += sign
+        gradient[-1] += sign * means.positive[place]
+    return float(np.sqrt(means.variance(gradient)))
+
+
+def _cross_fitted(
+    scores: PUScores, names: list[str], score: str, number: int, seed: int
+) -> LawMeans:
+    """Return the means of gain and base of all candidates on rows that they have not seen."""
+    from noneg.recalibration import make
+
+    rule, k = scoring_rule(score, CLIP), len(names)
+    first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
+    for rest, groups in splits(scores, number, seed):
+        with warnings.catch_warnings():
+            # What the final fit has to say is said once.
+            warnings.simplefilter("ignore", CalibrationWarning)
+            fitted = [make(name).fit(rest) for name in names]
+        for positive, (s, f, a, w) in enumerate(groups):
+            row = np.zeros((2 * k + 2, s.size))
+            predicted = [calibrator.transform(s) for calibrator in fitted]
+            if positive:
+                row[: k + 1] = [*map(rule.gain, predicted), np.ones_like(s)]
+                row[: k + 1] *= a
+            if not positive or scores.setting != "two-sample":
+                row[k + 1 :] = [*map(rule.base, predicted), np.ones_like(s)]
+                row[k + 1 :] *= w
+            first += (row * f).sum(axis=1)
+            second += (row * f) @ row.T
+    return normalise(scores, first, second, k)
+
+
 METRICS = ("ece", "log_loss", "brier")
+
 BEFORE, AFTER = "before", "after"
+
 # Metrics told without an interval, by their names in the registry.
 ERRORS = {"debiased_ece": debiased_ece, "ece": ece, "brier": brier, "log_loss": log_loss}
+
 DIAGRAM_BINS = 10
 
 
@@ -75,7 +306,7 @@ class HeldOut:
     Examples
     --------
     >>> from noneg import PUScores
-    >>> from noneg.recalibration.held_out import held_out
+    >>> from noneg.recalibration.choose import held_out
     >>> found = held_out("isotonic", PUScores.from_labels([0, 1] * 500, [0.1, 0.6] * 500))
     >>> print(found.change["ece"])
     -0.2500 [-0.2606, -0.2394]
