@@ -74,6 +74,14 @@ def check_number(value: object, name: str, rule: str) -> float:
     return number
 
 
+def check_count(value: object, name: str, least: int) -> int:
+    """Return a whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        msg = f"'{name}' must be a whole number of at least {least}, got {value!r}."
+        raise ValueError(msg)
+    return int(value)
+
+
 def check_prior(prior: object, name: str = "prior") -> float:
     """Return a class prior in (0, 1)."""
     number = check_number(prior, name, PRIOR_RULE)

@@ -20,7 +20,7 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from noneg.calibration.reliability import clopper_pearson
-from noneg.checks import check_level, check_number, check_scores
+from noneg.checks import check_count, check_level, check_number, check_scores
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
@@ -753,14 +753,6 @@ def check_beta(scores: PUScores, beta: Any) -> tuple[float, float]:  # noqa: ANN
         msg = f"'beta' must be {rule}, smaller first, got {beta!r}."
         raise ValueError(msg)
     return ends
-
-
-def check_count(value: object, name: str, least: int) -> int:
-    """Return a whole number that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        msg = f"'{name}' must be a whole number of at least {least}, got {value!r}."
-        raise ValueError(msg)
-    return int(value)
 
 
 def _check_table(scores: PUScores, options: Options) -> Table:

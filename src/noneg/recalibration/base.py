@@ -1,19 +1,13 @@
-"""What all calibrators have in common: fit, transform, and a JSON form without code in it.
+"""The contract of all calibrators, and the rows they are fitted on.
 
 A calibrator learns a map of [0, 1] into itself from a `PUScores`, whatever the setting. Its fitted
 state is plain numbers, so a file holds all of it, and reading it back gives the same map bit for
 bit. The class follows scikit-learn's conventions (``get_params``, ``set_params``, ``clone``,
 attributes that end in ``_``) without importing scikit-learn.
 
-Columns in, columns of the same kind out.
-
-Maps that are constant in bins of equal mass.
-
-Parts of a `PUScores`: rows dealt to folds at random, and scores put in place of scores.
-
-Each group of rows, labelled positives and the others, is dealt by itself, so every fold is a
-smaller sample of the same setting. A row that stands for many, such as a bucket of a sketch, is
-dealt as the many rows that it stands for.
+Rows are dealt to folds at random. Each group, labelled positives and the others, is dealt by
+itself, so every fold is a smaller sample of the same setting. A row that stands for many, such as
+a bucket of a sketch, is dealt as the many rows that it stands for.
 """
 
 from __future__ import annotations
@@ -23,36 +17,39 @@ import json
 import math
 from abc import ABC, abstractmethod
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from noneg.bins import Binned, bin_scores
+from noneg.checks import check_count
 from noneg.laws import FlaggedRows, SplitRows, WeightedRows
 from noneg.randomness import stream
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.laws import Chunk, Rows
 
+    # Whether rows belong to the positive law, whether to the marginal law, and the rows.
+    Piece = tuple[bool, bool, Chunk]
     # The unlabeled rows and the labelled positives.
     Groups = tuple[Chunk, Chunk]
 
 Floats: TypeAlias = "NDArray[np.float64]"
-
 Plain: TypeAlias = Any
-
 State: TypeAlias = "dict[str, Plain]"
 
 FORMAT = "noneg calibrator"
-
 VERSION = 1
-
 KEYS = ("format", "version", "method", "parameters", "fitted_on", "state", "checksum")
+OUTPUTS = ("default", "pandas", "polars")
+# Scores mapped at a time: temporaries stay in the processor's cache.
+CHUNK = 1 << 16
+# From this many rows on NumPy draws no hypergeometric numbers; shares are then even anyway.
+MOST_EVEN = 1_000_000_000
 
 
 class CalibrationWarning(UserWarning):
@@ -75,13 +72,15 @@ def not_fitted(calibrator: object, call: str) -> ValueError:
 class Calibrator(ABC):
     """A map of scores to probabilities, fitted on a `PUScores`.
 
-    Subclasses give `name` and `monotone`, compute a state in ``_fit``, apply it in ``_map`` and
-    check one that comes from a file in ``_check``.
+    Subclasses give `name`, `learns` and `monotone`, compute a state in ``_fit``, apply it in
+    ``_map`` and check one that comes from a file in ``_check``.
 
     Attributes
     ----------
     name : str
         Name of the method in JSON and on the command line.
+    learns : str
+        What the method learns, in a few words for a list of methods.
     monotone : bool
         Whether the map never falls, for any data.
     state_ : dict
@@ -92,6 +91,7 @@ class Calibrator(ABC):
     """
 
     name: ClassVar[str]
+    learns: ClassVar[str]
     monotone: ClassVar[bool]
 
     state_: State
@@ -117,16 +117,14 @@ class Calibrator(ABC):
                 "PUScores.from_pu_labels or PUScores.from_labels and call fit(scores)."
             )
             raise ValueError(msg)
-        if math.isinf(scores.n_marginal) or math.isinf(scores.n_positive):
-            msg = "'scores' must hold rows, got a population. Draw a finite sample from it."
-            raise ValueError(msg)
+        check_rows(scores)
         self.state_ = self._fit(scores)
         self.fitted_on_ = {
             "setting": scores.setting,
-            "prior": float(scores.prior),
+            "prior": float(scores.known_prior),
             "n_positive": float(scores.n_positive),
             "n_marginal": float(scores.n_marginal),
-            "score_range": _range(scores),
+            "score_range": list(score_range(scores.chunks())),
         }
         return self
 
@@ -146,9 +144,11 @@ class Calibrator(ABC):
         transform : {"default", "pandas", "polars"}, optional
             The kind that was given, or a column of one library; None changes nothing.
         """
-        kind = check_kind(transform)
-        if kind is not None:
-            self._output = kind
+        if transform is not None:
+            if transform not in OUTPUTS:
+                known = ", ".join(OUTPUTS)
+                raise ValueError(f"'transform' must be one of {known} or None, got {transform!r}.")
+            self._output = transform
         return self
 
     def _transform(self, s: ArrayLike) -> Floats:
@@ -262,9 +262,31 @@ class Calibrator(ABC):
         return self
 
 
-def _range(scores: PUScores) -> list[float]:
-    pieces = [s for _, _, (s, *_) in scores.chunks() if s.size]
-    return [float(min(s.min() for s in pieces)), float(max(s.max() for s in pieces))]
+def check_rows(scores: PUScores) -> None:
+    """Refuse a population, which has no rows to fit on or to hold out."""
+    if math.isinf(scores.n_marginal) or math.isinf(scores.n_positive):
+        raise ValueError("'scores' must hold rows, got a population. Draw a finite sample from it.")
+
+
+def score_range(pieces: Iterable[Piece]) -> tuple[float, float]:
+    """Return the smallest and the largest score."""
+    ends = [(s.min(), s.max()) for _, _, (s, *_) in pieces if s.size]
+    return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+
+
+def law_rows(pieces: Iterable[Piece], *, positive: bool = False) -> tuple[Floats, Floats]:
+    """Return the rows of the marginal (or positive) law: scores, and masses that sum to 1."""
+    rows = [
+        (s, f * (a if positive else w))
+        for in_positive, in_marginal, (s, f, a, w) in pieces
+        if (in_positive if positive else in_marginal)
+    ]
+    s = np.concatenate([np.zeros(0), *(s for s, _ in rows)])
+    if all(isinstance(mass, float) for _, mass in rows):
+        # Equal masses take no memory.
+        return s, np.broadcast_to(1.0 / max(s.size, 1), s.shape)
+    mass = np.concatenate([np.broadcast_to(mass, s.shape) for s, mass in rows])
+    return s, mass / (float(mass.sum()) or 1.0)
 
 
 def _check_fitted_on(content: Mapping[str, Plain]) -> None:
@@ -274,10 +296,6 @@ def _check_fitted_on(content: Mapping[str, Plain]) -> None:
         raise ValueError("'score_range' must hold two numbers")
     if not isinstance(content.get("score_column", ""), str):
         raise ValueError("'score_column' must be text")  # noqa: TRY004 - what is read is a value
-
-
-# Scores mapped at a time: temporaries stay in the processor's cache.
-CHUNK = 1 << 16
 
 
 def check_unit(s: ArrayLike) -> Floats:
@@ -356,25 +374,19 @@ def check_fields(state: State, **kinds: type) -> None:
             raise ValueError(f"'{name}' must be {many}")
 
 
-def check_curve(state: State, x: str, y: str, *, rising: bool = False) -> None:
-    """Refuse nodes that do not rise in [0, 1], or values outside [0, 1] (or falling)."""
-    nodes, values = np.array(state[x]), np.array(state[y])
-    if nodes.size == 0 or nodes.size != values.size or nodes[0] < 0.0 or nodes[-1] > 1.0:
+def check_nodes(state: State, x: str, y: str) -> None:
+    """Refuse nodes that do not rise in [0, 1], or are not as many as their values."""
+    nodes = np.array(state[x])
+    if nodes.size == 0 or nodes.size != len(state[y]) or nodes[0] < 0.0 or nodes[-1] > 1.0:
         raise ValueError(f"'{x}' and '{y}' must be equally long, '{x}' within [0, 1]")
     if not (np.diff(nodes) > 0.0).all():
         raise ValueError(f"'{x}' must rise")
-    if values.min() < 0.0 or values.max() > 1.0 or (rising and (np.diff(values) < 0.0).any()):
-        raise ValueError(f"'{y}' must lie in [0, 1]{' and never fall' * rising}")
 
 
-KINDS = ("default", "pandas", "polars")
-
-
-def check_kind(kind: str | None) -> str | None:
-    """Return what `set_output` was asked for; None leaves it as it is."""
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"'transform' must be one of {', '.join(KINDS)} or None, got {kind!r}.")
-    return kind
+def check_probabilities(state: State, name: str) -> None:
+    """Refuse values outside [0, 1]."""
+    if not all(0.0 <= value <= 1.0 for value in state[name]):
+        raise ValueError(f"'{name}' must lie in [0, 1]")
 
 
 def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa: ANN401
@@ -396,83 +408,16 @@ def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa:
     return made.to_native()
 
 
-class StepCalibrator(Calibrator):
-    """One value a bin; bins hold equal shares of the marginal sample and are right-closed.
-
-    Parameters
-    ----------
-    bins : int or "optimal"
-        Number of bins; "optimal" is that of `noneg.ece`. Coinciding edges make it smaller.
-    """
-
-    monotone = False
-
-    def __init__(self, bins: int | Literal["optimal"] = "optimal") -> None:
-        self.bins = bins
-
-    def _map(self, s: Floats) -> Floats:
-        return self.values_[np.searchsorted(self.inner_edges_, s)]
-
-    def _check(self, state: State) -> None:
-        check_fields(state, inner_edges=list, values=list)
-        inner, values = np.array(state["inner_edges"]), np.array(state["values"])
-        if values.size != inner.size + 1 or (np.diff(inner, prepend=-1.0, append=1.0) <= 0.0).any():
-            raise ValueError("'inner_edges' must rise in [0, 1), one fewer than 'values'")
-        if values.min() < 0.0 or values.max() > 1.0:
-            raise ValueError("'values' must lie in [0, 1]")
-
-    @property
-    def inner_edges_(self) -> Floats:
-        """Ends of all bins but the last."""
-        return np.array(self.state_["inner_edges"], dtype=np.float64)
-
-    @property
-    def values_(self) -> Floats:
-        """Probability in each bin."""
-        return np.array(self.state_["values"])
-
-    @property
-    def n_bins_(self) -> int:
-        """Bins that hold rows."""
-        return len(self.state_["values"])
-
-
-def full_bins(scores: PUScores, bins: int | Literal["optimal"]) -> Binned:
-    """Return bins of equal mass that all hold marginal rows.
-
-    Edges that coincide count once, and positives above the largest marginal score belong to the
-    last bin.
-    """
-    inner = np.unique(bin_scores(scores, bins=bins).edges[1:-1])
-    binned = _with_inner(scores, inner[inner < 1.0])
-    while binned.n_bins > 1 and not (full := binned.marginal > 0.0).all():
-        # An empty bin joins the one above, the last one that below.
-        inner = binned.edges[1:-1]
-        binned = _with_inner(scores, inner[full[:-1]] if full[-1] else inner[:-1])
-    return binned
-
-
-def _with_inner(scores: PUScores, inner: Floats) -> Binned:
-    return bin_scores(scores, edges=np.concatenate([[0.0], inner, [1.0]]))
-
-
-# From this many rows on NumPy draws no hypergeometric numbers; shares are then even anyway.
-_MOST_EVEN = 1_000_000_000
-
-
 def check_folds(folds: object, scores: PUScores) -> int:
     """Return the number of folds, of which each must be able to hold a row of both groups."""
-    rule = "a whole number from 2 on"
-    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:
-        raise ValueError(f"'folds' must be {rule}, got {folds!r}.")
-    if np.isinf(scores.n_marginal) or np.isinf(scores.n_positive):
-        raise ValueError("'scores' must hold rows, got a population. Draw a finite sample from it.")
-    other = "negatives" if scores.setting == "labelled" else "unlabeled rows"
+    number = check_count(folds, "folds", 2)
+    check_rows(scores)
+    other = "negatives" if scores.prior_is_estimated else "unlabeled rows"
     for n, what in zip(weighty_rows(scores), (other, "positives"), strict=True):
-        if n < folds:
-            msg = f"'folds' must be at most the number of {what}, which is {n:,.0f}, got {folds}."
+        if n < number:
+            msg = f"'folds' must be at most the number of {what}, which is {n:,.0f}, got {number}."
             raise ValueError(f"{msg} Take fewer folds, or collect more {what}.")
-    return folds
+    return number
 
 
 def weighty_rows(scores: PUScores) -> tuple[float, float]:
@@ -519,7 +464,7 @@ def build(groups: Groups, like: PUScores) -> PUScores:
     The labels of labelled rows give their own prior.
     """
     rows = SplitRows(*(_rows(group) for group in groups))
-    prior = None if like.setting == "labelled" else like.prior
+    prior = None if like.prior_is_estimated else like.prior
     return PUScores._build(rows, prior, like.setting, like.prior_interval, part=True)  # noqa: SLF001 - rows have no other door
 
 
@@ -560,7 +505,7 @@ def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]
 def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDArray[np.int64]:
     """Return how many of the rows at each score go to the next of n folds, drawn at random."""
     total = int(left.sum())
-    if total < _MOST_EVEN:
+    if total < MOST_EVEN:
         return random.multivariate_hypergeometric(left, -(-total // n), method="marginals")
     return random.binomial(left, 1.0 / n)
 

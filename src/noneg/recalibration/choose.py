@@ -1,11 +1,10 @@
-"""Choose a calibrator by its loss on rows that it has not seen.
-
-Before and after recalibration, on rows that neither chose nor fitted the map.
+"""Calibrators by name, the choice among them, and what a choice does to held-out rows.
 
 A calibrator looks better on the rows it was fitted on than it is, and so does a method on the rows
-that chose it. Here rows are dealt to folds; those of each fold are mapped by a calibrator chosen
-and fitted on the other folds, and the metrics of all rows are taken before and after. These maps
-see fewer rows than the one fitted on all of them, so the comparison is a little pessimistic.
+that chose it. `Auto` compares methods on rows that they have not seen. `held_out` maps the rows of
+each fold by a calibrator chosen and fitted on the other folds, and takes the metrics of all rows
+before and after. These maps see fewer rows than the one fitted on all of them, so the comparison is
+a little pessimistic.
 """
 
 from __future__ import annotations
@@ -17,57 +16,47 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from noneg.calibration.debiased import debiased_ece
-from noneg.calibration.errors import ece
 from noneg.calibration.paired import Masses
-from noneg.calibration.proper import CLIP, brier, log_loss, scoring_rule
-from noneg.calibration.reliability import reliability
-from noneg.checks import check_level
+from noneg.calibration.proper import CLIP, scoring_rule
+from noneg.calibration.reliability import Reliability, reliability
+from noneg.checks import check_count, check_level
 from noneg.intervals import normalise
+from noneg.metrics import METRICS
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import find_criterion
+from noneg.recalibration import logistic, maps
 from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
     Floats,
     State,
     build,
+    check_content,
     join,
+    read_object,
     refusal,
     splits,
     weighty_rows,
 )
-from noneg.results import aligned, to_frame
+from noneg.results import Estimate, Table, aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from noneg.calibration.reliability import Reliability
     from noneg.intervals import LawMeans
     from noneg.laws import Chunk
     from noneg.recalibration.base import Groups
-    from noneg.results import Estimate
     from noneg.scores import PUScores
-
-    Floats = NDArray[np.float64]
-
-# Candidates, the simplest first.
-CANDIDATES = (
-    "identity",
-    "prior-shift",
-    "temperature",
-    "platt",
-    "beta",
-    "bpm",
-    "mix-n-match",
-    "spline",
-    "isotonic",
-)
 
 # Cells of scores by which methods are compared; more would not change the choice.
 CELLS = 5_000
+BEFORE, AFTER = "before", "after"
+# Metrics that are compared with an interval, and those without.
+COMPARED = ("ece", "log_loss", "brier")
+ERRORS = ("debiased_ece", "ece", "brier", "log_loss")
+DIAGRAM_BINS = 10
 
 
 class Auto(Calibrator):
@@ -111,6 +100,7 @@ class Auto(Calibrator):
     """
 
     name = "auto"
+    learns = "which of the others to take"
     monotone = False
 
     def __init__(
@@ -126,8 +116,6 @@ class Auto(Calibrator):
         self.seed = seed
 
     def _fit(self, scores: PUScores) -> State:
-        from noneg.recalibration import make
-
         names = list(CANDIDATES if self.candidates is None else self.candidates)
         for name in names:
             make(name)
@@ -143,16 +131,12 @@ class Auto(Calibrator):
         return {"chosen": self._chosen.to_dict(), "reason": reason, "table": table}
 
     def _folds(self, scores: PUScores) -> int:
-        if isinstance(self.folds, bool) or int(self.folds) != self.folds or self.folds < 2:
-            raise ValueError(f"'folds' must be a whole number from 2, got {self.folds!r}.")
-        return int(min(self.folds, *weighty_rows(scores)))
+        return int(min(check_count(self.folds, "folds", 2), *weighty_rows(scores)))
 
     def _map(self, s: Floats) -> Floats:
         return self.chosen_.transform(s)
 
     def _check(self, state: State) -> None:
-        from noneg.recalibration import load_object
-
         if set(state) != {"chosen", "reason", "table"} or not isinstance(state["chosen"], dict):
             raise refusal("its state must hold 'chosen', 'reason' and 'table'")
         self._chosen = load_object(state["chosen"])
@@ -245,22 +229,17 @@ def _cross_fitted(
     scores: PUScores, names: list[str], score: str, number: int, seed: int
 ) -> LawMeans:
     """Return the means of gain and base of all candidates on rows that they have not seen."""
-    from noneg.recalibration import make
-
     rule, k = scoring_rule(score, CLIP), len(names)
     first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
     for rest, groups in splits(scores, number, seed):
-        with warnings.catch_warnings():
-            # What the final fit has to say is said once.
-            warnings.simplefilter("ignore", CalibrationWarning)
-            fitted = [make(name).fit(rest) for name in names]
+        fitted = _fit_quietly(map(make, names), rest)
         for positive, (s, f, a, w) in enumerate(groups):
             row = np.zeros((2 * k + 2, s.size))
             predicted = [calibrator.transform(s) for calibrator in fitted]
             if positive:
                 row[: k + 1] = [*map(rule.gain, predicted), np.ones_like(s)]
                 row[: k + 1] *= a
-            if not positive or scores.setting != "two-sample":
+            if not positive or scores.pooled:
                 row[k + 1 :] = [*map(rule.base, predicted), np.ones_like(s)]
                 row[k + 1 :] *= w
             first += (row * f).sum(axis=1)
@@ -268,18 +247,8 @@ def _cross_fitted(
     return normalise(scores, first, second, k)
 
 
-METRICS = ("ece", "log_loss", "brier")
-
-BEFORE, AFTER = "before", "after"
-
-# Metrics told without an interval, by their names in the registry.
-ERRORS = {"debiased_ece": debiased_ece, "ece": ece, "brier": brier, "log_loss": log_loss}
-
-DIAGRAM_BINS = 10
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class HeldOut:
+class HeldOut(Table):
     """What recalibration does to rows that took no part in it.
 
     Attributes
@@ -306,7 +275,7 @@ class HeldOut:
     Examples
     --------
     >>> from noneg import PUScores
-    >>> from noneg.recalibration.choose import held_out
+    >>> from noneg.recalibration import held_out
     >>> found = held_out("isotonic", PUScores.from_labels([0, 1] * 500, [0.1, 0.6] * 500))
     >>> print(found.change["ece"])
     -0.2500 [-0.2606, -0.2394]
@@ -349,29 +318,27 @@ class HeldOut:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text, ready for JSON."""
-        parts = {BEFORE: self.before, AFTER: self.after, "change": self.change}
         return {
             "method": self.method,
             "chosen": self.chosen,
             "reason": self.reason,
             "folds": self.folds,
             "level": self.level,
-            **{part: {name: x.to_dict() for name, x in e.items()} for part, e in parts.items()},
+            **{part: {k: x.to_dict() for k, x in found.items()} for part, found in self._parts},
         }
+
+    @property
+    def _parts(self) -> tuple[tuple[str, dict[str, Estimate]], ...]:
+        return (BEFORE, self.before), (AFTER, self.after), ("change", self.change)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return a table with a row for each metric."""
-        parts = ((BEFORE, self.before), (AFTER, self.after), ("change", self.change))
         out = {"metric": np.array(list(self.change))}
-        for part, estimates in parts:
+        for part, estimates in self._parts:
             for end in ("value", "low", "high"):
                 name = part if end == "value" else f"{part}_{end}"
                 out[name] = np.array([getattr(x, end) for x in estimates.values()])
         return out
-
-    def frame(self, backend: str | None = None) -> object:
-        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
-        return to_frame(self.columns(), backend)
 
 
 def held_out(
@@ -379,7 +346,7 @@ def held_out(
     scores: PUScores,
     *,
     folds: int = 5,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] = COMPARED,
     level: float = 0.95,
     seed: int = 0,
 ) -> HeldOut:
@@ -437,9 +404,14 @@ def held_out(
         before=values[BEFORE],
         after=values[AFTER],
         change={one.name: found.estimate(one, AFTER, BEFORE) for one in chosen},
-        errors={name: (of(models[BEFORE]), of(models[AFTER])) for name, of in ERRORS.items()},
+        errors={name: _pair(name, models) for name in ERRORS},
         reliability={part: _diagram(one, found.level) for part, one in models.items()},
     )
+
+
+def _pair(name: str, models: Mapping[str, PUScores]) -> tuple[float, float]:
+    function = METRICS[name].function
+    return function(models[BEFORE]), function(models[AFTER])
 
 
 def _diagram(scores: PUScores, level: float) -> Reliability:
@@ -476,23 +448,11 @@ def out_of_fold(
     return cross_fit(find_calibrator(method), scores, folds=folds, seed=seed)[1][AFTER]
 
 
-def find_calibrator(method: object) -> Calibrator:
-    """Return a new calibrator: of a method by name, or with the parameters of the one given."""
-    from noneg.recalibration import METHODS
-
-    if isinstance(method, Calibrator):
-        return type(method)(**method.get_params())
-    if not isinstance(method, str) or method not in METHODS:
-        known = ", ".join(METHODS)
-        raise ValueError(f"'method' must be a calibrator or one of {known}, got {method!r}.")
-    return METHODS[method]()
-
-
 def check_metrics(metrics: Sequence[str]) -> Sequence[str]:
     """Return names of metrics that recalibration can change and lower is better for."""
     for name in metrics:
-        if name not in METRICS:
-            raise ValueError(f"'metrics' must be among {', '.join(METRICS)}, got {name!r}.")
+        if name not in COMPARED:
+            raise ValueError(f"'metrics' must be among {', '.join(COMPARED)}, got {name!r}.")
     return metrics
 
 
@@ -502,10 +462,7 @@ def cross_fit(
     """Return rows with their scores before and after, and both as `PUScores`."""
     before, after = [], []
     for train, groups in splits(scores, folds, seed):
-        with warnings.catch_warnings():
-            # The fit on all rows says it once.
-            warnings.simplefilter("ignore", CalibrationWarning)
-            fitted = find_calibrator(calibrator).fit(train)
+        [fitted] = _fit_quietly([find_calibrator(calibrator)], train)
         before.append(groups)
         after.append(tuple((fitted.transform(s), *masses) for s, *masses in groups))
     old, new = join(before), join(after)  # type: ignore[arg-type]
@@ -545,3 +502,99 @@ class _FoldRows(PairedRows):
     def _column(self, k: int) -> Floats:
         groups: Any = self.known
         return np.concatenate([np.broadcast_to(group[k], group[0].shape) for group in groups])
+
+
+def _fit_quietly(calibrators: Iterable[Calibrator], scores: PUScores) -> list[Calibrator]:
+    """Fit on some folds; what there is to warn of, the fit on all rows says once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return [calibrator.fit(scores) for calibrator in calibrators]
+
+
+# Every method, the simplest first. A class says its name and what it learns, and all lists of
+# methods come from here.
+METHODS: dict[str, type[Calibrator]] = {
+    method.name: method
+    for method in (
+        maps.Identity,
+        maps.PriorShift,
+        logistic.Temperature,
+        logistic.Platt,
+        logistic.Beta,
+        maps.BPM,
+        maps.MixNMatch,
+        maps.Spline,
+        maps.Histogram,
+        maps.ScalingBinning,
+        maps.Isotonic,
+        Auto,
+    )
+}
+# What `Auto` tries: all that learn a smooth or rising map.
+CANDIDATES = [
+    name for name, kind in METHODS.items() if not issubclass(kind, (maps.StepCalibrator, Auto))
+]
+
+
+def find_calibrator(method: object) -> Calibrator:
+    """Return a new calibrator: of a method by name, or with the parameters of the one given."""
+    if isinstance(method, Calibrator):
+        return type(method)(**method.get_params())
+    if not isinstance(method, str) or method not in METHODS:
+        known = ", ".join(METHODS)
+        raise ValueError(f"'method' must be a calibrator or one of {known}, got {method!r}.")
+    return METHODS[method]()
+
+
+def make(name: str, **parameters: Any) -> Calibrator:  # noqa: ANN401
+    """Return a calibrator, not fitted yet, by the name of its method.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`, such as "platt" or "auto".
+    **parameters
+        Of its constructor.
+
+    Examples
+    --------
+    >>> make("histogram", bins=10)
+    Histogram(bins=10)
+    """
+    if name not in METHODS:
+        known = ", ".join(METHODS)
+        raise ValueError(f"'name' must be a method of recalibration ({known}), got {name!r}.")
+    return METHODS[name](**parameters)
+
+
+def load(text: str) -> Calibrator:
+    """Restore any calibrator from its JSON text; nothing in the text is executed.
+
+    Parameters
+    ----------
+    text : str
+        What `Calibrator.to_json` returned.
+
+    Raises
+    ------
+    ValueError
+        When the text is foreign, of another version, or was changed since it was written.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> platt = make("platt").fit(PUScores.from_labels([0, 1, 0, 1], [0.1, 0.3, 0.4, 0.9]))
+    >>> bool((load(platt.to_json()).transform([0.2, 0.7]) == platt.transform([0.2, 0.7])).all())
+    True
+    """
+    return load_object(read_object(text))
+
+
+def load_object(content: Mapping[str, Any]) -> Calibrator:
+    """Restore any calibrator from the object that `Calibrator.to_dict` gives; see `load`."""
+    check_content(content)
+    method = METHODS.get(str(content["method"]))
+    if method is None:
+        known = ", ".join(METHODS)
+        raise refusal(f"its method {content['method']!r} is unknown (known are {known})")
+    return method.from_dict(content)

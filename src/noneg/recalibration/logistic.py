@@ -1,6 +1,7 @@
-r"""Minimising the log loss of two laws over logistic maps.
+r"""The logistic family: maps :math:`\sigma(\theta\cdot x(s))` of maximum likelihood.
 
-With features x of a score the map is :math:`\sigma(\theta\cdot x)` and its PU log loss
+A member says what the features x of a score are, which coefficients must not be negative, and which
+coefficients are the identity. The PU log loss
 
 .. math:: L(\theta) = -\theta\cdot\pi E_+[x] + E[\log(1 + e^{\theta\cdot x})]
 
@@ -11,17 +12,6 @@ coefficients may be bound to be non-negative; the model is then minimised under 
 The minimum may not exist: positives that the marginal law cannot follow (separable data, too large
 a prior) would make coefficients infinite. Next to a true minimum a Newton step hardly moves any
 row; where there is none it moves some by a unit however small the gradient, which tells them apart.
-
-The logistic family: maps :math:`\sigma(\theta\cdot x(s))` of maximum likelihood.
-
-A member says what the features x of a score are, which coefficients must not be negative, and which
-coefficients are the identity.
-
-Platt scaling: a straight line on the logit.
-
-Temperature scaling: one slope on the logit.
-
-Beta calibration: logistic regression on log s and -log(1 - s).
 """
 
 from __future__ import annotations
@@ -38,47 +28,43 @@ import numpy as np
 from scipy.special import expit
 
 from noneg.calibration._bpm_points import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
-from noneg.recalibration.base import CalibrationWarning, Calibrator, Floats, State, check_fields
+from noneg.recalibration.base import (
+    CalibrationWarning,
+    Calibrator,
+    Floats,
+    State,
+    check_fields,
+    law_rows,
+    score_range,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from numpy.typing import NDArray
 
-    from noneg.laws import Chunk
+    from noneg.recalibration.base import Piece
     from noneg.scores import PUScores
-
-    Floats = NDArray[np.float64]
-    # Whether rows belong to the positive law, whether to the marginal law, and the rows.
-    Piece = tuple[bool, bool, Chunk]
 
 # Rows handled at a time.
 CHUNK = 1 << 14
-
 MOST_STEPS = 300
-
 # A step that is sure to leave so small a gradient is the last; below the other one rounding rules.
 SMALLEST_GRADIENT, LEAST_GRADIENT = 1e-10, 1e-12
-
 ROUNDING = 1e-13
-
 # Largest coefficient, in units of a feature's size, and the last step's move in z at a minimum.
 LARGEST_COEFFICIENT = 1e7
-
 SMALL_MOVE = 0.05
-
 LEAST_CURVATURE = 1e-280
-
 # Longest step, in units of a feature's size, from coefficients near zero.
 LARGEST_MOVE = 20.0
-
 # A feature smaller than this counts as that large, for scaling and for the ridge.
 SMALLEST_SIZE, HELD_SIZE = 1e-8, 0.1
-
 # From so many rows on, a thinned sample finds the start.
 MANY_ROWS = 1 << 17
-
 THINNED_ROWS = (1 << 12, 1 << 16)
+# The ridge on what the data leaves open weighs like one row in so many squared logits.
+LOOSE = 2.0
+# Labelled data may hold no positive, or nothing else.
+LEAST_PRIOR = 1e-6
 
 
 # These few sums stay away from BLAS, whose threads cost more than they bring on such short rows.
@@ -186,32 +172,20 @@ class Problem:
         return replace(self, features=features, weight=weight / weight.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class Minimum:
-    """Where the search ended.
+def minimise(problem: Problem) -> tuple[Floats, bool]:
+    """Return where the search ended, and whether that is a minimum or on the way to infinity.
 
-    Attributes
-    ----------
-    theta : ndarray
-    exists : bool
-        Whether it is a minimum, and not a point on the way to infinity.
+    A thinned sample improves the start when there are many rows.
     """
-
-    theta: Floats
-    exists: bool
-
-
-def minimise(problem: Problem) -> Minimum:
-    """Return the minimum, the start improved on a thinned sample when there are many rows."""
     start = problem.start
     if problem.weight.size >= MANY_ROWS:
         for n in THINNED_ROWS:
-            rough = _descend(problem.thinned(n), start)
-            start = rough.theta if rough.exists else start
+            rough, exists = _descend(problem.thinned(n), start)
+            start = rough if exists else start
     return _descend(problem, start)
 
 
-def _descend(problem: Problem, start: Floats) -> Minimum:
+def _descend(problem: Problem, start: Floats) -> tuple[Floats, bool]:
     theta, damping = start, 0.0
     value = problem.at(theta)
     for _ in range(MOST_STEPS):
@@ -224,7 +198,7 @@ def _descend(problem: Problem, start: Floats) -> Minimum:
         # The Hessian changes by no more than this share, so the next gradient is known to be tiny.
         move = float(np.abs(trial - theta) @ problem.largest)
         if damping == 0.0 and move < SMALL_MOVE and 2.0 * move * size <= SMALLEST_GRADIENT:
-            return Minimum(trial, exists=True)
+            return trial, True
         new = problem.at(trial)
         small = ROUNDING * (1.0 + abs(loss))
         flat = abs(new[0] - loss) <= small
@@ -239,7 +213,7 @@ def _descend(problem: Problem, start: Floats) -> Minimum:
     last = _step(problem, theta, value[1], value[2], 0.0) - theta
     moved = float(np.abs(combined(last, problem.features)).max())
     small = float(np.abs(theta * problem.size).max()) <= LARGEST_COEFFICIENT
-    return Minimum(theta, exists=small and moved < SMALL_MOVE)
+    return theta, small and moved < SMALL_MOVE
 
 
 def _free_norm(problem: Problem, theta: Floats, gradient: Floats) -> float:
@@ -282,13 +256,6 @@ def _solve(model: Floats, right: Floats, reach: float) -> Floats:
     return move * min(1.0, reach / max(float(np.abs(move).max()), 1.0))
 
 
-# The ridge on what the data leaves open weighs like one row in so many squared logits.
-LOOSE = 2.0
-
-# Labelled data may hold no positive, or nothing else.
-LEAST_PRIOR = 1e-6
-
-
 class LogisticCalibrator(Calibrator):
     """A logistic map with coefficients of maximum likelihood.
 
@@ -307,25 +274,51 @@ class LogisticCalibrator(Calibrator):
     def _fit(self, scores: PUScores) -> State:
         pieces = list(scores.chunks())
         low, high = clip_limits(pieces)
-        problem = self._problem(scores, low, high, pieces)
-        theta = fit_theta(problem, scores, type(self).__name__)
+        theta = self._theta(self._problem(scores, low, high, pieces), scores)
         values = dict(zip(self.coefficients, theta.tolist(), strict=True))
         return {**values, "low": low, "high": high}
 
-    def _problem(
-        self, scores: PUScores, low: float, high: float, pieces: Iterable[Piece]
-    ) -> Problem:
-        features, weight, target = collect(pieces, lambda s: self._features(s, low, high))
-        level = min(max(scores.prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR)
-        start = [log_odds(level) if name == "intercept" else 0.0 for name in self.coefficients]
+    def _problem(self, scores: PUScores, low: float, high: float, pieces: list[Piece]) -> Problem:
+        prior, (s, weight) = scores.known_prior, law_rows(pieces)
+        positive, share = law_rows(pieces, positive=True)
+        x = self._by_chunk(s, low, high)
+        # Positives that belong to the marginal sample are its last rows.
+        own = (
+            x[:, s.size - positive.size :] if scores.pooled else self._by_chunk(positive, low, high)
+        )
+        level = log_odds(min(max(prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR))
+        start = [level if name == "intercept" else 0.0 for name in self.coefficients]
         return Problem(
-            features=features,
+            features=x,
             weight=weight,
-            target=scores.prior * target,
+            target=prior * sums(own, share),
             bounded=np.array(self.bounded),
             centre=np.array(self.identity),
             start=np.array(start),
         )
+
+    def _by_chunk(self, s: Floats, low: float, high: float) -> Floats:
+        x = np.empty((len(self.coefficients), s.size))
+        for i in range(0, s.size, CHUNK):
+            x[:, i : i + CHUNK] = self._features(s[i : i + CHUNK], low, high)
+        return x
+
+    def _theta(self, problem: Problem, scores: PUScores) -> Floats:
+        """Return the coefficients of maximum likelihood, held by a ridge if there are none."""
+        theta, exists = minimise(problem)
+        if exists:
+            return theta
+        prior = scores.known_prior
+        n = min(scores.effective_marginal, scores.effective_positive / max(prior, LEAST_PRIOR))
+        warnings.warn(
+            f"{type(self).__name__}: no finite coefficients maximise the likelihood, because the "
+            "positives score higher (or lower) than the marginal rows can follow: the data is "
+            f"separable, tiny, or the prior {prior:.6g} is too large. A ridge holds the map near "
+            "the identity; check the prior, or fit on more rows.",
+            CalibrationWarning,
+            stacklevel=2,
+        )
+        return minimise(replace(problem, ridge=1.0 / (LOOSE**2 * max(n, 1.0))))[0]
 
     def _map(self, s: Floats) -> Floats:
         x = self._features(s, self.state_["low"], self.state_["high"])
@@ -342,88 +335,32 @@ class LogisticCalibrator(Calibrator):
                 raise ValueError(f"'{name}' must not be negative")
 
 
-def fit_theta(problem: Problem, scores: PUScores, who: str) -> Floats:
-    """Return the coefficients of maximum likelihood, held by a ridge where they do not exist."""
-    found = minimise(problem)
-    if found.exists:
-        return found.theta
-    n = min(scores.effective_marginal, scores.effective_positive / max(scores.prior, LEAST_PRIOR))
-    held = replace(problem, ridge=1.0 / (LOOSE**2 * max(n, 1.0)))
-    warnings.warn(
-        f"{who}: no finite coefficients maximise the likelihood, because the positives score "
-        "higher (or lower) than the marginal rows can follow: the data is separable, tiny, or the "
-        f"prior {scores.prior:.6g} is too large. A ridge holds the map near the identity; check "
-        "the prior, or fit on more rows.",
-        CalibrationWarning,
-        stacklevel=2,
-    )
-    return minimise(held).theta
-
-
 def log_odds(p: float) -> float:
     """Return the logit of a probability."""
     return math.log(p) - math.log1p(-p)
 
 
-def clip_limits(pieces: Iterable[Piece]) -> tuple[float, float]:
+def clip_limits(pieces: list[Piece]) -> tuple[float, float]:
     """Return the distances from 0 and 1 that scores of exactly 0 and 1 are taken for.
 
     Half the distance of the next score, as if rounding had brought them there; next to nothing
     where no score is exactly 0 (or 1).
     """
-    first, last, zero, one = np.inf, -np.inf, False, False
-    for _, _, (s, _, _, _) in pieces:
-        if s.size == 0:
-            continue
-        low, high = float(s.min()), float(s.max())
-        zero, one = zero or low == 0.0, one or high == 1.0
-        if low == 0.0 or high == 1.0:
-            inside = s[(s > 0.0) & (s < 1.0)]
-            low, high = float(inside.min(initial=np.inf)), float(inside.max(initial=-np.inf))
-        first, last = min(first, low), max(last, high)
-    below = first / 2.0 if zero else 0.0
-    above = (1.0 - last) / 2.0 if one else 0.0
+    first, last = score_range(pieces)
+    below = above = 0.0
+    if first == 0.0:
+        below = min(s.min(where=s > 0.0, initial=1.0) for _, _, (s, *_) in pieces)
+    if last == 1.0:
+        above = 1.0 - max(s.max(where=s < 1.0, initial=0.0) for _, _, (s, *_) in pieces)
     return (
-        float(np.clip(below, LEAST_GAP_LOW, LARGEST_GAP)),
-        float(np.clip(above, LEAST_GAP_HIGH, LARGEST_GAP)),
+        float(np.clip(below / 2.0, LEAST_GAP_LOW, LARGEST_GAP)),
+        float(np.clip(above / 2.0, LEAST_GAP_HIGH, LARGEST_GAP)),
     )
 
 
 def log_odds_parts(s: Floats, low: float, high: float) -> tuple[Floats, Floats]:
     """Return ``log s`` and ``-log(1 - s)``, finite at s = 0 and s = 1."""
     return np.log(np.maximum(s, low)), -np.log(np.maximum(1.0 - s, high))
-
-
-def collect(
-    pieces: Iterable[Piece], features: Callable[[Floats], Floats]
-) -> tuple[Floats, Floats, Floats]:
-    """Return features and masses of the marginal rows, and ``E_plus[x]``."""
-    known = list(pieces)
-    marginal = [rows for _, in_marginal, rows in known if in_marginal]
-    weight = marginal_masses(marginal)
-    x = np.empty((features(np.full(1, 0.5)).shape[0], weight.size))
-    total, mass, filled = np.zeros(len(x)), 0.0, 0
-    for in_positive, in_marginal, (s, f, a, _) in known:
-        found = features(s)
-        if in_positive:
-            share = np.broadcast_to(f * a, s.shape)
-            total, mass = total + sums(found, share), mass + float(share.sum())
-        if in_marginal:
-            x[:, filled : filled + s.size] = found
-            filled += s.size
-    return x, weight, total / (mass if mass > 0.0 else 1.0)
-
-
-def marginal_masses(pieces: list[Chunk]) -> Floats:
-    """Return the masses of rows, which sum to 1; equal ones take no memory."""
-    masses = [f * w for _, f, _, w in pieces]
-    if all(isinstance(mass, float) for mass in masses) and len(set(masses)) == 1:
-        n = sum(s.size for s, _, _, _ in pieces)
-        return np.broadcast_to(1.0 / n, n)
-    columns = [np.broadcast_to(m, p[0].shape) for m, p in zip(masses, pieces, strict=True)]
-    weight = np.concatenate(columns)
-    weight /= weight.sum()
-    return weight
 
 
 class Platt(LogisticCalibrator):
@@ -456,6 +393,7 @@ class Platt(LogisticCalibrator):
     """
 
     name = "platt"
+    learns = "a line on the logit"
     monotone = False
     coefficients = ("slope", "intercept")
     bounded = (False, False)
@@ -503,6 +441,7 @@ class Temperature(LogisticCalibrator):
     """
 
     name = "temperature"
+    learns = "a factor of the logit"
     monotone = True
     coefficients = ("slope",)
     bounded = (True,)
@@ -520,36 +459,7 @@ class Temperature(LogisticCalibrator):
         return 1.0 / slope if slope > 0.0 else math.inf
 
 
-class BetaFamily(LogisticCalibrator):
-    """Maps ``sigma(alpha log s - beta log(1 - s) + intercept)`` that never fall."""
-
-    monotone = True
-    coefficients = ("alpha", "beta", "intercept")
-    bounded = (True, True, False)
-    identity = (1.0, 1.0, 0.0)
-
-    @staticmethod
-    def _features(s: Floats, low: float, high: float) -> Floats:
-        first, second = log_odds_parts(s, low, high)
-        return np.stack([first, second, np.ones_like(s)])
-
-    @property
-    def alpha_(self) -> float:
-        """Factor of log s."""
-        return float(self.state_["alpha"])
-
-    @property
-    def beta_(self) -> float:
-        """Factor of -log(1 - s)."""
-        return float(self.state_["beta"])
-
-    @property
-    def intercept_(self) -> float:
-        """What is added to them."""
-        return float(self.state_["intercept"])
-
-
-class Beta(BetaFamily):
+class Beta(LogisticCalibrator):
     r"""Logistic regression on the two halves of the logit.
 
     .. math:: g(s) = \sigma(\alpha \log s - \beta \log(1 - s) + c), \qquad \alpha, \beta \ge 0
@@ -578,3 +488,28 @@ class Beta(BetaFamily):
     """
 
     name = "beta"
+    learns = "two slopes and a level"
+    monotone = True
+    coefficients = ("alpha", "beta", "intercept")
+    bounded = (True, True, False)
+    identity = (1.0, 1.0, 0.0)
+
+    @staticmethod
+    def _features(s: Floats, low: float, high: float) -> Floats:
+        first, second = log_odds_parts(s, low, high)
+        return np.stack([first, second, np.ones_like(s)])
+
+    @property
+    def alpha_(self) -> float:
+        """Factor of log s."""
+        return float(self.state_["alpha"])
+
+    @property
+    def beta_(self) -> float:
+        """Factor of -log(1 - s)."""
+        return float(self.state_["beta"])
+
+    @property
+    def intercept_(self) -> float:
+        """What is added to them."""
+        return float(self.state_["intercept"])

@@ -1,46 +1,29 @@
-"""Both laws as columns: what every calibrator is fitted on.
-
-No recalibration at all.
-
-Prior shift: odds rescaled from one share of positives to another.
-
-Isotonic regression of the labels on the scores, from both laws.
-
-Spline calibration: the slope of a smoothed Kolmogorov-Smirnov curve.
-
-Histogram binning: the frequency of positives in each bin, with what theory promises.
-
-Scaling-binning: Platt scaling, then constant in bins.
-
-Recalibration by the curve of a binomial process.
-
-Mix-n-Match: temperature scaling, the score itself and indifference, mixed.
-"""
+"""Maps of other forms: shifts of the prior, steps, splines, rising maps and mixtures."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import expit
 
+from noneg.bins import Binned, bin_scores
 from noneg.calibration._bpm_points import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.calibration.bpm import bpm_curve
-from noneg.checks import check_number, check_prior
+from noneg.checks import check_count, check_prior
 from noneg.laws import Ordered
 from noneg.recalibration.base import (
     Calibrator,
     Floats,
     State,
-    StepCalibrator,
-    check_curve,
     check_fields,
-    full_bins,
+    check_nodes,
+    check_probabilities,
+    law_rows,
 )
 from noneg.recalibration.logistic import (
     LEAST_PRIOR,
-    BetaFamily,
+    Beta,
     Platt,
     Temperature,
     clip_limits,
@@ -51,47 +34,31 @@ from noneg.theory import recalibration_bound, reuse_bound
 from noneg.theory.bounds import Bound, deviation
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.interpolate import CubicSpline
 
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
+# Nodes at which the correction of a spline is kept.
+MOST_NODES = 1000
+# Members of a mixture, and the weights of a grid that are tried before the best is improved.
+WEIGHTS = ("weight_temperature", "weight_identity", "weight_half")
+GRID = 10
+TINY = 1e-300
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Marginal scores with what lies at them, rising and distinct.
+def laws_at(scores: PUScores) -> tuple[Floats, Floats, Floats]:
+    """Return the distinct scores of the marginal law, and ``pi mu_plus`` and ``mu`` at each.
 
-    Attributes
-    ----------
-    score : ndarray, shape (m,)
-        Distinct scores that have mass in the marginal law.
-    positive : ndarray
-        ``pi mu_plus`` at each; a positive where there is no marginal mass counts at the next score
-        above that has some, and at the last one if there is none above.
-    marginal : ndarray
-        ``mu`` at each; sums to 1.
-    """
-
-    score: Floats
-    positive: Floats
-    marginal: Floats
-
-
-def table(scores: PUScores) -> Table:
-    """Return both laws at the distinct marginal scores.
-
-    Moving positives upwards is what the best rising function does to them: where there is no
-    marginal mass, nothing but the next value above holds it down.
+    A positive where there is no marginal mass counts at the next score above that has some, and at
+    the last one if there is none above. Moving positives upwards is what the best rising function
+    does to them: where there is no marginal mass, only the next value above holds it down.
     """
     at, positive, marginal = Ordered(scores).masses()
     full = marginal > 0.0
     place = np.minimum(np.searchsorted(at[full], at), np.count_nonzero(full) - 1)
     gained = np.bincount(place, weights=positive, minlength=np.count_nonzero(full))
-    total = float(positive.sum())
-    share = scores.prior / total if total > 0.0 else 0.0
-    return Table(at[full], gained * share, marginal[full] / marginal.sum())
+    share = scores.known_prior / (float(positive.sum()) or 1.0)
+    return at[full], gained * share, marginal[full] / marginal.sum()
 
 
 class Identity(Calibrator):
@@ -105,6 +72,7 @@ class Identity(Calibrator):
     """
 
     name = "identity"
+    learns = "nothing"
     monotone = True
 
     def _fit(self, scores: PUScores) -> State:  # noqa: ARG002
@@ -154,6 +122,7 @@ class PriorShift(Calibrator):
     """
 
     name = "prior-shift"
+    learns = "a factor of the odds"
     monotone = True
 
     def __init__(self, source: float | None = None, target: float | None = None) -> None:
@@ -161,7 +130,7 @@ class PriorShift(Calibrator):
         self.target = target
 
     def _fit(self, scores: PUScores) -> State:
-        prior = scores.prior if self.target is None else check_prior(self.target, "target")
+        prior = scores.known_prior if self.target is None else check_prior(self.target, "target")
         if self.source is not None:
             target = check_prior(prior, "target")
             return {"shift": log_odds(target) - log_odds(check_prior(self.source, "source"))}
@@ -192,10 +161,8 @@ def _matching_shift(scores: PUScores, prior: float) -> float:
     """
     from scipy.optimize import brentq
 
-    rows = [(s, np.broadcast_to(f * w, s.shape)) for _, m, (s, f, _, w) in scores.chunks() if m]
-    logits = np.concatenate([_logit(s) for s, _ in rows])
-    weight = np.concatenate([w for _, w in rows])
-    weight = weight / weight.sum()
+    s, weight = law_rows(scores.chunks())
+    logits = _logit(s)
     level = log_odds(min(max(prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR))
     target = float(expit(level))
 
@@ -238,25 +205,29 @@ class Isotonic(Calibrator):
     """
 
     name = "isotonic"
+    learns = "any rising map"
     monotone = True
 
     def _fit(self, scores: PUScores) -> State:
         from scipy.optimize import isotonic_regression
 
-        laws = table(scores)
-        fitted = isotonic_regression(laws.positive / laws.marginal, weights=laws.marginal)
+        at, positive, marginal = laws_at(scores)
+        fitted = isotonic_regression(positive / marginal, weights=marginal)
         values = np.clip(fitted.x, 0.0, 1.0)
         # Inside a block the line between its ends is the block.
         inner = np.zeros(values.size, dtype=np.bool_)
         inner[1:-1] = (values[1:-1] == values[:-2]) & (values[1:-1] == values[2:])
-        return {"scores": laws.score[~inner].tolist(), "values": values[~inner].tolist()}
+        return {"scores": at[~inner].tolist(), "values": values[~inner].tolist()}
 
     def _map(self, s: Floats) -> Floats:
         return np.interp(s, self.scores_, self.values_)
 
     def _check(self, state: State) -> None:
         check_fields(state, scores=list, values=list)
-        check_curve(state, "scores", "values", rising=True)
+        check_nodes(state, "scores", "values")
+        check_probabilities(state, "values")
+        if (np.diff(state["values"]) < 0.0).any():
+            raise ValueError("'values' must never fall")
 
     @property
     def scores_(self) -> Floats:
@@ -267,10 +238,6 @@ class Isotonic(Calibrator):
     def values_(self) -> Floats:
         """Probabilities at the corners."""
         return np.array(self.state_["values"])
-
-
-# Nodes at which the correction is kept.
-MOST_NODES = 1000
 
 
 class Spline(Calibrator):
@@ -306,26 +273,24 @@ class Spline(Calibrator):
     """
 
     name = "spline"
+    learns = "a smooth correction"
     monotone = False
 
     def __init__(self, knots: int = 6) -> None:
         self.knots = knots
 
     def _fit(self, scores: PUScores) -> State:
-        number = check_number(self.knots, "knots", "a whole number of knots, at least 2")
-        if number < 2 or number != int(number):
-            raise ValueError(f"'knots' must be a whole number from 2, got {self.knots!r}.")
-        laws = table(scores)
-        curve = _smoothed(laws, int(number))
-        last = np.flatnonzero(np.diff(_cells(laws.marginal), append=-1))
+        knots = np.linspace(0.0, 1.0, check_count(self.knots, "knots", 2))
+        at, positive, marginal = laws_at(scores)
+        curve = _smoothed(at, positive, marginal, knots)
+        last = np.flatnonzero(np.diff(_cells(marginal), append=-1))
         first = np.concatenate([[0], last[:-1] + 1])
-        upto = np.concatenate([[0.0], np.cumsum(laws.marginal)])
+        upto = np.concatenate([[0.0], np.cumsum(marginal)])
         upto /= upto[-1]
         mass = upto[last + 1] - upto[first]
-        nodes = np.add.reduceat(laws.marginal * laws.score, first)
-        nodes /= np.add.reduceat(laws.marginal, first)
+        nodes = np.add.reduceat(marginal * at, first) / np.add.reduceat(marginal, first)
         # A sum of rounded numbers may leave the range of its terms.
-        nodes = np.clip(nodes, laws.score[first], laws.score[last])
+        nodes = np.clip(nodes, at[first], at[last])
         shifts = (curve(upto[last + 1]) - curve(upto[first])) / mass
         return {"scores": nodes.tolist(), "shifts": shifts.tolist()}
 
@@ -335,11 +300,7 @@ class Spline(Calibrator):
 
     def _check(self, state: State) -> None:
         check_fields(state, scores=list, shifts=list)
-        nodes = np.array(state["scores"])
-        if nodes.size == 0 or nodes.size != len(state["shifts"]):
-            raise ValueError("'scores' and 'shifts' must be equally long and not empty")
-        if nodes[0] < 0.0 or nodes[-1] > 1.0 or (np.diff(nodes) <= 0.0).any():
-            raise ValueError("'scores' must rise in [0, 1]")
+        check_nodes(state, "scores", "shifts")
 
 
 def _cells(mass: Floats) -> Floats:
@@ -350,19 +311,80 @@ def _cells(mass: Floats) -> Floats:
     return np.floor(middle / mass.sum() * MOST_NODES)
 
 
-def _smoothed(laws: Table, n_knots: int) -> CubicSpline:
+def _smoothed(at: Floats, positive: Floats, marginal: Floats, knots: Floats) -> CubicSpline:
     """Return the natural spline that is closest to the cumulative residual, its ends given."""
     from scipy.interpolate import CubicSpline
 
-    t = np.cumsum(laws.marginal)
+    t = np.cumsum(marginal)
     t /= t[-1]
-    curve = np.cumsum(laws.positive - laws.marginal * laws.score)
-    knots = np.linspace(0.0, 1.0, n_knots)
-    basis = CubicSpline(knots, np.eye(n_knots), bc_type="natural")(t)
+    curve = np.cumsum(positive - marginal * at)
+    basis = CubicSpline(knots, np.eye(knots.size), bc_type="natural")(t)
     inner, rest = basis[:, 1:-1], curve - basis[:, -1] * curve[-1]
-    weighted = inner * laws.marginal[:, None]
+    weighted = inner * marginal[:, None]
     middle = np.linalg.lstsq(weighted.T @ inner, weighted.T @ rest, rcond=None)[0]
     return CubicSpline(knots, np.concatenate([[0.0], middle, curve[-1:]]), bc_type="natural")
+
+
+class StepCalibrator(Calibrator):
+    """One value a bin; bins hold equal shares of the marginal sample and are right-closed.
+
+    Parameters
+    ----------
+    bins : int or "optimal"
+        Number of bins; "optimal" is that of `noneg.ece`. Coinciding edges make it smaller.
+    """
+
+    monotone = False
+
+    def __init__(self, bins: int | Literal["optimal"] = "optimal") -> None:
+        self.bins = bins
+
+    def _map(self, s: Floats) -> Floats:
+        return self.values_[np.searchsorted(self.inner_edges_, s)]
+
+    def _check(self, state: State) -> None:
+        check_fields(state, inner_edges=list, values=list)
+        inner = np.array(state["inner_edges"])
+        if (
+            len(state["values"]) != inner.size + 1
+            or (np.diff(inner, prepend=-1.0, append=1.0) <= 0.0).any()
+        ):
+            raise ValueError("'inner_edges' must rise in [0, 1), one fewer than 'values'")
+        check_probabilities(state, "values")
+
+    @property
+    def inner_edges_(self) -> Floats:
+        """Ends of all bins but the last."""
+        return np.array(self.state_["inner_edges"], dtype=np.float64)
+
+    @property
+    def values_(self) -> Floats:
+        """Probability in each bin."""
+        return np.array(self.state_["values"])
+
+    @property
+    def n_bins_(self) -> int:
+        """Bins that hold rows."""
+        return len(self.state_["values"])
+
+
+def full_bins(scores: PUScores, bins: int | Literal["optimal"]) -> Binned:
+    """Return bins of equal mass that all hold marginal rows.
+
+    Edges that coincide count once, and positives above the largest marginal score belong to the
+    last bin.
+    """
+    inner = np.unique(bin_scores(scores, bins=bins).edges[1:-1])
+    binned = _with_inner(scores, inner[inner < 1.0])
+    while binned.n_bins > 1 and not (full := binned.marginal > 0.0).all():
+        # An empty bin joins the one above, the last one that below.
+        inner = binned.edges[1:-1]
+        binned = _with_inner(scores, inner[full[:-1]] if full[-1] else inner[:-1])
+    return binned
+
+
+def _with_inner(scores: PUScores, inner: Floats) -> Binned:
+    return bin_scores(scores, edges=np.concatenate([[0.0], inner, [1.0]]))
 
 
 class Histogram(StepCalibrator):
@@ -396,6 +418,7 @@ class Histogram(StepCalibrator):
     """
 
     name = "histogram"
+    learns = "one value per bin"
 
     def _fit(self, scores: PUScores) -> State:
         binned = full_bins(scores, self.bins)
@@ -489,20 +512,18 @@ class ScalingBinning(StepCalibrator):
     """
 
     name = "scaling-binning"
+    learns = "Platt, then one value per bin"
 
     def _fit(self, scores: PUScores) -> State:
         platt = Platt().fit(scores)
         inner = full_bins(scores, self.bins).edges[1:-1]
-        total, mass = np.zeros(inner.size + 1), np.zeros(inner.size + 1)
-        for _, in_marginal, (s, f, _, w) in scores.chunks():
-            if in_marginal:
-                cell, share = np.searchsorted(inner, s), np.broadcast_to(f * w, s.shape)
-                mass += np.bincount(cell, weights=share, minlength=mass.size)
-                total += np.bincount(cell, weights=share * platt.transform(s), minlength=mass.size)
-        return {"inner_edges": inner.tolist(), "values": np.clip(total / mass, 0.0, 1.0).tolist()}
+        s, mass = law_rows(scores.chunks())
+        cell = np.searchsorted(inner, s)
+        means = np.bincount(cell, weights=mass * platt.transform(s)) / np.bincount(cell, mass)
+        return {"inner_edges": inner.tolist(), "values": np.clip(means, 0.0, 1.0).tolist()}
 
 
-class BPM(BetaFamily):
+class BPM(Beta):
     r"""The calibration curve of binomial process modelling (Dong et al., Algorithm 1).
 
     The map is the curve of `noneg.calibration.bpm_curve`,
@@ -529,6 +550,7 @@ class BPM(BetaFamily):
     """
 
     name = "bpm"
+    learns = "a curve with three parameters"
 
     def _fit(self, scores: PUScores) -> State:
         curve = bpm_curve(scores)
@@ -539,14 +561,6 @@ class BPM(BetaFamily):
             "low": curve.low,
             "high": curve.high,
         }
-
-
-WEIGHTS = ("weight_temperature", "weight_identity", "weight_half")
-
-# Weights of a grid that are tried before the best is improved.
-GRID = 10
-
-TINY = 1e-300
 
 
 class MixNMatch(Calibrator):
@@ -578,11 +592,12 @@ class MixNMatch(Calibrator):
     """
 
     name = "mix-n-match"
+    learns = "a temperature and two weights"
     monotone = True
 
     def _fit(self, scores: PUScores) -> State:
         slope = float(Temperature().fit(scores).state_["slope"])
-        low, high = clip_limits(scores.chunks())
+        low, high = clip_limits(list(scores.chunks()))
         weights = _best_weights(_Loss(scores, slope, low, high))
         return {
             "slope": slope,
@@ -628,18 +643,16 @@ class _Loss:
     """The PU log loss of a mixture, and its gradient in the weights."""
 
     def __init__(self, scores: PUScores, slope: float, low: float, high: float) -> None:
-        self.prior = scores.prior
-        sides: tuple[list[tuple[Floats, Floats, Floats]], ...] = ([], [])
-        for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
-            members = _members(s, slope, low, high)
-            if in_positive:
-                sides[0].append((*members, np.broadcast_to(f * a, s.shape)))
-            if in_marginal:
-                sides[1].append((*members, np.broadcast_to(f * w, s.shape)))
-        self.positive, self.marginal = (_joined(side) for side in sides)
+        self.prior = scores.known_prior
+        (positive, self.a), (marginal, self.w) = (
+            law_rows(scores.chunks(), positive=True),
+            law_rows(scores.chunks()),
+        )
+        self.x, self.x_other = _members(positive, slope, low, high)
+        _, self.y_other = _members(marginal, slope, low, high)
 
     def __call__(self, v: Floats) -> tuple[float, Floats]:
-        (x, x_other, a), (_, y_other, w) = self.positive, self.marginal
+        x, x_other, y_other, a, w = self.x, self.x_other, self.y_other, self.a, self.w
         # Not "@": threads of BLAS cost ten times more than they save on three rows.
         q, rest, free = (np.einsum("k,kn->n", v, part) for part in (x, x_other, y_other))
         value = self.prior * _dot(a, np.log(rest) - np.log(q)) - _dot(w, np.log(free))
@@ -649,14 +662,6 @@ class _Loss:
 
 def _dot(x: Floats, y: Floats) -> float:
     return float(np.einsum("n,n->", x, y))
-
-
-def _joined(pieces: list[tuple[Floats, Floats, Floats]]) -> tuple[Floats, Floats, Floats]:
-    if not pieces:
-        return np.zeros((3, 0)), np.zeros((3, 0)), np.zeros(0)
-    x, other, mass = (np.concatenate(part, axis=-1) for part in zip(*pieces, strict=True))
-    total = float(mass.sum())
-    return x, other, mass / (total if total > 0.0 else 1.0)
 
 
 def _best_weights(loss: _Loss) -> list[float]:
