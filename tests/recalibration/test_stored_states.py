@@ -14,11 +14,11 @@ from noneg.simulation import LogisticGaussian
 SCORES = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(100, 600, setting="two-sample", seed=3)
 WRONG = [
     ("histogram", "values", [0.1, 0.2, 1.5], "'values' must lie in"),
-    ("mix-n-match", "low", 0.9, "'low' and 'high' must lie in"),
+    ("mix-n-match", "low", 0.9, "'low' must lie in"),
     ("mix-n-match", "slope", -1.0, "weights must not be negative"),
     ("spline", "scores", [0.2, 0.1], "must rise in"),
     ("spline", "shifts", [], "equally long"),
-    ("isotonic", "scores", [-0.1, 0.5], "equally long"),
+    ("isotonic", "scores", [-0.1, 0.5], "must rise in"),
     ("isotonic", "scores", [0.7, 0.5], "must rise"),
     ("isotonic", "values", [0.7, 0.5], "never fall"),
 ]

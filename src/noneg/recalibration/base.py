@@ -377,10 +377,10 @@ def check_fields(state: State, **kinds: type) -> None:
 def check_nodes(state: State, x: str, y: str) -> None:
     """Refuse nodes that do not rise in [0, 1], or are not as many as their values."""
     nodes = np.array(state[x])
-    if nodes.size == 0 or nodes.size != len(state[y]) or nodes[0] < 0.0 or nodes[-1] > 1.0:
-        raise ValueError(f"'{x}' and '{y}' must be equally long, '{x}' within [0, 1]")
-    if not (np.diff(nodes) > 0.0).all():
-        raise ValueError(f"'{x}' must rise")
+    if nodes.size == 0 or nodes.size != len(state[y]):
+        raise ValueError(f"'{x}' and '{y}' must be equally long and not empty")
+    if nodes[0] < 0.0 or nodes[-1] > 1.0 or (np.diff(nodes) <= 0.0).any():
+        raise ValueError(f"'{x}' must rise in [0, 1]")
 
 
 def check_probabilities(state: State, name: str) -> None:

@@ -326,10 +326,7 @@ class LogisticCalibrator(Calibrator):
         return np.asarray(expit(combined(theta, x)), dtype=np.float64)
 
     def _check(self, state: State) -> None:
-        check_fields(state, **dict.fromkeys((*self.coefficients, "low", "high"), float))
-        for name in ("low", "high"):
-            if not 0.0 < state[name] <= LARGEST_GAP:
-                raise ValueError(f"'{name}' must lie in (0, {LARGEST_GAP}]")
+        check_numbers(state, self.coefficients)
         for name, bound in zip(self.coefficients, self.bounded, strict=True):
             if bound and state[name] < 0.0:
                 raise ValueError(f"'{name}' must not be negative")
@@ -356,6 +353,14 @@ def clip_limits(pieces: list[Piece]) -> tuple[float, float]:
         float(np.clip(below / 2.0, LEAST_GAP_LOW, LARGEST_GAP)),
         float(np.clip(above / 2.0, LEAST_GAP_HIGH, LARGEST_GAP)),
     )
+
+
+def check_numbers(state: State, names: tuple[str, ...]) -> None:
+    """Refuse a state whose entries are not these numbers and the limits of the scores."""
+    check_fields(state, **dict.fromkeys((*names, "low", "high"), float))
+    for name in ("low", "high"):
+        if not 0.0 < state[name] <= LARGEST_GAP:
+            raise ValueError(f"'{name}' must lie in (0, {LARGEST_GAP}]")
 
 
 def log_odds_parts(s: Floats, low: float, high: float) -> tuple[Floats, Floats]:

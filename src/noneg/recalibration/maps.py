@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from noneg.bins import Binned, bin_scores
-from noneg.calibration._bpm_points import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
+from noneg.calibration._bpm_points import LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.calibration.bpm import bpm_curve
 from noneg.checks import check_count, check_prior
 from noneg.laws import Ordered
@@ -26,6 +26,7 @@ from noneg.recalibration.logistic import (
     Beta,
     Platt,
     Temperature,
+    check_numbers,
     clip_limits,
     log_odds,
     log_odds_parts,
@@ -611,12 +612,10 @@ class MixNMatch(Calibrator):
         return self.weights_ @ inside
 
     def _check(self, state: State) -> None:
-        check_fields(state, **dict.fromkeys(("slope", *WEIGHTS, "low", "high"), float))
+        check_numbers(state, ("slope", *WEIGHTS))
         weights = np.array([state[name] for name in WEIGHTS])
         if state["slope"] < 0.0 or weights.min() < 0.0 or abs(weights.sum() - 1.0) > 1e-9:  # noqa: PLR2004
             raise ValueError("weights must not be negative and sum to 1, nor 'slope' be negative")
-        if not all(0.0 < state[name] <= LARGEST_GAP for name in ("low", "high")):
-            raise ValueError(f"'low' and 'high' must lie in (0, {LARGEST_GAP}]")
 
     @property
     def temperature_(self) -> float:
