@@ -66,6 +66,8 @@ def fill(
     progress: Progress | None = None,
 ) -> Columns | Sketch:
     """Read all rows; as soon as there are more than `limit`, sketch them."""
+    from pyarrow import default_memory_pool
+
     total = _total(sources)
     labels, rows = Labels(wanted), _Rows(wanted, limit, total or 0)
     for source in sources:
@@ -78,7 +80,10 @@ def fill(
         names = " and ".join(source.name for source in sources)
         raise ValueError(f"'source' must hold at least one row, but {names} has none.")
     labels.settle()
-    return rows.finished()
+    done = rows.finished()
+    # Arrow keeps the memory of batches that are gone, tens of megabytes.
+    default_memory_pool().release_unused()
+    return done
 
 
 def placed(source: Source) -> Generator[tuple[Batch, Place]]:
