@@ -216,16 +216,16 @@ LETTERS = HEADER + "0.9,a\n0.2,b\n"
 WEIGHTS = "score,label,w\n0.9,1,{}\n0.2,0,1\n"
 # Name: (content of t.csv, arguments, words that the message must hold).
 WRONG = {
-    "nan": (HEADER + "0.9,1\nnan,0\n", LABELLED, ["'score'", "got nan", "row 1", "t.csv"]),
-    "infinity": (HEADER + "inf,1\n0.5,0\n", LABELLED, ["'score'", "got inf", "row 0"]),
-    "below zero": (HEADER + "0.9,1\n-0.1,0\n", LABELLED, ["'score'", "-0.1", "row 1", "sigmoid"]),
+    "nan": (HEADER + "0.9,1\nnan,0\n", LABELLED, ["'score'", "got nan", "line 3", "t.csv"]),
+    "infinity": (HEADER + "inf,1\n0.5,0\n", LABELLED, ["'score'", "got inf", "line 2"]),
+    "below zero": (HEADER + "0.9,1\n-0.1,0\n", LABELLED, ["'score'", "-0.1", "line 3", "sigmoid"]),
     "just above one": (HEADER + "1.0000001,1\n", LABELLED, ["'score'", "1.0000001", "clip"]),
-    "text score": (HEADER + "0.9,1\nhigh,0\n", LABELLED, ["'score'", "'high'", "row 1"]),
-    "decimal comma": ("score;label\n0,5;1\n", LABELLED, ["'0,5'", "row 0", "point: 0.5"]),
+    "text score": (HEADER + "0.9,1\nhigh,0\n", LABELLED, ["'score'", "'high'", "line 3"]),
+    "decimal comma": ("score;label\n0,5;1\n", LABELLED, ["'0,5'", "line 2", "point: 0.5"]),
     "percentages": (HEADER + "90,1\n20,0\n", LABELLED, ["'score'", "got 90.0", "by 100"]),
     "percent signs": (HEADER + "90%,1\n2%,0\n", LABELLED, ["'90%'", "shares: 0.9"]),
-    "null score": (HEADER + "0.9,1\n,0\n", LABELLED, ["'score'", "row 1", "has none", "impute"]),
-    "null label": (HEADER + "0.9,1\n0.3,\n", LABELLED, ["'label'", "row 1", "has none"]),
+    "null score": (HEADER + "0.9,1\n,0\n", LABELLED, ["'score'", "line 3", "has none", "impute"]),
+    "null label": (HEADER + "0.9,1\n0.3,\n", LABELLED, ["'label'", "line 3", "has none"]),
     "empty file": ("", LABELLED, ["t.csv", "0 bytes"]),
     "header only": (HEADER, LABELLED, ["t.csv", "only a header"]),
     "not a parquet file": (GOOD, ["@t.parquet", *LABELLED], ["t.parquet", "despite its name"]),
@@ -263,7 +263,7 @@ WRONG = {
     "pattern": (GOOD, ["@*.pq", *LABELLED], ["'*.pq'", "no file matches"]),
     "folder": (GOOD, ["@.", *LABELLED], ["'.'", "is a folder"]),
     "file twice": (GOOD, ["@t.csv", "t.csv", *LABELLED], ["t.csv", "comes twice"]),
-    "negative weight": (WEIGHTS.format(-1), [*LABELLED, "--weight", "w"], ["'w'", "-1.0", "row 0"]),
+    "negative weight": (WEIGHTS.format(-1), [*LABELLED, "--weight", "w"], ["'w'", "-1.0", "line 2"]),
     "fractional weight": (
         WEIGHTS.format(1.5),
         [*LABELLED, "--weight", "w"],

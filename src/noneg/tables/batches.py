@@ -66,6 +66,8 @@ def fill(
     progress: Progress | None = None,
 ) -> Columns | Sketch:
     """Read all rows; as soon as there are more than `limit`, sketch them."""
+    from pyarrow import default_memory_pool
+
     total = _total(sources)
     labels, rows = Labels(wanted), _Rows(wanted, limit, total or 0)
     for source in sources:
@@ -74,11 +76,20 @@ def fill(
                 rows.add(_checked(batch, wanted, labels, place, is_text=source.is_text))
                 if progress is not None:
                     progress(rows.n, total)
-    if not rows.n:
-        names = " and ".join(source.name for source in sources)
-        raise ValueError(f"'source' must hold at least one row, but {names} has none.")
+    check_filled(rows.n, sources)
     labels.settle()
-    return rows.finished()
+    done = rows.finished()
+    # Arrow keeps the memory of batches that are gone, tens of megabytes.
+    default_memory_pool().release_unused()
+    return done
+
+
+def check_filled(n_rows: int, sources: Sequence[Source]) -> None:
+    """Refuse sources that hold no row."""
+    if not n_rows:
+        names = " and ".join(source.name for source in sources)
+        has = "has only a header" if sources[0].is_text else "has none"
+        raise ValueError(f"'source' must hold at least one row, but {names} {has}.")
 
 
 def placed(source: Source) -> Generator[tuple[Batch, Place]]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
-from noneg.tables.batches import numbers, placed
+from noneg.tables.batches import check_filled, numbers, placed
 from noneg.tables.columns import Wanted, about_columns
 from noneg.tables.files import open_files, scan
 from noneg.tables.relations import identifier, literal
@@ -91,9 +91,6 @@ def map_scores(
     with open_files(source, WantedScore(score=score)) as opened, _staged(opened) as stage:
         _check_columns(opened, column)
         n_rows = _map(opened, stage, function, score)
-        if not n_rows:
-            names = " and ".join(file.name for file in opened.files)
-            raise ValueError(f"'source' must hold at least one row, but {names} has none.")
         table = _table(opened, score, typed=typed)
         table.create_view("noneg_table")
         new = f"{stage}.mapped.value AS {identifier(column)}"
@@ -154,7 +151,8 @@ def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], sc
     """Fill the table of mapped scores, in the order of rows; return how many there are."""
     connection, n_rows = opened.connect(), 0
     connection.execute(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
-    for source in opened.sources({"score": score}):
+    sources = opened.sources({"score": score})
+    for source in sources:
         # The connection that reads a text file cannot write meanwhile.
         with closing(placed(source)) as stream, connection.cursor() as writer:
             for batch, place in stream:
@@ -165,6 +163,7 @@ def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], sc
                 writer.execute(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
                 writer.unregister("noneg_piece")
                 n_rows += s.size
+    check_filled(n_rows, sources)
     return n_rows
 
 
