@@ -19,6 +19,7 @@ from noneg.checks import (
     number_advice,
     remedy,
 )
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,11 +49,9 @@ class Wanted:
                 msg = f"'{argument}' must be the name of a column, got {name!r}. Pass it as text."
                 raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
         if len(set(self.names().values())) < len(self.names()):
-            msg = (
-                "'score', 'label' and 'weight' must be different columns, got "
-                f"{', '.join(repr(name) for name in self.names().values())}. Name each one once."
-            )
-            raise ValueError(msg)
+            named = ", ".join(repr(name) for name in self.names().values())
+            rule, remedy = f"must be different columns, got {named}", "Name each one once."
+            raise InputError(("score", "label", "weight"), rule, remedy=remedy)
 
     def names(self) -> dict[str, str]:
         """Return the columns that are needed, by argument."""
@@ -101,18 +100,11 @@ class Columns:
 
 @contextmanager
 def about_columns(place: Callable[[int], str] | None = None) -> Iterator[None]:
-    """Put 'column' before the name that an error begins with, and a place where it has a row."""
+    """Let errors about arguments tell of the columns they stand for, and the place of a row."""
     try:
         yield
-    except ValueError as error:
-        message = str(error)
-        before, row, after = message.rpartition(" row ")
-        number = after[: len(after) - len(after.lstrip("0123456789"))]
-        if place is not None and row and number:
-            message = f"{before} {place(int(number))}{after.removeprefix(number)}"
-        arguments = ("'positive_label' must be a value", "'weight_kind' must be 'frequency'")
-        column = "" if message.startswith(arguments) else "column "
-        raise ValueError(f"{column}{message}") from error
+    except InputError as error:
+        raise error.of_column(place) from error
 
 
 def positive_among(found: Sequence[object], wanted: Wanted) -> NDArray[np.bool_]:
