@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pickle
 import pty
 import re
 import signal
@@ -16,9 +17,9 @@ from click.testing import CliRunner
 
 import noneg
 from noneg.cli import main
-from noneg.cli.group import as_options
-from noneg.cli.printable import plain, printable
+from noneg.errors import Argument, InputError
 from noneg.evaluation import evaluate
+from noneg.report.printable import plain, printable
 from noneg.simulation import LogisticGaussian
 from noneg.tables import write
 
@@ -263,7 +264,11 @@ WRONG = {
     "pattern": (GOOD, ["@*.pq", *LABELLED], ["'*.pq'", "no file matches"]),
     "folder": (GOOD, ["@.", *LABELLED], ["'.'", "is a folder"]),
     "file twice": (GOOD, ["@t.csv", "t.csv", *LABELLED], ["t.csv", "comes twice"]),
-    "negative weight": (WEIGHTS.format(-1), [*LABELLED, "--weight", "w"], ["'w'", "-1.0", "line 2"]),
+    "negative weight": (
+        WEIGHTS.format(-1),
+        [*LABELLED, "--weight", "w"],
+        ["'w'", "-1.0", "line 2"],
+    ),
     "fractional weight": (
         WEIGHTS.format(1.5),
         [*LABELLED, "--weight", "w"],
@@ -446,12 +451,28 @@ def test_a_name_in_another_encoding_can_be_read_and_shown():
 
 def test_options_replace_arguments_but_not_columns():
     options = {"prior": "--prior", "weight_kind": "--weight-kind", "setting": "--setting"}
-    assert as_options("column 'prior' must be", options) == "column 'prior' must be"
-    assert as_options("'prior' must be 'prior'", options) == "--prior must be 'prior'"
-    assert as_options("'x' must be", options) == "'x' must be"
-    assert as_options("use setting='labelled'.", options) == "use --setting labelled."
-    assert as_options("no file 'a/prior=3.csv'", options) == "no file 'a/prior=3.csv'"
-    assert as_options("Pass weight_kind.", options) == "Pass --weight-kind."
+
+    def told(*parts, **more):
+        return InputError(*parts, **more).told(options)
+
+    assert told("prior", "must be 'prior'") == "--prior must be 'prior'."
+    assert told("x", "must be", value=None) == "'x' must be, got nothing."
+    assert told(("prior", "x"), "must be") == "--prior and 'x' must be."
+    assert told("x", ("needs ", Argument("setting", "labelled"))) == "'x' needs --setting labelled."
+    assert told("x", "is no file 'a/prior=3.csv'") == "'x' is no file 'a/prior=3.csv'."
+    remedy = ("Pass ", Argument("weight_kind"), ".")
+    assert told("x", "is wrong", remedy=remedy) == "'x' is wrong. Pass --weight-kind."
+    estimate = Argument("prior", "estimate", call="estimate_prior")
+    assert told("x", ("needs ", estimate)) == "'x' needs --prior estimate."
+    column = InputError("prior", "must hold numbers", value="a", row=2).of_column("line {}".format)
+    assert column.told(options) == "column 'prior' must hold numbers, got 'a' in line 2."
+
+
+def test_an_error_is_the_same_in_another_process():
+    error = InputError("x", "must be set", row=3, lack="is empty", remedy="Fill it.").of_column()
+    copied = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert str(copied) == "column 'x' must be set, but row 3 is empty. Fill it."
+    assert (copied.argument, copied.row, copied.remedy) == ("x", 3, "Fill it.")
 
 
 def test_unprintable_signs_are_escaped():
@@ -536,18 +557,18 @@ def test_an_interrupt_is_quiet():
 
 
 def test_long_work_shows_a_sign_of_life(monkeypatch):
-    from noneg.cli import terminal
+    from noneg.cli import output
 
     class Screen:
         def isatty(self):
             return True
 
     started = []
-    monkeypatch.setattr(terminal.sys, "stderr", Screen())
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setattr(output.sys, "stderr", Screen())
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
     monkeypatch.setattr("rich.status.Status.start", lambda _: started.append(1))
     monkeypatch.setattr("rich.status.Status.stop", lambda _: None)
-    with terminal.busy("x"):
+    with output.busy("x"):
         while not started:
             pass
     assert started == [1]

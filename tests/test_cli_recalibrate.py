@@ -277,7 +277,7 @@ class TestRefusals:
         Path("bytes.json").write_bytes(b"\xff\xfe\x00")
         for name, words in (
             ("changed.json", "checksum"),
-            ("bytes.json", "no text in UTF-8"),
+            ("bytes.json", "not text in UTF-8"),
             ("scores.csv", "no JSON"),
             ("none.json", "No such file"),
         ):

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import noneg
 from noneg import PUScores
-from noneg.cli import main, terminal
-from noneg.cli.group import Refused
+from noneg.cli import main, output
+from noneg.cli.app import Refused
 from noneg.tables import write
 
 COLUMNS = ["--score", "score", "--label", "label"]
@@ -94,8 +94,8 @@ def test_a_bar_counts_rows(monkeypatch):
 
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
-    with terminal.progress("Reading x[1] [red].csv") as advance:
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
+    with output.progress("Reading x[1] [red].csv") as advance:
         advance(12_345, 20_000)
         end = time.monotonic() + 20
         while "12,345 rows" not in screen.getvalue():

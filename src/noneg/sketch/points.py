@@ -50,18 +50,14 @@ def check_prior(
     """Refuse a prior that labels determine, and ask for one that they do not."""
     if setting != "labelled":
         if prior is None:
-            raise ValueError(checks.missing_prior(setting))
+            raise checks.missing_prior(setting)
         checks.check_prior(prior)
         if interval is not None:
             checks.check_prior_interval(interval, prior)
         return
     for name, value in (("prior", prior), ("prior_interval", interval)):
         if value is not None:
-            msg = (
-                f"'{name}' must not be given with setting='labelled', got {value!r}: labels of "
-                "every row determine it. Leave it out, or choose another setting."
-            )
-            raise ValueError(msg)
+            raise checks.determined(name, value)
 
 
 def _cells(table: Floats, k: int) -> Cells:

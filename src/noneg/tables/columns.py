@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
 from noneg.checks import number_advice
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,11 +37,9 @@ class Wanted:
                 msg = f"'{argument}' must be the name of a column, got {name!r}. Pass it as text."
                 raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
         if len(set(self.names().values())) < len(self.names()):
-            msg = (
-                "'score', 'label' and 'weight' must be different columns, got "
-                f"{', '.join(repr(name) for name in self.names().values())}. Name each one once."
-            )
-            raise ValueError(msg)
+            named = ", ".join(repr(name) for name in self.names().values())
+            rule, remedy = f"must be different columns, got {named}", "Name each one once."
+            raise InputError(("score", "label", "weight"), rule, remedy=remedy)
 
     def names(self) -> dict[str, str]:
         """Return the columns that are needed, by argument."""
@@ -70,18 +69,11 @@ class Columns:
 
 @contextmanager
 def about_columns(place: Callable[[int], str] | None = None) -> Iterator[None]:
-    """Put 'column' before the name that an error begins with, and the place of its row."""
+    """Let errors about arguments tell of the columns they stand for, and the place of a row."""
     try:
         yield
-    except ValueError as error:
-        message = str(error)
-        before, row, after = message.rpartition(" row ")
-        number = after[: len(after) - len(after.lstrip("0123456789"))]
-        if place is not None and row and number:
-            message = f"{before} {place(int(number))}{after.removeprefix(number)}"
-        arguments = ("'positive_label' must be a value", "'weight_kind' must be 'frequency'")
-        column = "" if message.startswith(arguments) else "column "
-        raise ValueError(f"{column}{message}") from error
+    except InputError as error:
+        raise error.of_column(place) from error
 
 
 def refuse_missing(argument: str, name: str, place: str) -> NoReturn:

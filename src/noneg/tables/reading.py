@@ -101,7 +101,8 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     ... )
     PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
     """
-    check_prior(checks.check_setting(setting), prior, prior_interval)
+    setting = checks.check_setting(setting)
+    check_prior(setting, prior, prior_interval)
     wanted = Wanted(
         score=score,
         label=label,
@@ -175,6 +176,13 @@ def read_sketch(  # noqa: PLR0913 - as `read`
     assert isinstance(rows, Sketch)  # noqa: S101 - no row is too few
     # Nobody else has the rows: the table need not be copied.
     return facts.add_table(rows._table)  # noqa: SLF001
+
+
+def read_columns(source: object, wanted: Wanted) -> Columns:
+    """Return every row, in order."""
+    rows = _rows(source, wanted, exact=True, progress=None)
+    assert isinstance(rows, Columns)  # noqa: S101 - all rows are wanted
+    return rows
 
 
 def _rows(

@@ -38,7 +38,7 @@ def spark_table(master: str, files: Sequence[str] = (), table: str | None = None
 
 def _session(master: str) -> tuple[Any, bool]:
     """Return a session of this cluster, and whether it was opened just now."""
-    with optional("'engine' spark"):
+    with optional("--engine spark"):
         from pyspark.sql import SparkSession
     running = SparkSession.getActiveSession()
     if running is not None:
