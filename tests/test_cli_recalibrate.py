@@ -14,7 +14,7 @@ from noneg.recalibration import METHODS, Platt, load
 from noneg.recalibration.contract import checksum
 from noneg.recalibration.held_out import held_out
 from noneg.simulation import LogisticGaussian
-from noneg.tables import mapping, write
+from noneg.tables import files, write
 from noneg.tables.mapping import map_scores
 
 COLUMNS = ["--score", "score", "--label", "label"]
@@ -178,7 +178,7 @@ def test_every_method_goes_through_a_file(file, scores, method):
 class TestFiles:
     def test_order_and_other_columns_stay(self, monkeypatch):
         """Many pieces, several files; every row keeps its place and its neighbours."""
-        monkeypatch.setattr(mapping, "PIECE", 1000)
+        monkeypatch.setattr(files, "BATCH", 1000)
         rng = np.random.default_rng(0)
         for number, n in enumerate((2500, 1, 4321)):
             s = rng.random(n)
