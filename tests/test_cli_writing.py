@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from noneg.bench.records import write_record
 
 from noneg.cli import main
 from noneg.lab.bench import RunConfig

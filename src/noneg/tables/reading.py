@@ -13,7 +13,7 @@ from noneg.scores import PUScores
 from noneg.sketch import Sketch
 from noneg.sketch.points import check_prior
 from noneg.tables.batches import fill
-from noneg.tables.columns import Wanted
+from noneg.tables.columns import Columns, Wanted
 from noneg.tables.files import open_files
 from noneg.tables.frames import (
     count_rows,
@@ -26,7 +26,6 @@ from noneg.tables.frames import (
 if TYPE_CHECKING:
     from noneg.checks import Setting, WeightKind
     from noneg.tables.batches import Progress
-    from noneg.tables.columns import Columns
 
 # More rows than this are sketched unless all are asked for. From here on a sketch is within its
 # stated error, far below what chance alone does to a metric of so many rows.
