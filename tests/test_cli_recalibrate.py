@@ -15,7 +15,7 @@ from noneg.recalibration.contract import checksum
 from noneg.recalibration.held_out import held_out
 from noneg.simulation import LogisticGaussian
 from noneg.tables import files, write
-from noneg.tables.mapping import map_scores
+from noneg.tables.writing import map_scores
 
 COLUMNS = ["--score", "score", "--label", "label"]
 TWO_SAMPLE = [*COLUMNS, "--setting", "two-sample", "--prior", "0.5"]

@@ -24,8 +24,8 @@ from noneg.atomic import replacing
 from noneg.evaluation import evaluate
 from noneg.kernels import FINE_GRID, GRID, bucket_of
 from noneg.tables import batches, files, reading
-from noneg.tables.columns import Wanted
-from noneg.tables.expression import bucketed, labelled_rows, sketch_of_frame
+from noneg.tables.batches import Wanted
+from noneg.tables.engines import bucketed, labelled_rows, sketch_of_frame
 
 NAMES = {"score": "score", "label": "label"}
 FACTS = {"setting": "one-sample", "prior": 0.4}

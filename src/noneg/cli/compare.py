@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from noneg.comparison import Compared, Comparison
     from noneg.results import Estimate
-    from noneg.tables.columns import Columns, Wanted
+    from noneg.tables.batches import Columns, Wanted
 
 
 @click.command(
@@ -173,7 +173,7 @@ def _compare(
 
 def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, Columns]:
     """Return the rows of each model, all of them: buckets cannot be paired."""
-    from noneg.tables.columns import Wanted
+    from noneg.tables.batches import Wanted
     from noneg.tables.reading import read_columns
 
     if question.exact is False:
@@ -192,7 +192,7 @@ def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, C
 
 def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:  # noqa: ANN401
     """Return all wanted columns of a cluster's frame at once, so that rows stay together."""
-    from noneg.tables.frames import known_frame
+    from noneg.tables.engines import known_frame
 
     there = known_frame(frame)
     for one in wanted:

@@ -270,7 +270,7 @@ class Question:
             with progress(f"Reading {self.source.name}") as advance:
                 yield list(self.files), advance
             return
-        from noneg.tables.spark import spark_table
+        from noneg.tables.engines import spark_table
 
         cluster = spark_table(self.master, self.files, self.table)
         with busy(f"Reading on {self.master}"), cluster as frame:

@@ -123,7 +123,7 @@ def _from_features(
     question: Question, features: tuple[str, ...]
 ) -> Callable[[str, float], PriorEstimate]:
     from noneg.prior import FROM_SCORES, discriminate, estimate_prior
-    from noneg.tables.features import read_features
+    from noneg.tables.reading import read_features
 
     _check_features(question)
     setting = question.setting

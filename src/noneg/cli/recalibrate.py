@@ -127,7 +127,7 @@ def _write(
     files: tuple[str, ...], transform: Callable[..., Any], out: str, score: str, column: str
 ) -> int:
     """Write all files with the new column; return the number of rows."""
-    from noneg.tables.mapping import map_scores
+    from noneg.tables.writing import map_scores
 
     with busy(f"Writing {out}"):
         return map_scores(list(files), out, transform, score=score, column=column)
