@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.cli.output import printable
 from noneg.errors import InputError
-from noneg.report.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
