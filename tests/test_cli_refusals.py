@@ -34,7 +34,9 @@ def refused(*arguments):
     return result.stderr
 
 
-@pytest.mark.parametrize("command", ["evaluate", "report", "threshold", "recalibrate"])
+@pytest.mark.parametrize(
+    "command", ["evaluate", "report", "threshold", "recalibrate", "compare", "prior"]
+)
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -45,7 +47,7 @@ def refused(*arguments):
 )
 def test_a_cluster_must_be_told_as_a_whole(command, options, words):
     wanted = ["--recall", "0.5"] if command == "threshold" else []
-    prior = ["--prior", "0.5"]
+    prior = [] if command == "prior" else ["--prior", "0.5"]
     assert words in refused(command, "scores.csv", *TWO_SAMPLE, *prior, *options, *wanted)
 
 

@@ -301,10 +301,10 @@ def check_weights(weights: object, kind: object, n: int, name: str) -> NDArray[n
             "(a weight corrects unequal sampling)"
         )
         raise InputError("weight_kind", rule, value=kind)
-    for bad, rule in _weight_rules(w, kind):
+    for bad, broken in _weight_rules(w, kind):
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise InputError(name, rule, value=float(w[row]), row=row)
+            raise InputError(name, broken, value=float(w[row]), row=row)
     return w
 
 

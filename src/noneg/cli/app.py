@@ -75,25 +75,25 @@ def _ended_by(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, OSError):
         # The streams, and what is printed before or after a command.
-        error = click.ClickException(_words(error))
+        error = click.ClickException(_words(error, {}))
     if isinstance(error, click.ClickException):
         _explain(error)
         return WRONG_INPUT
     raise error
 
 
-def _words(error: Exception, options: Mapping[str, str] | None = None) -> str:
+def _words(error: Exception, options: Mapping[str, str]) -> str:
     """Return what went wrong; errors of the system come with a number that nobody needs."""
     if isinstance(error, InputError):
-        return error.told(options or {})
+        return error.told(options)
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}. Ask for fewer rows."
     if isinstance(error, OSError) and error.strerror is not None:
         what = "a file" if error.filename is None else repr(error.filename)
         return f"{what} cannot be used: {error.strerror}."
     name, quote, rest = str(error).removeprefix("'").partition("' ")
-    known = bool(options) and str(error).startswith("'") and name in options
-    return f"{options[name]} {rest}" if quote and known and options else str(error)
+    known = str(error).startswith("'") and quote and name in options
+    return f"{options[name]} {rest}" if known else str(error)
 
 
 class Refused(click.ClickException):
