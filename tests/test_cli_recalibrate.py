@@ -14,8 +14,8 @@ from noneg.recalibration import METHODS, Platt, load
 from noneg.recalibration.base import checksum
 from noneg.recalibration.choose import held_out
 from noneg.simulation import LogisticGaussian
-from noneg.tables import mapping, write
-from noneg.tables.mapping import map_scores
+from noneg.tables import files, write
+from noneg.tables.writing import map_scores
 
 COLUMNS = ["--score", "score", "--label", "label"]
 TWO_SAMPLE = [*COLUMNS, "--setting", "two-sample", "--prior", "0.5"]
@@ -178,7 +178,7 @@ def test_every_method_goes_through_a_file(file, scores, method):
 class TestFiles:
     def test_order_and_other_columns_stay(self, monkeypatch):
         """Many pieces, several files; every row keeps its place and its neighbours."""
-        monkeypatch.setattr(mapping, "PIECE", 1000)
+        monkeypatch.setattr(files, "BATCH", 1000)
         rng = np.random.default_rng(0)
         for number, n in enumerate((2500, 1, 4321)):
             s = rng.random(n)
@@ -277,7 +277,7 @@ class TestRefusals:
         Path("bytes.json").write_bytes(b"\xff\xfe\x00")
         for name, words in (
             ("changed.json", "checksum"),
-            ("bytes.json", "no text in UTF-8"),
+            ("bytes.json", "not text in UTF-8"),
             ("scores.csv", "no JSON"),
             ("none.json", "No such file"),
         ):

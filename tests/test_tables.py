@@ -454,7 +454,7 @@ def test_the_reason_of_duckdb_stays_attached(tmp_path):
 
 
 def test_an_interrupted_query_is_a_keyboard_interrupt():
-    from noneg.tables.relations import plain_errors
+    from noneg.tables.files import plain_errors
 
     with pytest.raises(KeyboardInterrupt), plain_errors("x"):
         raise RuntimeError("Query interrupted")

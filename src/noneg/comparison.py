@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noneg.calibration.reliability import reliability
-from noneg.checks import check_level, missing_prior
+from noneg.checks import check_level, determined, missing_prior
+from noneg.errors import InputError
 from noneg.performance.assumptions import largest_prior
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import (
@@ -244,7 +245,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         sample_weight=sample_weight,
         weight_kind=weight_kind,
     )
-    _check_prior(setting, prior, prior_interval)
+    _check_prior(rows.setting, prior, prior_interval)
     _check_reference(reference, rows)
     chosen = [find_criterion(name) for name in criteria]
     scores = rows.scores(prior, prior_interval)
@@ -336,8 +337,7 @@ def _reach(gap: Estimate) -> float:
 def _check_reference(reference: str, rows: PairedRows) -> None:
     if reference not in (BEST, *rows.columns):
         known = ", ".join(repr(name) for name in rows.columns)
-        msg = f"'reference' must be '{BEST}' or a model ({known}), got {reference!r}."
-        raise ValueError(msg)
+        raise InputError("reference", f"must be '{BEST}' or a model ({known})", value=reference)
 
 
 def _differs(gap: Estimate) -> bool:
@@ -350,22 +350,17 @@ def _check_prior(
 ) -> None:
     """Refuse a prior that labels determine, and ask for one that they do not."""
     if setting != "labelled" and prior is None:
-        raise ValueError(missing_prior(setting))
+        raise missing_prior(setting)
     for name, value in (("prior", prior), ("prior_interval", interval)):
         if setting == "labelled" and value is not None:
-            msg = (
-                f"'{name}' must not be given with setting='labelled', got {value!r}: labels of "
-                "every row determine it. Leave it out, or choose another setting."
-            )
-            raise ValueError(msg)
+            raise determined(name, value)
 
 
 def _span(scores: PUScores, priors: tuple[float, float] | None) -> tuple[float, float] | None:
     if scores.setting != "labelled":
         return prior_range(scores) if priors is None else priors
     if priors is not None:
-        msg = f"'priors' must not be given with setting='labelled', got {priors!r}. Leave it out."
-        raise ValueError(msg)
+        raise determined("priors", priors)
     return None
 
 

@@ -91,7 +91,8 @@ def scorer(
     if threshold is not None:
         options["threshold"] = threshold
     metric.check_options(options)
-    labelled = check_setting(setting) == "labelled"
+    setting = check_setting(setting)
+    labelled = setting == "labelled"
     if prior is not None:
         check_prior(prior)
     if labelled == (prior is not None) and (prior is not None or metric.needs_prior):

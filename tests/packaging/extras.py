@@ -25,7 +25,7 @@ PROMISES = {
     "plot": "from noneg import PUScores, plots; "
     "plots.ReliabilityDisplay.from_scores(PUScores.from_labels([0, 1], [0.2, 0.7]))",
     "learn": "import noneg.torch",
-    "spark": "from noneg.tables.spark import spark_table; "
+    "spark": "from noneg.tables.engines import spark_table; "
     "spark_table('local', ['scores.csv'], None).__enter__()",
     "cluster": "from noneg.lab.bench import engine, sweep; "
     "runs = sweep(dataset=['digits'], setting=['one-sample'], algorithm=['upu'], split=[0]); "

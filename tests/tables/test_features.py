@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noneg.tables.features import read_features
+from noneg.tables.reading import read_features
 
 
 @pytest.fixture

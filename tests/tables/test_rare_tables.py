@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import noneg
-from noneg.tables.labels import meaning
-from noneg.tables.mapping import _stage_errors
+from noneg.tables.batches import meaning
+from noneg.tables.writing import _stage_errors
 
 NAMES = {"score": "score", "label": "label"}
 FACTS = {"setting": "labelled"}

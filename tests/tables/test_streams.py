@@ -24,8 +24,8 @@ from noneg.atomic import replacing
 from noneg.evaluation import evaluate
 from noneg.kernels import FINE_GRID, GRID, bucket_of
 from noneg.tables import batches, files, reading
-from noneg.tables.columns import Wanted
-from noneg.tables.expression import bucketed, labelled_rows, sketch_of_frame
+from noneg.tables.batches import Wanted
+from noneg.tables.engines import bucketed, labelled_rows, sketch_of_frame
 
 NAMES = {"score": "score", "label": "label"}
 FACTS = {"setting": "one-sample", "prior": 0.4}
@@ -420,7 +420,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
         return int(done.stdout) / 1024.0
 
     start = time.monotonic()
-    small, large = peak(4_000_000), peak(16_000_000)
-    more = 12_000_000 * (8 + 1) / 2**20
+    small, large = peak(6_000_000), peak(24_000_000)
+    more = 18_000_000 * (8 + 1) / 2**20
     words = f"{small} and {large} MB in {time.monotonic() - start:.0f} s"
     assert large < small + more / 4.0, words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from noneg.cli.terminal import say, show_table
+from noneg.cli.output import say, show_table
 from noneg.metrics import METRICS, RECOMMENDED
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from noneg.checks import check_count
+from noneg.errors import InputError
 from noneg.laws import FlaggedRows, SplitRows, WeightedRows
 from noneg.randomness import stream
 from noneg.scores import PUScores
@@ -112,11 +113,9 @@ class Calibrator(ABC):
         self
         """
         if y is not None or not isinstance(scores, PUScores):  # type: ignore[redundant-expr]
-            msg = (
-                f"'scores' must be a PUScores, got {type(scores).__name__}. Build one with "
-                "PUScores.from_pu_labels or PUScores.from_labels and call fit(scores)."
-            )
-            raise ValueError(msg)
+            remedy = "Build one with PUScores.from_pu_labels or PUScores.from_labels and call"
+            rule = f"must be a PUScores, got {type(scores).__name__}"
+            raise InputError("scores", rule, remedy=f"{remedy} fit(scores).")
         check_rows(scores)
         self.state_ = self._fit(scores)
         self.fitted_on_ = {
@@ -147,7 +146,7 @@ class Calibrator(ABC):
         if transform is not None:
             if transform not in OUTPUTS:
                 known = ", ".join(OUTPUTS)
-                raise ValueError(f"'transform' must be one of {known} or None, got {transform!r}.")
+                raise InputError("transform", f"must be one of {known} or None", value=transform)
             self._output = transform
         return self
 
@@ -198,8 +197,8 @@ class Calibrator(ABC):
         for name, value in parameters.items():
             if name not in known:
                 listed = ", ".join(known) or "none"
-                msg = f"'{name}' is no parameter of {type(self).__name__} (it has: {listed})."
-                raise ValueError(msg)
+                rule = f"is not a parameter of {type(self).__name__} (it has: {listed})"
+                raise InputError(name, rule)
             setattr(self, name, value)
         return self
 
@@ -265,7 +264,8 @@ class Calibrator(ABC):
 def check_rows(scores: PUScores) -> None:
     """Refuse a population, which has no rows to fit on or to hold out."""
     if math.isinf(scores.n_marginal) or math.isinf(scores.n_positive):
-        raise ValueError("'scores' must hold rows, got a population. Draw a finite sample from it.")
+        rule = "must hold rows, got a population"
+        raise InputError("scores", rule, remedy="Draw a finite sample from it.")
 
 
 def score_range(pieces: Iterable[Piece]) -> tuple[float, float]:
@@ -302,17 +302,19 @@ def check_unit(s: ArrayLike) -> Floats:
     """Return scores of any shape as doubles, or say which one does not lie in [0, 1]."""
     array = np.asarray(s)
     if array.size and array.dtype.kind not in "fiu":
-        msg = f"'s' must hold numbers in [0, 1], got an array of {array.dtype}. Convert it first."
-        raise ValueError(msg)
+        rule = f"must hold numbers in [0, 1], got an array of {array.dtype}"
+        raise InputError("s", rule, remedy="Convert it first.")
     scores = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
     if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
         flat = scores.reshape(-1)
         row = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)))[0])
-        msg = (
-            f"'s' must hold scores in [0, 1], got {float(flat[row])!r} in row {row}. Apply the "
-            "calibrator to probabilities of the same kind as those it was fitted on."
+        raise InputError(
+            "s",
+            "must hold scores in [0, 1]",
+            value=float(flat[row]),
+            row=row,
+            remedy="Apply it to probabilities of the same kind as those it was fitted on.",
         )
-        raise ValueError(msg)
     return scores
 
 
@@ -415,8 +417,9 @@ def check_folds(folds: object, scores: PUScores) -> int:
     other = "negatives" if scores.prior_is_estimated else "unlabeled rows"
     for n, what in zip(weighty_rows(scores), (other, "positives"), strict=True):
         if n < number:
-            msg = f"'folds' must be at most the number of {what}, which is {n:,.0f}, got {number}."
-            raise ValueError(f"{msg} Take fewer folds, or collect more {what}.")
+            rule = f"must be at most the number of {what}, which is {n:,.0f}"
+            remedy = f"Take fewer folds, or collect more {what}."
+            raise InputError("folds", rule, value=number, remedy=remedy)
     return number
 
 

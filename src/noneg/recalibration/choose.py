@@ -20,6 +20,7 @@ from noneg.calibration.paired import Masses
 from noneg.calibration.proper import CLIP, scoring_rule
 from noneg.calibration.reliability import Reliability, reliability
 from noneg.checks import check_count, check_level
+from noneg.errors import InputError
 from noneg.intervals import normalise
 from noneg.metrics import METRICS
 from noneg.performance.paired import Differences, PairedRows
@@ -452,7 +453,7 @@ def check_metrics(metrics: Sequence[str]) -> Sequence[str]:
     """Return names of metrics that recalibration can change and lower is better for."""
     for name in metrics:
         if name not in COMPARED:
-            raise ValueError(f"'metrics' must be among {', '.join(COMPARED)}, got {name!r}.")
+            raise InputError("metrics", f"must be among {', '.join(COMPARED)}", value=name)
     return metrics
 
 
@@ -541,8 +542,8 @@ def find_calibrator(method: object) -> Calibrator:
     if isinstance(method, Calibrator):
         return type(method)(**method.get_params())
     if not isinstance(method, str) or method not in METHODS:
-        known = ", ".join(METHODS)
-        raise ValueError(f"'method' must be a calibrator or one of {known}, got {method!r}.")
+        rule = f"must be a calibrator or one of {', '.join(METHODS)}"
+        raise InputError("method", rule, value=method)
     return METHODS[method]()
 
 
@@ -562,8 +563,8 @@ def make(name: str, **parameters: Any) -> Calibrator:  # noqa: ANN401
     Histogram(bins=10)
     """
     if name not in METHODS:
-        known = ", ".join(METHODS)
-        raise ValueError(f"'name' must be a method of recalibration ({known}), got {name!r}.")
+        rule = f"must be a method of recalibration ({', '.join(METHODS)})"
+        raise InputError("name", rule, value=name)
     return METHODS[name](**parameters)
 
 

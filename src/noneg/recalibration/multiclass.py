@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import softmax
 
 from noneg.calibration.multiclass import class_numbers, class_table
+from noneg.errors import InputError
 from noneg.recalibration.base import CalibrationWarning, Calibrator, not_fitted
 from noneg.recalibration.choose import find_calibrator
 from noneg.scores import PUScores
@@ -206,8 +207,8 @@ class OneVsRest:
             sum to one.
         """
         if isinstance(classes, PUScores) or len(classes) < 2:
-            msg = "'classes' must be a sequence of at least two PUScores, one per class, got"
-            raise ValueError(f"{msg} {classes!r}.")
+            rule = "must be a sequence of at least two PUScores, one per class"
+            raise InputError("classes", rule, value=classes)
         total = sum(scores.known_prior for scores in classes)
         if abs(total - 1.0) > 0.1:  # noqa: PLR2004
             _warn(f"the priors of the classes sum to {total:.3g}, not to 1; check them")
@@ -223,8 +224,8 @@ class OneVsRest:
             raise not_fitted(self, "fit(classes)")
         table = class_table(y_prob)
         if table.shape[1] != len(self.calibrators_):
-            msg = f"'y_prob' must have a column for each of {len(self.calibrators_)} classes, got"
-            raise ValueError(f"{msg} {table.shape[1]}.")
+            rule = f"must have a column for each of {len(self.calibrators_)} classes"
+            raise InputError("y_prob", rule, value=table.shape[1])
         out = np.stack(
             [one.transform(s) for one, s in zip(self.calibrators_, table.T, strict=True)], axis=1
         )
@@ -239,7 +240,7 @@ def _checked(logits: ArrayLike, y_true: ArrayLike) -> tuple[Floats, NDArray[np.i
     z = _finite(logits)
     y = class_numbers(y_true, z, "logits")
     if not y.size:
-        raise ValueError("'logits' must hold at least one row, got none.")
+        raise InputError("logits", "must hold at least one row, got none")
     return z, y
 
 
@@ -248,8 +249,8 @@ def _finite(logits: ArrayLike) -> Floats:
     bad = ~np.isfinite(z).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        msg = f"'logits' must be finite, got {z[row].tolist()} in row {row}."
-        raise ValueError(f"{msg} Take logarithms of probabilities that are not zero.")
+        remedy = "Take logarithms of probabilities that are not zero."
+        raise InputError("logits", "must be finite", value=z[row].tolist(), row=row, remedy=remedy)
     return z
 
 

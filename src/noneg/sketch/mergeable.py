@@ -9,8 +9,7 @@ import numpy as np
 from noneg import checks
 from noneg.scores import labelled_columns
 from noneg.sketch import forms
-from noneg.sketch.points import pu_scores
-from noneg.sketch.table import SUMS, add_rows, empty_table, fast_loops, merge_into
+from noneg.sketch.table import SUMS, add_rows, empty_table, fast_loops, merge_into, pu_scores
 
 if TYPE_CHECKING:
     import os

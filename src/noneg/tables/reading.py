@@ -1,9 +1,14 @@
-"""`read`: files or a data frame with scores and labels -> `PUScores`, whole or sketched."""
+"""`read`: files or frames with scores and labels -> `PUScores`, whole or sketched.
+
+`read_features` reads a table of numbers and a label column instead.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,22 +16,25 @@ import numpy as np
 from noneg import checks
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
-from noneg.sketch.points import check_prior
-from noneg.tables.batches import fill
-from noneg.tables.columns import Wanted
-from noneg.tables.files import open_files
-from noneg.tables.frames import (
+from noneg.sketch.table import check_prior
+from noneg.tables.batches import Columns, Labels, Wanted, fill, numbers, placed
+from noneg.tables.engines import (
     count_rows,
     is_remote,
     known_frame,
     source_of_frame,
     source_of_mapping,
 )
+from noneg.tables.files import open_files
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from noneg.checks import Setting, WeightKind
-    from noneg.tables.batches import Progress
-    from noneg.tables.columns import Columns
+    from noneg.tables.batches import Batch, Place, Progress, Source
+
 
 # More rows than this are sketched unless all are asked for. From here on a sketch is within its
 # stated error, far below what chance alone does to a metric of so many rows.
@@ -101,7 +109,8 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     ... )
     PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
     """
-    check_prior(checks.check_setting(setting), prior, prior_interval)
+    setting = checks.check_setting(setting)
+    check_prior(setting, prior, prior_interval)
     wanted = Wanted(
         score=score,
         label=label,
@@ -177,6 +186,13 @@ def read_sketch(  # noqa: PLR0913 - as `read`
     return facts.add_table(rows._table)  # noqa: SLF001
 
 
+def read_columns(source: object, wanted: Wanted) -> Columns:
+    """Return every row, in order."""
+    rows = _rows(source, wanted, exact=True, progress=None)
+    assert isinstance(rows, Columns)  # noqa: S101 - all rows are wanted
+    return rows
+
+
 def _rows(
     source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None
 ) -> Columns | Sketch:
@@ -189,7 +205,7 @@ def _rows(
         return fill([source_of_mapping(source, wanted)], wanted, limit, progress)
     frame = known_frame(source)
     if is_remote(frame) and not exact and (exact is False or count_rows(frame) > EXACT_ROWS):
-        from noneg.tables.expression import sketch_of_frame
+        from noneg.tables.engines import sketch_of_frame
 
         return sketch_of_frame(frame, wanted)
     return fill([source_of_frame(frame, wanted)], wanted, limit, progress)
@@ -211,3 +227,71 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
         raise ValueError(f"{msg} Add the unlabeled rows to the same table.")
     if not (there or others):
         raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Labels(Wanted):
+    """Only the label must be there; features are what else there is, or what is named."""
+
+    score: str = ""
+    features: tuple[str, ...] = ()
+
+    def names(self) -> dict[str, str]:
+        return {"label": self.label} | {f"column {name}": name for name in self.features}
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Numbers, one row a row of the files, and which rows are labelled positive."""
+
+    names: tuple[str, ...]
+    X: NDArray[np.float64]
+    flags: NDArray[np.bool_]
+
+
+def read_features(
+    source: object,
+    *,
+    label: str,
+    columns: Sequence[str] = (),
+    positive_label: object = None,
+) -> Features:
+    """Read the numbers of all columns but the label, or of some, from files.
+
+    Parameters
+    ----------
+    source : path or list of paths
+    label : str
+        Column with two values: labelled positive, or not.
+    columns : sequence of str
+        Features; by default every column but the label.
+    positive_label : object, optional
+        The label that means positive.
+    """
+    wanted = _Labels(label=label, positive_label=positive_label, features=tuple(columns))
+    with open_files(source, wanted) as opened:
+        names = wanted.features or tuple(n for n in opened.layouts[0].names if n != label)
+        if not names:
+            raise ValueError("'source' must hold a feature beside the label, got no other column.")
+        wanted = replace(wanted, features=names)
+        for file, layout in zip(opened.files, opened.layouts, strict=True):
+            wanted.check_names(layout.names, file.name)
+        return _filled(opened.sources(wanted.names()), wanted)
+
+
+def _filled(sources: Sequence[Source], wanted: _Labels) -> Features:
+    labels, flags, rows = Labels(wanted), [np.empty(0, dtype=np.bool_)], []
+    rows.append(np.empty((0, len(wanted.features))))
+    for source in sources:
+        with closing(placed(source)) as stream:
+            for batch, place in stream:
+                flags.append(labels.flags(batch["label"], place))
+                rows.append(_table(batch, wanted, place, is_text=source.is_text))
+    labels.settle()
+    return Features(wanted.features, np.concatenate(rows), np.concatenate(flags))
+
+
+def _table(batch: Batch, wanted: _Labels, place: Place, *, is_text: bool) -> NDArray[np.float64]:
+    names = {argument: name for argument, name in wanted.names().items() if argument != "label"}
+    columns = [numbers(batch[a], a, n, place, is_text=is_text) for a, n in names.items()]
+    return np.column_stack(columns)

@@ -1,4 +1,4 @@
-"""``noneg help``: a command's options, or a page about a topic."""
+"""``noneg help``, a command's options or a page about a topic, and ``noneg completion``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from difflib import get_close_matches
 from importlib.resources import files
 
 import click
+from click.shell_completion import BashComplete, FishComplete, ZshComplete
+
+from noneg.cli.output import console
+from noneg.errors import InputError
 
 ENDING = ".md"
+
 LIST = "topics"
 
 
 @click.command("help", short_help="Explain a command or a topic.", epilog="\b\nnoneg help settings")
 @click.argument("topic", default=LIST)
 @click.pass_context
-def command(context: click.Context, topic: str) -> None:
+def explain(context: click.Context, topic: str) -> None:
     """Explain TOPIC: a command, or one of the topics that are listed without it."""
     root = context.find_root()
     commands = root.command.commands if isinstance(root.command, click.Group) else {}
@@ -29,9 +34,8 @@ def command(context: click.Context, topic: str) -> None:
     else:
         near = get_close_matches(topic, [*topics(), *commands], 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"'topic' must be a command, or one of {', '.join(topics())}; got {topic!r}.{hint}"
-        )
+        rule = f"must be a command, or one of {', '.join(topics())}; got {topic!r}.{hint}"
+        raise InputError("topic", rule)
 
 
 def topics() -> list[str]:
@@ -54,10 +58,26 @@ def _contents() -> str:
 def _show(page: str) -> None:
     from rich.markdown import Markdown
 
-    from noneg.cli.terminal import console
-
     out = console()
     with out.capture() as captured:
         out.print(Markdown(page))
     for line in captured.get().splitlines():
         out.file.write(f"{line.rstrip()}\n")
+
+
+SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+VARIABLE = "_NONEG_COMPLETE"
+
+
+@click.command(
+    "completion",
+    short_help="Complete commands with the tab key.",
+    epilog='\b\neval "$(noneg completion bash)"',
+)
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print what SHELL must run to complete noneg's commands, options and files."""
+    complete = SHELLS[shell]
+    click.echo(complete(context.find_root().command, {}, "noneg", VARIABLE).source())

@@ -1,37 +1,151 @@
-"""One narwhals expression that sketches a frame wherever it lives: in SQL, in Spark, in memory.
+"""Frames of any library that narwhals knows, mappings of columns, and tables of a Spark cluster.
 
-An engine only compares, multiplies by powers of two, rounds down and adds; no logarithm, whose last
-bit differs between engines, decides about a bucket. So every engine puts every double into the
-bucket of `noneg.kernels.bucket_of`. Columns are projected and cast first and made one after the
-other, so that none is computed twice; what comes back is one small table.
+Frames in memory become streams of Arrow batches. Those of an engine are sketched where they live,
+by one narwhals expression: it only compares, multiplies by powers of two, rounds down and adds; no
+logarithm, whose last bit differs between engines, decides about a bucket. So every engine puts
+every double into the bucket of `noneg.kernels.bucket_of`. Columns are projected and cast first and
+made one after the other, so that none is computed twice; the result is one small table.
 """
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from noneg.checks import remedy
+from noneg.checks import check_same_length, remedy
+from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
 from noneg.sketch.table import GRIDS, SUMS
-from noneg.tables.labels import Labels, meaning
+from noneg.tables.batches import BATCH, Labels, Source, about_columns, meaning
+from noneg.tables.files import identifier, plain_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from noneg.kernels import Grid
-    from noneg.tables.columns import Wanted
+    from noneg.tables.batches import Wanted
 
     Frame = Any  # an eager or a lazy narwhals frame
     Sums = dict[str, NDArray[Any]]
 
+
+def source_of_mapping(source: Mapping[str, Any], wanted: Wanted) -> Source:
+    """Return the wanted columns of a mapping of names to vectors."""
+    import pyarrow as pa
+
+    wanted.check_names(list(source), "the mapping")
+    vectors = {name: _vector(source[name], name) for name in wanted.names().values()}
+    with about_columns():
+        check_same_length(**{name: vector.size for name, vector in vectors.items()})
+    columns = {name: _array(vector, name) for name, vector in vectors.items()}
+    return _source_of_table(pa.table(columns), wanted)
+
+
+def known_frame(source: object) -> Any:  # noqa: ANN401
+    """Return a frame of any library as a narwhals frame."""
+    import narwhals.stable.v2 as nw
+
+    try:
+        return nw.from_native(source)
+    except TypeError as error:
+        msg = (
+            "'source' must be a path, a list of paths, a mapping of columns or a data frame, got "
+            f"{type(source).__name__}. Use PUScores for plain arrays."
+        )
+        raise ValueError(msg) from error
+    except nw.exceptions.NarwhalsError as error:
+        raise ValueError(f"'source' cannot be read: {' '.join(str(error).split())}.") from error
+
+
+def is_remote(frame: Any) -> bool:  # noqa: ANN401
+    """Whether rows live in a cluster or a warehouse, which can sum them where they are."""
+    engine = frame.implementation
+    return bool(engine.is_spark_like() or engine.is_ibis())
+
+
+def count_rows(frame: Any) -> float:  # noqa: ANN401
+    """Return the number of rows of a remote frame; a cluster's is taken for infinite."""
+    import narwhals.stable.v2 as nw
+
+    if frame.implementation.is_spark_like():
+        return np.inf
+    return int(frame.select(nw.len()).collect().item())
+
+
+def source_of_frame(frame: Any, wanted: Wanted) -> Source:  # noqa: ANN401
+    """Return the wanted columns of a narwhals frame; a lazy one computes no others."""
+    import pyarrow as pa
+
+    native = frame.to_native()
+    duckdb = sys.modules.get("duckdb")
+    if duckdb is not None and isinstance(native, duckdb.DuckDBPyRelation):
+        wanted.check_names(native.columns, "the relation")
+        batches = partial(_relation_batches, native, wanted.names())
+        return Source("the relation", batches, "row {}".format)
+    wanted.check_names(frame.collect_schema().names(), "the frame")
+    frame = frame.select(*wanted.names().values())
+    frame = frame.collect() if hasattr(frame, "collect") else frame
+    try:
+        return _source_of_table(frame.to_arrow(), wanted)
+    except pa.ArrowException as error:
+        reason = " ".join(str(error).split())
+        msg = f"'source' must hold values of one type in each column, but Arrow says: {reason}."
+        raise ValueError(f"{msg} Convert the columns first.") from error
+
+
+def _source_of_table(table: Any, wanted: Wanted) -> Source:  # noqa: ANN401
+    names = wanted.names()
+
+    def batches() -> Iterator[dict[str, Any]]:
+        for batch in table.to_batches(BATCH):
+            yield {argument: batch.column(name) for argument, name in names.items()}
+
+    return Source("the table", batches, "row {}".format, table.num_rows)
+
+
+def _relation_batches(relation: Any, names: dict[str, str]) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    sql = [f"{identifier(name)} AS {identifier(argument)}" for argument, name in names.items()]
+    with plain_errors("the relation"):
+        for batch in relation.project(", ".join(sql)).to_arrow_reader(BATCH):
+            yield {argument: batch.column(k) for k, argument in enumerate(names)}
+
+
+def _vector(values: object, name: str) -> NDArray[Any]:
+    array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if array.ndim != 1:
+        msg = f"column {name!r} must be one-dimensional, got shape {array.shape}."
+        raise ValueError(f"{msg} Pass one column.")
+    return array
+
+
+def _array(vector: NDArray[Any], name: str) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+
+    # Arrow has no numbers longer than doubles.
+    vector = vector.astype(np.float64) if vector.dtype.kind == "f" else vector
+    try:
+        # The NA of pandas comes as an object.
+        return pa.array(vector, from_pandas=vector.dtype.kind == "O")
+    except pa.ArrowException as error:
+        msg = f"column {name!r} must hold values of one type that Arrow knows, got {vector.dtype}."
+        raise ValueError(f"{msg} Convert the column first.") from error
+
+
 _OCTAVE = 2**MANTISSA_BITS
+
 # Powers of two that together bring any score of the tails between 1/2 and 1.
 _STEPS = (32, 16, 8, 4, 2, 1)
+
 _OCTAVES = 64
+
 OUTSIDE = -1
 
 
@@ -204,3 +318,68 @@ def _number(condition: nw.Expr) -> nw.Expr:
 
 def _choose(condition: nw.Expr, yes: nw.Expr, no: nw.Expr) -> nw.Expr:
     return nw.when(condition).then(yes).otherwise(no)
+
+
+@contextmanager
+def spark_table(master: str, files: Sequence[str] = (), table: str | None = None) -> Iterator[Any]:
+    """Yield a Spark DataFrame of files (by path or URL) or of a table of the catalogue.
+
+    Parameters
+    ----------
+    master : str
+        Where the cluster is, such as ``spark://host:7077``; ``local[2]`` is this machine. Spark's
+        other settings come from its own files and from ``PYSPARK_SUBMIT_ARGS``.
+    files : sequence of str
+        Parquet or CSV with a header, at paths that every worker can read.
+    table : str, optional
+        Name of a table, instead of files.
+    """
+    if (table is None) == (not files):
+        raise ValueError("'table' must be given if no files are, and only then, with Spark.")
+    session, created = _session(master)
+    try:
+        with _spark_errors(table or files[0]):
+            yield session.table(table) if table is not None else _scan(session, files)
+    finally:
+        if created:
+            session.stop()
+
+
+def _session(master: str) -> tuple[Any, bool]:
+    """Return a session of this cluster, and whether it was opened just now."""
+    with optional("--engine spark"):
+        from pyspark.sql import SparkSession
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running, False
+    builder = SparkSession.builder.master(master).appName("noneg")
+    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(name, "false")
+    with _spark_errors(master):
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session, True
+
+
+def _scan(session: Any, files: Sequence[str]) -> Any:  # noqa: ANN401
+    plain = [file.split("?")[0].lower() for file in files]
+    if all(".csv" in file or ".tsv" in file for file in plain):
+        separator = "\t" if all(".tsv" in file for file in plain) else ","
+        reader = session.read.option("header", "true").option("inferSchema", "true")
+        return reader.option("mode", "FAILFAST").option("sep", separator).csv(list(files))
+    return session.read.parquet(*files)
+
+
+@contextmanager
+def _spark_errors(where: str) -> Iterator[None]:
+    """Turn what Spark says into a sentence."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in lines if "Error:" in line or "]" in line), lines[0])
+        msg = f"'source' cannot be read by Spark: {where!r}: {reason[:300]}"
+        raise ValueError(msg.rstrip(".") + ".") from error
