@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.calibration.reliability import reliability
 from noneg.checks import check_level, missing_prior
+from noneg.page_state import prior_estimate, small_diagram
 from noneg.performance.assumptions import largest_prior
 from noneg.performance.ordering import Ordering, ordering, prior_range
 from noneg.performance.paired import Differences, PairedRows
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 BEST = "best"
 COMPARED = tuple(name for name in CRITERIA if name != "ece")
-DIAGRAM_BINS = 10
 # Values this far outside of a range lie on its edge.
 ROUNDING = 1e-12
 
@@ -250,18 +249,13 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         n_positive=first.n_positive,
         n_unlabeled=first.n_unlabeled,
         n_marginal=first.n_marginal,
-        prior=_prior_estimate(first, found.level),
+        prior=prior_estimate(first, found.level),
         setting=first.setting,
         level=found.level,
         threshold=found.threshold,
         criteria={one.name: _compared(found, one, reference, span) for one in chosen},
-        diagrams={name: _diagram(one, found.level) for name, one in scores.items()},
+        diagrams={name: small_diagram(one, found.level) for name, one in scores.items()},
     )
-
-
-def _diagram(scores: PUScores, level: float) -> Reliability:
-    bins = int(max(1, min(DIAGRAM_BINS, scores.n_marginal // 2)))
-    return reliability(scores, bins=bins, binning="mass", level=level)
 
 
 def _compared(
@@ -361,9 +355,3 @@ def _span(scores: PUScores, priors: tuple[float, float] | None) -> tuple[float, 
         msg = f"'priors' must not be given with setting='labelled', got {priors!r}. Leave it out."
         raise ValueError(msg)
     return None
-
-
-def _prior_estimate(scores: PUScores, level: float) -> Estimate:
-    low, high = scores.prior_interval or (scores.prior, scores.prior)
-    method = "share of positives" if scores.prior_is_estimated else "given"
-    return Estimate(value=scores.prior, low=low, high=high, level=level, method=method)

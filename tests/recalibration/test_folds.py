@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noneg import PUScores
-from noneg.evaluation.repair import repair
+from noneg.evaluation import repair
 from noneg.recalibration import Auto
 from noneg.recalibration.folds import splits, weighty_rows
 from noneg.simulation import LogisticGaussian

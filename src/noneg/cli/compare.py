@@ -132,7 +132,7 @@ def _write_page(
     from noneg.atomic import write_text
     from noneg.cli.report import command_line
     from noneg.report import About, comparison_to_html
-    from noneg.report.about import digest_files
+    from noneg.report.document import digest_files
 
     told = {
         name.replace("_", " "): ", ".join(value) if isinstance(value, list) else str(value)

@@ -74,8 +74,6 @@ def _report(out: str) -> None:
     terminal = console()
     say(terminal, data.story)
     terminal.print()
-    known = ("ece", "ece_width_15", "ece_mass_15")
-    errors = {name: getattr(truth, name).value for name in known}
-    show_evaluation(terminal, evaluation, errors)
+    show_evaluation(terminal, evaluation, truth)
     terminal.print()
     say(terminal, f"Wrote the report, with the truth revealed at its end: {out}", style="bold")

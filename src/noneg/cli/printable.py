@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noneg.report.printable import plain, printable
+from noneg.report.document import plain, printable
 
 __all__ = ["plain", "printable", "to_json"]
 

@@ -71,7 +71,7 @@ def command(
     from noneg.cli import options
     from noneg.cli.terminal import busy
     from noneg.evaluation import evaluate
-    from noneg.report.about import About, digest_files
+    from noneg.report.document import About, digest_files
 
     check_level(level)
     chosen = _format(out, form)

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.report.about import About
-from noneg.report.comparison_charts import DIAGRAM, LOOKS, difference, models, order
-from noneg.report.document import Document, Number, Range, Section, Sentence, Table
+from noneg.report.charts import DIAGRAM, LOOKS, Drawing, difference, models, order
+from noneg.report.document import About, Document, Number, Range, Section, Sentence, Table
 from noneg.report.html import render
-from noneg.report.payload import data_names
+from noneg.report.payload import data_names, overlaid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from noneg.comparison import Compared, Comparison
     from noneg.performance import Ordering
-    from noneg.report.datasets import Rows
     from noneg.report.document import Cell
+    from noneg.report.payload import Rows
 
 PRIORS = 61  # points of the lines over the prior
 
@@ -53,16 +52,6 @@ def comparison_to_html(
         "datasets": dict(_datasets(comparison)),
         "chart_data": {name: sorted(data_names(spec)) for name, spec in charts.items()},
     }
-    titles = {f"difference_{name}": "Difference" for name in comparison.criteria}
-    titles |= {f"order_{name}": "Over the prior" for name in comparison.criteria}
-    legend = [
-        (
-            "stroke" if k == 0 else "dashed",
-            f"model-{k % len(LOOKS)}",
-            f"{name} ({LOOKS[k % len(LOOKS)].shape})",
-        )
-        for k, name in enumerate(comparison.models)
-    ]
     return render(
         "page.html.jinja",
         data,
@@ -71,9 +60,7 @@ def comparison_to_html(
         movable=False,
         two_diagrams=False,
         free=[],
-        chart_titles=titles,
-        legends={DIAGRAM: (*legend, ("dashed", "faint", "perfect calibration"))},
-        descriptions=_descriptions(comparison),
+        drawings=dict(_drawings(comparison)),
         worded=("computed",),
         headed=("computed", *comparison.criteria),
     )
@@ -245,20 +232,7 @@ def _charts(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _datasets(comparison: Comparison) -> Iterator[tuple[str, Rows]]:
-    yield (
-        DIAGRAM,
-        [
-            {
-                "model": name,
-                "score": float(diagram.score[b]),
-                "frequency": float(diagram.frequency[b]),
-                "low": float(diagram.low[b]),
-                "high": float(diagram.high[b]),
-            }
-            for name, diagram in comparison.diagrams.items()
-            for b in range(diagram.score.size)
-        ],
-    )
+    yield DIAGRAM, overlaid(comparison.diagrams, "model")
     for name, found in comparison.criteria.items():
         yield (
             f"difference_{name}",
@@ -281,9 +255,24 @@ def _lines(ordering: Ordering) -> Iterator[dict[str, float | str | None]]:
             yield {"model": model, "prior": prior, "value": value}
 
 
-def _descriptions(comparison: Comparison) -> dict[str, str]:
-    told = {DIAGRAM: "Reliability diagrams of all models, overlaid."}
+def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
+    legend = [
+        (
+            "stroke" if k == 0 else "dashed",
+            f"model-{k % len(LOOKS)}",
+            f"{name} ({LOOKS[k % len(LOOKS)].shape})",
+        )
+        for k, name in enumerate(comparison.models)
+    ]
+    yield (
+        DIAGRAM,
+        Drawing(
+            description="Reliability diagrams of all models, overlaid.",
+            legend=(*legend, ("dashed", "faint", "perfect calibration")),
+        ),
+    )
     for name, found in comparison.criteria.items():
-        told[f"difference_{name}"] = f"{found.title}: differences with their intervals."
-        told[f"order_{name}"] = f"{found.title} of each model over the class prior."
-    return told
+        gaps = f"{found.title}: differences with their intervals."
+        yield f"difference_{name}", Drawing(description=gaps, title="Difference")
+        over = f"{found.title} of each model over the class prior."
+        yield f"order_{name}", Drawing(description=over, title="Over the prior")
