@@ -11,7 +11,7 @@ from noneg.checks import check_level, missing_prior
 from noneg.page_state import prior_estimate, small_diagram
 from noneg.performance.assumptions import largest_prior
 from noneg.performance.ordering import Ordering, ordering, prior_range
-from noneg.performance.paired import Differences, PairedRows
+from noneg.performance.paired import Differences, PairedRows, check_comparable
 from noneg.performance.selection import CRITERIA, Criterion, find_criterion
 from noneg.results import Estimate, aligned, to_frame
 from noneg.rules import check_threshold
@@ -112,7 +112,7 @@ class Comparison:
     level : float
         Confidence level of all intervals.
     threshold : float
-        Of the proxy accuracy.
+        Of the criteria that have one.
     criteria : dict of str to Compared
     diagrams : dict of str to Reliability
         The reliability diagram of each model, over bins of equal mass.
@@ -204,10 +204,11 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     sample_weight, weight_kind, positive_label
         As in `PUScores.from_pu_labels`.
     criteria : iterable of str
-        Names of metrics, such as those in `noneg.performance.CRITERIA`; by default all of these but
+        Names of metrics: those with a rule or a loss, such as "f_beta" and "brier", "auroc",
+        "proxy_auc", "ece" and "debiased_ece"; by default those in `noneg.performance.CRITERIA` but
         the plain "ece".
     threshold : float
-        Of the proxy accuracy.
+        Of the criteria that have one.
     reference : str
         The model to compare the others with; "best" for the best one by each criterion.
     priors : (float, float), optional
@@ -239,7 +240,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     )
     _check_prior(setting, prior, prior_interval)
     _check_reference(reference, rows)
-    chosen = [find_criterion(name) for name in criteria]
+    chosen = [check_comparable(find_criterion(name)) for name in criteria]
     scores = rows.scores(prior, prior_interval)
     found = Differences(rows, scores, check_threshold(threshold), check_level(level))
     first = scores[next(iter(scores))]
