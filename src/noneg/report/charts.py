@@ -21,7 +21,6 @@ Spec: TypeAlias = dict[str, Any]
 
 Chart: TypeAlias = Any  # Altair's kinds of charts share no useful type
 
-HEIGHT, ORDER_HEIGHT = 300, 260
 
 POSITIVE, NEGATIVE, ROWS = "var(--positive)", "var(--negative)", "var(--rows)"
 
@@ -34,20 +33,28 @@ class Drawing:
 
     Attributes
     ----------
+    build : callable
+        Returns the chart of Altair.
     description : str
         What the chart shows, for those who do not see it.
     title : str
         Shown where several charts stand side by side.
     legend : tuple of (str, str, str)
         Kind of line, colour and words of each entry.
-    build : callable, optional
-        Returns the chart of Altair.
+    height : int
     """
 
+    build: Callable[[], Chart]
     description: str
     title: str = ""
     legend: tuple[tuple[str, str, str], ...] = ()
-    build: Callable[[], Chart] | None = None
+    height: int = 300
+
+    def spec(self) -> Spec:
+        """Return the Vega-Lite specification, in the colours and letters of the page."""
+        chart = self.build().properties(width="container", height=self.height)
+        spec: Spec = styled(chart).to_dict()
+        return spec
 
 
 CHARTS: dict[str, Drawing] = {}
@@ -76,9 +83,7 @@ def specification(name: str) -> Spec:
     >>> specification("reliability")["width"]
     'container'
     """
-    chart = CHARTS[name].build().properties(width="container", height=HEIGHT)
-    spec: Spec = styled(chart).to_dict(validate=True)
-    return spec
+    return CHARTS[name].spec()
 
 
 def styled(chart: Chart) -> Chart:
@@ -458,7 +463,7 @@ def _by_model(names: list[str], part: str) -> dict[str, Any]:
     return {"field": "model", "type": "nominal", "scale": scale, "legend": None}
 
 
-def models(names: list[str]) -> dict[str, Any]:
+def models(names: list[str]) -> Chart:
     """Reliability diagrams of all models on the same axes."""
     import altair as alt
 
@@ -480,10 +485,10 @@ def models(names: list[str]) -> dict[str, Any]:
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
         x=x, y=y, color=colour, shape=_by_model(names, "shape"), tooltip=tip
     )
-    return _finished(alt.layer(diagonal(), bars, lines, points), 320)
+    return alt.layer(diagonal(), bars, lines, points)
 
 
-def difference(name: str, title: str, names: list[str]) -> dict[str, Any]:
+def difference(name: str, title: str, names: list[str]) -> Chart:
     """Differences from the reference with their intervals."""
     import altair as alt
 
@@ -507,10 +512,10 @@ def difference(name: str, title: str, names: list[str]) -> dict[str, Any]:
         .mark_rule(stroke=FAINT, strokeDash=[5, 4])
         .encode(x="x:Q")
     )
-    return _finished(alt.layer(zero, bars, points), max(90, 42 * (len(names) - 1) + 30))
+    return alt.layer(zero, bars, points)
 
 
-def order(name: str, title: str, names: list[str], *, turns: bool) -> dict[str, Any]:
+def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
     """Draw a criterion of each model over the prior, and where the order changes."""
     import altair as alt
 
@@ -546,9 +551,4 @@ def order(name: str, title: str, names: list[str], *, turns: bool) -> dict[str, 
     if turns:
         crossing = named(f"crossing_{name}")
         layers.append(crossing.mark_rule(stroke=FAINT, strokeDash=[3, 3]).encode(x=x))
-    return _finished(alt.layer(*layers), ORDER_HEIGHT)
-
-
-def _finished(chart: Any, height: int) -> dict[str, Any]:  # noqa: ANN401
-    spec: dict[str, Any] = styled(chart.properties(width="container", height=height)).to_dict()
-    return spec
+    return alt.layer(*layers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,8 @@ def comparison_to_html(
     """
     about = about or About(title="Which model is best?")
     content = comparison_document(comparison, about, tuple(warnings))
-    charts = dict(_charts(comparison))
+    drawings = dict(_drawings(comparison))
+    charts = {name: one.spec() for name, one in drawings.items()}
     data: dict[str, Any] = {
         "charts": charts,
         "datasets": dict(_datasets(comparison)),
@@ -60,7 +62,7 @@ def comparison_to_html(
         movable=False,
         two_diagrams=False,
         free=[],
-        drawings=dict(_drawings(comparison)),
+        drawings=drawings,
         worded=("computed",),
         headed=("computed", *comparison.criteria),
     )
@@ -219,15 +221,42 @@ def _order(found: Compared) -> str:
     return f"Best first: {'; '.join(parts)}."
 
 
-def _charts(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
+def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
     names = list(comparison.models)
-    yield DIAGRAM, models(names)
+    looks = [(k, LOOKS[k % len(LOOKS)]) for k in range(len(names))]
+    legend = [
+        ("stroke" if k == 0 else "dashed", f"model-{k % len(LOOKS)}", f"{names[k]} ({look.shape})")
+        for k, look in looks
+    ]
+    yield (
+        DIAGRAM,
+        Drawing(
+            build=partial(models, names),
+            description="Reliability diagrams of all models, overlaid.",
+            legend=(*legend, ("dashed", "faint", "perfect calibration")),
+            height=320,
+        ),
+    )
     for name, found in comparison.criteria.items():
-        yield f"difference_{name}", difference(name, found.title, names)
+        yield (
+            f"difference_{name}",
+            Drawing(
+                build=partial(difference, name, found.title, names),
+                description=f"{found.title}: differences with their intervals.",
+                title="Difference",
+                height=max(90, 42 * (len(names) - 1) + 30),
+            ),
+        )
         if found.ordering is not None:
+            turns = bool(found.ordering.crossings)
             yield (
                 f"order_{name}",
-                order(name, found.title, names, turns=bool(found.ordering.crossings)),
+                Drawing(
+                    build=partial(order, name, found.title, names, turns=turns),
+                    description=f"{found.title} of each model over the class prior.",
+                    title="Over the prior",
+                    height=260,
+                ),
             )
 
 
@@ -253,26 +282,3 @@ def _lines(ordering: Ordering) -> Iterator[dict[str, float | str | None]]:
     for model, curve in zip(ordering.models, ordering.curves, strict=True):
         for prior, value in zip(grid.tolist(), curve(grid).tolist(), strict=True):
             yield {"model": model, "prior": prior, "value": value}
-
-
-def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
-    legend = [
-        (
-            "stroke" if k == 0 else "dashed",
-            f"model-{k % len(LOOKS)}",
-            f"{name} ({LOOKS[k % len(LOOKS)].shape})",
-        )
-        for k, name in enumerate(comparison.models)
-    ]
-    yield (
-        DIAGRAM,
-        Drawing(
-            description="Reliability diagrams of all models, overlaid.",
-            legend=(*legend, ("dashed", "faint", "perfect calibration")),
-        ),
-    )
-    for name, found in comparison.criteria.items():
-        gaps = f"{found.title}: differences with their intervals."
-        yield f"difference_{name}", Drawing(description=gaps, title="Difference")
-        over = f"{found.title} of each model over the class prior."
-        yield f"order_{name}", Drawing(description=over, title="Over the prior")
