@@ -73,7 +73,7 @@ def test_pages_are_html(command):
 def test_ties_leave_bins_empty_and_are_counted():
     write(PUScores.from_labels([0, 1] * 50, [0.3] * 90 + [0.7] * 10), "ties.csv")
     shown = CliRunner().invoke(main, ["evaluate", "ties.csv", *COLUMNS, "--setting", "labelled"])
-    assert "4 bins (2 hold rows)" in shown.stdout
+    assert "4 bins of equal mass, 2 of which hold rows" in shown.stdout
 
 
 def test_a_caller_in_python_gets_exceptions():

@@ -12,10 +12,11 @@ from noneg import PUScores, ece, evaluate
 from noneg.bins import bin_scores
 from noneg.cli import main
 from noneg.comparison import COMPARED, compare
+from noneg.metrics import METRICS
 from noneg.performance.selection import CRITERIA, ordering, proxy_accuracy
 from noneg.report import About
 from noneg.report.comparing import comparison_document
-from noneg.report.printable import plain
+from noneg.report.document import plain
 from noneg.simulation import LogisticGaussian
 
 SETTINGS = ("two-sample", "one-sample", "labelled")
@@ -165,6 +166,40 @@ def test_the_area_has_delongs_covariance(setting):
     variance += np.var(by_other, ddof=1) / by_other.size
     assert gap.value == pytest.approx(difference.mean())
     assert (gap.high - gap.low) / 2.0 == pytest.approx(1.959964 * np.sqrt(variance), rel=1e-6)
+
+
+def jackknifed(values, flags, setting):
+    """Variance of a number from its values without one row after the other."""
+    groups = [flags, ~flags] if setting == "two-sample" else [np.ones_like(flags)]
+    return sum((g.sum() - 1) ** 2 / g.sum() * np.var(values[g], ddof=1) for g in groups)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", ["mcc", "f_beta", "precision", "npv", "risk", "auroc"])
+def test_any_rule_loss_or_area_has_the_spread_of_the_jackknife(name, setting):
+    models, label, options = draw(setting, np.random.default_rng(11), 60, 300)
+    models = {model: models[model] for model in ("full", "half")}
+
+    found = compare(models, label, reference="full", criteria=[name], **options)
+    shown = found.criteria[name].differences["half"]
+
+    def gap(keep):
+        build = PUScores.from_labels if setting == "labelled" else PUScores.from_pu_labels
+        told = {} if setting == "labelled" else options
+        half, full = (build(label[keep], models[m][keep], **told) for m in ("half", "full"))
+        return METRICS[name].function(half) - METRICS[name].function(full)
+
+    values = np.array([gap(np.arange(label.size) != i) for i in range(label.size)])
+    spread = np.sqrt(jackknifed(values, label, setting))
+    # Both are first-order; what they leave out is of the order of one in sixty positives.
+    assert (shown.high - shown.low) / 2.0 == pytest.approx(1.959964 * spread, rel=0.05)
+
+
+def test_what_has_no_paired_interval_is_refused_by_name():
+    models, label, options = draw("two-sample", np.random.default_rng(12))
+    for name in ("average_precision", "ks_error", "lift_at"):
+        with pytest.raises(ValueError, match=rf"'criteria' must be .* got '{name}'"):
+            compare(models, label, criteria=[name], **options)
 
 
 def true_differences(setting, n=150_000):

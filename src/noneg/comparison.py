@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.calibration.reliability import reliability
 from noneg.checks import check_level, determined, missing_prior
 from noneg.errors import InputError
+from noneg.page_state import prior_estimate, small_diagram
 from noneg.performance.assumptions import largest_prior
-from noneg.performance.paired import Differences, PairedRows
+from noneg.performance.paired import Differences, PairedRows, check_comparable
 from noneg.performance.selection import (
     CRITERIA,
     Criterion,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 BEST = "best"
 COMPARED = tuple(name for name in CRITERIA if name != "ece")
-DIAGRAM_BINS = 10
 # Values this far outside of a range lie on its edge.
 ROUNDING = 1e-12
 
@@ -120,7 +119,7 @@ class Comparison:
     level : float
         Confidence level of all intervals.
     threshold : float
-        Of the proxy accuracy.
+        Of the criteria that have one.
     criteria : dict of str to Compared
     diagrams : dict of str to Reliability
         The reliability diagram of each model, over bins of equal mass.
@@ -212,10 +211,11 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     sample_weight, weight_kind, positive_label
         As in `PUScores.from_pu_labels`.
     criteria : iterable of str
-        Names of metrics, such as those in `noneg.performance.CRITERIA`; by default all of these but
+        Names of metrics: those with a rule or a loss, such as "f_beta" and "brier", "auroc",
+        "proxy_auc", "ece" and "debiased_ece"; by default those in `noneg.performance.CRITERIA` but
         the plain "ece".
     threshold : float
-        Of the proxy accuracy.
+        Of the criteria that have one.
     reference : str
         The model to compare the others with; "best" for the best one by each criterion.
     priors : (float, float), optional
@@ -247,7 +247,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     )
     _check_prior(rows.setting, prior, prior_interval)
     _check_reference(reference, rows)
-    chosen = [find_criterion(name) for name in criteria]
+    chosen = [check_comparable(find_criterion(name)) for name in criteria]
     scores = rows.scores(prior, prior_interval)
     found = Differences(rows, scores, check_threshold(threshold), check_level(level))
     first = scores[next(iter(scores))]
@@ -257,18 +257,13 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         n_positive=first.n_positive,
         n_unlabeled=first.n_unlabeled,
         n_marginal=first.n_marginal,
-        prior=_prior_estimate(first, found.level),
+        prior=prior_estimate(first, found.level),
         setting=first.setting,
         level=found.level,
         threshold=found.threshold,
         criteria={one.name: _compared(found, one, reference, span) for one in chosen},
-        diagrams={name: _diagram(one, found.level) for name, one in scores.items()},
+        diagrams={name: small_diagram(one, found.level) for name, one in scores.items()},
     )
-
-
-def _diagram(scores: PUScores, level: float) -> Reliability:
-    bins = int(max(1, min(DIAGRAM_BINS, scores.n_marginal // 2)))
-    return reliability(scores, bins=bins, binning="mass", level=level)
 
 
 def _compared(
@@ -362,9 +357,3 @@ def _span(scores: PUScores, priors: tuple[float, float] | None) -> tuple[float, 
     if priors is not None:
         raise determined("priors", priors)
     return None
-
-
-def _prior_estimate(scores: PUScores, level: float) -> Estimate:
-    low, high = scores.prior_interval or (scores.prior, scores.prior)
-    method = "share of positives" if scores.prior_is_estimated else "given"
-    return Estimate(value=scores.prior, low=low, high=high, level=level, method=method)

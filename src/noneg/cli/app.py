@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.errors import InputError
-from noneg.report.printable import printable
+from noneg.report.document import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

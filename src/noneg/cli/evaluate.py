@@ -21,6 +21,7 @@ from noneg.cli.output import (
     force,
     print_json,
     say,
+    show_evaluation,
     show_table,
 )
 from noneg.errors import InputError
@@ -52,8 +53,6 @@ def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:  #
     FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
     if it is a dash. Several files are read as one table.
     """
-    from noneg.cli.show_evaluation import show_evaluation
-
     question = Question(files, asked)
     evaluation = _measure(question)
     if as_json:
@@ -303,7 +302,6 @@ def _write_demo_data(folder: Path, *, force: bool) -> None:
 
 def _write_demo_report(out: str) -> None:
     from noneg.atomic import write_text
-    from noneg.cli.show_evaluation import show_evaluation
     from noneg.demo import handwritten_loops
     from noneg.evaluation import evaluate
     from noneg.report import About, to_html
@@ -321,8 +319,6 @@ def _write_demo_report(out: str) -> None:
     terminal = console()
     say(terminal, data.story)
     terminal.print()
-    known = ("ece", "ece_width_15", "ece_mass_15")
-    errors = {name: getattr(truth, name).value for name in known}
-    show_evaluation(terminal, evaluation, errors)
+    show_evaluation(terminal, evaluation, truth)
     terminal.print()
     say(terminal, f"Wrote the report, with the truth revealed at its end: {out}", style="bold")

@@ -207,7 +207,7 @@ class Source:
 
     def about(self, title: str) -> About:
         """Return what a page says of its origin."""
-        from noneg.report.about import About, digest_files
+        from noneg.report.document import About, digest_files
 
         where = {"files" if self.table is None else "table": self.name}
         columns = {key.replace("_", " "): _shown(value, str) for key, value in self._given()}

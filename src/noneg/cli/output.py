@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noneg.errors import InputError
-from noneg.report.printable import plain, printable
+from noneg.report.document import plain, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
     from rich.status import Status
+
+    from noneg.evaluation import Evaluation
 
 PATIENCE = 2.0
 
@@ -202,3 +204,23 @@ def _files(item: str) -> Iterable[str | int | Path]:
     if path.is_dir():
         return path.rglob("*")
     return [path] if path.exists() else glob.glob(item, recursive=True)  # noqa: PTH207
+
+
+def show_evaluation(out: Console, evaluation: Evaluation, truth: Evaluation | None = None) -> None:
+    """Print the summary of the report: the sample, the verdict, and all numbers.
+
+    Parameters
+    ----------
+    out : Console
+    evaluation : Evaluation
+    truth : Evaluation, optional
+        Of the same rows with all their labels, to be set beside the estimates.
+    """
+    from noneg.report.content import summary
+    from noneg.report.document import text
+
+    colour = out.is_terminal and out.color_system is not None
+    shown = text(
+        summary(evaluation, truth), width=out.width if out.is_terminal else None, colour=colour
+    )
+    out.file.write(shown)

@@ -17,6 +17,7 @@ from noneg.calibration.reliability import clopper_pearson, ratio_limits, reliabi
 from noneg.checks import check_level
 from noneg.intervals import effective_size
 from noneg.kernels import run_ends
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -180,11 +181,7 @@ def _prior_fits(scores: PUScores, level: float) -> Check:
     verdict: Verdict = "holds"
     if prior > limit:
         verdict = "contradicted"
-        words = (
-            f"The prior {prior:.4g} contradicts the scores: above some threshold there would be "
-            f"more positives than rows. The largest compatible prior is {limit:.4g}, unless the "
-            "labelled positives are not a random sample of all positives."
-        )
+        words = say("prior", prior=prior, limit=limit)
     return Check(name="prior", verdict=verdict, sentence=words, value=prior, limit=limit)
 
 
@@ -193,10 +190,7 @@ def _negatives_exist(scores: PUScores, level: float) -> Check:
     count = diagram.n_above_one
     worst = float(diagram.frequency.max(initial=0.0))
     if count:
-        words = (
-            f"In {count} of {diagram.score.size} score ranges more positives are expected than "
-            "there are rows: no negatives would be left there."
-        )
+        words = say("negatives", count=count, points=diagram.score.size)
     else:
         words = "In every score range there is room for negatives, within sampling error."
     verdict: Verdict = "contradicted" if count else "holds"
@@ -206,10 +200,7 @@ def _negatives_exist(scores: PUScores, level: float) -> Check:
 def _enough_positives(scores: PUScores) -> Check:
     n, floor = scores.effective_positive, noise_floor(scores)
     few = n < FEW_POSITIVES
-    words = (
-        f"{n:,.0f} labelled positives alone produce a calibration error of about {floor:.2g} by "
-        "noise: however many unlabeled rows there are, less cannot be told from zero."
-    )
+    words = say("positives", n_positive=n, floor=floor)
     verdict: Verdict = "doubtful" if few else "holds"
     return Check(
         name="positives", verdict=verdict, sentence=words, value=n, limit=float(FEW_POSITIVES)

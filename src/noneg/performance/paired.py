@@ -1,18 +1,23 @@
 r"""Differences between models on the same rows.
 
 Two models' estimates come from the same rows, so their errors are correlated and the difference is
-known better than either. Every criterion but the calibration error is to first order a sum over
-rows, :math:`\hat\theta - \theta \approx \sum_i \varphi_i`, and the variance of a difference is
-:math:`\sum_i (\varphi_i^A - \varphi_i^B)^2`.
+known better than either. Every criterion but the calibration error is a smooth function of a few
+means :math:`m_j` and of the prior. A row's part in the error of a mean of f under the positive law
+is :math:`a_i (f_i - \bar f)` with its mass a in that law, and likewise for the marginal law, so
 
-Risks
-    :math:`\theta = \pi E_+[g] + E[b]` (proxy accuracy, log loss, Brier score):
-    :math:`\varphi_i = \pi a_i (g_i - \bar g) + w_i (b_i - \bar b)` with the row's masses a and w in
-    the two laws. The prior of labelled data varies with the rows too, which adds
-    :math:`\bar g\,w_i (y_i - \pi)`.
-Proxy AUC
-    Placements of each group in the other (DeLong et al. 1988).
-Calibration error
+.. math:: \hat\theta_A - \hat\theta_B \approx \theta_A - \theta_B
+    + \sum_i \sum_j \frac{\partial(\theta_A - \theta_B)}{\partial m_j}\,\varphi_{ij},
+
+and the joint covariance of the means, :math:`\sum_i \varphi_{ij}\varphi_{ik}`, gives the variance
+at every prior. The prior of labelled data is a mean like the others.
+
+Rules (precision, F1, accuracy, ...)
+    TPR and PPR of both models.
+Losses (log loss, Brier score, ...)
+    The means of the differences of both models' losses.
+Areas
+    Placements of each group in the other (DeLong et al. 1988). AUC is a multiple of the proxy AUC.
+Calibration errors
     See `noneg.calibration.paired`.
 """
 
@@ -20,28 +25,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noneg.calibration.paired import METHOD, Masses, PairedErrors
 from noneg.checks import check_flags, check_scores, check_setting, check_weights
-from noneg.intervals import prior_words, z_score
-from noneg.performance.losses import CLIP, find_loss
+from noneg.intervals import over_priors, prior_words, z_score
 from noneg.performance.selection import placements, proxy_auc
+from noneg.registry import METRICS, registered_rules
 from noneg.results import Estimate
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting, WeightKind
-    from noneg.performance.selection import Criterion
+    from noneg.registry import Metric
+    from noneg.rules import Rule
 
     Floats = NDArray[np.float64]
-    Limits = tuple[float, float, str]
+    Limits = tuple[float, float]
 
 PAIRED = "paired rows, delta method"
 
@@ -134,14 +140,16 @@ class PairedRows:
         square = float(f @ m**2)
         return float(f @ m) ** 2 / square if square > 0.0 else 0.0
 
-    def risk(self, gain: Floats, base: Floats, prior: float) -> tuple[float, Floats]:
-        """Return ``prior E_plus[gain] + E[base]``, and each row's part in its error."""
-        f, a, w = self.masses.count, self.masses.positive, self.masses.marginal
-        mean_gain, mean_base = float((f * a) @ gain), float((f * w) @ base)
-        influence: Floats = prior * a * (gain - mean_gain) + w * (base - mean_base)
-        if self.setting == "labelled":
-            influence += mean_gain * w * (self.flags - prior)
-        return prior * mean_gain + mean_base, influence
+    def centred(self, law: Floats, values: Floats) -> tuple[float, Floats]:
+        """Return a mean under a law, and each row's part in its error."""
+        mean = float((self.masses.count * law) @ values)
+        return mean, law * (values - mean)
+
+    @property
+    def prior_part(self) -> Floats:
+        """Each row's part in the error of the share of labelled rows."""
+        w = self.masses.marginal
+        return w * (self.flags - float((self.masses.count * w) @ self.flags))
 
     def area(self, name: str) -> Floats:
         """Return each row's part in the error of a model's proxy AUC."""
@@ -157,9 +165,82 @@ class PairedRows:
             out[group] = sign * np.sqrt(size / (size - 1.0)) * m * (share - mean) / total
         return out
 
-    def variance(self, influence: Floats) -> float:
-        """Return the variance of a sum over independent rows."""
-        return float(self.masses.count @ influence**2)
+
+@dataclass(frozen=True, eq=False)
+class Smooth:
+    """A difference of two models as a smooth function of means and of the prior.
+
+    Attributes
+    ----------
+    parts : ndarray, shape (k, n)
+        Each row's part in the errors of k means.
+    at : callable
+        Maps priors, shape (m,), to differences, shape (m,), and to their derivatives by the means,
+        shape (k, m).
+    """
+
+    parts: Floats
+    at: Callable[[Floats], tuple[Floats, Floats]]
+
+    def limits(self, count: Floats, priors: tuple[float, float], level: float) -> Limits:
+        """Return the widest normal limits over priors."""
+        covariance, z = (count * self.parts) @ self.parts.T, z_score(level)
+
+        def limits(grid: Floats) -> tuple[Floats, Floats]:
+            value, slopes = self.at(grid)
+            variance = np.einsum("jm,jk,km->m", slopes, covariance, slopes)
+            reach = z * np.sqrt(np.maximum(variance, 0.0))
+            return value - reach, value + reach
+
+        return over_priors(limits, priors)
+
+
+def rule_slopes(rule: Rule, tpr: float, ppr: float, prior: Floats) -> tuple[Floats, Floats]:
+    """Return a rule at priors, and its derivatives by TPR, PPR and the prior, shape (3, m).
+
+    Examples
+    --------
+    >>> from noneg.performance.thresholds import PRECISION
+    >>> value, slopes = rule_slopes(PRECISION, 0.5, 0.25, np.array([0.4]))
+    >>> print(value, slopes[:, 0])
+    [0.8] [ 1.6 -3.2  2. ]
+    """
+    a, b, c, d = np.array(rule.matrix)
+    means = np.array([1.0, tpr, ppr])
+    top, bottom = a[:, None] + np.outer(b, prior), c[:, None] + np.outer(d, prior)
+    ratio, room = (means @ top) / (means @ bottom), means @ bottom
+    slopes = np.stack(
+        [
+            (top[1] - ratio * bottom[1]) / room,
+            (top[2] - ratio * bottom[2]) / room,
+            (b @ means - ratio * (d @ means)) / room,
+        ]
+    )
+    if rule.by_odds:
+        spread = ppr * (1.0 - ppr)
+        factor = np.sqrt(prior / (1.0 - prior) / spread)
+        ratio, slopes = ratio * factor, slopes * factor
+        slopes[1] -= ratio * (1.0 - 2.0 * ppr) / (2.0 * spread)
+        slopes[2] += ratio / (2.0 * prior * (1.0 - prior))
+    return ratio, slopes
+
+
+# Metrics whose difference has an interval though they have neither a rule nor a loss.
+ERRORS = ("ece", "debiased_ece")
+AREAS = ("auroc", "proxy_auc")
+
+
+def check_comparable(metric: Metric) -> Metric:
+    """Refuse a metric whose differences have no interval."""
+    known = [
+        name
+        for name, one in METRICS.items()
+        if one.rule is not None or one.loss is not None or name in (*ERRORS, *AREAS)
+    ]
+    if metric.name not in known:
+        msg = f"'criteria' must be metrics whose differences have an interval ({', '.join(known)})"
+        raise ValueError(f"{msg}, got {metric.name!r}.")
+    return metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +253,7 @@ class Differences:
     scores : dict of str to PUScores
         The models' scores by themselves.
     threshold : float
-        Of the proxy accuracy.
+        Of the criteria that have one.
     level : float
         Nominal coverage of the intervals.
 
@@ -191,39 +272,85 @@ class Differences:
     threshold: float
     level: float
 
-    def estimate(self, criterion: Criterion, one: str, other: str) -> Estimate:
+    def estimate(self, criterion: Metric, one: str, other: str) -> Estimate:
         """Return one model's criterion minus the other's."""
-        options = {"threshold": self.threshold} if criterion.has_threshold else {}
+        options = self._options(criterion)
         value = criterion.function(self.scores[one], **options)
         value -= criterion.function(self.scores[other], **options)
         low, high, method = -np.inf, np.inf, "unknown, too few rows"
         if np.array_equal(self.rows.columns[one], self.rows.columns[other]):
             value, low, high, method = 0.0, 0.0, 0.0, "equal scores"
         elif self._enough and not np.isnan(value):
-            low, high, method = self._limits(criterion.name, one, other)
+            low, high, method = self._limits(criterion, one, other)
             low, high = min(low, value), max(high, value)
             method += prior_words(self.scores[one]) * criterion.needs_prior
         return Estimate(value=value, low=low, high=high, level=self.level, method=method)
+
+    def _options(self, criterion: Metric) -> dict[str, float]:
+        return {"threshold": self.threshold} if criterion.has_threshold else {}
 
     @cached_property
     def _enough(self) -> bool:
         """Whether both groups have a spread to learn from."""
         return min(map(self.rows.effective, (self.rows.flags, ~self.rows.flags))) >= 2
 
-    def _limits(self, name: str, one: str, other: str) -> Limits:
-        scores, columns = self.scores, self.rows.columns
-        if name in ("ece", "debiased_ece"):
+    def _limits(self, criterion: Metric, one: str, other: str) -> tuple[float, float, str]:
+        if check_comparable(criterion).name in ERRORS:
             return *self._error_limits(one, other), METHOD
-        if name == "proxy_auc":
-            value = proxy_auc(scores[one]) - proxy_auc(scores[other])
-            parts = [(value, self.rows.area(one) - self.rows.area(other))]
-        else:
-            gain, base = self._risk(name, columns[one])
-            gain_, base_ = self._risk(name, columns[other])
-            # A risk is linear in the prior and its deviation convex, so the ends decide.
-            priors = scores[one].prior_interval or (scores[one].prior,)
-            parts = [self.rows.risk(gain - gain_, base - base_, prior) for prior in priors]
-        return *self._normal(parts), PAIRED
+        build = self._rule if criterion.rule else self._loss if criterion.loss else self._area
+        known = self.scores[one]
+        priors = known.prior_interval or (known.prior, known.prior)
+        smooth = build(criterion, one, other)
+        return *smooth.limits(self.rows.masses.count, priors, self.level), PAIRED
+
+    def _rule(self, criterion: Metric, one: str, other: str) -> Smooth:
+        rule, masses = registered_rules([criterion.name])[criterion.name], self.rows.masses
+        above = [(self.rows.columns[name] >= self.threshold).astype(float) for name in (one, other)]
+        laws = masses.positive, masses.marginal
+        means, parts = zip(*(self.rows.centred(law, x) for x in above for law in laws), strict=True)
+
+        def at(prior: Floats) -> tuple[Floats, Floats]:
+            value, slopes = rule_slopes(rule, means[0], means[1], prior)
+            value_, slopes_ = rule_slopes(rule, means[2], means[3], prior)
+            return value - value_, np.stack([*slopes[:2], *-slopes_[:2], slopes[2] - slopes_[2]])
+
+        return self._with_prior(parts, at)
+
+    def _loss(self, criterion: Metric, one: str, other: str) -> Smooth:
+        options, rows = self._options(criterion), self.rows
+        loss = criterion.loss(**options)  # type: ignore[misc]
+        s, t = rows.columns[one], rows.columns[other]
+        base = loss(s, 0) - loss(t, 0)
+        gain, by_gain = rows.centred(rows.masses.positive, loss(s, 1) - loss(t, 1) - base)
+        level, by_base = rows.centred(rows.masses.marginal, base)
+
+        def at(prior: Floats) -> tuple[Floats, Floats]:
+            slopes = np.stack([prior, np.ones_like(prior), np.full_like(prior, gain)])
+            return prior * gain + level, slopes
+
+        return self._with_prior((by_gain, by_base), at)
+
+    def _with_prior(self, parts: Sequence[Floats], at: Callable[..., Any]) -> Smooth:
+        """Add the prior to the means; without labels of every row it does not vary."""
+        if self.rows.setting == "labelled":
+            return Smooth(np.stack([*parts, self.rows.prior_part]), at)
+        return Smooth(np.stack(parts), lambda prior: (at(prior)[0], at(prior)[1][:-1]))
+
+    def _area(self, criterion: Metric, one: str, other: str) -> Smooth:
+        rows, scores = self.rows, self.scores
+        value = proxy_auc(scores[one]) - proxy_auc(scores[other])
+        pairs = rows.area(one) - rows.area(other)
+        # AUC - 1/2 is (1 - labelled share) / (1 - prior) times that of the proxy.
+        share = scores[one].labelled_share
+        stretched = criterion.name == "auroc" and rows.setting != "labelled"
+
+        def at(prior: Floats) -> tuple[Floats, Floats]:
+            unit = 1.0 / (1.0 - prior) if stretched else np.ones_like(prior)
+            left = 1.0 - share if stretched else 1.0
+            return unit * left * value, np.stack([unit * left, -unit * value])
+
+        varies = stretched and rows.setting == "one-sample"
+        return Smooth(np.stack([pairs, rows.prior_part if varies else 0.0 * pairs]), at)
 
     def _error_limits(self, one: str, other: str) -> tuple[float, float]:
         # The same splits both ways, so that the difference the other way round is the negative.
@@ -234,18 +361,3 @@ class Differences:
         pair = self.rows.columns[one], self.rows.columns[other]
         errors = PairedErrors((self.scores[one], self.scores[other]), pair, self.rows.masses)
         return errors.limits(self.level)
-
-    def _risk(self, name: str, s: Floats) -> tuple[Floats, Floats]:
-        """Return g and b of the criterion ``prior E_plus[g] + E[b]`` in each row."""
-        if name == "proxy_accuracy":
-            above = (s >= self.threshold).astype(np.float64)
-            return 2.0 * above, 1.0 - above
-        short: Literal["log", "brier"] = "log" if name == "log_loss" else "brier"
-        loss = find_loss(short, threshold=None, cost=(1.0, 1.0), clip=CLIP)
-        return loss(s, 1) - loss(s, 0), loss(s, 0)
-
-    def _normal(self, parts: list[tuple[float, Floats]]) -> tuple[float, float]:
-        """Return the widest normal limits of differences given with their influences."""
-        z = z_score(self.level)
-        ends = [(value, z * float(np.sqrt(self.rows.variance(part)))) for value, part in parts]
-        return min(value - reach for value, reach in ends), max(sum(end) for end in ends)

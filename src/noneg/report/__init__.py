@@ -1,4 +1,4 @@
-"""The report: `Evaluation` -> one self-contained page, or Markdown, text, JSON.
+"""The report: an `Evaluation` or a `Comparison` as one self-contained page, Markdown, text or JSON.
 
 Rendering is a pure function of the evaluation and of `About`; nothing is computed from rows here.
 """
@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from noneg.report.about import About
     from noneg.report.comparing import comparison_to_html
-    from noneg.report.html import to_html
-    from noneg.report.notebook import to_notebook
-    from noneg.report.plain import to_json, to_markdown, to_text
+    from noneg.report.content import to_json, to_markdown, to_text
+    from noneg.report.document import About
+    from noneg.report.html import to_html, to_notebook
 
 __all__ = [
     "About",
@@ -27,13 +26,13 @@ __all__ = [
 
 # Charts and templates are loaded when a report is made.
 _HOME = {
-    "About": "about",
+    "About": "document",
     "comparison_to_html": "comparing",
     "to_html": "html",
-    "to_json": "plain",
-    "to_markdown": "plain",
-    "to_notebook": "notebook",
-    "to_text": "plain",
+    "to_json": "content",
+    "to_markdown": "content",
+    "to_notebook": "html",
+    "to_text": "content",
 }
 
 

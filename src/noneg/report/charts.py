@@ -1,26 +1,77 @@
 """Vega-Lite charts, built with Altair: pure functions that return specifications.
 
 Data are named, not included: the page fills them in for the prior of its slider, and
-`noneg.report.notebook` for the prior of the evaluation. Colours are variables of the page, so that
+`noneg.report.html.svg` for the prior of the evaluation. Colours are variables of the page, so that
 light, dark and print change them without drawing again.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import altair as alt
 
+
 Spec: TypeAlias = dict[str, Any]
+
 Chart: TypeAlias = Any  # Altair's kinds of charts share no useful type
 
-HEIGHT = 300
+
 POSITIVE, NEGATIVE, ROWS = "var(--positive)", "var(--negative)", "var(--rows)"
+
 INK, FAINT = "var(--ink)", "var(--faint)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """A chart, and what the page writes around it.
+
+    Attributes
+    ----------
+    build : callable
+        Returns the chart of Altair.
+    description : str
+        What the chart shows, for those who do not see it.
+    title : str
+        Shown where several charts stand side by side.
+    legend : tuple of (str, str, str)
+        Kind of line, colour and words of each entry.
+    height : int
+    """
+
+    build: Callable[[], Chart]
+    description: str
+    title: str = ""
+    legend: tuple[tuple[str, str, str], ...] = ()
+    height: int = 300
+
+    def spec(self) -> Spec:
+        """Return the Vega-Lite specification, in the colours and letters of the page."""
+        chart = self.build().properties(width="container", height=self.height)
+        spec: Spec = styled(chart).to_dict()
+        return spec
+
+
+CHARTS: dict[str, Drawing] = {}
+
+
+def drawing(
+    description: str, *legend: tuple[str, str, str], title: str = ""
+) -> Callable[[Callable[[], Chart]], Callable[[], Chart]]:
+    """Register a chart of the page under the name of its function."""
+
+    def register(build: Callable[[], Chart]) -> Callable[[], Chart]:
+        CHARTS[build.__name__] = Drawing(
+            description=description, title=title, legend=legend, build=build
+        )
+        return build
+
+    return register
 
 
 @cache
@@ -32,9 +83,7 @@ def specification(name: str) -> Spec:
     >>> specification("reliability")["width"]
     'container'
     """
-    chart = CHARTS[name]().properties(width="container", height=HEIGHT)
-    spec: Spec = styled(chart).to_dict(validate=True)
-    return spec
+    return CHARTS[name].spec()
 
 
 def styled(chart: Chart) -> Chart:
@@ -92,6 +141,11 @@ def diagonal() -> alt.Chart:
     )
 
 
+@drawing(
+    "Reliability diagram: share of positives against score, with intervals.",
+    ("stroke", "positive", "estimate with its interval"),
+    ("dashed", "faint", "perfect calibration"),
+)
 def reliability() -> Chart:
     """Share of positives against score, with intervals; shares above 1 as triangles at 1."""
     import altair as alt
@@ -128,6 +182,12 @@ def reliability() -> Chart:
     return alt.layer(diagonal(), bars, line, point)
 
 
+@drawing(
+    "Histogram of the scores of positives, of all rows and of implied negatives.",
+    ("stroke", "positive", "positives"),
+    ("dashed", "rows", "unlabeled or all rows"),
+    ("dotted", "negative", "implied negatives"),
+)
 def distribution() -> Chart:
     """Shares of positives, all rows and implied negatives, as steps."""
     base = (
@@ -189,6 +249,13 @@ def _ring(x: str, y: str) -> alt.Chart:
     )
 
 
+@drawing(
+    "ROC curve with its bounds and the chosen threshold.",
+    ("stroke", "positive", "estimate"),
+    ("fill", "rows", "bounds"),
+    ("dashed", "faint", "random"),
+    title="ROC curve",
+)
 def roc() -> Chart:
     """ROC curve with the region that bounds allow, and the chosen threshold."""
     import altair as alt
@@ -204,6 +271,13 @@ def roc() -> Chart:
     return alt.layer(_region("roc_bounds"), chance, line, _ring("fpr", "tpr"))
 
 
+@drawing(
+    "Precision-recall curve with its bounds and the chosen threshold.",
+    ("stroke", "positive", "estimate"),
+    ("fill", "rows", "bounds"),
+    ("dashed", "faint", "prior"),
+    title="Precision and recall",
+)
 def pr() -> Chart:
     """Precision-recall curve with the region that bounds allow, and the chosen threshold."""
     import altair as alt
@@ -225,6 +299,13 @@ def pr() -> Chart:
     return alt.layer(_region("pr_bounds"), level, line, _ring("tpr", "precision"))
 
 
+@drawing(
+    "Precision, recall, F1 and share of flagged rows over the threshold.",
+    ("stroke", "positive", "precision"),
+    ("dashed", "negative", "recall"),
+    ("dotted", "third", "F1"),
+    ("dashed", "rows", "share flagged"),
+)
 def threshold() -> Chart:
     """Precision, recall, F1 and share flagged over the threshold."""
     import altair as alt
@@ -267,6 +348,13 @@ def threshold() -> Chart:
     return alt.layer(lines, rule)
 
 
+@drawing(
+    "Calibration error over the class prior with its interval.",
+    ("stroke", "positive", "debiased error with the interval"),
+    ("dashed", "rows", "plain error"),
+    ("stroke", "ink", "prior of the slider"),
+    ("dashed", "negative", "largest compatible prior"),
+)
 def prior_curve() -> Chart:
     """Calibration error over the prior, with its interval, the prior, and what the data allow."""
     import altair as alt
@@ -326,35 +414,141 @@ def overlay(data: str, sides: list[str], xlabel: str) -> Chart:
     return alt.layer(diagonal(), bars, lines, points)
 
 
+@drawing(
+    "Reliability diagrams before and after recalibration.",
+    ("stroke", "negative", "before (squares)"),
+    ("stroke", "positive", "after (circles)"),
+    ("dashed", "faint", "perfect calibration"),
+)
 def recalibration() -> Chart:
     """Reliability diagrams before and after recalibration."""
     return overlay("recalibration", ["before", "after"], "score, or repaired score")
 
 
+@drawing(
+    "Reliability diagrams from positives and unlabeled rows, and from all labels.",
+    ("stroke", "negative", "positives and unlabeled (squares)"),
+    ("stroke", "positive", "all labels (circles)"),
+    ("dashed", "faint", "perfect calibration"),
+)
 def truth() -> Chart:
     """Reliability diagrams from positives and unlabeled rows, and from all labels."""
     return overlay("truth", ["positives and unlabeled", "all labels"], "score")
 
 
-CHARTS: dict[str, Callable[[], Chart]] = {
-    "reliability": reliability,
-    "distribution": distribution,
-    "roc": roc,
-    "pr": pr,
-    "threshold": threshold,
-    "prior_curve": prior_curve,
-    "recalibration": recalibration,
-    "truth": truth,
-}
+DIAGRAM = "models"
 
-# What each chart shows, for those who do not see it.
-DESCRIPTIONS = {
-    "reliability": "Reliability diagram: share of positives against score, with intervals.",
-    "distribution": "Histogram of the scores of positives, of all rows and of implied negatives.",
-    "roc": "ROC curve with its bounds and the chosen threshold.",
-    "pr": "Precision-recall curve with its bounds and the chosen threshold.",
-    "threshold": "Precision, recall, F1 and share of flagged rows over the threshold.",
-    "prior_curve": "Calibration error over the class prior with its interval.",
-    "recalibration": "Reliability diagrams before and after recalibration.",
-    "truth": "Reliability diagrams from positives and unlabeled rows, and from all labels.",
-}
+
+class Look(NamedTuple):
+    """How a model is told from the others, in colour and without."""
+
+    colour: str
+    dash: list[int]
+    shape: str
+
+
+LOOKS = (
+    Look("var(--model-0)", [1, 0], "circle"),
+    Look("var(--model-1)", [6, 3], "square"),
+    Look("var(--model-2)", [2, 2], "diamond"),
+    Look("var(--model-3)", [8, 3, 2, 3], "triangle-down"),
+    Look("var(--model-4)", [10, 4], "cross"),
+    Look("var(--model-5)", [4, 2], "triangle-up"),
+)
+
+
+def _by_model(names: list[str], part: str) -> dict[str, Any]:
+    values = [getattr(LOOKS[k % len(LOOKS)], part) for k in range(len(names))]
+    scale = {"domain": names, "range": values}
+    return {"field": "model", "type": "nominal", "scale": scale, "legend": None}
+
+
+def models(names: list[str]) -> Chart:
+    """Reliability diagrams of all models on the same axes."""
+    import altair as alt
+
+    base = named(DIAGRAM).transform_calculate(
+        shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
+    )
+    x, y = share("score", "score (mean of its range)"), share("shown", "share of positives")
+    colour = _by_model(names, "colour")
+    bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
+        x=x, y=share("bottom", "share of positives"), y2="top", color=colour
+    )
+    lines = base.mark_line(strokeWidth=1.8).encode(
+        x=x, y=y, color=colour, strokeDash=_by_model(names, "dash")
+    )
+    tip = [
+        {"field": "model", "type": "nominal"},
+        *tooltip(("score", "mean score"), ("frequency", "share of positives")),
+    ]
+    points = base.mark_point(filled=True, opacity=1, size=60).encode(
+        x=x, y=y, color=colour, shape=_by_model(names, "shape"), tooltip=tip
+    )
+    return alt.layer(diagonal(), bars, lines, points)
+
+
+def difference(name: str, title: str, names: list[str]) -> Chart:
+    """Differences from the reference with their intervals."""
+    import altair as alt
+
+    base = named(f"difference_{name}")
+    y = {"field": "model", "type": "nominal", "title": None, "axis": {"labelLimit": 110}}
+    colour = _by_model(names, "colour")
+    x = {
+        "type": "quantitative",
+        "title": f"difference in {title[0].lower()}{title[1:]}",
+        "axis": {"tickCount": 4, "labelFlush": False, "labelOverlap": True},
+    }
+    bars = base.mark_rule(strokeWidth=2.5).encode(
+        x=x | {"field": "low"}, x2="high", y=y, color=colour
+    )
+    tip = tooltip(("value", "difference"), ("low", "lower end"), ("high", "upper end"))
+    points = base.mark_point(filled=True, opacity=1, size=70).encode(
+        x=x | {"field": "value"}, y=y, color=colour, shape=_by_model(names, "shape"), tooltip=tip
+    )
+    zero = (
+        alt.Chart(alt.InlineData(values=[{"x": 0}]))
+        .mark_rule(stroke=FAINT, strokeDash=[5, 4])
+        .encode(x="x:Q")
+    )
+    return alt.layer(zero, bars, points)
+
+
+def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
+    """Draw a criterion of each model over the prior, and where the order changes."""
+    import altair as alt
+
+    x = {
+        "field": "prior",
+        "type": "quantitative",
+        "title": "class prior",
+        "scale": {"zero": False, "nice": False},
+        "axis": {"tickCount": 6, "labelFlush": False},
+    }
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "title": f"{title[0].lower()}{title[1:]}",
+        "scale": {"zero": False},
+    }
+    lines = (
+        named(f"order_{name}")
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=x,
+            y=y,
+            color=_by_model(names, "colour"),
+            strokeDash=_by_model(names, "dash"),
+            tooltip=[
+                {"field": "model", "type": "nominal"},
+                *tooltip(("prior", "prior"), ("value", "value")),
+            ],
+        )
+    )
+    now = named("now").mark_rule(stroke=INK, strokeWidth=1.2).encode(x=x)
+    layers = [lines, now]
+    if turns:
+        crossing = named(f"crossing_{name}")
+        layers.append(crossing.mark_rule(stroke=FAINT, strokeDash=[3, 3]).encode(x=x))
+    return alt.layer(*layers)

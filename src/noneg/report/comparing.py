@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.report.about import About
-from noneg.report.comparison_charts import DIAGRAM, LOOKS, difference, models, order
-from noneg.report.document import Document, Number, Range, Section, Sentence, Table
+from noneg.report.charts import DIAGRAM, LOOKS, Drawing, difference, models, order
+from noneg.report.document import About, Document, Number, Range, Section, Sentence, Table
 from noneg.report.html import render
-from noneg.report.payload import data_names
+from noneg.report.payload import data_names, overlaid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from noneg.comparison import Compared, Comparison
     from noneg.performance import Ordering
-    from noneg.report.datasets import Rows
     from noneg.report.document import Cell
+    from noneg.report.payload import Rows
 
 PRIORS = 61  # points of the lines over the prior
 
@@ -47,22 +47,13 @@ def comparison_to_html(
     """
     about = about or About(title="Which model is best?")
     content = comparison_document(comparison, about, tuple(warnings))
-    charts = dict(_charts(comparison))
+    drawings = dict(_drawings(comparison))
+    charts = {name: one.spec() for name, one in drawings.items()}
     data: dict[str, Any] = {
         "charts": charts,
         "datasets": dict(_datasets(comparison)),
         "chart_data": {name: sorted(data_names(spec)) for name, spec in charts.items()},
     }
-    titles = {f"difference_{name}": "Difference" for name in comparison.criteria}
-    titles |= {f"order_{name}": "Over the prior" for name in comparison.criteria}
-    legend = [
-        (
-            "stroke" if k == 0 else "dashed",
-            f"model-{k % len(LOOKS)}",
-            f"{name} ({LOOKS[k % len(LOOKS)].shape})",
-        )
-        for k, name in enumerate(comparison.models)
-    ]
     return render(
         "page.html.jinja",
         data,
@@ -71,9 +62,7 @@ def comparison_to_html(
         movable=False,
         two_diagrams=False,
         free=[],
-        chart_titles=titles,
-        legends={DIAGRAM: (*legend, ("dashed", "faint", "perfect calibration"))},
-        descriptions=_descriptions(comparison),
+        drawings=drawings,
         worded=("computed",),
         headed=("computed", *comparison.criteria),
     )
@@ -232,33 +221,47 @@ def _order(found: Compared) -> str:
     return f"Best first: {'; '.join(parts)}."
 
 
-def _charts(comparison: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
+def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
     names = list(comparison.models)
-    yield DIAGRAM, models(names)
+    looks = [(k, LOOKS[k % len(LOOKS)]) for k in range(len(names))]
+    legend = [
+        ("stroke" if k == 0 else "dashed", f"model-{k % len(LOOKS)}", f"{names[k]} ({look.shape})")
+        for k, look in looks
+    ]
+    yield (
+        DIAGRAM,
+        Drawing(
+            build=partial(models, names),
+            description="Reliability diagrams of all models, overlaid.",
+            legend=(*legend, ("dashed", "faint", "perfect calibration")),
+            height=320,
+        ),
+    )
     for name, found in comparison.criteria.items():
-        yield f"difference_{name}", difference(name, found.title, names)
+        yield (
+            f"difference_{name}",
+            Drawing(
+                build=partial(difference, name, found.title, names),
+                description=f"{found.title}: differences with their intervals.",
+                title="Difference",
+                height=max(90, 42 * (len(names) - 1) + 30),
+            ),
+        )
         if found.ordering is not None:
+            turns = bool(found.ordering.crossings)
             yield (
                 f"order_{name}",
-                order(name, found.title, names, turns=bool(found.ordering.crossings)),
+                Drawing(
+                    build=partial(order, name, found.title, names, turns=turns),
+                    description=f"{found.title} of each model over the class prior.",
+                    title="Over the prior",
+                    height=260,
+                ),
             )
 
 
 def _datasets(comparison: Comparison) -> Iterator[tuple[str, Rows]]:
-    yield (
-        DIAGRAM,
-        [
-            {
-                "model": name,
-                "score": float(diagram.score[b]),
-                "frequency": float(diagram.frequency[b]),
-                "low": float(diagram.low[b]),
-                "high": float(diagram.high[b]),
-            }
-            for name, diagram in comparison.diagrams.items()
-            for b in range(diagram.score.size)
-        ],
-    )
+    yield DIAGRAM, overlaid(comparison.diagrams, "model")
     for name, found in comparison.criteria.items():
         yield (
             f"difference_{name}",
@@ -279,11 +282,3 @@ def _lines(ordering: Ordering) -> Iterator[dict[str, float | str | None]]:
     for model, curve in zip(ordering.models, ordering.curves, strict=True):
         for prior, value in zip(grid.tolist(), curve(grid).tolist(), strict=True):
             yield {"model": model, "prior": prior, "value": value}
-
-
-def _descriptions(comparison: Comparison) -> dict[str, str]:
-    told = {DIAGRAM: "Reliability diagrams of all models, overlaid."}
-    for name, found in comparison.criteria.items():
-        told[f"difference_{name}"] = f"{found.title}: differences with their intervals."
-        told[f"order_{name}"] = f"{found.title} of each model over the class prior."
-    return told

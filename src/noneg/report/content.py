@@ -2,62 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.report import words
-from noneg.report.about import About
-from noneg.report.background import (
-    computed_section,
-    glossary_section,
-    prior_section,
-    theory_section,
+from noneg.report.document import (
+    WIDTH,
+    About,
+    Document,
+    Number,
+    Range,
+    Section,
+    Sentence,
+    Table,
+    asset,
+    markdown,
+    plain,
+    text,
 )
-from noneg.report.datasets import curves, distribution
-from noneg.report.document import Document, Number, Range, Section, Sentence, Table
-from noneg.report.truth import truth_section
+from noneg.report.payload import curves, distribution
+from noneg.sentences import say
+from noneg.theory import plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from noneg.evaluation import Evaluation
-    from noneg.report.datasets import Rows
+    from noneg.recalibration import HeldOut
     from noneg.report.document import Cell
+    from noneg.report.payload import Rows
     from noneg.results import Estimate
 
-# Metrics that the page recomputes; the others are only known at the given prior.
-MOVING = frozenset(
-    {
-        "ece",
-        "debiased_ece",
-        "ece_width_15",
-        "ece_mass_15",
-        "ks_error",
-        "brier",
-        "log_loss",
-        "risk",
-        "auroc",
-        "average_precision",
-        "accuracy",
-        "balanced_accuracy",
-        "precision",
-        "recall",
-        "specificity",
-        "false_positive_rate",
-        "npv",
-        "f_beta",
-        "mcc",
-        "cohen_kappa",
-        "precision_at",
-        "proxy_accuracy",
-    }
-)
-# Metrics whose value moves while their interval stays that of the given prior.
-VALUE_ONLY = frozenset({"ks_error", "average_precision"})
-# Metrics in which the prior does not enter.
-FREE = frozenset(name for name, metric in METRICS.items() if not metric.needs_prior)
-SHOWN_THRESHOLDS = tuple(k / 10 for k in range(1, 10))
+SCHEMA = "noneg.report/1"
 
 
 def document(
@@ -117,13 +97,8 @@ def _count(n: float, what: str) -> str:
     return f"{_number(n)} {what}{'s' * (n != 1)}"
 
 
-def headline(evaluation: Evaluation) -> Estimate:
-    """Return the calibration error of the verdict."""
-    return evaluation.headline or evaluation.ece
-
-
 def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
-    error = headline(evaluation)
+    error = words.headline(evaluation)
     contradicted = any(
         check.name == "prior" and check.verdict == "contradicted"
         for check in evaluation.assumptions
@@ -157,14 +132,16 @@ def _facts(evaluation: Evaluation) -> Iterator[tuple[str, Number, Range]]:
         found = evaluation.metrics.get(name)
         if found is not None and math.isfinite(found.value):
             digits = words.decimals(evaluation.prior.value) if name == RECOMMENDED else 3
-            yield (title, *_estimate(name, found, digits=digits))
+            yield (title, *_estimate(evaluation, name, found, digits))
 
 
-def _estimate(name: str, found: Estimate, *, digits: int = 4) -> tuple[Number, Range]:
-    key = name if name in MOVING else ""
+def _estimate(
+    evaluation: Evaluation, name: str, found: Estimate, digits: int = 4
+) -> tuple[Number, Range]:
+    moving = evaluation.sums.moving
     return (
-        Number(found.value, digits, f"{key}.value" if key else ""),
-        Range(found.low, found.high, digits, "" if name in VALUE_ONLY else key),
+        Number(found.value, digits, f"{name}.value" if name in moving else ""),
+        Range(found.low, found.high, digits, name if moving.get(name) else ""),
     )
 
 
@@ -266,7 +243,7 @@ def _curves(evaluation: Evaluation) -> Section:
 
 
 def _at_tenths(evaluation: Evaluation) -> Rows:
-    return [row for row in curves(evaluation) if row["threshold"] in SHOWN_THRESHOLDS]
+    return [row for row in curves(evaluation) if row["threshold"] in words.TENTHS]
 
 
 def _threshold(evaluation: Evaluation) -> Section:
@@ -320,24 +297,29 @@ def _calibration_rows(evaluation: Evaluation) -> Iterator[tuple[Cell, ...]]:
         "ece_width_15": "Plain error, 15 bins of equal width",
         "ece_mass_15": "Plain error, 15 bins of equal mass",
     }
-    for name, title in named.items():
-        found = evaluation.metrics.get(name) or getattr(evaluation, name, None)
-        yield _metric(name, title, found)
-    yield from _family(evaluation, "calibration error", leave_out=named)
+    found = evaluation.metrics | {name: getattr(evaluation, name) for name in [*named][2:]}
+    titles = named | {
+        name: title for name, title in _titles("calibration error") if name not in named
+    }
+    yield from (_metric(evaluation, name, title, found.get(name)) for name, title in titles.items())
 
 
-def _family(
-    evaluation: Evaluation, family: str, leave_out: Iterable[str] = ()
-) -> Iterator[tuple[Cell, ...]]:
-    for name, metric in METRICS.items():
-        if metric.family == family and name not in leave_out:
-            yield _metric(name, metric.title, evaluation.metrics.get(name))
+def _titles(family: str) -> list[tuple[str, str]]:
+    """Return the names and titles of the registered metrics of a family."""
+    return [(name, one.title) for name, one in METRICS.items() if one.family == family]
 
 
-def _metric(name: str, title: str, found: Estimate | None) -> tuple[Cell, ...]:
+def _family(evaluation: Evaluation, family: str) -> Iterator[tuple[Cell, ...]]:
+    for name, title in _titles(family):
+        yield _metric(evaluation, name, title, evaluation.metrics.get(name))
+
+
+def _metric(
+    evaluation: Evaluation, name: str, title: str, found: Estimate | None
+) -> tuple[Cell, ...]:
     if found is None:
-        return title, Number(None), "not from these rows"
-    return (title, *_estimate(name, found))
+        return title, Number(None), "not available for these data"
+    return (title, *_estimate(evaluation, name, found))
 
 
 def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
@@ -376,3 +358,259 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
         tables=(Table(caption=caption, header=("", "before", "after"), rows=rows),),
         code=found.calibrator.to_json(),
     )
+
+
+def prior_section(evaluation: Evaluation) -> Iterator[Section]:
+    """Yield the error over the prior; nothing for labelled data."""
+    if evaluation.setting == "labelled":
+        return
+    curve, prior = evaluation.prior_curve, evaluation.prior.value
+    text = (
+        f"The calibration error over the same {evaluation.bins} bins if the prior were another. A "
+        "prior that is wrong by some amount moves the error by at most as much. The error is "
+        f"smallest at a prior of {curve.best:.3f}, which says what the scores expect, not what is "
+        "true."
+    )
+    fits = f"Priors up to {evaluation.sums.largest_prior:.3f} are compatible with the scores."
+    least = evaluation.sums.least_prior
+    grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
+    rows = tuple((Number(x, 3), Number(float(curve(x)))) for x in grid)
+    header = ("prior", "calibration error")
+    table = Table(caption="Error over the prior", header=header, rows=rows, folded=True)
+    yield Section(
+        name="prior",
+        title="And if the prior were another?",
+        sentences=(Sentence(text=text), Sentence(text=fits)),
+        charts=("prior_curve",),
+        tables=(table,),
+    )
+
+
+def theory_section(evaluation: Evaluation) -> Section:
+    """Return what theory promises, and how many more positives would help."""
+    sentences = [
+        Sentence(
+            text=f"{evaluation.bins} bins of equal mass balance the error of coarse bins against "
+            "the noise of fine ones for samples of this size."
+        )
+    ]
+    if evaluation.bounds:
+        expected, probable = (evaluation.bounds[key].value for key in ("expected", "probable"))
+        text = words.bound_sentence(expected, probable, evaluation.level, evaluation.bins)
+        sentences.append(Sentence(text=text, key="bound"))
+    if evaluation.setting != "labelled" and math.isfinite(evaluation.n_positive):
+        floor = evaluation.sums.noise_floor * evaluation.prior.value
+        text = say("floor", n_positive=evaluation.sums.effective_positive, floor=floor)
+        sentences.append(Sentence(text=text, key="floor"))
+        needed = positives_needed(evaluation)
+        text = words.plan_sentence(needed, evaluation.n_positive, words.EPS)
+        sentences.append(Sentence(text=text, key="plan"))
+    return Section(
+        name="theory", title="How sure can these rows make us?", sentences=tuple(sentences)
+    )
+
+
+def positives_needed(evaluation: Evaluation) -> int | None:
+    """Return the positives that bring the half-width of the interval to `EPS`, if any do."""
+    sums, n = evaluation.sums, evaluation.n_marginal
+    mean = sums.mean_score
+    if not mean > 0.0 or sums.z**2 * mean / n >= words.EPS**2:
+        return None
+    return plan(
+        words.EPS,
+        evaluation.prior.value,
+        n_unlabeled=None if math.isinf(n) else int(n),
+        method="normal",
+        delta=1.0 - evaluation.level,
+        mean_score=min(mean, 1.0),
+    ).n_positive
+
+
+def computed_section(evaluation: Evaluation, about: About) -> Section:
+    """Return settings, files, versions and the command."""
+    settings = (
+        ("Setting", evaluation.setting),
+        ("Prior", f"{evaluation.prior.value!r} ({evaluation.prior.method})"),
+        ("Level of intervals", f"{100 * evaluation.level:.6g} %"),
+        ("Interval of the calibration error", evaluation.ece.method),
+        ("Reliability intervals", f"{evaluation.reliability.band}"),
+    )
+    held = (
+        "The page moves in your browser, from sums inside this file; nothing is sent anywhere. "
+        "Bins stay those of the given prior, so each number equals what noneg gives for these bins "
+        "at the prior of the slider. Numbers in grey are only known at the given prior."
+    )
+    sentences = () if evaluation.setting == "labelled" else (Sentence(text=held),)
+    table = Table(caption="Settings", header=("", ""), rows=(*settings, *about.rows()))
+    return Section(
+        name="computed",
+        title="How was this computed?",
+        sentences=sentences,
+        tables=(table,),
+        code=about.command,
+    )
+
+
+def glossary_section() -> Section:
+    """Return a sentence and a citation for each term."""
+    terms = tuple(map(tuple, json.loads(asset("glossary.json"))))
+    table = Table(caption="Terms", header=("term", "meaning", "read more"), rows=terms)
+    return Section(name="glossary", title="Glossary", tables=(table,))
+
+
+SHOWN = (
+    RECOMMENDED,
+    "ece",
+    "ks_error",
+    "smooth_ece",
+    "brier",
+    "log_loss",
+    "auroc",
+    "average_precision",
+    "accuracy",
+    "precision",
+    "recall",
+    "f_beta",
+)
+
+
+def truth_section(evaluation: Evaluation, truth: Evaluation) -> Section:
+    """Return the section that sets estimates beside what all labels give.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        From positives and unlabeled rows.
+    truth : Evaluation
+        Of the same rows with all their labels.
+    """
+    rows = list(_rows(evaluation, truth))
+    inside = sum(row[-1] == "yes" for row in rows)
+    level = f"{100 * evaluation.level:.6g}"
+    text = (
+        "Here the hidden labels are known. The estimates above did not use them; this is what they "
+        f"would have been with every label. {inside} of {len(rows)} intervals contain it."
+    )
+    header = ("", "positives and unlabeled", f"{level} % interval", "all labels", "inside")
+    return Section(
+        name="truth",
+        title="The truth, revealed",
+        sentences=(Sentence(text=text),),
+        charts=("truth",),
+        tables=(Table(caption="Estimate and truth", header=header, rows=tuple(rows)),),
+    )
+
+
+def _rows(evaluation: Evaluation, truth: Evaluation) -> Iterator[tuple[Cell, ...]]:
+    for name in SHOWN:
+        one, other = evaluation.metrics.get(name), truth.metrics.get(name)
+        if one is None or other is None or not math.isfinite(one.value):
+            continue
+        inside = "yes" if one.low <= other.value <= one.high else "no"
+        value = Number(one.value, 3), Range(one.low, one.high, 3), Number(other.value, 3)
+        yield METRICS[name].title, *value, inside
+
+
+# What a terminal shows of a report.
+BRIEF = ("metrics", "theory", "truth")
+
+
+def summary(evaluation: Evaluation, truth: Evaluation | None = None) -> Document:
+    """Return the report without its title, origin and long tables, as ``noneg evaluate`` prints it.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    truth : Evaluation, optional
+        As in `document`.
+    """
+    whole = document(evaluation, About(title=""), truth)
+    kept = tuple(section for section in whole.sections if section.name in BRIEF)
+    return replace(whole, sections=kept)
+
+
+def to_markdown(evaluation: Evaluation, about: About | None = None) -> str:
+    """Return the report as Markdown.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    about : About, optional
+
+    Examples
+    --------
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> text = to_markdown(evaluate(world.draw(500, 5000, setting="two-sample", seed=0)))
+    >>> print(text.splitlines()[0])
+    # Can these scores be trusted?
+    """
+    return markdown(document(evaluation, about))
+
+
+def to_text(
+    evaluation: Evaluation, about: About | None = None, *, width: int = WIDTH, colour: bool = False
+) -> str:
+    """Return the report for a terminal.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    about : About, optional
+    width : int
+        Columns of the terminal.
+    colour : bool
+        Whether to add the codes for bold and colour.
+
+    Examples
+    --------
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> text = to_text(evaluate(world.draw(500, 5000, setting="two-sample", seed=0)))
+    >>> print(text.splitlines()[0])
+    Can these scores be trusted?
+    """
+    return text(document(evaluation, about), width=width, colour=colour)
+
+
+def to_json(evaluation: Evaluation, about: About | None = None) -> str:
+    """Return the report as JSON: the verdict, the evaluation, and where it comes from.
+
+    Examples
+    --------
+    >>> import json
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> found = json.loads(to_json(evaluate(world.draw(500, 5000, setting="two-sample", seed=0))))
+    >>> found["schema"], found["evaluation"]["setting"]
+    ('noneg.report/1', 'two-sample')
+    """
+    content, found = document(evaluation, about), evaluation.recalibration
+    found = {
+        "schema": SCHEMA,
+        "version": version("noneg"),
+        "title": content.title,
+        "verdict": [str(one) for one in content.verdict],
+        "warnings": list(content.warnings),
+        "source": dict(about.rows()) if about else {},
+        "command": about.command if about else "",
+        "evaluation": evaluation.to_dict(),
+        "recalibration": None if found is None else _held_out(found),
+    }
+    return json.dumps(plain(found), indent=2, allow_nan=False)
+
+
+def _held_out(found: HeldOut) -> dict[str, object]:
+    return {
+        "method": found.chosen,
+        "reason": found.reason,
+        "folds": found.folds,
+        "errors": {name: list(pair) for name, pair in found.errors.items()},
+        "brier_change": found.change["brier"].to_dict(),
+        **{side: diagram.to_dict() for side, diagram in found.reliability.items()},
+        "calibrator": found.calibrator.to_json(),
+        "warnings": list(found.warnings),
+    }

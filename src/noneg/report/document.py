@@ -1,12 +1,38 @@
-"""What a report says before it becomes HTML, Markdown or text: sentences and tables."""
+"""A report before it becomes a page, Markdown, text or JSON: sentences, tables, and their origin.
+
+`Document` is what every form shows. `markdown` and `text` write it here, `noneg.report.html` as a
+page. Names of files and columns are anybody's text; `printable` makes them safe to show.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
+import unicodedata
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from importlib.resources import files
+from io import StringIO
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from rich.console import Console
+    from rich.table import Table as RichTable
 
 MISSING = "\N{EN DASH}"
+WIDTH = 100
+# Columns where nothing is wrapped.
+UNWRAPPED = 10_000
+
+_UNSEEN = {"Cc", "Cs", "Zl", "Zp"}  # controls, halves of pairs, separators of lines
+_TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
+_TURNS = re.compile(f"[{''.join(sorted(_TURNING))}\ud800-\udfff]")
+_SPECIAL = "\\`*_{}[]<>#|!~"
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -117,3 +143,208 @@ class Document:
     facts: tuple[tuple[str, Number, Range], ...]
     warnings: tuple[str, ...]
     sections: tuple[Section, ...] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a report says of its origin; all of it is optional.
+
+    Attributes
+    ----------
+    title : str
+        Of the page.
+    source : mapping of str to str
+        Files and columns, by what they are.
+    command : str
+        What to type to make the same report.
+    digests : mapping of str to str
+        SHA-256 of each file.
+    """
+
+    title: str = "Can these scores be trusted?"
+    source: Mapping[str, str] | None = None
+    command: str = ""
+    digests: Mapping[str, str] | None = None
+
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """Return pairs of a name and its value, versions last."""
+        from importlib.metadata import version
+
+        digests = {f"SHA-256 of {name}": text for name, text in (self.digests or {}).items()}
+        versions = {name: version(name) for name in ("noneg", "numpy", "scipy")}
+        return (*(self.source or {}).items(), *digests.items(), *versions.items())
+
+
+def digest_files(paths: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of every path that is a file, read a block at a time.
+
+    Examples
+    --------
+    >>> digest_files(["-", "no such file"])
+    {}
+    """
+    return {path: _digest(Path(path)) for path in paths if Path(path).is_file()}
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of the package."""
+    return files("noneg.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def printable(text: str) -> str:
+    r"""Escape what would move the cursor, break the line or turn its direction; keep the rest.
+
+    Examples
+    --------
+    >>> print(printable("[red]\n\x1b[2J 🦔"))
+    [red]\n\x1b[2J 🦔
+    """
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) in _UNSEEN or character in _TURNING
+        else character
+        for character in text
+    )
+
+
+def escaped_turns(page: str) -> str:
+    r"""Escape what no page may hold: halves of pairs, and marks that turn the line.
+
+    The escape is that of JSON and JavaScript, so data inside the page stay what they are.
+
+    Examples
+    --------
+    >>> escaped_turns("<p>\u202etxt.exe</p>\n") == "<p>\\u202etxt.exe</p>\n"
+    True
+    """
+    return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", page)
+
+
+def plain(value: object) -> object:
+    """Return a value as strict JSON knows it: no NaN, no infinity, no NumPy.
+
+    Examples
+    --------
+    >>> plain({"value": float("nan"), "sizes": (1, float("inf"))})
+    {'value': None, 'sizes': [1, None]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def markdown(content: Document) -> str:
+    """Return a document as Markdown."""
+    lines = [f"# {_safe(content.title)}", "", _safe(content.subtitle), ""]
+    lines += [f"**{_safe(str(content.verdict[0]))}**", ""]
+    lines += [f"{_safe(str(one))}\n" for one in content.verdict[1:]]
+    lines += [f"> **Needs your attention.** {_safe(text)}\n" for text in content.warnings]
+    for section in content.sections:
+        lines += _markdown_section(section)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _markdown_section(section: Section) -> Iterator[str]:
+    yield f"## {_safe(section.title)}\n"
+    for one in section.sentences:
+        yield f"{_safe(str(one))}\n"
+    for table in section.tables:
+        yield from _markdown_table(table)
+    if section.code:
+        fence = "`" * (3 + section.code.count("`"))
+        yield f"{fence}\n{section.code.rstrip()}\n{fence}\n"
+
+
+def _markdown_table(table: Table) -> Iterator[str]:
+    yield f"{_safe(table.caption)}:\n"
+    yield f"| {' | '.join(_safe(name) for name in table.header)} |"
+    yield f"|{'|'.join('---' for _ in table.header)}|"
+    for row in table.rows:
+        yield f"| {' | '.join(_safe(str(cell)) for cell in row)} |"
+    yield ""
+
+
+def _safe(text: str) -> str:
+    """Return text that Markdown shows as it is: no markup, no HTML, no line breaks."""
+    return "".join(f"\\{x}" if x in _SPECIAL else x for x in printable(text))
+
+
+def text(content: Document, *, width: int | None = WIDTH, colour: bool = False) -> str:
+    """Return a document for a terminal; lines are not wrapped where there is no width."""
+    from rich.console import Console
+    from rich.text import Text
+
+    stream = StringIO()
+    out = Console(
+        file=stream,
+        width=width or UNWRAPPED,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_terminal=colour,
+        no_color=not colour,
+    )
+    for words, style in _head(content):
+        out.print(Text(printable(words), style=style))
+    for section in content.sections:
+        out.print()
+        _write_section(out, section)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _head(content: Document) -> Iterator[tuple[str, str]]:
+    if content.title:
+        yield content.title, "bold"
+    yield content.subtitle, "dim"
+    yield "", ""
+    yield str(content.verdict[0]), "bold"
+    yield from ((str(one), "") for one in content.verdict[1:])
+    yield from ((f"Note: {words}", "yellow") for words in content.warnings)
+
+
+def _write_section(out: Console, section: Section) -> None:
+    from rich.text import Text
+
+    out.print(Text(printable(section.title), style="bold"))
+    for one in section.sentences:
+        out.print(Text(printable(str(one))))
+    for header, tables in groupby(section.tables, key=lambda table: table.header):
+        out.print(_rich_table(header, list(tables)))
+    if section.code:
+        out.print(Text(section.code.rstrip(), style="dim"))
+
+
+def _rich_table(header: tuple[str, ...], tables: list[Table]) -> RichTable:
+    """Return tables of the same columns as one, in which a caption heads each."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    together = len(tables) > 1
+    caption = None if together else Text(tables[0].caption, style="italic")
+    shown = RichTable(
+        box=None, pad_edge=False, show_header=any(header), title=caption, title_justify="left"
+    )
+    numbers = [isinstance(cell, Number) for cell in tables[0].rows[0]] if tables[0].rows else []
+    for name, number in zip(header, numbers or [False] * len(header), strict=True):
+        shown.add_column(Text(name), justify="right" if number else "left", no_wrap=number)
+    for table in tables:
+        if together:
+            shown.add_row(Text(table.caption, style="bold"))
+        for first, *others in table.rows:
+            cells = [f"{'  ' * together}{first}", *map(str, others)]
+            shown.add_row(*(Text(printable(cell)) for cell in cells))
+    return shown

@@ -1,20 +1,21 @@
-"""The page: one HTML file that holds everything and loads nothing."""
+"""The page, one HTML file that holds everything and loads nothing, and what a notebook shows."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from base64 import b64encode
 from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from noneg.metrics import METRICS
-from noneg.report.charts import DESCRIPTIONS
-from noneg.report.content import FREE, document
-from noneg.report.payload import payload
-from noneg.report.printable import escaped_turns, plain
+from noneg.page_state import EXPLORED
+from noneg.report.charts import CHARTS, specification
+from noneg.report.content import document
+from noneg.report.document import asset, escaped_turns, plain
+from noneg.report.payload import datasets, payload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,54 +23,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from noneg.evaluation import Evaluation
-    from noneg.report.about import About
+    from noneg.report.document import About
 
-CHART_TITLES = {"roc": "ROC curve", "pr": "Precision and recall"}
-LEGENDS = {
-    "reliability": (
-        ("stroke", "positive", "estimate with its interval"),
-        ("dashed", "faint", "perfect calibration"),
-    ),
-    "distribution": (
-        ("stroke", "positive", "positives"),
-        ("dashed", "rows", "unlabeled or all rows"),
-        ("dotted", "negative", "implied negatives"),
-    ),
-    "threshold": (
-        ("stroke", "positive", "precision"),
-        ("dashed", "negative", "recall"),
-        ("dotted", "third", "F1"),
-        ("dashed", "rows", "share flagged"),
-    ),
-    "recalibration": (
-        ("stroke", "negative", "before (squares)"),
-        ("stroke", "positive", "after (circles)"),
-        ("dashed", "faint", "perfect calibration"),
-    ),
-    "truth": (
-        ("stroke", "negative", "positives and unlabeled (squares)"),
-        ("stroke", "positive", "all labels (circles)"),
-        ("dashed", "faint", "perfect calibration"),
-    ),
-    "roc": (
-        ("stroke", "positive", "estimate"),
-        ("fill", "rows", "bounds"),
-        ("dashed", "faint", "random"),
-    ),
-    "pr": (
-        ("stroke", "positive", "estimate"),
-        ("fill", "rows", "bounds"),
-        ("dashed", "faint", "prior"),
-    ),
-    "prior_curve": (
-        ("stroke", "positive", "debiased error with the interval"),
-        ("dashed", "rows", "plain error"),
-        ("stroke", "ink", "prior of the slider"),
-        ("dashed", "negative", "largest compatible prior"),
-    ),
-}
+
 # Sections whose tables hold words, and whose first column names the row.
 WORDED = ("computed", "glossary")
+
 HEADED = ("computed", "glossary", "metrics", "recalibration", "truth")
 
 
@@ -111,10 +70,9 @@ def to_html(
         rows=evaluation.n_marginal,
         level=f"{100 * evaluation.level:.6g}",
         two_diagrams=len(evaluation.sums.diagrams) > 1,
-        free=[METRICS[name].title for name in FREE],
-        chart_titles=CHART_TITLES,
-        legends=LEGENDS,
-        descriptions=DESCRIPTIONS,
+        free=[one.title for one in METRICS.values() if not one.needs_prior],
+        explored=EXPLORED,
+        drawings=CHARTS,
         worded=WORDED,
         headed=HEADED,
     )
@@ -166,11 +124,6 @@ def _hash(text: str) -> str:
     return b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def asset(name: str) -> str:
-    """Return the text of a file of the package."""
-    return files("noneg.report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
 @cache
 def vega() -> str:
     """Return the Vega libraries, which the installed package brings along."""
@@ -192,3 +145,57 @@ def environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
     )
+
+
+SHOWN = ("reliability", "distribution", "roc", "pr")
+
+WIDTH, HEIGHT = 380, 240
+
+_VARIABLE = re.compile(r"(--[\w-]+):\s*([^;]+);")
+
+
+def to_notebook(evaluation: Evaluation) -> str:
+    """Return HTML for a notebook cell: summary and charts at the prior of the evaluation.
+
+    Examples
+    --------
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> shown = to_notebook(evaluate(world.draw(500, 5000, setting="two-sample", seed=0)))
+    >>> "<svg" in shown, "<script" in shown
+    (True, False)
+    """
+    template = environment().get_template("notebook.html.jinja")
+    charts = [(CHARTS[name].description, svg(name, evaluation)) for name in SHOWN]
+    return template.render(document=document(evaluation), charts=charts)
+
+
+def svg(name: str, evaluation: Evaluation) -> str:
+    """Return a chart as an SVG picture in the colours of the light page."""
+    import vl_convert
+
+    spec = specification(name) | {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "autosize": {"type": "fit", "contains": "padding"},
+    }
+    spec["datasets"] = {**spec.get("datasets", {}), **datasets(evaluation)}
+    picture: str = vl_convert.vegalite_to_svg(light(spec))
+    return picture
+
+
+def light(value: Any) -> Any:  # noqa: ANN401
+    """Return a specification with the colours of the light page in place of its variables."""
+    if isinstance(value, dict):
+        return {key: light(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [light(item) for item in value]
+    if isinstance(value, str) and value.startswith("var("):
+        return _light_colours()[value[4:-1]]
+    return value
+
+
+def _light_colours() -> dict[str, str]:
+    first = asset("style.css").split("}", 1)[0]
+    return dict(_VARIABLE.findall(first))

@@ -1,35 +1,54 @@
-"""The sums that travel inside the page, as strict JSON."""
+"""What travels inside the page: sums as strict JSON, and the rows that charts draw.
+
+The rows here are those at the prior of the evaluation, by the names that `noneg.report.charts`
+reads; the page computes the same rows for any prior (`assets/recompute.js`).
+"""
 
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from noneg.evaluation import NEARLY_ALL, SAME_SHARE
+from noneg.page_state import EXPLORED
+from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.registry import registered_rules
-from noneg.report.background import EPS
+from noneg.report import words
 from noneg.report.charts import specification
-from noneg.report.content import SHOWN_THRESHOLDS, headline
-from noneg.report.datasets import bounds, recalibration
-from noneg.report.truth import truth_rows
+from noneg.sentences import templates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from noneg.bins import Binned
-    from noneg.evaluation import Evaluation, Sums
-    from noneg.evaluation.sums import BinSums
-    from noneg.report.datasets import Rows
+    from noneg.calibration.reliability import Reliability
+    from noneg.evaluation import Evaluation
+    from noneg.page_state import BinSums, Sums
+
 
 # The six different entries of a symmetric 3 by 3 matrix.
 _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 
 
-# Words of the other warnings that follow the prior; `assets/words.js` says them anew.
-_MOVING = ("The mean score is", "if none is hidden, the setting is 'labelled'")
+# Warnings that `assets/words.js` says again at another prior, by their codes.
+MOVING = {"prior", "negatives", "positives", "mean_score", "all_labelled"}
+
+
+# What decides which sentence is said; `assets/words.js` decides by the same numbers.
+LIMITS = {
+    "small": words.SMALL,
+    "large": words.LARGE,
+    "wide": words.WIDE,
+    "common": words.COMMON,
+    "second": words.SECOND,
+    "nearly_all": NEARLY_ALL,
+    "same_share": SAME_SHARE,
+    "few_positives": FEW_POSITIVES,
+}
 
 
 def payload(
@@ -46,9 +65,12 @@ def payload(
         "n_unlabeled": evaluation.n_unlabeled,
         "n_marginal": evaluation.n_marginal,
         "bins": evaluation.bins,
-        "eps": EPS,
-        "tenths": list(SHOWN_THRESHOLDS),
-        "headline": headline(evaluation).to_dict(),
+        "eps": words.EPS,
+        "tenths": words.TENTHS,
+        "explored": list(EXPLORED),
+        "sentences": templates(),
+        "limits": LIMITS,
+        "headline": words.headline(evaluation).to_dict(),
         "warned": bool(evaluation.warnings),
         "other_warnings": _steady_warnings(evaluation),
         "rules": {
@@ -78,12 +100,7 @@ def _over_priors(evaluation: Evaluation) -> dict[str, Rows]:
 
 def _steady_warnings(evaluation: Evaluation) -> list[str]:
     """Return the warnings that no prior changes."""
-    moving = {check.sentence for check in evaluation.assumptions}
-    return [
-        text
-        for text in evaluation.warnings
-        if text not in moving and not any(words in text for words in _MOVING)
-    ]
+    return [text for text in evaluation.warnings if getattr(text, "code", "") not in MOVING]
 
 
 def data_names(spec: Any) -> set[str]:  # noqa: ANN401
@@ -97,38 +114,21 @@ def data_names(spec: Any) -> set[str]:  # noqa: ANN401
 
 
 def sums_to_dict(sums: Sums) -> dict[str, Any]:
-    """Return the sums as plain lists and numbers, draws of noise packed."""
-    envelope = sums.envelope
-    return {
+    """Return the sums as lists and numbers, draws of noise packed."""
+    counts = ("unlabeled", "known", "low", "high", "n_unlabeled", "n_known", "counts_known")
+    return vars(sums) | {
         "bins": {name: _bins(one) for name, one in sums.bins.items()},
-        "diagrams": {name: one.to_dict() for name, one in sums.diagrams.items()},
-        "first_diagram": sums.first_diagram,
-        "histogram": _histogram(sums.histogram),
-        "tails": sums.tails.to_dict(),
-        "bounds": None if sums.bounds is None else sums.bounds.to_dict(),
-        "risks": sums.risks,
-        "areas": sums.areas,
-        "envelope": None
-        if envelope is None
-        else {"positive": envelope.positive.tolist(), "score": envelope.score.tolist()},
-        "noise_floor": sums.noise_floor,
-        "mean_score": sums.mean_score,
-        "mean_deviation": sums.mean_deviation,
-        "effective_positive": sums.effective_positive,
-        "effective_marginal": sums.effective_marginal,
-        "least_prior": sums.least_prior,
-        "largest_prior": sums.largest_prior,
-        "z": sums.z,
-        "z_split": sums.z_split,
+        "diagrams": {name: vars(one) for name, one in sums.diagrams.items()},
+        "histogram": _some(sums.histogram, ("edges", "positive", "marginal")),
+        "tails": vars(sums.tails),
+        "bounds": sums.bounds and _some(sums.bounds, counts),
+        "curves": {name: vars(one) for name, one in sums.curves.items()},
+        "envelope": sums.envelope and vars(sums.envelope),
     }
 
 
-def _histogram(binned: Binned) -> dict[str, list[float]]:
-    return {
-        "edges": binned.edges.tolist(),
-        "positive": binned.positive.tolist(),
-        "marginal": binned.marginal.tolist(),
-    }
+def _some(found: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}
 
 
 def _bins(sums: BinSums) -> dict[str, Any]:
@@ -138,15 +138,126 @@ def _bins(sums: BinSums) -> dict[str, Any]:
     if sums.noise is not None:
         slope, level = sums.noise
         noise = {"slope": pack(slope), "level": pack(level)}
-    return {
-        "positive": binned.positive.tolist(),
-        "marginal": binned.marginal.tolist(),
-        "score": binned.score.tolist(),
-        "second": second.tolist(),
-        "noise": noise,
-    }
+    laws = _some(binned, ("positive", "marginal", "score"))
+    return laws | {"second": second, "noise": noise}
 
 
 def pack(x: NDArray[np.float64]) -> str:
     """Return doubles, first byte first, as base64."""
     return base64.b64encode(np.ascontiguousarray(x, dtype="<f8").tobytes()).decode("ascii")
+
+
+Row: TypeAlias = dict[str, float | str | None]
+
+Rows: TypeAlias = list[Row]
+
+
+# Columns of the curves over thresholds, and the rules that give them.
+DRAWN = {"fpr": "false_positive_rate", "precision": "precision", "f_beta": "f_beta"}
+
+
+def datasets(evaluation: Evaluation) -> dict[str, Rows]:
+    """Return the rows of every chart."""
+    return {
+        "reliability": [dict(vars(point)) for point in words.points(evaluation)],
+        "distribution": distribution(evaluation),
+        "curves": curves(evaluation),
+        "roc_bounds": bounds(evaluation, "fpr", "tpr"),
+        "pr_bounds": bounds(evaluation, "recall", "precision"),
+        "prior_curve": prior_curve(evaluation),
+        "now": [now(evaluation)],
+        "selected": [],
+        "recalibration": recalibration(evaluation),
+    }
+
+
+def distribution(evaluation: Evaluation) -> Rows:
+    """Return shares of positives, of all rows and of the implied negatives in narrow bins."""
+    found, prior = evaluation.sums.histogram, evaluation.prior.value
+    negative = (
+        (found.marginal - prior * found.positive) / (1.0 - prior)
+        if prior < 1.0
+        else np.full(found.n_bins, np.nan)
+    )
+    columns = {
+        "left": found.edges[:-1],
+        "right": found.edges[1:],
+        "positive": found.positive,
+        "marginal": found.marginal,
+        "negative": negative,
+    }
+    return as_rows(columns)
+
+
+def curves(evaluation: Evaluation) -> Rows:
+    """Return rates, precision and F1 at every threshold of the page."""
+    tails, rules = evaluation.sums.tails, registered_rules(DRAWN.values())
+    shares = {"threshold": tails.threshold, "tpr": tails.tpr, "ppr": tails.ppr}
+    drawn = {
+        name: rules[metric](tails.tpr, tails.ppr, evaluation.prior.value)
+        for name, metric in DRAWN.items()
+    }
+    return as_rows(shares | drawn)
+
+
+def bounds(evaluation: Evaluation, x: str, y: str) -> Rows:
+    """Return the outline of the region between two bounding curves, in the order of drawing."""
+    found = evaluation.sums.bounds
+    if found is None:
+        return []
+    sides = [(found.upper[x], found.upper[y]), (found.lower[x][::-1], found.lower[y][::-1])]
+    outline = np.concatenate([np.stack(side) for side in sides], axis=1)
+    kept = outline[:, np.isfinite(outline).all(axis=0)]
+    return as_rows({"order": np.arange(float(kept.shape[1])), "x": kept[0], "y": kept[1]})
+
+
+def prior_curve(evaluation: Evaluation) -> Rows:
+    """Return the calibration error over the prior, bins held; nothing for labelled data."""
+    if evaluation.setting == "labelled":
+        return []
+    found, least = evaluation.prior_curve, evaluation.sums.least_prior
+    prior = np.unique(np.concatenate([[least], found.prior[found.prior > least]]))
+    return as_rows({"prior": prior, "ece": found(prior)})
+
+
+def now(evaluation: Evaluation) -> Row:
+    """Return the prior with its error, and the largest prior that the data allow."""
+    return {
+        "prior": evaluation.prior.value,
+        "ece": evaluation.ece.value,
+        "largest_prior": evaluation.sums.largest_prior,
+    }
+
+
+def recalibration(evaluation: Evaluation) -> Rows:
+    """Return the diagrams before and after recalibration, one below the other."""
+    found = evaluation.recalibration
+    if found is None:
+        return []
+    return overlaid(found.reliability)
+
+
+def truth_rows(evaluation: Evaluation, truth: Evaluation) -> Rows:
+    """Return the diagrams from positives and unlabeled rows, and from all labels."""
+    sides = {"positives and unlabeled": evaluation.reliability, "all labels": truth.reliability}
+    return overlaid(sides)
+
+
+def overlaid(diagrams: Mapping[str, Reliability], by: str = "side") -> Rows:
+    """Return several diagrams, one below the other; a column tells them apart."""
+    names = ("score", "frequency", "low", "high")
+    return [
+        {by: name, **row}
+        for name, diagram in diagrams.items()
+        for row in as_rows(_some(diagram, names))
+    ]
+
+
+def as_rows(columns: dict[str, np.typing.NDArray[np.float64]]) -> Rows:
+    """Return columns as rows; nan and infinity become None."""
+    plain = {name: column.tolist() for name, column in columns.items()}
+    size = len(next(iter(plain.values())))
+    return [
+        {name: column[i] if math.isfinite(column[i]) else None for name, column in plain.items()}
+        for i in range(size)
+    ]

@@ -1,6 +1,6 @@
-"""Sentences that follow the prior; `assets/words.js` says the same in the browser.
+"""Which sentences the report says; `assets/words.js` chooses in the same way in the browser.
 
-Numbers are written with a fixed number of decimals, so that both write the same text.
+The words are in ``noneg/sentences.json``, which both fill with the same numbers.
 """
 
 from __future__ import annotations
@@ -9,18 +9,27 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from noneg.sentences import say
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from noneg.evaluation import Evaluation
     from noneg.results import Estimate
 
+EPS = 0.01  # the precision that the report plans for
+TENTHS = tuple(k / 10 for k in range(1, 10))  # thresholds in the tables
 # Shares of `scale`.
 SMALL = 0.1  # an error that hardly matters
 LARGE = 0.25  # an error that changes decisions
 WIDE = 0.5  # an upper end that leaves everything open
 COMMON = 0.2  # share of the rarer class from which errors are judged as they are
 SECOND = 0.25  # share of the largest deviation from which another one is worth a sentence
+
+
+def headline(evaluation: Evaluation) -> Estimate:
+    """Return the calibration error of the verdict."""
+    return evaluation.headline or evaluation.ece
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +108,7 @@ def decimals(prior: float) -> int:
     return 2 - math.floor(math.log10(scale(prior) or COMMON))
 
 
-def verdict_title(  # noqa: PLR0911 - one sentence each
+def verdict_title(
     error: Estimate,
     diagram: Sequence[Point],
     *,
@@ -125,37 +134,29 @@ def verdict_title(  # noqa: PLR0911 - one sentence each
         The error with the interval that the rows alone give; by default `error`.
     """
     if contradicted:
-        return "The prior and the scores contradict each other: settle that first."
+        return say("verdict_contradicted")
     off, unit = any(point.side for point in diagram), scale(prior)
     if error.high <= SMALL * unit:
-        sure = rejected is False and not off
-        return f"These scores {'can be read as' if sure else 'are nearly'} probabilities."
+        return say("verdict_nearly" if off or rejected is not False else "verdict_probabilities")
     if error.low <= 0.0:
         cause = _cause(error, at_prior or error)
-        doubt = f", but {cause} to rule it out" * int(error.high > WIDE * unit)
-        if off or rejected:
-            return f"Some scores are off, but {cause} to say how much in all."
-        return f"No miscalibration shows{doubt}."
+        unsure = "verdict_unsure" if error.high > WIDE * unit else "verdict_none"
+        return say("verdict_off" if off or rejected else unsure, cause=cause)
     if error.value < SMALL * unit:
-        return "These scores are nearly probabilities."
-    if error.value < LARGE * unit:
-        return "These scores are somewhat off: adjust them before you use them as probabilities."
-    return "Do not read these scores as probabilities."
+        return say("verdict_nearly")
+    return say("verdict_somewhat" if error.value < LARGE * unit else "verdict_no")
 
 
 def _cause(error: Estimate, at_prior: Estimate) -> str:
     """Say what makes the interval wide: few rows, or a prior that is not known well."""
     rows = at_prior.high - at_prior.low
-    if rows < error.high - error.low - rows:
-        return "the prior is not known well enough"
-    return "these rows are too few"
+    return say("cause_prior" if rows < error.high - error.low - rows else "cause_rows")
 
 
 def verdict_error(error: Estimate, prior: float) -> str:
     """Say how large the calibration error is."""
     value, low, high = (f"{x:.{decimals(prior)}f}" for x in (error.value, error.low, error.high))
-    level = f"{100 * error.level:.6g}"
-    return f"Calibration error {value}, between {low} and {high} with {level} % confidence."
+    return say("error", value=value, low=low, high=high, percent=100 * error.level)
 
 
 def verdict_where(diagram: Sequence[Point]) -> str:
@@ -166,16 +167,25 @@ def verdict_where(diagram: Sequence[Point]) -> str:
     """
     runs = _runs(diagram)
     if not runs:
-        return "In no range of scores is the deviation beyond sampling error."
+        return say("where_nowhere")
     runs.sort(key=_weight, reverse=True)
     first, *others = runs
     worst = max((point for point in first if point.side), key=lambda point: point.gap)
-    means = f"a score of {short(worst.score)} means about {_clipped(worst.frequency)}"
-    ends = f"[{_clipped(worst.low)}, {_clipped(worst.high)}]"
-    text = f"{_range(first, diagram)} are {_direction(first)}-confident: {means} {ends}."
+    text = say(
+        "where",
+        **_named(first, diagram),
+        score=short(worst.score),
+        frequency=_clipped(worst.frequency),
+        low=_clipped(worst.low),
+        high=_clipped(worst.high),
+    )
     if others and _weight(others[0]) >= SECOND * _weight(first):
-        text += f" {_range(others[0], diagram)} are {_direction(others[0])}-confident."
+        text += f" {say('where_also', **_named(others[0], diagram))}"
     return text
+
+
+def _named(run: list[Point], diagram: Sequence[Point]) -> dict[str, str]:
+    return {"range": _range(run, diagram), "direction": _direction(run)}
 
 
 def _clipped(x: float) -> str:
@@ -212,46 +222,20 @@ def _direction(run: list[Point]) -> str:
 
 def _range(run: list[Point], diagram: Sequence[Point]) -> str:
     from_start, to_end = run[0] is diagram[0], run[-1] is diagram[-1]
-    if from_start and to_end:
-        return "Scores in the whole range"
-    if to_end:
-        return f"Scores above {short(run[0].left)}"
-    if from_start:
-        return f"Scores up to {short(run[-1].right)}"
-    return f"Scores between {short(run[0].left)} and {short(run[-1].right)}"
-
-
-def floor_sentence(n_positive: float, floor: float) -> str:
-    """Say which error the noise of the positives alone produces."""
-    return (
-        f"{n_positive:,.0f} labelled positives alone produce an error of about {floor:.3f} by "
-        "noise, however many unlabeled rows there are."
-    )
+    kinds = {(1, 1): "whole", (0, 1): "above", (1, 0): "up_to", (0, 0): "between"}
+    kind = kinds[from_start, to_end]
+    return say(f"range_{kind}", left=short(run[0].left), right=short(run[-1].right))
 
 
 def bound_sentence(expected: float, probable: float, level: float, bins: int) -> str:
     """Say what theory promises."""
-    words = f"Over {bins} bins theory promises an error"
-    if expected > 1.0:
-        return f"{words} bound above 1, which says nothing: there are too few rows for it."
-    return (
-        f"{words} within {expected:.3f} of the true one on average, and within {probable:.3f} with "
-        f"probability {100 * level:.6g} %, whatever the classifier (calibration curves of slope up "
-        "to 1)."
-    )
+    key = "bound_vacuous" if expected > 1.0 else "bound"
+    return say(key, bins=bins, expected=expected, probable=probable, percent=100 * level)
 
 
 def plan_sentence(needed: float | None, n_positive: float, eps: float) -> str:
     """Say how many more positives make the interval narrow."""
     if needed is None:
-        return (
-            f"No number of positives brings the upper half of the interval to {eps:g}: more "
-            "unlabeled rows are needed first."
-        )
-    if needed <= n_positive:
-        return f"The upper half of the interval is no wider than {eps:g} already."
-    more = needed - n_positive
-    return (
-        f"For an interval that ends at most {eps:g} above the error, about {more:,.0f} more "
-        f"labelled positives are needed ({needed:,.0f} in all)."
-    )
+        return say("plan_rows", eps=eps)
+    key = "plan_done" if needed <= n_positive else "plan"
+    return say(key, eps=eps, more=needed - n_positive, needed=needed)

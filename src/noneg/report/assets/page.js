@@ -10,6 +10,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("noneg-data").textContent);
   const { sums } = data;
+  noneg.learn(data);
   const movable = data.setting !== "labelled";
   const EPS = data.eps;
   const STEPS = 1000; // of the prior's slider
@@ -192,9 +193,7 @@
     return {
       verdict_title: noneg.verdictTitle(known ? error : data.headline, diagram, prior, contradicted),
       verdict_where: noneg.verdictWhere(diagram),
-      verdict_error: known
-        ? noneg.verdictError(error, prior, data.level)
-        : `Calibration error ${error.value.toFixed(3)}; its interval is only known at the given prior.`,
+      verdict_error: noneg.verdictError(error, prior, data.level),
       bound: noneg.boundSentence(
         noneg.biasBound(data, prior, null), noneg.biasBound(data, prior, 1 - data.level),
         data.level, data.bins,
@@ -300,7 +299,7 @@
     }
     show("flagged", `${noneg.count(tails.ppr[i] * rows)} of ${noneg.count(rows)}`);
     show("flagged_share", percent(tails.ppr[i]));
-    for (const name of ["precision", "recall", "f_beta", "specificity", "false_positive_rate"]) {
+    for (const name of data.explored) {
       const found = noneg.atThreshold(data, name, prior, i);
       show(name, fixed(found.value, 3));
       show(`${name}_range`, range(found.low, found.high, 3));

@@ -13,7 +13,6 @@ const noneg = {};
   const ONE_ROW = 1 - 1e-9; // Kish's size of a bin that counts as one row
   const ROUNDING = 1e-10; // share of a variance that is taken for a rounding
   const GUARD = 1e-9; // ceil(0.3 * 10) is 3
-  const FEW_POSITIVES = 30;
 
   const sum = (x) => x.reduce((total, one) => total + one, 0);
   const dot = (x, y) => x.reduce((total, one, i) => total + one * y[i], 0);
@@ -296,14 +295,19 @@ const noneg = {};
     return { value, low: value - reach, high: value + reach };
   }
 
+  /** A ratio of straight lines in the prior, piece by piece. */
+  function curve({ inner, pieces, by_odds: byOdds }, prior) {
+    const [a, b, c, d] = pieces[inner.filter((x) => x < prior).length];
+    return ((a + b * prior) / (c + d * prior)) * (byOdds ? Math.sqrt(prior / (1 - prior)) : 1);
+  }
+
   function areas(sums, prior) {
     const found = {};
-    const { auroc, average_precision: ap, lift_at: lift } = sums.areas;
+    const { auroc, lift_at: lift } = sums.areas;
     if (auroc) {
       const [value, low, high] = auroc.map((x) => 0.5 + x / (1 - prior));
       found.auroc = { value, low, high };
     }
-    if (ap) found.average_precision = { value: ap[0] + ap[1] * prior, low: null, high: null };
     if (lift) {
       const [value, low, high] = lift.map((x) => x * prior);
       found.precision_at = { value, low, high };
@@ -346,7 +350,6 @@ const noneg = {};
       n_above_one: diagram.filter((row) => row.low_all > 1).length,
       n_points: diagram.length,
       noise_floor: sums.noise_floor * prior,
-      positives: sums.effective_positive < FEW_POSITIVES ? "doubtful" : "holds",
       mean_off: Math.abs(sums.mean_score - prior) > 3 * sums.mean_deviation + 1e-12,
     };
   }
@@ -363,6 +366,9 @@ const noneg = {};
       ...areas(sums, prior),
     };
     for (const name of Object.keys(sums.bins)) found[name] = eceInterval(sums, sums.bins[name], prior);
+    for (const [name, one] of Object.entries(sums.curves)) {
+      found[name] = { value: finite(curve(one, prior)), low: null, high: null };
+    }
     for (const name of Object.keys(sums.risks)) found[name] = risk(sums, name, prior);
     for (const name of Object.keys(data.rules)) found[name] = atThreshold(data, name, prior, half);
     return found;

@@ -1,17 +1,39 @@
-/* Sentences that follow the prior; `words.py` says the same. */
+/* Which sentences are said at another prior; `words.py` chooses in the same way.
+ *
+ * The words are templates that Python fills, too: names in braces with the formats `.3f`, `,.0f`
+ * and `.4g`. They come with the sums, as do the limits that decide between them.
+ */
 "use strict";
 
 (() => {
-  const SMALL = 0.1;
-  const LARGE = 0.25;
-  const WIDE = 0.5;
-  const COMMON = 0.2;
-  const SECOND = 0.25;
+  let sentences = {};
+  let limits = {};
+
+  /** Takes the templates and limits of the page. */
+  function learn(data) {
+    ({ sentences, limits } = data);
+  }
 
   const count = (x) => Math.round(x).toLocaleString("en-US");
 
-  /** A number with so many digits, without trailing zeros. */
-  const general = (x, digits) => String(Number(x.toPrecision(digits)));
+  /** A number with so many digits, without trailing zeros, as Python's format "g" writes it. */
+  function general(x, digits) {
+    const [mantissa, exponent] = x.toExponential(digits - 1).split("e");
+    const power = Number(exponent);
+    if (power >= -4 && power < digits) return String(Number(x.toPrecision(digits)));
+    return `${Number(mantissa)}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+  }
+
+  function formatted(x, format) {
+    if (!format) return String(x);
+    const [, comma, digits, kind] = format.match(/^(,?)\.(\d+)([fg])$/);
+    if (kind === "g") return general(x, Number(digits));
+    return comma ? count(x) : x.toFixed(Number(digits));
+  }
+
+  function say(key, values = {}) {
+    return sentences[key].replace(/\{(\w+):?([^}]*)\}/g, (_, name, format) => formatted(values[name], format));
+  }
 
   /** A share with two decimals, or two digits if it is small. */
   function short(x) {
@@ -22,35 +44,27 @@
   /** 1 where more are positive than the score says, -1 where fewer are, beyond chance. */
   const side = (point) => Number(point.low_all > point.score) - Number(point.high_all < point.score);
 
-  /** What errors are compared with: the share of the rarer class, at most COMMON. */
-  const scale = (prior) => Math.min(COMMON, prior, 1 - prior);
+  /** What errors are compared with: the share of the rarer class, at most `common`. */
+  const scale = (prior) => Math.min(limits.common, prior, 1 - prior);
   const decimals = (prior) => 2 - Math.floor(Math.log10(scale(prior)));
 
   /** At a prior that was moved: the test is only known at the given one. */
   function verdictTitle(error, diagram, prior, contradicted) {
     const unit = scale(prior);
-    if (contradicted) return "The prior and the scores contradict each other: settle that first.";
-    if (error.high <= SMALL * unit) return "These scores are nearly probabilities.";
+    if (contradicted) return say("verdict_contradicted");
+    if (error.high <= limits.small * unit) return say("verdict_nearly");
     if (error.low <= 0) {
-      if (diagram.some(side)) {
-        return "Some scores are off, but these rows are too few to say how much in all.";
-      }
-      const doubt = error.high > WIDE * unit ? ", but these rows are too few to rule it out." : ".";
-      return `No miscalibration shows${doubt}`;
+      const unsure = error.high > limits.wide * unit ? "verdict_unsure" : "verdict_none";
+      return say(diagram.some(side) ? "verdict_off" : unsure, { cause: say("cause_rows") });
     }
-    if (error.value < SMALL * unit) return "These scores are nearly probabilities.";
-    if (error.value < LARGE * unit) {
-      return "These scores are somewhat off: adjust them before you use them as probabilities.";
-    }
-    return "Do not read these scores as probabilities.";
+    if (error.value < limits.small * unit) return say("verdict_nearly");
+    return say(error.value < limits.large * unit ? "verdict_somewhat" : "verdict_no");
   }
 
   function verdictError(error, prior, level) {
+    if (error.low === null) return say("error_alone", { value: error.value.toFixed(3) });
     const [value, low, high] = [error.value, error.low, error.high].map((x) => x.toFixed(decimals(prior)));
-    return (
-      `Calibration error ${value}, between ${low} and ${high} ` +
-      `with ${general(100 * level, 6)} % confidence.`
-    );
+    return say("error", { value, low, high, percent: 100 * level });
   }
 
   const gap = (point) => Math.abs(point.frequency - point.score);
@@ -78,113 +92,62 @@
     const [first, last] = [run[0], run[run.length - 1]];
     const fromStart = first === diagram[0];
     const toEnd = last === diagram[diagram.length - 1];
-    if (fromStart && toEnd) return "Scores in the whole range";
-    if (toEnd) return `Scores above ${short(first.left)}`;
-    if (fromStart) return `Scores up to ${short(last.right)}`;
-    return `Scores between ${short(first.left)} and ${short(last.right)}`;
+    const kinds = fromStart ? ["up_to", "whole"] : ["between", "above"];
+    return say(`range_${kinds[Number(toEnd)]}`, { left: short(first.left), right: short(last.right) });
   }
+
+  const named = (run, diagram) => ({ range: range(run, diagram), direction: direction(run) });
 
   function verdictWhere(diagram) {
     const found = runs(diagram).sort((x, y) => weight(y) - weight(x));
-    if (!found.length) return "In no range of scores is the deviation beyond sampling error.";
+    if (!found.length) return say("where_nowhere");
     const [first, second] = found;
     const worst = first.filter(side).reduce((x, y) => (gap(y) > gap(x) ? y : x));
-    const means = `a score of ${short(worst.score)} means about ${clipped(worst.frequency)}`;
-    const ends = `[${clipped(worst.low)}, ${clipped(worst.high)}]`;
-    let text = `${range(first, diagram)} are ${direction(first)}-confident: ${means} ${ends}.`;
-    if (second && weight(second) >= SECOND * weight(first)) {
-      text += ` ${range(second, diagram)} are ${direction(second)}-confident.`;
-    }
-    return text;
+    const [frequency, low, high] = [worst.frequency, worst.low, worst.high].map(clipped);
+    const text = say("where", { ...named(first, diagram), score: short(worst.score), frequency, low, high });
+    if (!second || weight(second) < limits.second * weight(first)) return text;
+    return `${text} ${say("where_also", named(second, diagram))}`;
   }
 
-  function floorSentence(nPositive, floor) {
-    return (
-      `${count(nPositive)} labelled positives alone produce an error of about ${floor.toFixed(3)} ` +
-      "by noise, however many unlabeled rows there are."
-    );
-  }
+  const floorSentence = (n, floor) => say("floor", { n_positive: n, floor });
 
   function boundSentence(expected, probable, level, bins) {
-    const words = `Over ${bins} bins theory promises an error`;
-    if (expected > 1) {
-      return `${words} bound above 1, which says nothing: there are too few rows for it.`;
-    }
-    return (
-      `${words} within ${expected.toFixed(3)} of the true one on average, and within ` +
-      `${probable.toFixed(3)} with probability ${general(100 * level, 6)} %, whatever the ` +
-      "classifier (calibration curves of slope up to 1)."
-    );
+    return say(expected > 1 ? "bound_vacuous" : "bound", { bins, expected, probable, percent: 100 * level });
   }
 
   function planSentence(needed, nPositive, eps) {
-    if (needed === null) {
-      return (
-        `No number of positives brings the upper half of the interval to ${general(eps, 6)}: more ` +
-        "unlabeled rows are needed first."
-      );
-    }
-    if (needed <= nPositive) {
-      return `The upper half of the interval is no wider than ${general(eps, 6)} already.`;
-    }
-    return (
-      `For an interval that ends at most ${general(eps, 6)} above the error, about ` +
-      `${count(needed - nPositive)} more labelled positives are needed (${count(needed)} in all).`
-    );
+    if (needed === null) return say("plan_rows", { eps });
+    return say(needed <= nPositive ? "plan_done" : "plan", { eps, more: needed - nPositive, needed });
   }
 
   /** Says when the labels look as if nothing were hidden, which the setting denies. */
   function labelCounts(data, prior) {
     const rows = data.n_positive + data.n_unlabeled;
     const share = data.n_positive / (rows * prior);
-    const suspect = data.setting === "one-sample" ? share >= 0.9 : Math.abs(share - 1) <= 0.01;
+    const oneSample = data.setting === "one-sample";
+    const suspect = oneSample ? share >= limits.nearly_all : Math.abs(share - 1) <= limits.same_share;
     if (!suspect) return [];
-    const chance = data.setting === "one-sample" && share > 1 ? ", which chance allows" : "";
-    return [
-      `${count(data.n_positive)} of ${count(rows)} rows are labelled, ${(100 * share).toFixed(0)} % of ` +
-        `the positives that the prior ${general(prior, 4)} promises among them${chance}: if none is hidden, ` +
-        "the setting is 'labelled', and otherwise the prior may be too small.",
-    ];
+    const chance = oneSample && share > 1 ? say("all_labelled_chance") : "";
+    return [say("all_labelled", { n_positive: data.n_positive, rows, percent: 100 * share, prior, chance })];
   }
 
   /** What needs attention at a prior, as `Evaluation.warnings` says it. */
   function warnings(data, prior) {
-    const found = noneg.assumptions(data, prior);
     const { sums } = data;
-    const out = [];
-    if (found.prior !== "holds") {
-      out.push(
-        `The prior ${general(prior, 4)} contradicts the scores: above some threshold there would be ` +
-          `more positives than rows. The largest compatible prior is ` +
-          `${general(sums.largest_prior, 4)}, unless the labelled positives are not a random sample ` +
-          "of all positives.",
-      );
-    }
-    if (found.n_above_one) {
-      out.push(
-        `In ${found.n_above_one} of ${found.n_points} score ranges more positives are expected than ` +
-          "there are rows: no negatives would be left there.",
-      );
-    }
-    if (found.positives !== "holds") {
-      out.push(
-        `${count(sums.effective_positive)} labelled positives alone produce a calibration error of ` +
-          `about ${general(found.noise_floor, 2)} by noise: however many unlabeled rows there are, ` +
-          "less cannot be told from zero.",
-      );
-    }
-    if (found.mean_off) {
-      out.push(
-        `The mean score is ${general(sums.mean_score, 4)} but the prior is ${general(prior, 4)}: ` +
-          `scores or prior are off by ${general(Math.abs(sums.mean_score - prior), 4)} on average, ` +
-          "which no binning can hide.",
-      );
-    }
-    return out.concat(labelCounts(data, prior), data.other_warnings);
+    const found = noneg.assumptions(data, prior);
+    const mean = sums.mean_score;
+    const out = [
+      found.prior !== "holds" && say("prior", { prior, limit: sums.largest_prior }),
+      found.n_above_one && say("negatives", { count: found.n_above_one, points: found.n_points }),
+      sums.effective_positive < limits.few_positives &&
+        say("positives", { n_positive: sums.effective_positive, floor: found.noise_floor }),
+      found.mean_off && say("mean_score", { mean, prior, gap: Math.abs(mean - prior) }),
+    ];
+    return [...out.filter(Boolean), ...labelCounts(data, prior), ...data.other_warnings];
   }
 
   Object.assign(noneg, {
-    boundSentence, count, floorSentence, general, planSentence, short, verdictError, verdictTitle,
+    boundSentence, count, floorSentence, general, learn, planSentence, short, verdictError, verdictTitle,
     verdictWhere, warnings,
   });
 })();

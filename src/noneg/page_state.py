@@ -1,0 +1,552 @@
+r"""What a page needs to follow another prior: sums whose number does not grow with the rows.
+
+The prior enters every estimate after the rows have been summed, so a few hundred numbers say what
+`noneg` would answer at any other prior. Bins are held as they were chosen at the given prior, both
+laws are kept above a few hundred thresholds, and losses and curves by their coefficients.
+
+The Kolmogorov-Smirnov error :math:`\sup_t |\pi\,\mu_+(s \le t) - \int_{s \le t} s\,d\mu|` is, as
+a function of the prior, the largest of many straight lines. Few of them are ever the largest: the
+corners of the convex hull of the points :math:`(\mu_+(s \le t), \int_{s \le t} s\,d\mu)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.bins import bin_scores, order_statistics
+from noneg.calibration.interval import SPLITS, Noise
+from noneg.calibration.reliability import reliability
+from noneg.intervals import tail_means, z_score
+from noneg.laws import Ordered
+from noneg.performance.assumptions import largest_prior, noise_floor
+from noneg.performance.bands import Options, pose
+from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
+from noneg.registry import METRICS, RECOMMENDED, registered_rules
+from noneg.results import Estimate
+from noneg.rules import labelled_shares, loss_means, pu_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from noneg.bins import Binned, Binning
+    from noneg.calibration.reliability import Band, Reliability
+    from noneg.intervals import LawMeans
+    from noneg.performance.bands import Side
+    from noneg.rules import Curve
+    from noneg.scores import PUScores
+
+    Floats = NDArray[np.float64]
+
+BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
+
+HISTOGRAM_BINS = 40
+
+DIAGRAM_BINS = 15
+OVERLAID_BINS = 10
+
+# Draws of noise are kept up to this many bins; the interval of more stays that of the given prior.
+MOST_NOISY_BINS = 128
+
+# Share of the rows in one bin of equal width from which the diagram shows equal mass first.
+CROWDED = 0.8
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BinSums:
+    """Both laws in the bins of one calibration error, with the noise that its interval splits by.
+
+    Attributes
+    ----------
+    binned : Binned
+    noise : (ndarray, ndarray) or None
+        Draws of the noise in the residuals, as coefficients of the prior and of 1, shape (splits,
+        bins); None for labelled data and for more than `MOST_NOISY_BINS` bins.
+    """
+
+    binned: Binned
+    noise: tuple[Floats, Floats] | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Diagram:
+    """A reliability diagram at every prior: what is here is a unit of the prior.
+
+    Attributes
+    ----------
+    left, right, score, positive, marginal : ndarray
+        As in `noneg.calibration.reliability.Reliability`.
+    frequency, low, high : ndarray
+        To be multiplied by the prior; pointwise interval.
+    low_all, high_all : ndarray
+        The same for the simultaneous band.
+    """
+
+    left: Floats
+    right: Floats
+    score: Floats
+    positive: Floats
+    marginal: Floats
+    frequency: Floats
+    low: Floats
+    high: Floats
+    low_all: Floats
+    high_all: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sums:
+    """What the page computes with; see the module.
+
+    Attributes
+    ----------
+    bins : dict of str to BinSums
+        Bins of "ece", "ece_width_15" and, with enough rows, "ece_mass_15".
+    diagrams : dict of str to Diagram
+        Bins of equal "width" and, with enough rows, of equal "mass".
+    first_diagram : {"width", "mass"}
+        Which one to show first: equal mass when one bin of equal width holds nearly all rows.
+    histogram : Binned
+        Narrow bins of equal width.
+    tails : Tails
+    bounds : RankBounds or None
+    risks : dict of str to tuple
+        Mean gain of the positives, mean base loss, and their variances and covariance.
+    areas : dict of str to list
+        ``(AUC - 1/2)(1 - prior)`` with its limits, and the lift of the top 10 % with its limits.
+    curves : dict of str to Curve
+        Other metrics that are known at every prior, without their intervals.
+    envelope : Envelope or None
+        Of the Kolmogorov-Smirnov error.
+    noise_floor : float
+        Error that the noise of the positives alone produces, a unit of the prior.
+    mean_score, mean_deviation : float
+        Mean score and its standard deviation.
+    effective_positive, effective_marginal : float
+    least_prior, largest_prior : float
+        Priors that neither the labelled share nor the scores contradict.
+    z, z_split : float
+        Normal quantiles of the interval's upper end, and of its split lower end.
+    """
+
+    bins: dict[str, BinSums]
+    diagrams: dict[Binning, Diagram]
+    first_diagram: Binning
+    histogram: Binned
+    tails: Tails
+    bounds: RankBounds | None
+    risks: dict[str, tuple[float, float, list[float]]]
+    areas: dict[str, list[float]]
+    curves: dict[str, Curve]
+    envelope: Envelope | None
+    noise_floor: float
+    mean_score: float
+    mean_deviation: float
+    effective_positive: float
+    effective_marginal: float
+    least_prior: float
+    largest_prior: float
+    z: float
+    z_split: float
+
+    @property
+    def diagram(self) -> Diagram:
+        """The diagram to show first."""
+        return self.diagrams[self.first_diagram]
+
+    @property
+    def moving(self) -> dict[str, bool]:
+        """Metrics that are known at another prior by name, and whether their intervals are."""
+        areas = {"precision_at" if name == "lift_at" else name for name in self.areas}
+        whole = {RECOMMENDED, *self.bins, *self.risks, *areas, *registered_rules()}
+        values = {*self.curves, *([] if self.envelope is None else ["ks_error"])}
+        return dict.fromkeys(values, False) | dict.fromkeys(whole, True)
+
+
+def sum_up(
+    scores: PUScores, binned: Binned, metrics: Mapping[str, Estimate], *, level: float
+) -> Sums:
+    """Return what the same evaluation at another prior or threshold is made of.
+
+    Parameters
+    ----------
+    scores : PUScores
+    binned : Binned
+        The bins of the calibration error.
+    metrics : mapping of str to Estimate
+        What was found at the prior of `scores`.
+    level : float
+    """
+    enough = scores.n_marginal >= 2 * DIAGRAM_BINS
+    kinds: tuple[Binning, ...] = ("width", "mass") if enough else ("width",)
+    # At this prior, not over what is known of it: another prior scales these numbers.
+    exact = scores if scores.prior_interval is None else scores.with_prior(scores.prior)
+    diagrams = {kind: _diagram(exact, kind, level) for kind in kinds}
+    cuts = tails(scores, level=level)
+    rows = np.isfinite(scores.n_positive + scores.n_unlabeled)
+    ones = np.ones(binned.n_bins)
+    return Sums(
+        bins=_bins(scores, binned, kinds),
+        diagrams=diagrams,
+        first_diagram=_clearest(diagrams),
+        histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
+        tails=cuts,
+        bounds=rank_bounds(scores, cuts.threshold, level=level),
+        risks=_risks(scores) if rows else {},
+        areas=_areas(exact, metrics, level) if rows else {},
+        curves=_curves(exact, metrics) if rows else {},
+        envelope=ks_envelope(scores) if rows else None,
+        noise_floor=noise_floor(scores, edges=binned.edges) / scores.prior
+        if scores.prior > 0.0
+        else 0.0,
+        mean_score=float(binned.score.sum()),
+        mean_deviation=float(np.sqrt(binned.variance(ones))),
+        effective_positive=scores.effective_positive,
+        effective_marginal=scores.effective_marginal,
+        least_prior=scores.least_prior,
+        largest_prior=1.0 if scores.setting == "labelled" else largest_prior(scores, level=level),
+        z=z_score(level),
+        z_split=z_score(0.5 + level / 2.0),
+    )
+
+
+def _clearest(diagrams: dict[Binning, Diagram]) -> Binning:
+    """Return equal width, which reads best, unless one of its bins holds nearly all rows."""
+    crowded = float(diagrams["width"].marginal.max(initial=0.0)) > CROWDED
+    return "mass" if crowded and "mass" in diagrams else "width"
+
+
+def _bins(scores: PUScores, binned: Binned, kinds: tuple[Binning, ...]) -> dict[str, BinSums]:
+    found = {"ece": binned}
+    for kind in kinds:
+        found[f"ece_{kind}_{DIAGRAM_BINS}"] = bin_scores(
+            scores,
+            bins=DIAGRAM_BINS,
+            binning=kind,
+        )
+    return {name: BinSums(binned=one, noise=_noise(scores, one)) for name, one in found.items()}
+
+
+def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
+    """Return the noise of `noneg.calibration.interval` as a straight line in the prior."""
+    if scores.setting == "labelled" or binned.n_bins > MOST_NOISY_BINS:
+        return None
+    noise = Noise.draw(binned, SPLITS, 0)
+    level = noise.of_residual(replace(binned, prior=0.0))
+    return noise.of_residual(replace(binned, prior=1.0)) - level, level
+
+
+def _diagram(scores: PUScores, kind: Binning, level: float) -> Diagram:
+    unit = scores.prior or 1.0
+    pointwise, simultaneous = (
+        reliability(
+            scores,
+            bins=DIAGRAM_BINS,
+            binning=kind,
+            level=level,
+            band=band,
+        )
+        for band in BANDS
+    )
+    return Diagram(
+        left=pointwise.left,
+        right=pointwise.right,
+        score=pointwise.score,
+        positive=pointwise.positive,
+        marginal=pointwise.marginal,
+        frequency=pointwise.frequency / unit,
+        low=pointwise.low / unit,
+        high=pointwise.high / unit,
+        low_all=simultaneous.low / unit,
+        high_all=simultaneous.high / unit,
+    )
+
+
+def _risks(scores: PUScores) -> dict[str, tuple[float, float, list[float]]]:
+    losses = {name: metric.loss() for name, metric in METRICS.items() if metric.loss is not None}
+    return {name: mean_pair(loss_means(scores, loss)) for name, loss in losses.items()}
+
+
+def _areas(
+    scores: PUScores, metrics: Mapping[str, Estimate], level: float
+) -> dict[str, list[float]]:
+    """Return the areas that follow the prior; labelled data has no other prior."""
+    if scores.setting == "labelled":
+        return {}
+    found = {}
+    for name in ("auroc", "lift_at"):
+        one = METRICS[name].interval(scores, level=level) if name in metrics else None
+        if one is not None and np.isfinite([one.value, one.low, one.high]).all():
+            found[name] = [one.value, one.low, one.high]
+    if "auroc" in found:
+        found["auroc"] = [(x - 0.5) * (1.0 - scores.prior) for x in found["auroc"]]
+    return found
+
+
+def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:
+    """Return the metrics that neither bins nor areas move."""
+    if scores.prior_is_estimated:
+        return {}
+    known = {
+        name: METRICS[name]
+        for name in metrics
+        if METRICS[name].by_prior and METRICS[name].needs_prior and name not in ("ece", "auroc")
+    }
+    return {name: metric.curve(scores) for name, metric in known.items()}
+
+
+EVEN = 100  # steps of thresholds from 0 to 1
+
+QUANTILES = 60  # thresholds that cut off equal shares of the rows
+
+TOP = 60  # thresholds among the highest scores, where few rows are flagged
+
+# Metrics that the threshold explorer shows with an interval, and their names there.
+EXPLORED = {
+    "precision": "precision",
+    "recall": "recall",
+    "f_beta": "F1",
+    "specificity": "specificity",
+    "false_positive_rate": "false positive rate",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tails:
+    """Shares of both laws at or above thresholds, with what their intervals are made of.
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Rising.
+    tpr, ppr : ndarray
+        Shares of the positive and of the marginal law with ``s >= threshold``.
+    tpr_low, tpr_high, ppr_low, ppr_high, correlation : ndarray
+        Their own limits, and how they vary together. Neither depends on the prior.
+    limits : dict of str to (ndarray, ndarray)
+        Intervals of the metrics in `EXPLORED` where these numbers do not tell them: of labelled
+        data, and for every prior in an interval.
+    """
+
+    threshold: Floats
+    tpr: Floats
+    ppr: Floats
+    tpr_low: Floats
+    tpr_high: Floats
+    ppr_low: Floats
+    ppr_high: Floats
+    correlation: Floats
+    limits: dict[str, tuple[Floats, Floats]]
+
+
+def tails(scores: PUScores, *, level: float) -> Tails:
+    """Return both laws above `thresholds`."""
+    cuts = thresholds(scores)
+    means = [tail_means(scores, [cut]) for cut in cuts]
+    kind = labelled_shares if scores.setting == "labelled" else pu_shares
+    shares = [kind(scores, one, level) for one in means]
+    return Tails(
+        threshold=cuts,
+        tpr=np.array([one.positive[0] for one in means]),
+        ppr=np.array([one.marginal[0] for one in means]),
+        tpr_low=np.array([one.low[0] for one in shares]),
+        tpr_high=np.array([one.high[0] for one in shares]),
+        ppr_low=np.array([one.low[1] for one in shares]),
+        ppr_high=np.array([one.high[1] for one in shares]),
+        correlation=np.array([one.correlation[0, 1] for one in shares]),
+        limits=_limits(scores, means, level),
+    )
+
+
+def _limits(
+    scores: PUScores, means: list[LawMeans], level: float
+) -> dict[str, tuple[Floats, Floats]]:
+    if scores.setting != "labelled" and scores.prior_interval is None:
+        return {}
+    out: dict[str, tuple[Floats, Floats]] = {}
+    for name, rule in registered_rules(EXPLORED).items():
+        low, high = np.array([rule.limits(scores, one, level) for one in means]).T
+        out[name] = low, high
+    return out
+
+
+def thresholds(scores: PUScores) -> Floats:
+    """Return even steps, quantiles of the marginal sample, and the scores at its very top."""
+    even = np.arange(EVEN + 1) / EVEN
+    n = scores.effective_marginal
+    shares = np.concatenate(
+        [np.arange(1, QUANTILES) / QUANTILES, 1.0 - np.geomspace(1.0 / min(n, 1e6), 0.5, TOP)]
+    )
+    known = scores.marginal_quantiles(shares)
+    if known is None:
+        known = order_statistics(scores, np.maximum(np.floor(shares * n), 1.0))
+    return np.unique(np.concatenate([even, known]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankBounds:
+    """What bounds on the ROC and PR curves are made of (Claesen et al. 2015), at `Tails.threshold`.
+
+    Attributes
+    ----------
+    unlabeled, known : ndarray
+        Unlabeled rows and labelled positives at or above each threshold.
+    low, high : ndarray
+        Band on the rank CDF of the positives, T_lb and T_ub.
+    n_unlabeled, n_known : float
+        Rows in all.
+    counts_known : bool
+        Whether the table behind precision counts the labelled positives, too.
+    lower, upper : dict of str to ndarray
+        Bounding curves at the given prior, or over its interval: "fpr" and "tpr" of the ROC curve,
+        "recall" and "precision".
+    auroc, average_precision : (float, float)
+        Areas under the bounding curves through every score, at the given prior.
+    """
+
+    unlabeled: Floats
+    known: Floats
+    low: Floats
+    high: Floats
+    n_unlabeled: float
+    n_known: float
+    counts_known: bool
+    lower: dict[str, Floats]
+    upper: dict[str, Floats]
+    auroc: tuple[float, float]
+    average_precision: tuple[float, float]
+
+
+def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds | None:
+    """Return what bounds need at thresholds; None where bounds count no rows or hide nothing."""
+    if scores.setting == "labelled" or not np.isfinite(scores.n_positive + scores.n_unlabeled):
+        return None
+    options = Options(level=level, threshold=cuts)
+    try:
+        (problem,) = pose(scores, options)
+        areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
+    except ValueError:  # importance weights, which are no rows to count
+        return None
+    ranking = problem.ranking
+    return RankBounds(
+        unlabeled=ranking.unlabeled[::-1],
+        known=ranking.known(0)[::-1],
+        low=problem.band_at(0)[::-1],
+        high=problem.band_at(1)[::-1],
+        n_unlabeled=ranking.n_unlabeled,
+        n_known=ranking.groups[0].total,
+        counts_known=problem.assumes.table == "all",
+        lower=_bounding_curves(scores, cuts, "lower", level),
+        upper=_bounding_curves(scores, cuts, "upper", level),
+        auroc=areas[0],
+        average_precision=areas[1],
+    )
+
+
+def _bounding_curves(scores: PUScores, cuts: Floats, side: Side, level: float) -> dict[str, Floats]:
+    everything = getattr(contingency_bounds(scores, threshold=cuts, table="all", level=level), side)
+    counted = getattr(contingency_bounds(scores, threshold=cuts, level=level), side)
+    return {
+        "fpr": everything.fpr[::-1],
+        "tpr": everything.tpr[::-1],
+        "recall": counted.tpr[::-1],
+        "precision": counted.precision[::-1],
+    }
+
+
+def mean_pair(means: LawMeans) -> tuple[float, float, list[float]]:
+    """Return a risk's two means, and their variances and covariance."""
+    c = means.covariance
+    return (
+        float(means.positive[0]),
+        float(means.marginal[0]),
+        [float(c[0, 0]), float(c[0, 1]), float(c[1, 1])],
+    )
+
+
+# A line that gains less than this is no corner.
+ROUNDING = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """Points whose lines decide the Kolmogorov-Smirnov error at some prior in [0, 1].
+
+    Attributes
+    ----------
+    positive, score : ndarray
+        ``mu_plus(s <= t)`` and the integral of s up to t, at those t.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> from noneg.calibration import ks_error
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> envelope = ks_envelope(scores)
+    >>> abs(envelope(0.7) - ks_error(scores.with_prior(0.7))) < 1e-12
+    True
+    """
+
+    positive: Floats
+    score: Floats
+
+    def __call__(self, prior: float) -> float:
+        """Return the error at a prior."""
+        return float(np.abs(prior * self.positive - self.score).max())
+
+
+def ks_envelope(scores: PUScores) -> Envelope:
+    """Return what the Kolmogorov-Smirnov error at every prior is made of."""
+    positive, score = _cumulative(scores)
+    above = _corners(positive, -score)
+    below = positive.size - 1 - _corners(-positive[::-1], score[::-1])
+    kept = np.unique(np.concatenate([above, below]))
+    return Envelope(positive[kept], score[kept])
+
+
+def _cumulative(scores: PUScores) -> tuple[Floats, Floats]:
+    """Return the positive law and the integral of s up to each distinct score."""
+    s, positive, marginal = Ordered(scores).masses()
+    below = np.cumsum(positive)
+    return below / (below[-1] or 1.0), np.cumsum(marginal * s) / marginal.sum()
+
+
+def _corners(slope: Floats, level: Floats) -> NDArray[np.intp]:
+    """Return which lines ``level + slope x`` are the largest at some x in [0, 1]; slopes rise.
+
+    The largest line at x moves to the right as x grows, so between two of them only those in
+    between can win, and where two are equal either one is largest or a better one is found.
+    """
+    first = int(np.argmax(level))
+    last = int(np.argmax(level + slope))
+    found = {first, last}
+    open_ranges = [(first, last)]
+    while open_ranges:
+        i, j = open_ranges.pop()
+        if j - i < 2 or slope[j] <= slope[i]:
+            continue
+        x = (level[i] - level[j]) / (slope[j] - slope[i])
+        height = level[i : j + 1] + slope[i : j + 1] * x
+        k = i + int(np.argmax(height))
+        if k in (i, j) or height[k - i] <= max(height[0], height[-1]) + ROUNDING:
+            continue
+        found.add(k)
+        open_ranges += [(i, k), (k, j)]
+    return np.array(sorted(found), dtype=np.intp)
+
+
+def prior_estimate(scores: PUScores, level: float) -> Estimate:
+    """Return the prior with what is known of it, a point where it is given exactly."""
+    low, high = scores.prior_interval or (scores.prior, scores.prior)
+    method = "share of positives" if scores.prior_is_estimated else "given"
+    return Estimate(value=scores.prior, low=low, high=high, level=level, method=method)
+
+
+def small_diagram(scores: PUScores, level: float) -> Reliability:
+    """Return a diagram over at most ten bins of equal mass, to be laid over another."""
+    bins = int(max(1, min(OVERLAID_BINS, scores.n_marginal // 2)))
+    return reliability(scores, bins=bins, binning="mass", level=level)
