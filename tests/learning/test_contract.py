@@ -8,7 +8,7 @@ import torch
 from learning.ranking import fit, least, make, ranking
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.data import PUData
+from noneg.learning.contract import PUData
 
 CASES = [(name, variant) for name, kind in ALGORITHMS.items() for variant in kind.variants]
 # Two standard errors of the accuracy of 20,000 rows are .005; the rest is for training.

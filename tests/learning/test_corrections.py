@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from noneg.learning.algorithms import ALGORITHMS
+from noneg.learning.contract import space
 from noneg.learning.networks import MLP
-from noneg.learning.search import space
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 from noneg.randomness import stream
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from noneg.calibration import ece
 from noneg.learning import BaggingPU, LinearPU, PUClassifier, WeightedPU
 from noneg.learning.algorithms.nnpu import NNPU
-from noneg.learning.base import PUEstimator, sigmoid
+from noneg.learning.estimator import PUEstimator, sigmoid
 from noneg.learning.networks import CNN, MLP
 from noneg.scores import PUScores
 

@@ -9,12 +9,11 @@ from learning.margins import batch, begin
 from torch.nn.functional import softplus
 
 from noneg.learning.algorithms.holistic import HolisticPU
-from noneg.learning.contract import Batch, Epoch, View
-from noneg.learning.data import PUData
+from noneg.learning.contract import Batch, Epoch, PUData, View
+from noneg.learning.losses import natural_break, pseudo_labels, trend
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
-from noneg.learning.trainer import Trainer
-from noneg.learning.trends import natural_break, pseudo_labels, trend
+from noneg.learning.training import Trainer
 
 TASK = make_task(6, 6, setting="two-sample", prior=None)
 P, U = torch.linspace(-1.0, 4.0, 6), torch.linspace(-3.0, 3.0, 6)

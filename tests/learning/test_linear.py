@@ -8,7 +8,7 @@ from scipy.optimize import linprog, minimize
 from scipy.special import expit
 
 from noneg.learning import LinearPU
-from noneg.learning.convex import double_hinge_minimum, logistic_minimum
+from noneg.learning.tabular import double_hinge_minimum, logistic_minimum
 
 
 def problem(seed, n, d, prior):

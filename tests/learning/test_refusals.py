@@ -9,16 +9,13 @@ import torch
 from learning.margins import begin
 
 import noneg.learning
-from noneg.learning import LinearPU, convex
+from noneg.learning import LinearPU, tabular
 from noneg.learning.algorithms import find_algorithm
-from noneg.learning.data import PUData
-from noneg.learning.losses import find_loss
+from noneg.learning.contract import PUData
+from noneg.learning.losses import find_loss, natural_break
 from noneg.learning.networks import CNN, new_network
-from noneg.learning.progress import progress_bar
-from noneg.learning.selection import validation_value
 from noneg.learning.task import make_task
-from noneg.learning.trainer import Trainer
-from noneg.learning.trends import natural_break
+from noneg.learning.training import Trainer, progress_bar, validation_value
 from noneg.performance import oracle_accuracy
 from noneg.prior import estimate_prior
 from noneg.sklearn import PUStratifiedKFold
@@ -71,7 +68,7 @@ def test_scores_of_weighted_rows_are_somebody_elses():
 
 def test_a_search_that_does_not_end_is_named(monkeypatch):
     """One step is too few for any problem; people are told to raise alpha."""
-    monkeypatch.setattr(convex, "_MOST_STEPS", 1)
+    monkeypatch.setattr(tabular, "_MOST_STEPS", 1)
     x, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     for loss in ("logistic", "double-hinge"):
         with pytest.raises(ArithmeticError, match="alpha"):
@@ -82,8 +79,8 @@ def test_criteria_of_a_population_need_a_prior():
     task = make_task(3, 3, setting="two-sample", prior=None)
     method = begin("cvir", torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.5]), task)
     rows = PUData(torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0], [1.5]]))
-    with pytest.raises(ValueError, match="'prior' must be given for the criterion 'pu_risk'"):
-        validation_value(method, rows, "pu_risk")
+    with pytest.raises(ValueError, match="'prior' must be known for 'log_loss', got None"):
+        validation_value(method, rows, "log_loss")
     assert task.balanced_shift == 0.0
 
 

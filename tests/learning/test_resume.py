@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.data import PUData
-from noneg.learning.trainer import Trainer
+from noneg.learning.contract import PUData
+from noneg.learning.training import Trainer
 
 # The oracle has no state of its own, and wants labels.
 CASES = [

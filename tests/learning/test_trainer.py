@@ -7,10 +7,9 @@ import torch
 from torch import nn
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.contract import Algorithm
-from noneg.learning.data import PUData, RowStream
+from noneg.learning.contract import Algorithm, PUData
 from noneg.learning.networks import MLP
-from noneg.learning.trainer import Trainer, train
+from noneg.learning.training import RowStream, Trainer, train
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +231,7 @@ def test_with_validation_rows_the_weights_from_before_are_kept(data):
         ({"steps": 0}, "'steps' must be"),
         ({"precision": "float8"}, "'precision' must be"),
         ({"optimizer": "lion"}, "'optimizer' must be"),
-        ({"criterion": "beauty"}, "'criteria' must be"),
+        ({"criterion": "beauty"}, "'criterion' must be"),
     ],
 )
 def test_bad_options_are_refused(options, message):
