@@ -143,3 +143,7 @@ def test_prediction_does_not_depend_on_the_other_rows_and_pseudo_labels_are_righ
     # Chance is .52 for labels of the right number; the Bayes rule has .84.
     assert right > 0.75
     assert math.isfinite(float(whole.sum()))
+
+
+def test_a_single_trend_is_its_own_break():
+    assert natural_break(torch.tensor([3.5])) == 3.5

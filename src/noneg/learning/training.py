@@ -557,9 +557,11 @@ class Run:
 def validation_value(algorithm: Algorithm, rows: PUData, criterion: str) -> float:
     """Return the criterion of the algorithm as it is now, on held-out rows without negatives."""
     task, metric = algorithm.task, find_metric(criterion, "criterion")
+    if metric.needs_prior and task.population_prior is None:
+        msg = f"'prior' must be given for the criterion {criterion!r}; 'proxy_auc' needs none."
+        raise ValueError(msg)
     positive, unlabeled = (_scores(algorithm.decision(x)) for x in (rows.pos, rows.unl))
     scores = PUScores(positive, unlabeled, prior=task.population_prior, setting=task.setting)
-    metric.check_prior(scores)
     return float(metric.function(scores))
 
 
