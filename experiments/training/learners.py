@@ -20,7 +20,7 @@ from experiments.training.worlds import World, gaussians, usps
 from noneg import PUScores
 from noneg.learning import networks
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 from noneg.performance import auroc, proxy_accuracy
 
 # Methods whose benchmark runs have a warm-up of 2,000 steps more.

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from noneg.lab.datasets import load
-from noneg.learning.data import PUData
+from noneg.learning.contract import PUData
 from noneg.learning.views import Turned
 from noneg.randomness import stream
 

@@ -13,7 +13,7 @@ import torch
 
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.networks import MLP
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 
 RECORD = Path(__file__).with_suffix(".csv")
 # A test with another seed fails by chance once in 30,000 times, were the law normal.

@@ -1,16 +1,23 @@
-"""The loop: streams, checkpoints, resume, early stopping, precision."""
+"""The loop: streams, checkpoints, resume, early stopping, precision, progress."""
 
+import io
+import sys
 from dataclasses import dataclass
 
 import pytest
 import torch
+from learning.margins import begin
 from torch import nn
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.contract import Algorithm
-from noneg.learning.data import PUData, RowStream
-from noneg.learning.networks import MLP
-from noneg.learning.trainer import Trainer, train
+from noneg.learning.contract import Algorithm, PUData
+from noneg.learning.networks import MLP, new_network
+from noneg.learning.task import make_task
+from noneg.learning.training import RowStream, Trainer, progress_bar, train, validation_value
+
+
+class Interrupted(Exception):  # noqa: N818
+    pass
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +119,6 @@ def test_resume_gives_the_same_weights(optimizer, data, tmp_path):
     options = {"optimizer": optimizer, "checkpoint_every": 7, "folder": tmp_path, "steps": 20}
     whole = fit(Spy(), data, validation=data, **options)
     assert [entry["step"] for entry in whole.history] == [7, 14, 20]
-
-    class Interrupted(Exception):  # noqa: N818
-        pass
 
     @dataclass(kw_only=True, eq=False)
     class Broken(Spy):
@@ -232,7 +236,7 @@ def test_with_validation_rows_the_weights_from_before_are_kept(data):
         ({"steps": 0}, "'steps' must be"),
         ({"precision": "float8"}, "'precision' must be"),
         ({"optimizer": "lion"}, "'optimizer' must be"),
-        ({"criterion": "beauty"}, "'criteria' must be"),
+        ({"criterion": "beauty"}, "'criterion' must be"),
     ],
 )
 def test_bad_options_are_refused(options, message):
@@ -247,3 +251,91 @@ def test_prior_and_setting_are_never_guessed(data):
         train("upu", MLP(3), data.pos, data.unl, setting=None, prior=0.4)
     with pytest.raises(ValueError, match="'prior' must be at least the labelled share"):
         train("upu", MLP(3), data.pos, data.unl, setting="one-sample", prior=0.1)
+
+
+# The oracle has no state of its own, and wants labels.
+VARIANTS = [
+    (name, variant)
+    for name, kind in ALGORITHMS.items()
+    for variant in kind.variants
+    if name != "pn-oracle"
+]
+
+
+class Net(nn.Sequential):
+    """With batch statistics and dropout, whose state must come back too."""
+
+    def __init__(self):
+        super().__init__(
+            nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2)
+        )
+
+
+def stop(_, step):
+    if step > 20:  # the file of step 20 is written by then
+        raise Interrupted
+    return {}
+
+
+def all_weights(fit):
+    modules = [*fit.algorithm.players.values(), *fit.algorithm.frozen.values()]
+    return [value for module in modules for value in module.state_dict().values()]
+
+
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_resumed_run_ends_with_the_same_weights(name, variant, tmp_path):
+    rng = torch.Generator().manual_seed(0)
+    data = PUData(torch.randn(60, 3, generator=rng) + 1.0, torch.randn(150, 3, generator=rng))
+    trainer = Trainer(steps=40, batch_size=50, checkpoint_every=10, folder=tmp_path)
+
+    def fit(**options):
+        return trainer.fit(
+            ALGORITHMS[name](variant=variant),
+            Net,
+            data,
+            setting="two-sample",
+            prior=0.4,
+            validation=data,
+            **options,
+        )
+
+    whole = fit()
+    with pytest.raises(Interrupted):
+        fit(monitor=stop)
+    resumed = fit(resume=tmp_path / "last.pt")
+    assert resumed.history == whole.history
+    for one, other in zip(all_weights(whole), all_weights(resumed), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_criteria_of_a_population_need_a_prior():
+    task = make_task(3, 3, setting="two-sample", prior=None)
+    method = begin("cvir", torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.5]), task)
+    rows = PUData(torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0], [1.5]]))
+    with pytest.raises(ValueError, match="'prior' must be given for the criterion 'log_loss'"):
+        validation_value(method, rows, "log_loss")
+    assert task.balanced_shift == 0.0
+
+
+def test_a_function_makes_a_network_and_an_optimizer():
+    layer = torch.nn.Linear(2, 1)
+    assert new_network(lambda: layer) is layer
+
+    def made(parameters):
+        return torch.optim.SGD(parameters, lr=0.125)
+
+    optimizer = Trainer(optimizer=made).make_optimizer(layer.parameters())
+    assert optimizer.param_groups[0]["lr"] == 0.125
+
+
+def test_a_bar_is_drawn_on_terminals_only(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    for screen, drawn in ((Screen(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("TERM", "xterm")
+        with progress_bar(10, "nnPU", show=True) as at:
+            at(10)
+        assert ("nnPU" in screen.getvalue()) == drawn

@@ -6,9 +6,8 @@ import torch
 
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.networks import MLP
-from noneg.learning.search import space
-from noneg.learning.trainer import Trainer
-from noneg.randomness import stream
+from noneg.learning.task import make_task
+from noneg.learning.training import Trainer
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +67,24 @@ def test_corrections_that_make_no_sense_are_refused(name, world):
             )
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_searched_value_makes_an_algorithm(name):
-    kind = ALGORITHMS[name]
-    for field, search in space(kind).items():
-        for seed in range(3):
-            value = search.draw(stream(seed, field))
-            assert getattr(kind(**{field: value}), field) == value
-
-
 def test_labelled_rows_are_refused(world):
     data, _ = world.one_sample(100, 0.5)
     with pytest.raises(ValueError, match="this learns without negatives"):
         Trainer(steps=1).fit(
             ALGORITHMS["upu"](), lambda: MLP(3), data, setting="labelled", prior=0.4
         )
+
+
+def test_corrections_are_checked():
+    with pytest.raises(ValueError, match="'correction' must be one of"):
+        make_task(3, 7, setting="one-sample", prior=0.5, correction="other")
+    with pytest.raises(ValueError, match="every positive is labelled"):
+        make_task(5, 5, setting="one-sample", prior=0.5, correction="shift")
+    # A fold may hold, by chance, more labelled rows than the prior promises positives.
+    assert make_task(34, 33, setting="one-sample", prior=0.5).unlabeled_prior == 0.0
+    with pytest.raises(ValueError, match="'prior' must be at least the labelled share"):
+        make_task(80, 33, setting="one-sample", prior=0.5)
+    # Prior of the unlabeled rows in the benchmark's settings (10 % to 50 % labelled).
+    for share, rest in zip((1, 2, 3, 4, 5), (4 / 9, 3 / 8, 2 / 7, 1 / 6, 0.0), strict=True):
+        task = make_task(share * 100, 1000 - share * 100, setting="one-sample", prior=0.5)
+        assert task.unlabeled_prior == pytest.approx(rest)

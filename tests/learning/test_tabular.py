@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.special import expit
 
-from noneg.learning import LinearPU
-from noneg.learning.convex import double_hinge_minimum, logistic_minimum
+from noneg.learning import LinearPU, tabular
+from noneg.learning.tabular import double_hinge_minimum, logistic_minimum
 
 
 def problem(seed, n, d, prior):
@@ -123,3 +123,12 @@ def test_bad_options_are_refused():
         LinearPU(setting="two-sample", prior=0.4, alpha=0.0).fit(x, labeled)
     with pytest.raises(ValueError, match="'loss' one of logistic, double-hinge"):
         LinearPU(setting="two-sample", prior=0.4, loss="hinge").fit(x, labeled)
+
+
+def test_a_search_that_does_not_end_is_named(monkeypatch):
+    """One step is too few for any problem; people are told to raise alpha."""
+    monkeypatch.setattr(tabular, "_MOST_STEPS", 1)
+    x, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    for loss in ("logistic", "double-hinge"):
+        with pytest.raises(ArithmeticError, match="alpha"):
+            LinearPU(setting="two-sample", prior=0.5, loss=loss).fit(x, y)

@@ -166,18 +166,3 @@ def test_losses_work_under_vmap():
     many = torch.func.vmap(lambda a, b: sum(pu_risks(a, b, TASK, loss)))(p, u)
     one = torch.stack([sum(pu_risks(a, b, TASK, loss)) for a, b in zip(p, u, strict=True)])
     torch.testing.assert_close(many, one)
-
-
-def test_corrections_are_checked():
-    with pytest.raises(ValueError, match="'correction' must be one of"):
-        make_task(3, 7, setting="one-sample", prior=0.5, correction="other")
-    with pytest.raises(ValueError, match="every positive is labelled"):
-        make_task(5, 5, setting="one-sample", prior=0.5, correction="shift")
-    # A fold may hold, by chance, more labelled rows than the prior promises positives.
-    assert make_task(34, 33, setting="one-sample", prior=0.5).unlabeled_prior == 0.0
-    with pytest.raises(ValueError, match="'prior' must be at least the labelled share"):
-        make_task(80, 33, setting="one-sample", prior=0.5)
-    # Prior of the unlabeled rows in the benchmark's settings (10 % to 50 % labelled).
-    for share, rest in zip((1, 2, 3, 4, 5), (4 / 9, 3 / 8, 2 / 7, 1 / 6, 0.0), strict=True):
-        task = make_task(share * 100, 1000 - share * 100, setting="one-sample", prior=0.5)
-        assert task.unlabeled_prior == pytest.approx(rest)

@@ -14,12 +14,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import noneg.learning
 from noneg.calibration import ece
 from noneg.learning import BaggingPU, LinearPU, PUClassifier, WeightedPU
 from noneg.learning.algorithms.nnpu import NNPU
-from noneg.learning.base import PUEstimator, sigmoid
+from noneg.learning.estimator import PUEstimator, sigmoid
 from noneg.learning.networks import CNN, MLP
+from noneg.performance import oracle_accuracy
+from noneg.prior import estimate_prior
 from noneg.scores import PUScores
+from noneg.sklearn import PUStratifiedKFold
 
 SMALL = {"epochs": 3, "batch_size": 64, "recalibrate": None}
 
@@ -273,3 +277,43 @@ def test_the_default_is_deterministic_and_leaves_the_global_state(table):
     before = torch.get_rng_state()
     make(PUClassifier).fit(x, labeled)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    "learn",
+    [
+        lambda x, y: LinearPU(setting="two-sample", prior=0.5).fit(x, y),
+        lambda x, y: oracle_accuracy([0, 1] * 2, x[:, 0] / 4, labeled=y, setting="two-sample"),
+        lambda x, y: list(PUStratifiedKFold(2, setting="two-sample").split(x, y)),
+        lambda x, y: estimate_prior(x, y, setting="two-sample"),
+    ],
+    ids=["learner", "metric", "splitter", "prior"],
+)
+def test_advice_on_labels_names_no_argument_that_is_not_there(learn):
+    x, y = np.arange(4.0)[:, None], np.array(["ok", "fraud", "ok", "fraud"])
+    with pytest.raises(
+        ValueError, match=r"what is positive\. Pass booleans, for example \w+ == 'fraud'\.$"
+    ):
+        learn(x, y)
+
+
+def test_scores_of_weighted_rows_are_somebody_elses():
+    x, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+    model = LinearPU(setting="two-sample", prior=0.5).fit(x, y)
+    with pytest.raises(
+        ValueError, match=r"'sample_weight' must be None; weigh with noneg\.sklearn"
+    ):
+        model.score(x, y, sample_weight=np.ones(4))
+
+
+def test_a_missing_torch_is_named_with_its_extra(monkeypatch):
+    def absent(_):
+        raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
+
+    monkeypatch.setattr(noneg.learning, "import_module", absent)
+    missing = "torch"
+    with pytest.raises(ImportError, match=r"noneg\.learning needs torch\. .*noneg\[learn\]"):
+        noneg.learning.PUClassifier  # noqa: B018
+    missing = "something_else"
+    with pytest.raises(ModuleNotFoundError, match="something_else"):
+        noneg.learning.PUClassifier  # noqa: B018
