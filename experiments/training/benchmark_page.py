@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import percent, table
+from experiments.template import environment
 from experiments.training import findings, plan
 from experiments.training.selections import (
     WORLD_NAMES,
@@ -53,17 +54,11 @@ CASES = sorted(plan.WORLDS, reverse=True, key=lambda world: (world[0], -world[1]
 
 def text(records: list[Record]) -> str:
     """Fill the template; its functions are those of this module."""
-    options = {"trim_blocks": True, "undefined": jinja2.StrictUndefined}
-    page = jinja2.Environment(**options, autoescape=False)  # noqa: S701 - Markdown
-    page.filters |= {"percent": percent, "fixed": fixed, "beside": beside, "by_rate": by_rate}
-    page.globals |= globals() | {"f": findings, "short": SHORT, "names": WORLD_NAMES}
+    page = environment(**globals(), f=findings, short=SHORT, names=WORLD_NAMES)
+    page.filters |= {"beside": beside, "by_rate": by_rate}
     template = Path(__file__).with_name("benchmark.md").read_text(encoding="utf-8")
     against = partial(findings.against, records)
     return page.from_string(template).render(records=records, against=against)
-
-
-def fixed(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}"
 
 
 def beside(gap: Interval | jinja2.Undefined, digits: int = 0) -> str:
@@ -75,10 +70,6 @@ def beside(gap: Interval | jinja2.Undefined, digits: int = 0) -> str:
 
 def by_rate(numbers) -> list[int]:
     return sorted(numbers, key=lambda number: drawn(number).lr)
-
-
-def thousands(numbers) -> list[str]:
-    return [f"{number:,}" for number in numbers]
 
 
 def counted(counts: Counter) -> str:
