@@ -157,15 +157,16 @@ class Run:
 class Study:
     """Parts that are measured, and what is made from their tables.
 
-    A part is a function that returns tables by name. Functions of the module that `page` names make
-    the rest from stored tables: ``draw_x`` the picture x.png, ``text_x`` the text x.md, ``show_x``
-    what stands at the place x of the README. `named` are parts that run only if asked for. What is
-    in `optional` is left out when there is no table of that name.
+    A part is a function that returns tables by name. Functions of the module that `page` names, and
+    macros of the template of its name, make the rest from stored tables: ``draw_x`` the picture
+    x.png, ``text_x`` the text x.md, ``show_x`` what stands at the place x of the README. `named`
+    are parts that run only if asked for. What is in `optional` is left out when there is no table
+    of that name.
     """
 
     name: str
     parts: tuple[Callable[[Run], dict[str, list[Row]] | None], ...]
-    page: str = ""
+    page: str
     style: dict[str, object] = field(default_factory=dict)
     named: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
@@ -178,7 +179,10 @@ class Study:
 
     def made(self, kind: str, folder: Path) -> dict[str, Callable[[Tables], object]]:
         """Return the functions of the page of one kind, with a note for what has no table."""
-        every = vars(importlib.import_module(self.page)) if self.page else {}
+        from experiments import template
+
+        module = importlib.import_module(self.page)
+        every = vars(module) | template.functions(module)
         found = {n.removeprefix(kind): f for n, f in every.items() if n.startswith(kind)}
         for name in found.keys() & set(self.optional):
             if not (folder / f"{name}.csv").exists():

@@ -107,17 +107,6 @@ def table(head: str | Sequence[str], rows: Iterable[Sequence[str]], align: str =
     return "\n".join(lines)
 
 
-def grid(head: str, line: str, rows: Iterable[Mapping[str, object]], align: str = "l") -> str:
-    """Return a Markdown table whose lines are a format string, filled by each row.
-
-    >>> print(grid("n | error", "{n:,} | {mean:.2f}", [{"n": 1000, "mean": 0.5}]))
-    | n | error |
-    |---|---|
-    | 1,000 | 0.50 |
-    """
-    return table(head, (line.format_map(row).split(" | ") for row in rows), align)
-
-
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 

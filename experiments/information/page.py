@@ -1,15 +1,13 @@
 """Figures and tables of the page, from the stored tables."""
 
-import math
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 from matplotlib import pyplot as plt
 
 from experiments.drawing import BLUE, GREEN, VERMILION, line, panels, shared_legend
-from experiments.tables import Row, Tables, column, distinct, grid, pick, table
-from noneg.theory import recalibration_bound, reuse_bound
+from experiments.tables import Row, Tables, column, distinct, pick
+from noneg.theory import recalibration_bound, reuse_bound  # noqa: F401 - of the template
 
 TITLES = {
     "mnist-labelled-adam": "MNIST, Adam",
@@ -27,14 +25,6 @@ LABELLED = tuple(g for g in TITLES if "-labelled-" in g and not g.endswith("code
 PU = tuple(g for g in TITLES if "-pu-" in g)
 WORDS = {"ece_gap": "gap", "reused": "error on unseen rows"}
 FIXED = (6, 9, 14, 22, 34, 52)
-KINDS = {"labelled": "labelled", "pu": "labels hidden"}
-# Table 1 of the paper: TCE after recalibration with separate and with training rows; their bounds.
-PAPER = {
-    ("mnist-labelled-adam", 4000): (".0085 ± .0016", ".0058 ± .0026", ".8475", ".1444"),
-    ("mnist-labelled-sgld", 4000): (".0101 ± .0025", ".0072 ± .0007", ".8475", ".1444"),
-    ("cifar10-labelled-sgd", 20_000): (".0139 ± .0010", ".0197 ± .0044", "1.455", ".0865"),
-    ("cifar10-labelled-sgld", 20_000): (".0109 ± .0012", ".0089 ± .0006", "1.455", ".0865"),
-}
 
 
 def bare(ax: plt.Axes) -> None:
@@ -179,45 +169,6 @@ def draw_information(tables: Tables) -> plt.Figure:
     return figure
 
 
-def titled(rows: list[Row]) -> list[Row]:
-    return [row | {"title": TITLES[row["group"]]} for row in rows]
-
-
-def show_runs(tables: Tables) -> str:
-    """Where, with what and how long the networks were trained."""
-    found = tables("runs")
-    place = "{device}, torch {torch}, Python {python}, numpy {numpy}"
-    places, commands = (
-        "; ".join(sorted({text.format_map(r) for r in found})) for text in (place, "`{command}`")
-    )
-    head = "networks | n | supersamples x draws | epochs | convolutions | seconds for all"
-    line = "{title} | {n} | {supersamples} x {draws} | {epochs} | {way} | {seconds:.0f}"
-    made = f"{commands}, seed {found[0]['seed']}; on {places}."
-    return f"{made}\n\n{grid(head, line, titled(found))}"
-
-
-def show_zero(_: Tables) -> str:
-    """The bounds that need no training."""
-    lines = []
-    for n, bins, separate, reuse in ((4000, 15, ".8475", ".1444"), (20_000, 27, "1.455", ".0865")):
-        ours = [reuse_bound(n, bins=bins, form=f).value for f in ("printed", "corrected")]
-        first = f"{recalibration_bound(100, bins=bins).value:.5f}"
-        lines.append([f"{n:,}", bins, separate, first, reuse, *(f"{v:.5f}" for v in ours)])
-    head = "n | B | 100 separate rows, paper | ours | reuse, paper | printed form, ours | "
-    # The printed form, 2 sqrt(2 (I + B log 2) / n), solved for I.
-    nats = 4000 * 0.1444**2 / 8 - 15 * math.log(2.0)
-    note = f"An information of {nats:.2f} nats would make .1442 the .1444."
-    return f"{table(head + 'corrected form', lines)}\n\n{note}"
-
-
-def show_figure1(tables: Tables) -> str:
-    head = "classifier | n | optimal B | bound | mean gap | largest gap | "
-    head += "candidate with least bound | candidate with least gap"
-    line = "{world} | {n:,} | {bins} | {bound:.4f} | {gap:.4f} | {largest_gap:.4f} | "
-    line += "{bins_of_least_bound} | {bins_of_least_gap}"
-    return f"{grid(head, line, tables('figure1'))}\n\n{slopes(tables('figure1'))}"
-
-
 def slopes(found: list[Row]) -> str:
     """How fast gap and bound fall, on log scales, from n = 1000 on."""
     parts = []
@@ -229,148 +180,21 @@ def slopes(found: list[Row]) -> str:
     return f"Slope of the mean gap on log scales, n from 1000: {', '.join(parts)}."
 
 
+def of_kind(found: list[Row], kind: str) -> list[Row]:
+    return [r for r in found if f"-{kind}-" in r["group"]]
+
+
 def at_rule(tables: Tables, kind: str, binning: str = "mass") -> list[Row]:
-    found = pick(tables("bounds"), binning=binning, is_rule=1)
-    order, some = list(TITLES), [r for r in found if f"-{kind}-" in r["group"]]
-    return sorted(some, key=lambda r: (order.index(r["group"]), r["n"]))
+    found, order = pick(tables("bounds"), binning=binning, is_rule=1), list(TITLES)
+    return sorted(of_kind(found, kind), key=lambda r: (order.index(r["group"]), r["n"]))
 
 
-def gap_table(rows: list[Row]) -> str:
-    rows = [
-        row
-        | {"small": "yes" if row["bound"] < 1.0 else "no"}
-        | {"holds": "yes" if row["ece_gap"] < row["bound"] else "NO"}
-        for row in titled(rows)
-    ]
-    head = "networks | n | number | B | ECE gap ± sd | largest gap | sum over bins | ECE seen | "
-    head += "ECE unseen | bound at zero information | below 1 | gap below it | "
-    line = "{title} | {n} | {networks} | {bins} | {ece_gap:.4f} ± {ece_gap_sd:.4f} | "
-    line += "{largest_gap:.4f} | {bin_gap:.4f} | {seen:.4f} | {unseen:.4f} | {bound:.4f} | "
-    line += "{small} | {holds} | {printed_information:.1f} | {bound_at_most_information:.2f}"
-    return grid(head + "printed information | bound at n log 2", line, rows)
+def nearest(found: list[Row]) -> Row:
+    """Return the cell whose gap is the largest share of its bound."""
+    return max(found, key=lambda r: r["ece_gap"] / r["bound"])
 
 
-def show_gaps(tables: Tables) -> str:
-    return gap_table(at_rule(tables, "labelled"))
-
-
-def show_pu(tables: Tables) -> str:
-    return gap_table(at_rule(tables, "pu"))
-
-
-def show_table1(tables: Tables) -> str:
-    pairs = ("before", "separate", "reuse")
-    bounds = ("separate_bound", "reuse_printed", "reuse_corrected")
-    lines = []
-    for r in titled(tables("recalibration")):
-        spreads = [f"{r[name]:.4f} ± {r[f'{name}_sd']:.4f}" for name in pairs]
-        lines.append([r["title"], r["n"], r["bins"], *spreads, *(f"{r[b]:.4f}" for b in bounds)])
-    for (group, n), printed in PAPER.items():
-        lines.append([f"*paper:* {TITLES[group]}", n, "", "", *printed, ""])
-    head = "networks | n | B | ECE before | after, 100 separate rows | after, training rows | "
-    return table(head + "bound, separate | bound, reuse, printed | corrected", lines)
-
-
-def show_information(tables: Tables) -> str:
-    rows = [
-        row | {"empty": "yes" if row["vacuous"] else "no"} for row in titled(tables("information"))
-    ]
-    head = "networks | n | draws | scores | shuffled | bins | shuffled | most possible | "
-    head += "printed estimate | most it could be | bound at zero | "
-    line = "{title} | {n} | {draws} | {fcmi:.1f} | {fcmi_noise:.1f} | {ecmi:.1f} | "
-    line += "{ecmi_noise:.1f} | {most:.1f} | {ece_gap:.1f} | {most_shown:.1f} | "
-    line += "{zero_bound:.3f} | {excess_bound:.3f} | {empty}"
-    return grid(head + "bound with scores less shuffled | vacuous", line, rows)
-
-
-def show_accuracy(tables: Tables) -> str:
-    head = "networks | n | number | accuracy seen | unseen | log loss seen | unseen"
-    line = "{title} | {n} | {networks} | {accuracy_seen:.4f} | {accuracy_unseen:.4f} | "
-    return grid(head, line + "{loss_seen:.4f} | {loss_unseen:.4f}", titled(tables("training")))
-
-
-def show_agreement(tables: Tables) -> str:
-    """What the tables say about the paper's claims."""
-    labelled, hidden = (at_rule(tables, kind) for kind in ("labelled", "pu"))
-    wide = at_rule(tables, "pu", binning="width")
-    mass = below(hidden, "ece_gap", "bound")
-    reuse = below(labelled, "reused", "reuse_printed")
-    corrected = f"Corrected: {below(labelled, 'reused', 'reuse_corrected')}."
-    return "\n".join(
-        [
-            f"- **Labelled rows: {below(labelled, 'ece_gap', 'bound')}.** {largest(labelled)}",
-            f"- **Labels hidden, mass bins: {mass}.** {crowds(hidden)}",
-            f"- Labels hidden, width bins: {below(wide, 'ece_gap', 'bound')}.",
-            f"- **After recalibration on the training rows: {reuse}**, as printed. {corrected}",
-            f"- Bounds at zero information above 1, vacuous: {above_one(tables('bounds'))}.",
-            f"- **Informed bounds: {vacuous(tables('information'))}.**",
-            f"- **Separate rows or training rows: {winners(tables('recalibration'))}.**",
-        ]
-    )
-
-
-# The documentation shows the outcome, too.
-text_agreement = show_agreement
-
-
-def crowds(found: list[Row]) -> str:
-    """Where the labelled positives are, in the cell with the largest gap."""
-    r = max(found, key=lambda r: r["ece_gap"])
-    return (
-        f"In {named(r)}, the last of {r['bins']} bins holds {r['top_seen']:.0%} of the seen "
-        f"positives and {r['top_unseen']:.0%} of the unseen ones."
-    )
-
-
-def named(r: Row) -> str:
-    return f"{TITLES[r['group']]}, n = {r['n']:,}"
-
-
-def below(found: list[Row], gap: str, bound: str) -> str:
-    over = [r for r in found if r[gap] >= r[bound]]
-    words = f"the mean lies below the bound at zero information in {len(found) - len(over)} of "
-    words += f"{len(found)} cells"
-    failed = "; ".join(f"{named(r)} ({r[gap]:.3f} against {r[bound]:.3f})" for r in over)
-    return f"{words}, not in {failed}" if over else words
-
-
-def largest(found: list[Row]) -> str:
-    """The largest bound, and the largest share of it that a gap reaches."""
-    top = max(found, key=lambda r: r["bound"])
-    near = max(found, key=lambda r: r["ece_gap"] / r["bound"])
-    singles = sum(r["largest_gap"] < r["bound"] for r in found)
-    return (
-        f"The largest bound is {top['bound']:.3f}; the mean gap is at most "
-        f"{near['ece_gap'] / near['bound']:.0%} of its bound ({named(near)}). Every single network "
-        f"lies below in {singles} cells."
-    )
-
-
-def above_one(every: list[Row]) -> str:
-    """Count the bounds above 1 over all numbers of bins, and at the rule's."""
-    parts = []
-    for (kind, word), binning in product(KINDS.items(), ("mass", "width")):
-        some = [r for r in pick(every, binning=binning) if f"-{kind}-" in r["group"]]
-        over = [r["n"] for r in some if r["bound"] > 1.0]
-        parts.append(f"{word}, {binning} bins, {len(over)} of {len(some)}")
-        parts[-1] += f" (n up to {max(over):,})" if over else ""
-    ours = sum(r["bound"] > 1.0 for r in pick(every, is_rule=1))
-    return f"{'; '.join(parts)}; at the rule's number of bins {ours}"
-
-
-def vacuous(found: list[Row]) -> str:
-    parts = [
-        f"{named(r)}: {r['zero_bound']:.2f} becomes {r['excess_bound']:.2f}"
-        + (", vacuous" if r["vacuous"] else "")
-        for r in found
-    ]
-    return "with the information that pairs show, " + "; ".join(parts)
-
-
-def winners(found: list[Row]) -> str:
-    reuse = [r for r in found if r["reuse"] < r["separate"]]
-    best = [r for r in found if r["before"] < min(r["reuse"], r["separate"])]
-    return (
-        f"training rows are the better ones in {len(reuse)} of {len(found)} cells "
-        f"({'; '.join(named(r) for r in reuse)}); no recalibration at all is best in {len(best)}"
-    )
+def places(found: list[Row]) -> list[str]:
+    """Where networks were trained."""
+    place = "{device}, torch {torch}, Python {python}, numpy {numpy}"
+    return sorted({place.format_map(r) for r in found})

@@ -10,7 +10,7 @@ from experiments.drawing import BLUE, ORANGE, SKY, VERMILION, panels, shared_leg
 from experiments.pu_ece_neural.measures import CALIBRATORS, NAMES
 from experiments.study import HERE
 from experiments.synthetic import bias_page
-from experiments.tables import Row, Tables, column, distinct, grid, pick, table, with_error
+from experiments.tables import Row, Tables, column, distinct, pick
 
 LOOKS = {
     "PN-logistic": {"color": BLUE, "marker": "o", "ls": "-"},
@@ -145,31 +145,8 @@ def draw_slopes(tables: Tables) -> plt.Figure:
     return figure
 
 
-def show_made(tables: Tables) -> str:
-    found = json.loads((tables.folder / "made.json").read_text())
-    line = "- {classifiers:,} classifiers, seeds from {seed}: {device}, Python {python}, torch "
-    line += "{torch}, numpy {numpy}; `{command}`"
-    analysis = found["analysis"]
-    packages = ", ".join(f"{k} {v}" for k, v in analysis.items() if k != "command")
-    last = f"- measured with {packages}; `{analysis['command']}`"
-    return "\n".join([*(line.format_map(t) for t in found["training"]), last])
-
-
-def show_figure1(tables: Tables) -> str:
-    rows = pick(tables("summary"), data="mnist")
-    lines = []
-    for name in NAMES:
-        own = pick(rows, name=name)
-        lines.append([name, own[0]["trials"], *(with_error(r["ece"], r["ece_se"]) for r in own)])
-    return table(["classifier", "trials", *(f"n = {n:,}" for n in distinct(rows, "n"))], lines)
-
-
-def show_ordering(tables: Tables) -> str:
-    head = "data | n | claim | difference (95 % interval) | trials | so in | verdict"
-    line = "{data} | {n:,} | {smaller} < {larger} | {difference:+.4f} ({low:+.4f}, {high:+.4f}) | "
-    line += "{trials} | {percent:.0f} % | {verdict}"
-    rows = pick(tables("ordering"), error="ece")
-    return grid(head, line, [r | {"percent": 100 * r["share_of_trials"]} for r in rows])
+def made(tables: Tables) -> dict:
+    return json.loads((tables.folder / "made.json").read_text(encoding="utf-8"))
 
 
 def largest(tables: Tables) -> list[Row]:
@@ -178,73 +155,11 @@ def largest(tables: Tables) -> list[Row]:
     return [r for r in rows if r["n"] == max(o["n"] for o in pick(rows, data=r["data"]))]
 
 
-def show_logits(tables: Tables) -> str:
-    head = (
-        "data | n | classifier | accuracy % | AUC % | median logit of positives | their quartile "
-    )
-    head += "range | median logit of negatives | scores within .01 of 0 or 1 % | epoch kept"
-    line = "{data} | {n:,} | {name} | {accuracy:.1f} | {auc:.1f} | {positive_median:.1f} | "
-    line += "{positive_iqr:.1f} | {negative_median:.1f} | {extreme:.1f} | {epoch:.0f}"
-    shares = ("accuracy", "auc", "extreme")
-    return grid(head, line, [r | {c: 100 * r[c] for c in shares} for r in largest(tables)])
-
-
-def show_recalibration(tables: Tables) -> str:
-    lines = []
-    for r in tables("summary"):
-        cells = [with_error(r[f"ece{s}"], r[f"ece{s}_se"]) for s in SUFFIXES]
-        named = [r["data"], f"{r['n']:,}", r["name"], r["trials"]]
-        lines.append([*named, *cells, f"{r['ece_if_calibrated']:.4f}"])
-    head = "data | n | classifier | trials | ECE | Platt | isotonic | Auto | if calibrated"
-    return table(head, lines)
-
-
-def show_usable(tables: Tables) -> str:
-    """The smallest mean error of each classifier and size over treatments, and which it was."""
-    rows, lines = pick(tables("summary"), data="mnist"), []
-    for name in NAMES:
-        cells = []
-        for r in pick(rows, name=name):
-            errors = {s: r[f"ece{s}"] for s in SUFFIXES if not np.isnan(r[f"ece{s}"])}
-            best = min(errors, key=errors.get)
-            text = f"{errors[best]:.3f} {TITLES[best]}"
-            cells.append(f"**{text}**" if errors[best] <= USABLE else text)
-        lines.append([name, *cells])
-    return table(["classifier", *(f"n = {n:,}" for n in distinct(rows, "n"))], lines)
-
-
-def show_proper(tables: Tables) -> str:
-    """Brier score and log loss: they ask for sharp probabilities too."""
-    head = (
-        "data | n | classifier | Brier | Platt | isotonic | Auto | log loss | Platt | isotonic | "
-    )
-    line = ["{data} | {n:,} | {name}", *(f"{{brier{s}:.4f}}" for s in SUFFIXES)]
-    line += [f"{{log_loss{s}:.3f}}" for s in SUFFIXES]
-    return grid(head + "Auto", " | ".join(line), largest(tables))
-
-
-def show_pu_ece(tables: Tables) -> str:
-    lines = []
-    for data in ("mnist", "cifar10"):
-        for name in NAMES:
-            if part := pick(tables("models"), data=data, name=name):
-                found, true = column(part, "pu_ece"), column(part, "ece")
-                gap = np.abs(found - true)
-                cells = [f"{v:.4f}" for v in (true.mean(), found.mean(), gap.mean(), gap.max())]
-                lines.append([data, name, len(part), *cells])
-    head = "data | classifier | models | mean ECE | mean PU-ECE | mean absolute difference"
-    return table(f"{head} | largest", lines)
-
-
-def show_mixtures(tables: Tables) -> str:
-    lines = []
-    for world in tables("worlds"):
-        own = pick(tables("mixtures"), world=world["world"])
-        numbers = [len(pick(own, **{"class": label})) for label in ("positive", "negative")]
-        true = [f"{world['tce']:.4f}", f"{world['lipschitz']:.3g}"]
-        lines.append([world["world"], own[0]["prior"], *numbers, *true])
-    head = "mixture | prior | Gaussians, positives | negatives | TCE | L, logits to ±12"
-    return table(head, lines)
+def best(row: Row) -> tuple[float, str]:
+    """Return the smallest mean error over treatments, and which it was."""
+    errors = {s: row[f"ece{s}"] for s in SUFFIXES if not np.isnan(row[f"ece{s}"])}
+    suffix = min(errors, key=errors.get)
+    return errors[suffix], TITLES[suffix]
 
 
 def compared(tables: Tables) -> list[Row]:
@@ -268,33 +183,12 @@ def compared(tables: Tables) -> list[Row]:
     return out
 
 
-def show_slopes(tables: Tables) -> str:
-    """Slopes on mixtures beside those of the two synthetic classifiers, and beside theory."""
-    rows = compared(tables)
-    head = "figure | mixture | setting | slope from N = 100 | expected from noise in bins"
-    head += f" | nearer synthetic slope | distance | within {TOLERANCE}"
-    line = "{figure} | {world} | {setting} | {slope:.3f} ± {standard_error:.3f} | {expected:.3f} | "
-    line += "{near:.3f} ({kind}) | {distance:.3f} ± {distance_se:.3f} | {within}"
-    within = [r | {"within": "yes" if r["distance"] <= TOLERANCE else "no"} for r in rows]
-    counts = "\n".join(f"- Figure {f}: {counted(pick(rows, figure=f))}" for f in (4, 5))
-    return f"{grid(head, line, within)}\n\n{counts}"
-
-
-def counted(rows: list[Row]) -> str:
-    """Say how many slopes agree, how sure that is, and how many theory expects to differ."""
+def counted(rows: list[Row]) -> Row:
+    """Count how many slopes agree, how sure that is, and how many theory expects to differ."""
     far = [r for r in rows if r["distance"] > TOLERANCE]
     sure = [r for r in far if r["distance"] - 2.0 * r["distance_se"] > TOLERANCE]
     foreseen = [r for r in far if r["expected_distance"] > TOLERANCE]
     gaps = column(rows, "slope") - column(rows, "expected")
     near = int((np.abs(gaps) <= TOLERANCE).sum())
-    return (
-        f"**within {TOLERANCE} of a synthetic slope: {len(rows) - len(far)} of {len(rows)}.** Of "
-        f"the other {len(far)}, by more than two standard errors beyond that: {len(sure)}; as "
-        f"expected outside: {len(foreseen)}. Within {TOLERANCE} of the slope expected from noise: "
-        f"{near} of {len(rows)} (root mean square {np.sqrt((gaps**2).mean()):.3f})."
-    )
-
-
-def show_floors(tables: Tables) -> str:
-    head = "mixture | n_P | bias at the largest n_U | floor, n_U infinite"
-    return grid(head, bias_page.FLOOR, tables("floors"))
+    counts = {"all": len(rows), "far": len(far), "sure": len(sure), "foreseen": len(foreseen)}
+    return counts | {"near": near, "rms": np.sqrt((gaps**2).mean())}

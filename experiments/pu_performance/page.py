@@ -13,8 +13,8 @@ from experiments.drawing import (
     line,
     panels,
 )
-from experiments.pu_performance.cover import text_coverage  # noqa: F401
-from experiments.tables import Row, Tables, column, distinct, grid, percent, pick, table
+from experiments.pu_performance.cover import text_coverage  # noqa: F401 - of the page
+from experiments.tables import Row, Tables, column, distinct, pick
 
 TRUTH = {"color": "black", "lw": 1.6}
 NAIVE = {"color": VERMILION, "ls": "--", "label": r"$\hat\beta = 0$"}
@@ -232,119 +232,8 @@ def draw_shift(tables: Tables) -> plt.Figure:
     return figure
 
 
-def span(row: Row, stem: str = "") -> str:
-    return f"{percent(row[f'{stem}lower'])} to {percent(row[f'{stem}upper'])}"
-
-
-def show_figure2(tables: Tables) -> str:
-    lines = []
-    for row in pick(tables("figure2"), band="pointwise"):
-        exact = pick(tables("figure2"), band="exact", n_known=row["n_known"])[0]
-        cells = [f"{row['n_known']:,}", span(row), percent(row["width"]), percent(row["contains"])]
-        lines.append([*cells, span(exact), percent(exact["contains"])])
-    head = "known positives | bounds, % | width | contain the true area, % of trials"
-    return table(f"{head} | exact band | contain", lines)
-
-
-def show_figure3(tables: Tables) -> str:
-    lines = [[row["beta"], span(row, "roc_"), span(row, "pr_")] for row in tables("figure3")]
-    return table("assumed beta | AUROC, % | area under PR, %", lines)
-
-
-def show_figure4(tables: Tables) -> str:
-    rows, lines = tables("figure4"), []
-    names = distinct(rows, "model")
-    for beta, *printed in ((0, "72.5", "73.2"), (0.1, "75.5", "74.7")):
-        at = [pick(rows, model=name, beta=beta)[0] for name in names]
-        ours = [percent(row["auc"]) for row in at]
-        free = [percent(row["auc_unclipped"]) for row in at[:2]]
-        lines.append([beta, *printed, *ours[:2], *free, *ours[2:]])
-    shown = [f"{pick(rows, model=name)[0]['largest_beta']:.3f}" for name in names]
-    lines.append(["largest possible", "", "", *shown[:2], "", "", *shown[2:]])
-    head = "assumed beta | paper's model 1 | 2 | ours 1 | 2 | 1 without clipping | 2 | ours 3 | 4"
-    return table(head, lines)
-
-
-def show_crossings(tables: Tables) -> str:
-    head = "metric | model | model | order changes at beta"
-    line = "{metric} | {one} | {other} | {crossings}"
-    raw = [{name: _four(value) for name, value in r.items()} for r in tables("crossings")]
-    return grid(head, line, raw)
-
-
-def _four(value: object) -> object:
-    """One place alone was read as a number."""
-    return f"{value:.4f}" if isinstance(value, float) else value
-
-
-def show_latent(tables: Tables) -> str:
-    lines = []
-    for n in distinct(tables("latent"), "latent"):
-        cells = [
-            f"{percent(r['coverage'])} ({percent(r['worst_cut_off'])})"
-            for band in ("pointwise", "exact", "prediction")
-            for r in pick(tables("latent"), latent=n, band=band)
-        ]
-        lines.append([f"{n:,}", *cells])
-    return table("latent positives | pointwise | exact | prediction", lines)
-
-
-def show_figure5(tables: Tables) -> str:
-    lines = [
-        [r["beta"], *(span(r, stem) for stem in ("roc_", "roc_envelope_", "pr_"))]
-        for r in tables("figure5")
-    ]
-    inside = percent(tables("figure5_cdf")[0]["inside"])
-    note = f"The band holds the latent positives' rank CDF at {inside} % of the cut-offs."
-    return table(" | AUROC, % | of the envelopes | area under PR, %", lines) + f"\n\n{note}"
-
-
-def show_tables(stored: Tables) -> str:
-    rows, lines = pick(stored("tables"), guess=1), []
-    columns = [(0, "positives", "pointwise"), (0, "positives", "prediction")]
-    columns += [(n, basis, "pointwise") for n in (0.4, 0.8) for basis in ("positives", "tighter")]
-    for known in distinct(rows, "known_positives"):
-        cells = []
-        for share, basis, band in columns:
-            wanted = {"known_negatives": share, "basis": basis, "band": band}
-            (row,) = pick(rows, known_positives=known, **wanted)
-            mark = "*" if row["from_negatives"] > 0.5 else ""
-            cells.append(f"{span(row)}{mark} ({percent(row['contains'], 0)})")
-        lines.append([percent(known, 0), *cells])
-    head = "positives known, % | no negatives known | the same, band for latent positives | "
-    return table(head + "40 %: Table 1 | Table 2 | 80 %: Table 1 | Table 2", lines)
-
-
-def show_propositions(tables: Tables) -> str:
-    lines = []
-    for proxy in ("PA", "PAUC"):
-        for setting in ("two-sample", "one-sample"):
-            part = pick(tables("propositions"), proxy=proxy, setting=setting)
-            gap = column(part, "mean") - column(part, "expected")
-            error = column(part, "standard_error")
-            z = gap[error > 1e-9] / error[error > 1e-9]  # who calls nobody positive has no error
-            spread = [f"{np.abs(z).max():.1f}", f"{np.sqrt((z**2).mean()):.2f}"]
-            lines.append([proxy, setting, len(part), f"{np.abs(gap).max():.4f}", *spread])
-    head = "proxy | setting | classifiers | largest gap of the mean | in standard errors"
-    return table(f"{head} | root mean square of these", lines)
-
-
-def show_orders(tables: Tables) -> str:
-    lines = []
-    for r in tables("orders"):
-        pairs = [percent(r["pairs_in_order"]), percent(r["pairs_in_order_of_means"])]
-        named = [r["case"], r["setting"], r["proxy"], f"{r['n']:,}"]
-        lines.append([*named, *pairs, percent(r["lost_by_choice"], 2)])
-    head = "digits | setting | proxy | rows | pairs in order, % | of the mean proxies, %"
-    return table(f"{head} | lost by choosing the best, points", lines)
-
-
-def show_shift(tables: Tables) -> str:
-    rows, lines = tables("shift"), []
-    for case in ("case 1", "case 2"):
-        for name in distinct(rows, "training"):
-            part = pick(rows, case=case, training=name)
-            cells = [f"{percent(r['accuracy'])} ± {percent(r['standard_error'])}" for r in part]
-            lines.append([case, name, *cells])
-    shares = [f"{percent(share, 0)} %" for share in distinct(rows, "labelled")]
-    return table(["digits", "training", *shares], lines)
+def z_scores(rows: list[Row]) -> tuple[float, float, float]:
+    """Return the largest gap from what is expected, in standard errors too, and their rms."""
+    gap, error = column(rows, "mean") - column(rows, "expected"), column(rows, "standard_error")
+    z = gap[error > 1e-9] / error[error > 1e-9]  # who calls nobody positive has no error
+    return np.abs(gap).max(), np.abs(z).max(), np.sqrt((z**2).mean())

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels, shared_legend
-from experiments.tables import Tables, column, distinct, pick, read, table
+from experiments.tables import Tables, column, distinct, pick, read
 from noneg.recalibration import METHODS
 
 # Those that learn a map; "auto" chooses among them.
@@ -15,93 +15,21 @@ NAMES = [name for name in METHODS if name not in ("identity", "prior-shift")]
 PAPER = ("temperature", "isotonic", "mix-n-match", "spline", "bpm")
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 METRICS = ("ece", "debiased", "sweep", "ks", "smooth", "bpm")
-HEADS = ("ECE", "debiased", "sweep", "KS", "smooth", "TCE_bpm")
 # The networks nearest to those of the paper's tables: the first is the very same.
 NETWORKS = ("resnet110_kull cifar10", "wide_resnet_brier cifar100", "densenet161 imagenet")
 RATES = (0.2, 0.5, 0.8)
-# Table 1 of the ECE bias paper, MNIST: error and bound, separate rows and reuse.
-PRINTED_MNIST = {
-    "adam": {"separate": (".0085 ± .0016", ".8475"), "reuse": (".0058 ± .0026", ".1444")},
-    "sgld": {"separate": (".0101 ± .0025", ".8475"), "reuse": (".0072 ± .0007", ".1444")},
-}
-CHANGE = "{change:.4f} [{change_low:.4f}, {change_high:.4f}]"
+HERE = Path(__file__).parent
 COLOURS = dict(zip(NAMES, plt.get_cmap("tab10").colors, strict=False))
 
 
-def text_tables(tables: Tables) -> str:
-    about = (
-        "# Tables\n\nWritten by `python -m experiments recalibration`; see README.md for what they "
-    )
-    about += "mean.\n"
-    parts = [network_tables, hidden_tables, mnist_table, synthetic_tables]
-    return "\n".join([about, *(text for part in parts for text in part(tables))])
-
-
-def numbers(row: dict) -> list[str]:
-    return [f"{row[metric]:.5f}" for metric in METRICS]
-
-
-def network_tables(tables: Tables):
-    # Tables 1 and 5 of the paper, for the networks ours stand beside.
-    published = read(Path(__file__).parent / "published.csv")
-    for network in distinct(tables("networks"), "network"):
-        yield f"\n### {network}, all labels known\n"
-        lines = []
-        for row in pick(tables("networks"), network=network):
-            method = row["method"].removesuffix(" (logits)")
-            printed = pick(published, network=network, method=method)
-            ours, *theirs = (numbers(r) for r in (row, *printed))
-            gap = "" if row["change"] == "" else CHANGE.format_map(row)
-            lines.append([row["method"], *ours, gap, " ".join(x for part in theirs for x in part)])
-        yield table(["method", *HEADS, "change of ECE", "paper, same columns"], lines) + "\n"
-
-
-def hidden_tables(tables: Tables):
-    for network in NETWORKS:
-        yield f"\n### {network}, labels hidden\n"
-        lines = []
-        for method in NAMES:
-            line = [f"**{method}**" if method in PAPER else method]
-            for rate in RATES:
-                runs = pick(tables("networks_hidden"), network=network, method=method, rate=rate)
-                ece, change, high = (column(runs, k) for k in ("ece", "ece_change", "ece_high"))
-                spread = f"{change.mean():.4f} [{change.min():.4f}, {change.max():.4f}]"
-                line += [f"{ece.mean():.4f}", spread, f"{(high < 0).sum()}/{len(runs)}"]
-            lines.append(line)
-        columns = "ECE, {:.0f} % marked | change, mean [least, most] | interval below 0"
-        yield table(" | ".join(["method", *(columns.format(100 * r) for r in RATES)]), lines) + "\n"
+def published(row: dict) -> list[dict]:
+    """Return what the paper has of a network and method, in its Tables 1 and 5."""
+    method = row["method"].removesuffix(" (logits)")
+    return pick(read(HERE / "published.csv"), network=row["network"], method=method)
 
 
 def spread(values: np.ndarray) -> str:
     return f"{values.mean():.4f} ± {values.std(ddof=1):.4f}"
-
-
-def mnist_table(tables: Tables):
-    yield "\n### MNIST 4 against 9, 20 trials\n"
-    lines = []
-    for optimiser, ways in PRINTED_MNIST.items():
-        runs = pick(tables("mnist"), optimiser=optimiser)
-        for name, (error, bound) in ways.items():
-            ours = f"{column(runs, f'{name}_bound').mean():.4f}"
-            lines.append([optimiser, name, spread(column(runs, name)), error, ours, bound])
-        before = spread(column(runs, "before"))
-        lines.append([optimiser, "none (ECE, 15 bins)", before, "", "", ""])
-    yield table("optimiser | rows | error | paper | bound | paper", lines) + "\n"
-
-
-def synthetic_tables(tables: Tables):
-    for world in distinct(tables("synthetic"), "world"):
-        rows = pick(tables("synthetic"), world=world)
-        start = pick(rows, method="none")[0]["error"]
-        yield f"\n### World {world}: true error after recalibration (before: {start:.4f})\n"
-        sizes = [n for n in distinct(rows, "n_positive") if n]
-        lines = []
-        for method in NAMES:
-            for data in ("PU", "labelled"):
-                mine = pick(rows, method=method, data=data)
-                means = [column(pick(mine, n_positive=n), "error").mean() for n in sizes]
-                lines.append([method, data, *(f"{mean:.4f}" for mean in means)])
-        yield table(["method", "data", *(f"n_P = {n:,}" for n in sizes)], lines) + "\n"
 
 
 def draw_synthetic(tables: Tables) -> plt.Figure:

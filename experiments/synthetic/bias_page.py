@@ -13,7 +13,7 @@ from experiments.drawing import (
     shared_legend,
 )
 from experiments.synthetic.bias import LIMIT
-from experiments.tables import Row, Tables, column, grid, pick, table, with_error
+from experiments.tables import Row, Tables, column, pick
 
 SYNTHETIC = ("less calibrated", "better calibrated")
 STYLES = {
@@ -133,54 +133,13 @@ def diagram_panel(ax: plt.Axes, points: list[Row], curve: list[Row]) -> None:
     ax.set(xlabel="mean score of the bin", xlim=(-0.02, 1.02), ylim=(-0.02, 1.1), aspect="equal")
 
 
-def show_slopes(tables: Tables) -> str:
-    lines = []
-    for a, b in zip(*(pick(tables("slopes"), n_low=low) for low in (100, 10)), strict=True):
-        fits = [with_error(row["slope"], row["standard_error"], 3) for row in (a, b)]
-        others = [f"{a[name]:.2f}" for name in ("signed_slope", "sd_slope", "bound_slope")]
-        lines.append([a["figure"], a["world"], a["setting"], *fits, *others])
-    head = "figure | classifier | setting | slope, N from 100 | slope, N from 10"
-    return table(f"{head} | N from 100: mean of ECE - TCE | sd | bound", lines)
+def worst(rows: list[Row], name: str) -> str:
+    return f"{column(rows, name).max():.2f}"
 
 
-def show_floors(tables: Tables) -> str:
-    head = "classifier | n_P | bias at n_U = 10,000 | floor, n_U infinite"
-    return grid(head, FLOOR, tables("floors"))
+def of_kind(rows: list[Row], *, labelled: bool) -> list[Row]:
+    return [r for r in rows if r["setting"].startswith("labelled") == labelled]
 
 
-FLOOR = "{world} | {n_positive:,} | {bias:.4f} ± {bias_se:.4f} | {floor:.4f} ± {floor_se:.4f}"
-_WORST = ("share_above", "share_above_printed", "share_above_statistical_part", "largest_ratio")
-_WORST += ("largest_statistical_ratio", "bias_over_expected_bound")
-
-
-def show_theorem1(tables: Tables) -> str:
-    lines = []
-    for binning in ("width", "mass"):
-        rows = pick(tables("theorem1"), binning=binning)
-        for kind in ("PU", "labelled"):
-            own = [r for r in rows if r["setting"].startswith("labelled") == (kind != "PU")]
-            worst = [f"{column(own, name).max():.2f}" for name in _WORST]
-            lines.append([kind, binning, len(own), len(pick(own, vacuous=False)), *worst])
-    head = "data | bins | cells | of these bound below 1 | share above, worst cell | as printed | "
-    head += "its statistical part | largest error / bound | largest statistical error / part | "
-    return table(head + "largest mean / bound on the mean", lines)
-
-
-def show_worlds(tables: Tables) -> str:
-    rows = [row | {"tce": abs(row["tce"])} for row in tables("worlds")]
-    return grid("classifier | TCE | L", "{world} | {tce:.6f} | {lipschitz:.4f}", rows)
-
-
-def show_levels(tables: Tables) -> str:
-    lines = []
-    for last in pick(tables("figure4"), n=10_000):
-        curve = pick(tables("figure4"), world=last["world"], setting=last["setting"])
-        bias = [f"{pick(curve, n=n)[0]['bias']:.4f}" for n in (100, 1000, 10_000)]
-        rest = [_brief(last[k]) for k in ("signed_bias", "sd", "binning_bias", "bound")]
-        lines.append([last["world"], last["setting"], *bias, *rest])
-    head = "classifier | setting | bias, N = 100 | N = 1,000 | N = 10,000"
-    return table(f"{head} | there: mean of ECE - TCE | sd | binning bias | bound", lines)
-
-
-def _brief(number: float) -> str:
+def brief(number: float) -> str:
     return f"{number:.2g}" if abs(number) > 1e-12 else "0"

@@ -11,7 +11,6 @@ import numpy as np
 
 from experiments.study import Run, Study, cells
 from experiments.synthetic.worlds import PAPER, RATIO, SETTINGS, draw
-from experiments.tables import Tables, grid
 from noneg.bins import Binned, bin_scores
 from noneg.calibration import calibration_test, ece_interval
 from noneg.calibration.errors import norm
@@ -95,21 +94,6 @@ def reject(prior: float, setting: str, statistic: str, trials: int) -> dict[str,
 def size(run: Run) -> dict[str, list]:
     every = cells(prior=PRIORS, setting=SETTINGS, statistic=STATISTICS)
     return {"size": run.rows(reject, every, trials=run.trials(4000, 20))}
-
-
-def text_coverage(tables: Tables) -> str:
-    head = "world | setting | n_P | target | mean ECE | mean interval | coverage | bootstrap"
-    line = "{world} | {setting} | {n_positive} | {target:.4f} | {mean_error:.4f} | "
-    line += "[{mean_low:.4f}, {mean_high:.4f}] | {coverage:.1%} | {bootstrap_coverage:.1%}"
-    return grid(head, line, tables("coverage"), "llrrrlrr")
-
-
-def text_size(tables: Tables) -> str:
-    levels = [f"{level:.0%}" for level in LEVELS]
-    head = " | ".join(f"size at {level.replace('%', ' %')}" for level in levels)
-    line = " | ".join(f"{{size at {level}:.1%}}" for level in levels)
-    line = f"{{prior}} | {{setting}} | {{statistic}} | {line}"
-    return grid(f"prior | setting | statistic | {head}", line, tables("size"), "lllr")
 
 
 STUDY = Study("coverage", parts=(coverage, size), page=__name__)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels
-from experiments.tables import Row, Tables, column, pick, table
+from experiments.tables import Row, Tables, column, pick
 from experiments.training.learners import (
     BATCH,
     CONFIGURATIONS,
@@ -95,27 +95,6 @@ def chosen(rows: list[Row], **wanted: object) -> list[Row]:
     return pick(rows, **({"lr": RATE, "batch": BATCH, "repeat": 0} | wanted))
 
 
-def sanity(tables: Tables, world: str) -> str:
-    """One line a method: its original version with the library's defaults."""
-    names = [f"{m}_{stage}" for m in ("pu_ece", "ece") for stage in STAGES]
-    lines = []
-    for name, kind in ALGORITHMS.items():
-        mine = chosen(tables("runs"), world=world, algorithm=name, variant="ref")
-        if mine:
-            cells = [f"{100 * mean(mine, x):.1f}" for x in ("accuracy", "auc")]
-            lines.append([kind.title, *cells, *(f"{mean(mine, x):.3f}" for x in names)])
-    head = "method | accuracy | AUC | PU-ECE | + Platt | + Auto | true ECE | + Platt | + Auto"
-    return table(head, lines, "lr")
-
-
-def show_gaussians(tables: Tables) -> str:
-    return sanity(tables, "gaussians")
-
-
-def show_usps(tables: Tables) -> str:
-    return sanity(tables, "usps")
-
-
 def paper() -> dict[str, tuple[float, float]]:
     """Table 15 of the benchmark paper: accuracy at the oracle's checkpoint, by method."""
     wanted = {"metric": "accuracy", "criterion": "oracle_accuracy"}
@@ -124,7 +103,7 @@ def paper() -> dict[str, tuple[float, float]]:
     }
 
 
-def show_acceptance(tables: Tables) -> str:
+def acceptance(tables: Tables) -> list[list]:
     """Ours beside the paper's, with the gap, a line a method and correction."""
     lines, published = [], paper()
     usps = chosen(tables("runs"), world="usps")
@@ -141,7 +120,7 @@ def show_acceptance(tables: Tables) -> str:
             cells.insert(1, accuracy(bench))
             own = ["", ""] if with_c else [accuracy(ref), len(ref) or ""]
             lines.append([f"{kind.title}{'-c' if with_c else ''}", *cells, *own])
-    return table("method | paper | `bench` | gap | splits | `ref` | splits", lines, "lr")
+    return lines
 
 
 def accuracy(rows: list[Row]) -> str:
@@ -161,7 +140,7 @@ def beside(rows: list[Row], value: tuple[float, float] | None) -> list[str]:
     return [f"{value[0]:.2f} ± {value[1]:.2f}", gap]
 
 
-def show_search(tables: Tables) -> str:
+def search(tables: Tables) -> list[list]:
     """Return, a line a method, the paper's protocol: of a split's configurations the best by OA."""
     lines, published = [], paper()
     for name, way in SEARCHED.items():
@@ -174,8 +153,7 @@ def show_search(tables: Tables) -> str:
         cells = [accuracy(part) for part in ([split[0] for split in runs], same, best)]
         number = "/".join(str(len(split)) for split in runs)
         lines.append([ALGORITHMS[name].title, printed, *cells, gap, number])
-    head = f"method | paper | default | best with batches of {BATCH} | best of all | gap | tried"
-    return table(head, lines, "lr")
+    return lines
 
 
 def tried(rows: list[Row], split: int, way: tuple[str, str, str]) -> list[Row]:
@@ -196,30 +174,15 @@ def named(rows: list[Row], way: tuple[str, str, str]) -> list[Row]:
     return pick(rows, world="usps", **dict(zip(names, way, strict=True)))
 
 
-def show_seeds(tables: Tables) -> str:
-    """Return the accuracies of one configuration on one split by seed alone."""
-    runs = pick(named(tables("runs"), REPEATED), split=0, lr=RATE, batch=BATCH)
-    values = 100 * column(runs, "oracle_accuracy")
-    if len(values) < 2:
-        return ""
-    numbers = (values.mean(), values.std(ddof=1), values.min(), values.max())
-    cells = [ALGORITHMS[REPEATED[0]].title, len(values), *(f"{x:.2f}" for x in numbers)]
-    return table("method | seeds | mean | standard deviation | smallest | largest", [cells], "lr")
+def repeated(tables: Tables) -> list[Row]:
+    """Return the runs of one configuration on one split that differ by seed alone."""
+    return pick(named(tables("runs"), REPEATED), split=0, lr=RATE, batch=BATCH)
 
 
-def show_rates(tables: Tables) -> str:
+def farthest(tables: Tables) -> list[Row]:
     """Return all configurations of the method furthest away, on the first split."""
-    lines = []
     runs = pick(named(tables("runs"), FARTHEST), split=0)
-    for row in sorted(runs, key=lambda r: (-r["batch"], r["lr"])):
-        shares = [f"{100 * row[name]:.2f}" for name in ("oracle_accuracy", "oracle_auc")]
-        lines.append([f"{row['lr']:.2g}", row["batch"], *shares, f"{row['oracle_step']:,}"])
-    return table("learning rate | batch | accuracy | AUC | at step", lines, "r")
-
-
-# The documentation shows some of them, too.
-text_gaussians, text_usps, text_acceptance = show_gaussians, show_usps, show_acceptance
-text_search, text_seeds, text_rates = show_search, show_seeds, show_rates
+    return sorted(runs, key=lambda r: (-r["batch"], r["lr"]))
 
 
 def draw_calibration(tables: Tables) -> plt.Figure:
