@@ -109,8 +109,9 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_inputs(X)
         prior = self._need_prior("for the score")
         # A metric counts scores from the threshold on, `predict` those above 1/2.
-        options = {"setting": self.setting, "prior": prior, "threshold": float(_ABOVE_HALF)}
-        return float(scorer("proxy_accuracy", **options)(self, X, labeled))
+        cut = float(_ABOVE_HALF)
+        score = scorer("proxy_accuracy", setting=self.setting, prior=prior, threshold=cut)
+        return float(score(self, X, labeled))
 
 
 def sigmoid(margin: Floats) -> Floats:
