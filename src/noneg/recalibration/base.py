@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import zlib
 from abc import ABC, abstractmethod
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
@@ -446,11 +447,14 @@ def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
     list of (unlabeled rows, labelled positives)
         Each with scores, counts, masses in the positive law and masses in the marginal law.
     """
-    random = stream(seed, "folds")
+    # Rows of no weight are dealt by themselves, so that no fold takes all that count.
+    parts = [_by_weight(group, k) for k, group in enumerate(scores.in_order())]
+    # Rows come sorted: if the seed alone dealt them, the same ranks would always meet in a fold.
+    data = [zlib.crc32(np.ascontiguousarray(weighty[0]).data) for weighty, _ in parts]
+    random = stream(seed, f"folds {data}")
     groups = []
-    for k, group in enumerate(scores.in_order()):
-        # Rows of no weight are dealt by themselves, so that no fold takes all that count.
-        weighty, empty = (_dealt(part, folds, random) for part in _by_weight(group, k))
+    for part in parts:
+        weighty, empty = (_dealt(group, folds, random) for group in part)
         groups.append([_joined(pair) for pair in zip(weighty, empty, strict=True)])
     return list(zip(*groups, strict=True))
 
@@ -480,7 +484,7 @@ def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, 
 
 def _by_weight(group: Chunk, positive: int) -> tuple[Chunk, Chunk]:
     """Return the rows that count in the law of their group, and those that do not."""
-    mass = group[3 - positive]
+    mass = group[1] * group[3 - positive]
     if isinstance(mass, float) or mass.all():
         return group, _take(group, np.zeros(0, dtype=np.intp))
     return _take(group, np.flatnonzero(mass)), _take(group, np.flatnonzero(mass == 0.0))
