@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from noneg.bench.records import write_record
 
 from noneg.bench import RunConfig
-from noneg.bench.records import write_record
 from noneg.cli import main
 from noneg.recalibration import Platt
 from noneg.simulation import LogisticGaussian

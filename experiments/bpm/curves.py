@@ -8,7 +8,7 @@ import numpy as np
 
 from noneg import PUScores
 from noneg.calibration import bpm_curve
-from noneg.calibration._bpm_points import Ordered
+from noneg.calibration.bpm_fit import CurveRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ NETS = {
 
 def histograms(scores: PUScores, at: np.ndarray) -> np.ndarray:
     """Return the frequency of the bin that holds each score, a row a binning."""
-    rows, out = Ordered(scores), []
+    rows, out = CurveRows(scores), []
     for n_bins in HISTOGRAM_BINS:
         points = rows.points([n_bins])
         ends = points.cuts[points.last - 1]
@@ -50,7 +50,7 @@ def curve_rows(
     name: str, labelled: PUScores, hidden: PUScores, truth: np.ndarray | None
 ) -> list[dict[str, object]]:
     """Points of all curves of one panel; histograms only where there are scores."""
-    s = Ordered(labelled).marginal[0]
+    s = CurveRows(labelled).marginal[0]
     at = SHOWN
     binned = histograms(labelled, at)
     ours, pu = bpm_curve(labelled)(at), bpm_curve(hidden)(at)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from cells import Cell
-from scipy.special import expit
-
-from noneg.bin_count import labelled_order_rule, order_rule
-from noneg.bins import bin_scores
-from noneg.information import Runs, generalization_bound, measure_information, printed_information
 from noneg.information.quantities import reused_error, seen_and_unseen
 from noneg.information.supersample import PUSupersample, Supersample, pick
+from scipy.special import expit
+
+from noneg.bins import bin_scores, labelled_order_rule, order_rule
+from noneg.information import Runs, generalization_bound, measure_information, printed_information
 from noneg.randomness import stream
 from noneg.scores import PUScores
 from noneg.theory import (

@@ -7,9 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from noneg.information.supersample import PUSupersample, Supersample, draw_membership
 
 from noneg.datasets import load
-from noneg.information.supersample import PUSupersample, Supersample, draw_membership
 from noneg.randomness import stream
 
 if TYPE_CHECKING:

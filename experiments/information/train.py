@@ -21,9 +21,9 @@ import cells
 import numpy as np
 import torch
 from ensemble import Images, Rows, Training, fastest, wait
+from noneg.information.supersample import PUSupersample, pick
 
 from noneg.atomic import replacing
-from noneg.information.supersample import PUSupersample, pick
 
 START = time.perf_counter()
 

@@ -10,13 +10,13 @@ import numpy as np
 from choices import WORLD_NAMES, chosen, common, complete, configs, defaults, main_runs, title
 from findings import SHORT, WITHOUT_LABELS, single
 from intervals import interval
+from noneg.bench.selection import best_checkpoint
+from noneg.bench.work import set_up
 from pages import percent, table
 from plan import CONFIGURATIONS, run
 from tables import compared, published, theirs
 
 from noneg.bench import RunConfig
-from noneg.bench.selection import best_checkpoint
-from noneg.bench.work import set_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

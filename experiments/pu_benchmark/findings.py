@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from choices import chosen, complete, defaults, main_runs, title
 from intervals import correlation, interval, rank_correlation
+from noneg.bench.selection import best_checkpoint
+from noneg.bench.summaries import Cell
 from plan import TWINS
 
 from noneg.bench import rank_methods, summarise
-from noneg.bench.selection import best_checkpoint
-from noneg.bench.summaries import Cell
 
 if TYPE_CHECKING:
     from noneg.bench import Ranks

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from noneg.bench import RunConfig
 from noneg.bench.work import versions
+
+from noneg.bench import RunConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -81,7 +81,6 @@ def kept(runs: list, rules: list[str]) -> list:
 
 def train(asked: argparse.Namespace, folder: Path) -> None:
     import plan
-
     from noneg.bench.engine import run_all
     from noneg.bench.records import pack_records
 

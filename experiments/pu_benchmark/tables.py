@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from choices import WORLD_NAMES, chosen, configs, main_runs, title
 from findings import THREE, fair
+from noneg.bench.summaries import paper_name, paper_numbers
+from noneg.bench.work import versions
 from pages import percent, table
 from plan import IMAGE_STEPS, SPLITS, STEPS
 
 from noneg.bench import against_paper, summarise
-from noneg.bench.summaries import paper_name, paper_numbers
-from noneg.bench.work import versions
 from noneg.learning.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from noneg.bench import load_records
 from noneg.bench.measures import CRITERIA, RECALIBRATED, TEST
 from noneg.bench.selection import best_checkpoint
+
+from noneg.bench import load_records
 
 if TYPE_CHECKING:
     from pathlib import Path

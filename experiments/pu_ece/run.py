@@ -27,8 +27,7 @@ import figures
 import numpy as np
 from scipy.special import expit
 
-from noneg.bin_count import labelled_order_rule, order_rule
-from noneg.bins import bin_scores
+from noneg.bins import bin_scores, labelled_order_rule, order_rule
 from noneg.calibration import reliability
 from noneg.calibration.errors import norm
 from noneg.simulation import LogisticGaussian

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from noneg.simulation.worlds import LogitLaw
-    from noneg.simulation.worlds import World
+    from noneg.simulation.worlds import LogitLaw, World
 
 DRAWS = 4000
 LEAST = 100  # N from which slopes are taken

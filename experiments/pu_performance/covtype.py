@@ -10,8 +10,7 @@ from common import GRID, auc, on_grid, seeded, write_csv
 from scipy.special import expit
 
 from noneg import PUScores
-from noneg.performance.bounds import pr_bounds, roc_bounds
-from noneg.performance.bounds import rank_cdf
+from noneg.performance.bounds import pr_bounds, rank_cdf, roc_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

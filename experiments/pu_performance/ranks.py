@@ -11,9 +11,8 @@ from common import GRID, POINT, at, auc, on_grid, point_auc, seeded, write_csv
 from scipy.special import expit, ndtr, ndtri
 
 from noneg import PUScores
-from noneg.performance.bounds import pr_bounds, roc_bounds
+from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.ordering import ordering
-from noneg.performance.bounds import contingency_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from noneg.bench import RunConfig, load_records
 from noneg.bench.measures import CRITERIA, RECALIBRATED, TEST
 from noneg.bench.records import write_record
+
+from noneg.bench import RunConfig, load_records
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "pu_benchmark"
 MODULES = (

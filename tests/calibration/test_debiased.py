@@ -13,7 +13,7 @@ from strategies import samples
 
 from noneg import PUScores, ece, kernels
 from noneg.bins import bin_scores
-from noneg.calibration.debiased import (
+from noneg.calibration.errors import (
     debiased_ece,
     debiased_ece_interval,
     debiased_total,

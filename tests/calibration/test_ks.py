@@ -14,8 +14,8 @@ from strategies import scores as score_lists
 
 from noneg import PUScores, ece, kernels
 from noneg.bins import bin_scores
-from noneg.calibration import ks
-from noneg.calibration.ks import ks_error, ks_error_interval
+from noneg.calibration import smooth
+from noneg.calibration.smooth import ks_error, ks_error_interval
 from noneg.simulation import LogisticGaussian
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "errors.json").read_text())
@@ -67,7 +67,7 @@ def test_the_definition(sample):
 @pytest.fixture(params=["numpy", "numba"])
 def buckets(request, monkeypatch):
     """Make a few rows take the path of very many."""
-    monkeypatch.setattr(ks, "FEW_ROWS", 0)
+    monkeypatch.setattr(smooth, "FEW_ROWS", 0)
     if request.param == "numba":
         monkeypatch.setattr(kernels, "ROWS_WORTH_A_CALL", 0)
         monkeypatch.setattr(kernels, "ROWS_WORTH_AN_IMPORT", 0)
@@ -107,10 +107,10 @@ def test_buckets_give_the_same_error():
 def test_many_rows_take_the_path_of_buckets(setting):
     for name, world in WORLDS.items():
         scores = draw(world, setting, 0, n=80_000)
-        assert scores.n_unlabeled + scores.n_positive > ks.FEW_ROWS
+        assert scores.n_unlabeled + scores.n_positive > smooth.FEW_ROWS
         quick = ks_error(scores)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ks, "FEW_ROWS", math.inf)
+            patch.setattr(smooth, "FEW_ROWS", math.inf)
             assert ks_error(scores) == pytest.approx(quick, abs=1e-13), name
 
 

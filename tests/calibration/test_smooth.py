@@ -14,7 +14,7 @@ from strategies import samples, scores
 from noneg import PUScores, kernels, kernels_numba
 from noneg.bins import bin_scores
 from noneg.calibration import smooth_ece, smooth_ece_interval
-from noneg.calibration._cosine import mean_size, triweight
+from noneg.calibration.smooth import mean_size, triweight
 from noneg.simulation import LogisticGaussian
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "smooth.json").read_text())

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from noneg.information.supersample import PUSupersample
 
 torch = pytest.importorskip("torch")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.calibration.errors import PriorCurve
+    from noneg.calibration.interval import CalibrationTest
     from noneg.calibration.reliability import Reliability
-    from noneg.calibration.significance import CalibrationTest
     from noneg.checks import Setting
     from noneg.evaluation.repair import Repair
     from noneg.evaluation.sums import Sums

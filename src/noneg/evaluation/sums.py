@@ -17,9 +17,9 @@ from noneg.calibration.reliability import reliability
 from noneg.evaluation.envelope import Envelope, ks_envelope
 from noneg.evaluation.tails import RankBounds, Tails, mean_pair, rank_bounds, tails
 from noneg.intervals import z_score
+from noneg.losses import loss_means
 from noneg.metrics import METRICS
 from noneg.performance.assumptions import largest_prior, noise_floor
-from noneg.rules import loss_means
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration.errors import prior_curve
+from noneg.calibration.interval import calibration_test
 from noneg.calibration.reliability import reliability
-from noneg.calibration.significance import calibration_test
 from noneg.checks import check_level
 from noneg.evaluation.repair import repair
 from noneg.evaluation.result import Evaluation

@@ -9,7 +9,7 @@ import numpy as np
 
 from noneg.checks import check_number, percentage
 from noneg.laws import Ordered
-from noneg.performance.losses import check_cost
+from noneg.losses import check_cost
 from noneg.performance.thresholds import PRECISION, RECALL, Confusion, f_beta_rule
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ Risks
 Proxy AUC
     Placements of each group in the other (DeLong et al. 1988).
 Calibration error
-    See `noneg.calibration.paired`.
+    See `noneg.calibration.interval`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from noneg.calibration.paired import METHOD, Masses, PairedErrors
+from noneg.calibration.interval import PAIRED_METHOD, Masses, PairedErrors
 from noneg.checks import check_flags, check_scores, check_setting, check_weights
 from noneg.intervals import prior_words, z_score
-from noneg.performance.losses import CLIP, find_loss
+from noneg.losses import find_loss
 from noneg.performance.proxies import placements, proxy_auc
 from noneg.results import Estimate
 from noneg.scores import PUScores
@@ -213,7 +213,7 @@ class Differences:
     def _limits(self, name: str, one: str, other: str) -> Limits:
         scores, columns = self.scores, self.rows.columns
         if name in ("ece", "debiased_ece"):
-            return *self._error_limits(one, other), METHOD
+            return *self._error_limits(one, other), PAIRED_METHOD
         if name == "proxy_auc":
             value = proxy_auc(scores[one]) - proxy_auc(scores[other])
             parts = [(value, self.rows.area(one) - self.rows.area(other))]
@@ -241,7 +241,7 @@ class Differences:
             above = (s >= self.threshold).astype(np.float64)
             return 2.0 * above, 1.0 - above
         short: Literal["log", "brier"] = "log" if name == "log_loss" else "brier"
-        loss = find_loss(short, threshold=None, cost=(1.0, 1.0), clip=CLIP)
+        loss = find_loss(short)
         return loss(s, 1) - loss(s, 0), loss(s, 0)
 
     def _normal(self, parts: list[tuple[float, Floats]]) -> tuple[float, float]:

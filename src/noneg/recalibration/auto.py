@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from noneg.calibration.proper import CLIP, scoring_rule
+from noneg.calibration.proper import scoring_rule
 from noneg.functionals import normalise
 from noneg.recalibration.contract import (
     CalibrationWarning,
@@ -188,7 +188,7 @@ def _cross_fitted(
     """Return the means of gain and base of all candidates on rows that they have not seen."""
     from noneg.recalibration import make
 
-    rule, k = scoring_rule(score, CLIP), len(names)
+    loss, k = scoring_rule(score).loss, len(names)
     first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
     for rest, groups in splits(scores, number, seed):
         with warnings.catch_warnings():
@@ -199,10 +199,10 @@ def _cross_fitted(
             row = np.zeros((2 * k + 2, s.size))
             predicted = [calibrator.transform(s) for calibrator in fitted]
             if positive:
-                row[: k + 1] = [*map(rule.gain, predicted), np.ones_like(s)]
+                row[: k + 1] = [*(loss(p, 1) - loss(p, 0) for p in predicted), np.ones_like(s)]
                 row[: k + 1] *= a
             if not positive or scores.setting != "two-sample":
-                row[k + 1 :] = [*map(rule.base, predicted), np.ones_like(s)]
+                row[k + 1 :] = [*(loss(p, 0) for p in predicted), np.ones_like(s)]
                 row[k + 1 :] *= w
             first += (row * f).sum(axis=1)
             second += (row * f) @ row.T

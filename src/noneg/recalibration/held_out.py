@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.calibration.paired import Masses
+from noneg.calibration.interval import Masses
 from noneg.checks import check_level
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import find_criterion

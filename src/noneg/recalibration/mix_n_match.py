@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from noneg.calibration._bpm_points import LARGEST_GAP
+from noneg.calibration.bpm_fit import LARGEST_GAP
 from noneg.recalibration._logistic import clip_limits, log_odds_parts
 from noneg.recalibration.contract import Calibrator, Floats, State, check_fields
 from noneg.recalibration.temperature import Temperature

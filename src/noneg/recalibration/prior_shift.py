@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from noneg.calibration._bpm_points import LEAST_GAP_HIGH, LEAST_GAP_LOW
+from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.checks import check_prior
 from noneg.recalibration._logistic import LEAST_PRIOR, log_odds, log_odds_parts
 from noneg.recalibration.contract import Calibrator, Floats, State, check_fields
