@@ -303,7 +303,7 @@ def optimal_bin_count(scores: PUScores) -> int:
     >>> optimal_bin_count(PUScores.from_labels([0, 1] * 500, [0.5] * 1000))
     10
     """
-    if scores.setting == "labelled":
+    if scores.prior_is_estimated:
         n_bins = labelled_order_rule(scores.effective_marginal)
     else:
         n_bins = order_rule(scores.effective_positive, scores.effective_marginal, scores.prior)

@@ -60,13 +60,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Density = Literal["beta", "empirical"]
-
 # Points a panel at which a change of sign is looked for, and rows evaluated at a time.
 GRID_PER_PANEL, CHUNK = 16, 1 << 16
-
 # Share of m (1 - m) below which a variance is so small that the gap is a straight line.
 NARROW = 1e-6
-
 # Largest exponent of a double.
 MOST_EXPONENT = 709.0
 

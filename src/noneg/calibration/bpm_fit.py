@@ -48,25 +48,18 @@ if TYPE_CHECKING:
 
 # More rows than this make larger bins, not more of them.
 MOST_ROWS = 50_000
-
 # A score of exactly 0 or 1 is taken for one at most so far from there, and at least as far as half
 # the distance of the next double (or so, next to 0).
 LARGEST_GAP, LEAST_GAP_LOW, LEAST_GAP_HIGH = 0.005, 1e-300, 2.0**-54
 RIDGE = 1e-9
-
 DIAGONAL = np.array([1.0, 1.0, 0.0])
-
 # Relative lengths of steps: one that ends the search, and one too short for values to judge it.
 LAST_STEP, SHORT_STEP, MOST_STEPS, MOST_DAMPING = 1e-11, 1e-7, 200, 1e12
-
 # Values of F closer than these are the same minimum, and the same up to rounding.
 SAME_MINIMUM, SAME_VALUE = 1e-10, 1e-14
-
 # Slopes and places of the curves that the search starts from, and how many of them are improved.
 SLOPES = np.array([0.0, 0.1, 0.4, 1.0, 3.0, 12.0, 60.0])
-
 PLACES = np.array([0.02, 0.15, 0.4, 0.6, 0.85, 0.98])
-
 SEARCH_POINTS, SCREEN_POINTS, STARTS, FINALISTS = 500, 200, 16, 3
 
 
@@ -130,12 +123,11 @@ class CurveRows:
         return s[full], mass[full]
 
     @cached_property
-    def _running(self) -> tuple[Floats, Floats, Floats]:
-        """Mass and integral of s up to each row, integral of 1 - s from each row on."""
-        s, mass = self.marginal
-        up = [np.concatenate([[0.0], np.cumsum(x)]) for x in (mass, mass * s)]
-        down = np.concatenate([np.cumsum((mass * (1.0 - s))[::-1])[::-1], [0.0]])
-        return up[0], up[1], down
+    def _running(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Positive mass, mass and integral of s up to each score, of 1 - s from each score on."""
+        s, positive, mass = self._masses
+        up = (np.concatenate([[0.0], np.cumsum(x)]) for x in (positive, mass, mass * s))
+        return *up, np.concatenate([np.cumsum((mass * (1.0 - s))[::-1])[::-1], [0.0]])
 
     @cached_property
     def n_rows(self) -> int:
@@ -206,11 +198,10 @@ class CurveRows:
         """Upper edges of bins of equal mass; the last bin that holds marginal rows ends at 1."""
         if self.infinite:
             return mass_edges(self.scores, n_bins)[1:]
-        s, mass = self.marginal[0], self._running[0]
+        (s, *_), (_, mass, *_) = self._masses, self._running
         target = ranks(self.scores.effective_marginal, n_bins) / self.scores.effective_marginal
-        place = np.searchsorted(mass[1:], target * mass[-1] * (1.0 - 1e-12))
-        edges = s[np.minimum(place, s.size - 1)]
-        return np.append(np.where(edges < s[-1], edges, 1.0), 1.0)
+        edges = s[np.searchsorted(mass[1:], target * mass[-1] * (1.0 - 1e-12))]
+        return np.append(np.where(edges < self.marginal[0][-1], edges, 1.0), 1.0)
 
     def _collect(
         self,
@@ -240,16 +231,10 @@ class CurveRows:
             sums = self.scores.sums_below(cuts)[:, :3].T
             positive, mass, score = np.concatenate([np.zeros((3, 1)), sums], axis=1)
             return positive, mass, score, mass - score
-        place = np.concatenate([[0], np.searchsorted(self.marginal[0], cuts, side="right")])
-        mass, score, above = (running[place] for running in self._running)
+        place = np.concatenate([[0], np.searchsorted(self._masses[0], cuts, side="right")])
+        positive, mass, score, above = (running[place] for running in self._running)
         # A running sum from above is exact where 1 - s is small.
-        return self._positive_below(cuts), mass, score, -above
-
-    def _positive_below(self, cuts: Floats) -> Floats:
-        s, positive, _ = self._masses
-        mass = np.concatenate([[0.0], np.cumsum(positive)])
-        below: Floats = mass[np.concatenate([[0], np.searchsorted(s, cuts, side="right")])]
-        return below
+        return positive, mass, score, -above
 
 
 def design(score: Floats, complement: Floats, limits: tuple[float, float]) -> Floats:

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 Norm = Literal["l1", "l2"]
-
 # Kish's size of a bin that counts as one row, up to rounding.
 ONE_ROW = 1.0 - 1e-9
 # Numbers of bins up to which all bins are compared without asking where the rows are out of order.
@@ -122,9 +121,11 @@ def norm(binned: Binned, p: float) -> float:
     check_frequencies(binned, f"'p' must be 1 here, got {p!r}")
     full = binned.marginal > 0.0
     gap, mass = gap[full] / binned.marginal[full], binned.marginal[full]
-    if p == np.inf:
-        return float(gap.max())
-    # The largest gap is taken out, so that no power of a small one underflows.
+    return float(gap.max()) if p == np.inf else power_mean(gap, mass, p)
+
+
+def power_mean(gap: Floats, mass: Floats, p: float) -> float:
+    """Return the L_p mean of gaps; the largest is taken out, so that no power underflows."""
     top = gap.max()
     return float(top * (mass @ (gap / top) ** p) ** (1.0 / p)) if top > 0.0 else 0.0
 
@@ -660,13 +661,7 @@ class _Ties:
         return np.where(b < n_bins, inner, self.marginal.size - 1)
 
 
-def _falls(
-    a: Floats,
-    v: Floats,
-    b: Floats,
-    w: Floats,
-    slack: float,
-) -> NDArray[np.bool_]:
+def _falls(a: Floats, v: Floats, b: Floats, w: Floats, slack: float) -> NDArray[np.bool_]:
     """Whether the frequency a / v exceeds b / w, without a division."""
     return a * w > b * v * (1.0 + slack)
 

@@ -399,10 +399,7 @@ def _largest_sum(residual: Floats) -> Floats:
     return np.abs(np.cumsum(residual, axis=-1)).max(axis=-1)
 
 
-_STATISTICS: dict[str, Callable[[Floats], Floats]] = {
-    "ece": _sum,
-    "ks": _largest_sum,
-}
+_STATISTICS: dict[str, Callable[[Floats], Floats]] = {"ece": _sum, "ks": _largest_sum}
 
 
 def calibration_test(
@@ -470,15 +467,11 @@ def null_residuals(scores: PUScores, binned: Binned, replicates: int, seed: int)
     if scores.setting == "two-sample":
         return _two_sample(scores, binned, share, replicates, rng)
     n = scores.effective_marginal
+    if scores.prior_is_estimated:
+        return _bernoulli_sums(binned, n, 1.0, replicates, rng) / n - binned.score
     # A row of score s is labelled with probability c s.
-    c = (
-        1.0
-        if scores.setting == "labelled"
-        else min(1.0, scores.effective_positive / (binned.prior * n))
-    )
+    c = min(1.0, scores.effective_positive / (binned.prior * n))
     counts = _bernoulli_sums(binned, n, c, replicates, rng)
-    if scores.setting == "labelled":
-        return counts / n - binned.score
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     variance = np.trace(binned.second.sum(axis=0)[2:, 2:]) - mean**2 / n
     shift = rng.normal(scale=np.sqrt(max(0.0, variance)), size=(replicates, 1))
@@ -486,11 +479,7 @@ def null_residuals(scores: PUScores, binned: Binned, replicates: int, seed: int)
 
 
 def _two_sample(
-    scores: PUScores,
-    binned: Binned,
-    share: Floats,
-    replicates: int,
-    rng: np.random.Generator,
+    scores: PUScores, binned: Binned, share: Floats, replicates: int, rng: np.random.Generator
 ) -> Floats:
     residual = np.zeros((replicates, binned.n_bins))
     if np.isfinite(scores.effective_positive):

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 Score = Literal["brier", "log"]
 Part = Literal["reliability", "resolution", "uncertainty", "remainder"]
-
 # Means this close to 1 are 1.
 ROUNDING = 1e-12
 DELTA = "delta method"

@@ -43,6 +43,7 @@ from scipy.special import logit, spherical_jn
 
 from noneg import kernels
 from noneg.bins import Binned, bin_scores, check_p
+from noneg.calibration.errors import power_mean
 from noneg.calibration.interval import (
     METHOD,
     SPLITS,
@@ -210,12 +211,7 @@ def _rows(scores: PUScores, marked: NDArray[np.bool_]) -> Floats:
     return np.concatenate(pieces, axis=1)
 
 
-def _highest(
-    s: Floats,
-    jumps: Floats,
-    bucket: NDArray[np.int64],
-    start: Floats,
-) -> float:
+def _highest(s: Floats, jumps: Floats, bucket: NDArray[np.int64], start: Floats) -> float:
     """Return the largest height at the end of a tie; each bucket starts at a height of its own."""
     if s.size == 0:
         return 0.0
@@ -669,10 +665,7 @@ def _norm_of_gap(g: Floats, f: Floats, x: Floats, p: float) -> float:
             "does, so the frequency there is infinite. Use a larger bandwidth."
         )
         raise ValueError(msg)
-    gap = np.abs(g[full] / f[full] - x[full])
-    # The largest gap is taken out, so that no power of a small one underflows.
-    top = gap.max()
-    return float(top * (f[full] @ (gap / top) ** p / x.size) ** (1.0 / p)) if top > 0.0 else 0.0
+    return power_mean(np.abs(g[full] / f[full] - x[full]), f[full] / x.size, p)
 
 
 def _kernel_interval(scores: PUScores, kernel: _Kernel, level: float, seed: int) -> Estimate:
