@@ -99,11 +99,11 @@ class Binned:
     def variance(
         self, v: NDArray[np.float64], marginal: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Return the variance of ``sum_b v_b rho(I_b)``, one a row of v.
+        """Return the variance of ``sum_b v_b rho(I_b)`` for each row of v.
 
         With a second argument w, of ``sum_b v_b pi mu_plus(I_b) + w_b mu(I_b)``. A row contributes
-        ``c_b . (a, w, w s)`` to the linearised sum; the coefficients take into account that both
-        laws are normalised by their own totals, and that the prior of labelled data is estimated
+        ``c_b . (a, w, w s)`` to the linearized sum; the coefficients take into account that both
+        laws are normalized by their own totals, and that the prior of labelled data is estimated
         from the same rows.
         """
         c = self._coefficients(v, marginal)
@@ -124,10 +124,10 @@ class Binned:
             middle, others = np.zeros_like(v) + (v @ self.score)[..., None], {2: -v}
         else:
             middle, others = marginal - (marginal @ self.marginal)[..., None], {}
-        centre = self.prior * (v @ self.positive)[..., None]
+        center = self.prior * (v @ self.positive)[..., None]
         if self.prior_is_estimated:
-            return {0: self.prior * v, 1: middle - centre, **others}
-        return {0: self.prior * v - centre, 1: middle, **others}
+            return {0: self.prior * v, 1: middle - center, **others}
+        return {0: self.prior * v - center, 1: middle, **others}
 
 
 def square_roots(matrices: NDArray[np.float64]) -> NDArray[np.float64]:

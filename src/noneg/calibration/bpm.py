@@ -1,4 +1,4 @@
-r"""Calibration curve and true calibration error by binomial process modelling (Dong et al.).
+r"""Calibration curve and true calibration error by binomial process modeling (Dong et al.).
 
 The paper is Combining Priors with Experience: Confidence Calibration Based on Binomial Process
 Modeling (AAAI 2025). A curve with three parameters is fitted to the bins of many binnings at once;
@@ -42,7 +42,7 @@ from noneg.calibration.bpm_fit import (
     Points,
     design,
     fit,
-    minimise,
+    local_minima,
 )
 from noneg.calibration.interval import Noise, split_median
 from noneg.checks import check_level
@@ -60,12 +60,19 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Density = Literal["beta", "empirical"]
-# Points a panel at which a change of sign is looked for, and rows evaluated at a time.
+# Points per panel at which a change of sign is looked for, and rows evaluated at a time.
 GRID_PER_PANEL, CHUNK = 16, 1 << 16
 # Share of m (1 - m) below which a variance is so small that the gap is a straight line.
 NARROW = 1e-6
 # Largest exponent of a double.
 MOST_EXPONENT = 709.0
+# Each split is two fits. Binnings are left out, the finest first, beyond so many points.
+SPLITS, MOST_POINTS = 50, 800
+PRIOR_GRID = 9
+# Correlation of the two ways at zero error: E|A| E|B| / sd(A) sd(B) of normal A and B. It is less
+# elsewhere. Three parameters have too few directions for it to average out over the splits.
+BOTH_WAYS = 2.0 / np.pi
+METHOD = f"normal upper end, median of {SPLITS} split lower ends; the curve is of the family"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +98,7 @@ class BPMCurve:
     n_points : int
         Bins of all binnings together, empty ones left out.
     last_step : float
-        Relative length of the last step of the optimiser; tiny when it has converged.
+        Relative length of the last step of the optimizer; tiny when it has converged.
 
     Examples
     --------
@@ -328,18 +335,6 @@ def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
     return float(spread * density + middle * (1.0 - 2.0 * ndtr(-z)))
 
 
-# Each split is two fits. Binnings are left out, the finest first, beyond so many points.
-SPLITS, MOST_POINTS = 50, 800
-
-PRIOR_GRID = 9
-
-# Correlation of the two ways at zero error: E|A| E|B| / sd(A) sd(B) of normal A and B. It is less
-# elsewhere. Three parameters have too few directions for it to average out over the splits.
-BOTH_WAYS = 2.0 / np.pi
-
-METHOD = f"normal upper end, median of {SPLITS} split lower ends; the curve is of the family"
-
-
 def tce_bpm_interval(
     scores: PUScores, *, level: float = 0.95, density: Density = "beta", seed: int = 0
 ) -> Estimate:
@@ -410,20 +405,18 @@ class _Halves:
 
     Attributes
     ----------
+    rows : CurveRows
     theta : ndarray, shape (1 + 2 R, 3)
-    limits : (float, float)
     cells : Binned
     marginal, score : ndarray, shape (1 + 2 R, cells)
         Noise of the mass of the cells and of the integral of s over them; zero in the first row.
-    moments : (float, float)
     """
 
+    rows: CurveRows
     theta: Floats
-    limits: tuple[float, float]
     cells: Binned
     marginal: Floats
     score: Floats
-    moments: tuple[float, float]
 
     @classmethod
     def draw(cls, rows: CurveRows, curve: BPMCurve, seed: int) -> _Halves:
@@ -434,9 +427,9 @@ class _Halves:
         shift = _frequency_noise(points, cells, positive[1:], marginal[1:])
         x = design(points.score, points.complement, rows.limits)
         objective = Objective(x, points.frequency + shift, points.weight)
-        theta, _ = minimise(objective, np.tile(curve.parameters, (2 * SPLITS, 1)))
+        theta, _ = local_minima(objective, np.tile(curve.parameters, (2 * SPLITS, 1)))
         theta = np.concatenate([curve.parameters[None], theta])
-        return cls(theta, rows.limits, cells, marginal, score, rows.moments)
+        return cls(rows, theta, cells, marginal, score)
 
     def beta(self) -> tuple[Floats, Floats]:
         """Return ``g - s`` of each curve on nodes of the logit, and the mass of the nodes."""
@@ -444,19 +437,19 @@ class _Halves:
         v, weight = _nodes(BetaLaw(*shape[0]))
         a, b = shape[:, :1], shape[:, 1:]
         mass = weight * np.exp(a * log_expit(v) + b * log_expit(-v) - betaln(a, b))
-        return curves_at_logit(self.theta, v, self.limits) - expit(v), mass
+        return curves_at_logit(self.theta, v, self.rows.limits) - expit(v), mass
 
     def empirical(self) -> tuple[Floats, Floats]:
         """Return ``g - s`` of each curve at the means of the cells, and the mass of the cells."""
         full = self.cells.marginal > 0.0
         s = self.cells.mean_score[full]
-        x = design(s, 1.0 - s, self.limits)
+        x = design(s, 1.0 - s, self.rows.limits)
         gap = np.asarray(expit(self.theta @ x.T)) - s
         return gap, self.cells.marginal[full] + self.marginal[:, full]
 
 
 def _frequency_noise(points: Points, cells: Binned, positive: Floats, marginal: Floats) -> Floats:
-    """Return the noise of ``y_b = pi mu_plus(I_b) / mu(I_b)``, linearised."""
+    """Return the noise of ``y_b = pi mu_plus(I_b) / mu(I_b)``, linearized."""
     change = points.add_up(positive) - points.frequency * points.add_up(marginal)
     noise: Floats = change / points.add_up(cells.marginal)
     return noise
@@ -464,7 +457,7 @@ def _frequency_noise(points: Points, cells: Binned, positive: Floats, marginal: 
 
 def _shapes(halves: _Halves) -> Floats:
     """Return the shapes of the beta laws of all data and of the halves, shape (1 + 2 R, 2)."""
-    mean, variance = halves.moments
+    mean, variance = halves.rows.moments
     middle = np.nan_to_num(halves.cells.mean_score)
     means = mean + halves.score.sum(axis=1)
     squares = (2.0 * middle * halves.score - middle**2 * halves.marginal).sum(axis=1)

@@ -10,9 +10,9 @@ With PU data a frequency is as uncertain as its positives are few, so N is the n
 hold so many positives: :math:`N = \min(n_M, n_P / \pi)`, which is n when everything is labelled.
 From N = 50,000 on the bins grow instead of their number; the curve no longer depends on it.
 
-Eq. 9 is minimised over the curves of Eq. 12. With :math:`x = (\log s, -\log(1 - s), -1)` and
+Eq. 9 is minimized over the curves of Eq. 12. With :math:`x = (\log s, -\log(1 - s), -1)` and
 :math:`\theta = (\alpha, \beta, c)` the curve is :math:`g = \sigma(x\cdot\theta)`. The logarithm of
-the objective is minimised in its place, which keeps large deviations of PU frequencies finite and
+the objective is minimized in its place, which keeps large deviations of PU frequencies finite and
 moves no minimum:
 
 .. math:: F(\theta) = \log\sum_b w_b\,e^{(g_b - y_b)^2} + \lambda\,|\theta - \theta_0|^2 .
@@ -310,12 +310,12 @@ class Fit:
 def fit(points: Points, coarse: Points, limits: tuple[float, float]) -> Fit:
     """Return the global minimum of F over all points; the coarse ones serve the search."""
     rough = objective(coarse, limits)
-    theta, _ = minimise(rough, _starts(rough))
+    theta, _ = local_minima(rough, _starts(rough))
     value = rough.value(theta)
     order = np.argsort(value, kind="stable")
     distinct = np.concatenate([[True], np.diff(value[order]) > SAME_MINIMUM])
     full = objective(points, limits)
-    theta, last_step = minimise(full, theta[order[distinct][:FINALISTS]])
+    theta, last_step = local_minima(full, theta[order[distinct][:FINALISTS]])
     best = int(np.argmin(full.value(theta)))
     loss = full.value(theta[[best]])[0] - RIDGE * ((theta[best] - DIAGONAL) ** 2).sum()
     return Fit(theta[best], max(0.0, float(loss)), float(last_step[best]))
@@ -334,12 +334,12 @@ def _starts(rough: Objective) -> Floats:
     weight = rough.weight[some] / rough.weight[some].sum()
     screen = Objective(rough.design[some], rough.frequency[:, some], weight)
     mean = np.clip(weight @ screen.frequency[0], 0.02, 0.98)
-    centre = screen.design[(PLACES * (some.size - 1)).astype(np.intp), :2]
+    center = screen.design[(PLACES * (some.size - 1)).astype(np.intp), :2]
     alpha, beta, place, level = np.meshgrid(
         SLOPES, SLOPES, np.arange(PLACES.size), logit([mean, 0.5]), indexing="ij"
     )
     # The curve takes the given level at the given place.
-    c = alpha * centre[place, 0] + beta * centre[place, 1] - level
+    c = alpha * center[place, 0] + beta * center[place, 1] - level
     grid = np.stack([alpha, beta, c], axis=-1).reshape(SLOPES.size**2, -1, 3)
     value = screen.value(grid.reshape(-1, 3)).reshape(grid.shape[:2])
     best = np.argmin(value, axis=1)
@@ -348,7 +348,7 @@ def _starts(rough: Objective) -> Floats:
     return np.concatenate([DIAGONAL[None], grid[pairs, best][chosen]])
 
 
-def minimise(f: Objective, start: Floats) -> tuple[Floats, Floats]:
+def local_minima(f: Objective, start: Floats) -> tuple[Floats, Floats]:
     """Return a local minimum for each row of `start`, and the length of each last step."""
     theta, value = start.copy(), f.value(start)
     damping, last_step = np.full(len(start), 1e-3), np.zeros(len(start))

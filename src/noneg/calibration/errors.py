@@ -17,7 +17,7 @@ Debiased ECE
     within a bin are taken for equal; what they vary is of the order of the squared width of the
     bin.
 Sweep
-    Calibration curves rise, so a decrease between neighbouring bins is noise: the sweep adds bins
+    Calibration curves rise, so a decrease between neighboring bins is noise: the sweep adds bins
     of equal mass until the first decrease. Rows are put in order once; then the edges of any number
     of bins are looked up. From some number on, only bins around the few places where the rows
     themselves are out of order can break the order, so that data a classifier separates well is

@@ -102,9 +102,9 @@ class Noise:
         return cls(one * root[:, 0, 0], marginal, np.zeros_like(marginal))
 
     def of_laws(self, binned: Binned) -> tuple[Floats, Floats, Floats]:
-        """Return the noise of ``pi mu_plus(I_b)``, ``mu(I_b)`` and the integral of s, linearised.
+        """Return the noise of ``pi mu_plus(I_b)``, ``mu(I_b)`` and the integral of s, linearized.
 
-        As in `Binned.influence`, both laws are normalised by their own totals.
+        As in `Binned.influence`, both laws are normalized by their own totals.
         """
         total = self.marginal.sum(axis=1, keepdims=True)
         estimated = binned.prior_is_estimated
