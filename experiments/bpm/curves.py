@@ -9,7 +9,7 @@ from experiments.study import seeded
 from experiments.tables import Row
 from noneg import PUScores
 from noneg.calibration import bpm_curve
-from noneg.calibration._bpm_points import Ordered
+from noneg.calibration.bpm_fit import CurveRows
 from noneg.simulation import BinomialProcess
 
 SHOWN = np.linspace(0.0, 1.0, 201)
@@ -32,7 +32,7 @@ NETS = {
 
 def histograms(scores: PUScores, at: np.ndarray) -> np.ndarray:
     """Return the frequency of the bin that holds each score, a row a binning."""
-    rows, out = Ordered(scores), []
+    rows, out = CurveRows(scores), []
     for n_bins in HISTOGRAM_BINS:
         points = rows.points([n_bins])
         ends = points.cuts[points.last - 1]
@@ -44,7 +44,7 @@ def curve_rows(
     name: str, labelled: PUScores, hidden: PUScores, truth: np.ndarray | None = None
 ) -> list[Row]:
     """Points of all curves of one panel; histograms only where there are scores."""
-    s = Ordered(labelled).marginal[0]
+    s = CurveRows(labelled).marginal[0]
     binned = histograms(labelled, SHOWN)
     ours, pu = bpm_curve(labelled)(SHOWN), bpm_curve(hidden)(SHOWN)
     seen = (s[min(19, s.size - 1)] <= SHOWN) & (s[-1] >= SHOWN)

@@ -19,8 +19,7 @@ from experiments.study import Run, Study, cells, data_file, seeded
 from experiments.tables import Row
 from noneg import PUScores, calibration, ece
 from noneg.calibration import bpm_curve, tce_bpm, tce_bpm_interval
-from noneg.calibration._bpm_fit import Objective, design, objective
-from noneg.calibration._bpm_points import Ordered
+from noneg.calibration.bpm_fit import CurveRows, Objective, design, objective
 from noneg.simulation import BinomialProcess, CalibrationCurve
 
 NAMES = ("D1", "D2", "D3", "D4", "D5")
@@ -84,7 +83,7 @@ def likelihood_curve(scores: PUScores) -> np.ndarray:
     _, positive = scores.in_order()
     s = np.concatenate([chunk[0] for chunk in scores.in_order()])
     y = np.arange(s.size) >= s.size - positive[0].size
-    limits = Ordered(scores).limits
+    limits = CurveRows(scores).limits
     x = design(s, 1.0 - s, limits)
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -214,7 +213,7 @@ def search(f: Objective) -> float:
 
 def global_row(world: str, data: str, n: int) -> Row:
     scores = draw(world, data, n, seeded("global", world, data, n))
-    curve, rows = bpm_curve(scores), Ordered(scores)
+    curve, rows = bpm_curve(scores), CurveRows(scores)
     f = objective(rows.points(), rows.limits)
     ours, theirs = float(f.value(curve.parameters[None])[0]), search(f)
     found = {"points": curve.n_points, "ours": ours, "differential_evolution": theirs}

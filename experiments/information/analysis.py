@@ -8,8 +8,7 @@ from scipy.special import expit
 
 from experiments.information.cells import Cell, pool
 from experiments.tables import Row
-from noneg.bin_count import labelled_order_rule, order_rule
-from noneg.bins import bin_scores
+from noneg.bins import bin_scores, labelled_order_rule, order_rule
 from noneg.lab.information import (
     Runs,
     generalization_bound,

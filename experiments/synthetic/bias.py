@@ -10,8 +10,7 @@ import numpy as np
 from experiments.study import seeded
 from experiments.synthetic.worlds import Known
 from experiments.tables import Row
-from noneg.bin_count import labelled_order_rule, order_rule
-from noneg.bins import bin_scores
+from noneg.bins import bin_scores, labelled_order_rule, order_rule
 from noneg.calibration.errors import norm
 from noneg.scores import PUScores
 from noneg.theory import Bound, bias_bound, labelled_bias_bound

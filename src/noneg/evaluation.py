@@ -15,8 +15,8 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration.errors import prior_curve
+from noneg.calibration.interval import calibration_test
 from noneg.calibration.reliability import reliability
-from noneg.calibration.significance import calibration_test
 from noneg.checks import check_level
 from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.page_state import prior_estimate, sum_up
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from noneg.bins import Binned
     from noneg.calibration.errors import PriorCurve
+    from noneg.calibration.interval import CalibrationTest
     from noneg.calibration.reliability import Reliability
-    from noneg.calibration.significance import CalibrationTest
     from noneg.checks import Setting
     from noneg.page_state import Sums
     from noneg.performance.assumptions import Check

@@ -317,6 +317,44 @@ def over_priors(
     return ends[0], ends[1]
 
 
+def over_prior_grid(
+    limits: Callable[[float], tuple[float, ...]], scores: PUScores, points: int
+) -> Limits:
+    """Return the extremes of limits over equally spaced priors of what is known of the prior.
+
+    Parameters
+    ----------
+    limits : callable
+        Maps a prior to a lower end, an upper end and, where it is known, the speed at which they
+        move with the prior. The speed bounds what may happen between two points of the grid.
+    scores : PUScores
+        A prior that is known exactly is the only point.
+    points : int
+        Two will do where the ends are monotone in the prior.
+    """
+    if scores.prior_interval is None:
+        low, high, *_ = limits(scores.prior)
+        return low, high
+    grid = np.linspace(*scores.prior_interval, points)
+    lows, highs, *speeds = zip(*(limits(float(prior)) for prior in grid), strict=True)
+    slack = max(map(max, speeds), default=0.0) * float(grid[1] - grid[0]) / 2.0
+    return min(lows) - slack, max(highs) + slack
+
+
+def no_spread(scores: PUScores) -> bool:
+    """Whether a sample is a single row, which has no spread to learn from."""
+    return min(scores.effective_positive, scores.effective_marginal) < 2
+
+
+def enclosing(
+    scores: PUScores, value: float, limits: Limits, level: float, method: str
+) -> Estimate:
+    """Return an estimate with limits that enclose it, in words that tell of the priors as well."""
+    low, high = min(limits[0], value), max(limits[1], value)
+    words = method + prior_words(scores)
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
 def prior_words(scores: PUScores) -> str:
     """Return what to add to the description of an interval that holds for many priors."""
     if scores.prior_interval is None:

@@ -21,12 +21,13 @@ from noneg.calibration.interval import SPLITS, Noise
 from noneg.calibration.reliability import reliability
 from noneg.intervals import tail_means, z_score
 from noneg.laws import Ordered
+from noneg.losses import loss_means
 from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.bands import Options, pose
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
-from noneg.rules import labelled_shares, loss_means, pu_shares
+from noneg.rules import labelled_shares, pu_shares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

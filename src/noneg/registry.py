@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from noneg.losses import Loss
     from noneg.results import Estimate
-    from noneg.rules import Curve, Loss, Rule
+    from noneg.rules import Curve, Rule
     from noneg.scores import PUScores
 
     Number = Callable[..., float]
@@ -125,7 +126,7 @@ class Metric:
 
     def curve(self, scores: PUScores, **options: Any) -> Curve:  # noqa: ANN401
         """Return the metric as a function of the prior, exactly."""
-        from noneg.rules import loss_curve
+        from noneg.losses import loss_curve
 
         if self.by_prior is not None:
             return self.by_prior(scores, **options)
@@ -156,6 +157,13 @@ def register(metric: Metric) -> Metric:
         raise ValueError(msg)
     METRICS[metric.name] = metric
     return metric
+
+
+def calibration_error(function: Number, interval: Interval, **entry: Any) -> None:  # noqa: ANN401
+    """Register a calibration error under the name of its function."""
+    name, family = function.__name__, "calibration error"
+    entry |= {"name": name, "function": function, "interval": interval, "family": family}
+    register(Metric(better="lower", **entry))
 
 
 def find_metric(metric: str | Number, argument: str = "metric") -> Metric:

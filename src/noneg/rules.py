@@ -12,7 +12,6 @@ interval, its curve and what the report computes in a browser all follow from th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -21,17 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noneg.checks import check_level, check_number
-from noneg.intervals import Shares, law_means, over_priors, prior_words, tail_means
+from noneg.intervals import Shares, over_priors, prior_words, tail_means
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
     from noneg.intervals import LawMeans
     from noneg.scores import PUScores
 
 Floats: TypeAlias = NDArray[np.float64]
-Loss: TypeAlias = Callable[[Floats, int], Floats]
 Four: TypeAlias = "tuple[Floats | float, Floats | float, Floats | float, Floats | float]"
 
 METHOD = "recovered variances of Wilson intervals"
@@ -110,17 +110,6 @@ def _quadratic_roots(constant: Floats, linear: Floats, square: Floats) -> Floats
         root = np.sqrt(linear**2 - 4.0 * square * constant)
         pivot = -(linear + np.where(linear < 0.0, -root, root)) / 2.0
         return np.stack([pivot / square, constant / pivot])
-
-
-def loss_means(scores: PUScores, loss: Loss) -> LawMeans:
-    """Return the two means that an expected loss is made of."""
-    return law_means(scores, [lambda s: loss(s, 1) - loss(s, 0)], [lambda s: loss(s, 0)])
-
-
-def loss_curve(scores: PUScores, loss: Loss) -> Curve:
-    """Return an expected loss as a function of the prior, a straight line."""
-    means = loss_means(scores, loss)
-    return Curve.of(float(means.marginal[0]), float(means.positive[0]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,15 @@ import numpy as np
 from noneg import kernels
 from noneg.bins import order_statistics
 from noneg.checks import check_level, check_number
-from noneg.intervals import LawMeans, area_limits, prior_words, share_limits, tail_means, z_score
+from noneg.intervals import (
+    LawMeans,
+    area_limits,
+    over_prior_grid,
+    prior_words,
+    share_limits,
+    tail_means,
+    z_score,
+)
 from noneg.laws import Ordered
 from noneg.registry import Metric, register
 from noneg.results import Estimate, Table
@@ -168,7 +176,7 @@ def partial_auc_interval(
         low, high = (end * m for end in ends)
         return (_mcclish(low, m), _mcclish(high, m)) if standardised else (low, high)
 
-    low, high = _over_grid(limits, scores)
+    low, high = over_prior_grid(limits, scores, PRIOR_GRID)
     words = "delta method" + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
@@ -232,7 +240,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
         factor = float(np.exp(z_score(level) * np.sqrt(area.variance(steps)) / area.value))
         return area.value / factor, area.value * factor
 
-    low, high = _over_grid(limits, scores)
+    low, high = over_prior_grid(limits, scores, PRIOR_GRID)
     words = "delta method" + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
@@ -240,14 +248,6 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
 def _unknown(scores: PUScores, level: float, why: str) -> Estimate:
     words = f"undefined, {why}{prior_words(scores)}"
     return Estimate(value=float("nan"), low=0.0, high=1.0, level=level, method=words)
-
-
-def _over_grid(limits: Callable[[float], Limits], scores: PUScores) -> Limits:
-    """Return the extremes of limits over what is known of the prior."""
-    if scores.prior_interval is None:
-        return limits(scores.known_prior)
-    ends = [limits(float(prior)) for prior in np.linspace(*scores.prior_interval, PRIOR_GRID)]
-    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def check_max_fpr(max_fpr: object) -> float:

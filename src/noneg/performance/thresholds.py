@@ -25,7 +25,7 @@ import numpy as np
 from noneg.checks import check_number, percentage
 from noneg.intervals import tail_means
 from noneg.laws import Ordered
-from noneg.performance.losses import check_cost
+from noneg.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
 from noneg.results import Estimate, to_frame
 from noneg.rules import Rule, check_threshold, false_positive_share, is_bounded, rates

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from noneg.calibration.paired import Masses
-from noneg.calibration.proper import CLIP, scoring_rule
+from noneg.calibration.interval import Masses
+from noneg.calibration.proper import scoring_rule
 from noneg.calibration.reliability import Reliability, reliability
 from noneg.checks import check_count, check_level
 from noneg.errors import InputError
@@ -230,7 +230,7 @@ def _cross_fitted(
     scores: PUScores, names: list[str], score: str, number: int, seed: int
 ) -> LawMeans:
     """Return the means of gain and base of all candidates on rows that they have not seen."""
-    rule, k = scoring_rule(score, CLIP), len(names)
+    loss, k = scoring_rule(score).loss, len(names)
     first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
     for rest, groups in splits(scores, number, seed):
         fitted = _fit_quietly(map(make, names), rest)
@@ -238,10 +238,10 @@ def _cross_fitted(
             row = np.zeros((2 * k + 2, s.size))
             predicted = [calibrator.transform(s) for calibrator in fitted]
             if positive:
-                row[: k + 1] = [*map(rule.gain, predicted), np.ones_like(s)]
+                row[: k + 1] = [*(loss(p, 1) - loss(p, 0) for p in predicted), np.ones_like(s)]
                 row[: k + 1] *= a
             if not positive or scores.pooled:
-                row[k + 1 :] = [*map(rule.base, predicted), np.ones_like(s)]
+                row[k + 1 :] = [*(loss(p, 0) for p in predicted), np.ones_like(s)]
                 row[k + 1 :] *= w
             first += (row * f).sum(axis=1)
             second += (row * f) @ row.T

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from noneg.calibration._bpm_points import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
+from noneg.calibration.bpm_fit import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,

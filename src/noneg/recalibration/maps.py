@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import expit
 
 from noneg.bins import Binned, bin_scores
-from noneg.calibration._bpm_points import LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.calibration.bpm import bpm_curve
+from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.checks import check_count, check_prior
 from noneg.laws import Ordered
 from noneg.recalibration.base import (

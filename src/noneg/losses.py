@@ -1,4 +1,10 @@
-r"""Loss functions of a score s in [0, 1] and a label.
+r"""Loss functions of a score s in [0, 1] and a label, and their expectation without negatives.
+
+The expected loss
+
+.. math:: R = \pi\,E_+[\ell(s, 1) - \ell(s, 0)] + E[\ell(s, 0)]
+
+needs positives and marginal rows only. It is linear in the prior, and unbiased.
 
 Margin losses act on the logit :math:`z = \log(s/(1-s))`, what a network puts out before its
 sigmoid, with the sign :math:`y = \pm 1` of the label:
@@ -20,26 +26,30 @@ logarithm scores are moved into [clip, 1 - clip].
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logit
 
-from noneg.calibration.proper import CLIP
 from noneg.checks import check_number
+from noneg.intervals import law_means
+from noneg.rules import Curve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from numpy.typing import ArrayLike
 
-    from numpy.typing import ArrayLike, NDArray
+    from noneg.intervals import LawMeans
+    from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
-    Loss = Callable[[Floats, int], Floats]
-
-__all__ = ["CLIP", "Name", "check_cost", "cost_threshold", "find_loss"]
-
+Floats: TypeAlias = NDArray[np.float64]
+Loss: TypeAlias = Callable[[Floats, int], Floats]
 Name = Literal["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]
+
+# The distance from 0 and 1 that scikit-learn keeps for double precision.
+CLIP = float(np.finfo(np.float64).eps)
 
 
 def check_cost(cost: ArrayLike) -> Floats:
@@ -74,7 +84,13 @@ def cost_threshold(cost: Floats) -> float:
     return float((fp - tn) / (fp - tn + fn - tp))
 
 
-def find_loss(loss: Name | Loss, *, threshold: float | None, cost: ArrayLike, clip: float) -> Loss:
+def find_loss(
+    loss: Name | Loss,
+    *,
+    threshold: float | None = None,
+    cost: ArrayLike = (1.0, 1.0),
+    clip: float = CLIP,
+) -> Loss:
     """Return a loss given by name, or the given function itself."""
     if callable(loss):
         return loss
@@ -92,11 +108,12 @@ def find_loss(loss: Name | Loss, *, threshold: float | None, cost: ArrayLike, cl
         names = ", ".join(("zero-one", "cost-sensitive", *smooth, *clipped))
         msg = f"'loss' must be one of {names}, or a function of score and label, got {loss!r}."
         raise ValueError(msg)
-    return partial(clipped[loss], clip=_check_clip(clip))
+    return partial(clipped[loss], clip=check_clip(clip))
 
 
-def _check_clip(clip: object) -> float:
-    rule = "a number in (0, 0.5) that keeps scores from 0 and 1"
+def check_clip(clip: object) -> float:
+    """Return how far from 0 and 1 scores are kept."""
+    rule = "a small number in (0, 0.5) that keeps scores from 0 and 1"
     number = check_number(clip, "clip", rule)
     if not 0.0 < 2.0 * number < 1.0:
         msg = f"'clip' must be {rule}, got {clip!r}."
@@ -124,3 +141,19 @@ def _log(s: Floats, label: int, *, clip: float) -> Floats:
 def _hinge(s: Floats, label: int, *, clip: float) -> Floats:
     z: Floats = logit(np.clip(s, clip, 1.0 - clip))
     return np.maximum(0.0, 1.0 - z if label else 1.0 + z)
+
+
+def loss_means(scores: PUScores, loss: Loss) -> LawMeans:
+    """Return the two means that an expected loss is made of."""
+    return law_means(scores, [lambda s: loss(s, 1) - loss(s, 0)], [lambda s: loss(s, 0)])
+
+
+def loss_value(means: LawMeans, prior: float) -> float:
+    """Return the expected loss at a prior from its two means."""
+    return float(prior * means.positive[0] + means.marginal[0])
+
+
+def loss_curve(scores: PUScores, loss: Loss) -> Curve:
+    """Return an expected loss as a function of the prior, a straight line."""
+    means = loss_means(scores, loss)
+    return Curve.of(float(means.marginal[0]), float(means.positive[0]))
