@@ -122,7 +122,7 @@ class InputError(ValueError):
         return f", got {got[0]}{where}" if got else ""
 
 
-class MissingFile(InputError, FileNotFoundError):
+class MissingFileError(InputError, FileNotFoundError):
     """An argument names a file that does not exist."""
 
 
