@@ -122,6 +122,10 @@ class InputError(ValueError):
         return f", got {got[0]}{where}" if got else ""
 
 
+class MissingFileError(InputError, FileNotFoundError):
+    """An argument names a file that does not exist."""
+
+
 def _told(words: Words, options: Mapping[str, str]) -> str:
     parts = words if isinstance(words, tuple) else (words,)
     return "".join(x.told(options) if isinstance(x, Argument) else x for x in parts)
