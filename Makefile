@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 BEGIN := $(shell date +%s)
 
 .DEFAULT_GOAL := help
-.PHONY: coverage dist extras fuzz minimum mutation help demo test browser check docs bench format lock clean
+.PHONY: bench browser check clean coverage demo dist docs durations extras format fuzz help lock minimum mutation quick test versions
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -25,6 +25,12 @@ help: ## list these targets
 demo: $(VENV)/.demo ## show it on bundled data and write report.html
 	$(VENV)/bin/noneg demo --force
 	@echo "make demo: $$(( $$(date +%s) - $(BEGIN) )) s"
+
+quick: $(VENV)/.dev ## lint, and run the tests that take no time: a minute
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/pytest -q -n 2 --quick tests
+	@echo "make quick: $$(( $$(date +%s) - $(BEGIN) )) s"
 
 test: $(VENV)/.dev browser ## run the tests and every example in the documentation
 	$(VENV)/bin/pytest -n $(WORKERS) --maxprocesses 4
@@ -53,7 +59,7 @@ bench: $(BENCH)/.bench ## time noneg against its peers and store the run
 	$(BENCH)/bin/python -m benchmarks --out benchmarks/results
 
 coverage: $(VENV)/.dev browser ## measure which branches the tests take, and enforce it
-	$(VENV)/bin/python tests/coverage/measure.py
+	$(VENV)/bin/python tests/branches/measure.py
 
 fuzz: $(VENV)/.dev ## search for inputs that break commands and readers, for as long as FUZZ says
 	NONEG_FUZZ=$(or $(FUZZ),50) $(VENV)/bin/pytest -q tests/fuzz --hypothesis-show-statistics
@@ -82,6 +88,12 @@ minimum: ## run the core of the tests with the lowest versions allowed
 	$(DIST)/bin/uv pip install --quiet --python $(DIST)/bin/python --resolution lowest-direct \
 	  '.[fast,plot,cluster]' 'pytest>=9.0' 'hypothesis>=6.100' 'pytest-benchmark>=5.0' 'pandas>=2.2' 'polars>=1.31'
 	$(DIST)/bin/python -m pytest -q -p no:cacheprovider $(addprefix tests/,$(CORE))
+
+versions: ## run the quick tests with every Python from 3.11 on that is installed
+	$(PYTHON) tests/packaging/versions.py
+
+durations: $(VENV)/.dev ## measure which tests are too long for make quick
+	$(VENV)/bin/pytest -q -n 2 --measure tests
 
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(VENV)/bin/ruff check --fix-only

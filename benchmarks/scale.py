@@ -29,7 +29,7 @@ SETUP = {
         "noneg.read_sketch(path, score='score', label='labeled')",
     ),
     "noneg without numba": (
-        "import noneg, noneg.tables.streams as s; s.fast_loops = lambda n: None",
+        "import noneg, noneg.tables.batches as s; s.fast_loops = lambda n: None",
         "noneg.read_sketch(path, score='score', label='labeled')",
     ),
     "DuckDB sum(score)": (

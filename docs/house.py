@@ -75,6 +75,7 @@ FLOORS = [  # name, colour, rooms with what they hold
         {
             "atomic": "whole files",
             "checks": "clear errors",
+            "extras": "optional",
             "randomness": "streams",
             "results": "Estimate",
             "kernels": "plain loops",

@@ -4,24 +4,17 @@ Their parameters are stacked and every layer runs over all of them (`torch.func.
 no weight, no batch and no statistic.
 """
 
-from __future__ import annotations
-
 import copy
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.functional import pad
 
 from noneg.learning.networks import margin
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from torch import Tensor
-
-    Tensors = dict[str, Tensor]
+Tensors = dict[str, Tensor]
 
 
 class PatchConv2d(nn.Conv2d):

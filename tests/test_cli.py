@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pickle
 import pty
 import re
 import signal
@@ -16,9 +17,9 @@ from click.testing import CliRunner
 
 import noneg
 from noneg.cli import main
-from noneg.cli.group import as_options
-from noneg.cli.printable import plain, printable
+from noneg.errors import Argument, InputError
 from noneg.evaluation import evaluate
+from noneg.report.document import plain, printable
 from noneg.simulation import LogisticGaussian
 from noneg.tables import write
 
@@ -212,16 +213,16 @@ LETTERS = HEADER + "0.9,a\n0.2,b\n"
 WEIGHTS = "score,label,w\n0.9,1,{}\n0.2,0,1\n"
 # Name: (content of t.csv, arguments, words that the message must hold).
 WRONG = {
-    "nan": (HEADER + "0.9,1\nnan,0\n", LABELLED, ["'score'", "got nan", "row 1", "t.csv"]),
-    "infinity": (HEADER + "inf,1\n0.5,0\n", LABELLED, ["'score'", "got inf", "row 0"]),
-    "below zero": (HEADER + "0.9,1\n-0.1,0\n", LABELLED, ["'score'", "-0.1", "row 1", "sigmoid"]),
+    "nan": (HEADER + "0.9,1\nnan,0\n", LABELLED, ["'score'", "got nan", "line 3", "t.csv"]),
+    "infinity": (HEADER + "inf,1\n0.5,0\n", LABELLED, ["'score'", "got inf", "line 2"]),
+    "below zero": (HEADER + "0.9,1\n-0.1,0\n", LABELLED, ["'score'", "-0.1", "line 3", "sigmoid"]),
     "just above one": (HEADER + "1.0000001,1\n", LABELLED, ["'score'", "1.0000001", "clip"]),
-    "text score": (HEADER + "0.9,1\nhigh,0\n", LABELLED, ["'score'", "'high'", "row 1"]),
-    "decimal comma": ("score;label\n0,5;1\n", LABELLED, ["'0,5'", "row 0", "point: 0.5"]),
+    "text score": (HEADER + "0.9,1\nhigh,0\n", LABELLED, ["'score'", "'high'", "line 3"]),
+    "decimal comma": ("score;label\n0,5;1\n", LABELLED, ["'0,5'", "line 2", "point: 0.5"]),
     "percentages": (HEADER + "90,1\n20,0\n", LABELLED, ["'score'", "got 90.0", "by 100"]),
     "percent signs": (HEADER + "90%,1\n2%,0\n", LABELLED, ["'90%'", "shares: 0.9"]),
-    "null score": (HEADER + "0.9,1\n,0\n", LABELLED, ["'score'", "row 1", "has none", "impute"]),
-    "null label": (HEADER + "0.9,1\n0.3,\n", LABELLED, ["'label'", "row 1", "has none"]),
+    "null score": (HEADER + "0.9,1\n,0\n", LABELLED, ["'score'", "line 3", "has none", "impute"]),
+    "null label": (HEADER + "0.9,1\n0.3,\n", LABELLED, ["'label'", "line 3", "has none"]),
     "empty file": ("", LABELLED, ["t.csv", "0 bytes"]),
     "header only": (HEADER, LABELLED, ["t.csv", "only a header"]),
     "not a parquet file": (GOOD, ["@t.parquet", *LABELLED], ["t.parquet", "despite its name"]),
@@ -259,7 +260,11 @@ WRONG = {
     "pattern": (GOOD, ["@*.pq", *LABELLED], ["'*.pq'", "no file matches"]),
     "folder": (GOOD, ["@.", *LABELLED], ["'.'", "is a folder"]),
     "file twice": (GOOD, ["@t.csv", "t.csv", *LABELLED], ["t.csv", "comes twice"]),
-    "negative weight": (WEIGHTS.format(-1), [*LABELLED, "--weight", "w"], ["'w'", "-1.0", "row 0"]),
+    "negative weight": (
+        WEIGHTS.format(-1),
+        [*LABELLED, "--weight", "w"],
+        ["'w'", "-1.0", "line 2"],
+    ),
     "fractional weight": (
         WEIGHTS.format(1.5),
         [*LABELLED, "--weight", "w"],
@@ -442,12 +447,28 @@ def test_a_name_in_another_encoding_can_be_read_and_shown():
 
 def test_options_replace_arguments_but_not_columns():
     options = {"prior": "--prior", "weight_kind": "--weight-kind", "setting": "--setting"}
-    assert as_options("column 'prior' must be", options) == "column 'prior' must be"
-    assert as_options("'prior' must be 'prior'", options) == "--prior must be 'prior'"
-    assert as_options("'x' must be", options) == "'x' must be"
-    assert as_options("use setting='labelled'.", options) == "use --setting labelled."
-    assert as_options("no file 'a/prior=3.csv'", options) == "no file 'a/prior=3.csv'"
-    assert as_options("Pass weight_kind.", options) == "Pass --weight-kind."
+
+    def told(*parts, **more):
+        return InputError(*parts, **more).told(options)
+
+    assert told("prior", "must be 'prior'") == "--prior must be 'prior'."
+    assert told("x", "must be", value=None) == "'x' must be, got nothing."
+    assert told(("prior", "x"), "must be") == "--prior and 'x' must be."
+    assert told("x", ("needs ", Argument("setting", "labelled"))) == "'x' needs --setting labelled."
+    assert told("x", "is no file 'a/prior=3.csv'") == "'x' is no file 'a/prior=3.csv'."
+    remedy = ("Pass ", Argument("weight_kind"), ".")
+    assert told("x", "is wrong", remedy=remedy) == "'x' is wrong. Pass --weight-kind."
+    estimate = Argument("prior", "estimate", call="estimate_prior")
+    assert told("x", ("needs ", estimate)) == "'x' needs --prior estimate."
+    column = InputError("prior", "must hold numbers", value="a", row=2).of_column("line {}".format)
+    assert column.told(options) == "column 'prior' must hold numbers, got 'a' in line 2."
+
+
+def test_an_error_is_the_same_in_another_process():
+    error = InputError("x", "must be set", row=3, lack="is empty", remedy="Fill it.").of_column()
+    copied = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert str(copied) == "column 'x' must be set, but row 3 is empty. Fill it."
+    assert (copied.argument, copied.row, copied.remedy) == ("x", 3, "Fill it.")
 
 
 def test_unprintable_signs_are_escaped():
@@ -532,18 +553,18 @@ def test_an_interrupt_is_quiet():
 
 
 def test_long_work_shows_a_sign_of_life(monkeypatch):
-    from noneg.cli import terminal
+    from noneg.cli import output
 
     class Screen:
         def isatty(self):
             return True
 
     started = []
-    monkeypatch.setattr(terminal.sys, "stderr", Screen())
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setattr(output.sys, "stderr", Screen())
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
     monkeypatch.setattr("rich.status.Status.start", lambda _: started.append(1))
     monkeypatch.setattr("rich.status.Status.stop", lambda _: None)
-    with terminal.busy("x"):
+    with output.busy("x"):
         while not started:
             pass
     assert started == [1]

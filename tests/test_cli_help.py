@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import noneg
 from noneg.cli import main
-from noneg.cli.explain import text, topics
+from noneg.cli.help import text, topics
 
 BIN = Path(sys.executable).parent
 BASH = shutil.which("bash")

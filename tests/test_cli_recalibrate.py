@@ -11,10 +11,11 @@ from click.testing import CliRunner
 import noneg
 from noneg.cli import main
 from noneg.recalibration import METHODS, Platt, load
-from noneg.recalibration.held_out import held_out
+from noneg.recalibration.base import checksum
+from noneg.recalibration.choose import held_out
 from noneg.simulation import LogisticGaussian
-from noneg.tables import mapping, write
-from noneg.tables.mapping import map_scores
+from noneg.tables import files, write
+from noneg.tables.writing import map_scores
 
 COLUMNS = ["--score", "score", "--label", "label"]
 TWO_SAMPLE = [*COLUMNS, "--setting", "two-sample", "--prior", "0.5"]
@@ -69,6 +70,7 @@ def test_scores_calibrator_and_table_agree_with_the_library(file, scores):
         "recalibrate", file, *TWO_SAMPLE, "--method", "platt", "--out", "o.parquet", "--save", "c"
     )
     platt = Platt().fit(scores)
+    platt.fitted_on_["score_column"] = "score"
     assert load(Path("c").read_text(encoding="utf-8")).to_json() == platt.to_json()
     found = held_out("platt", scores)
     for part in (found.before, found.after, found.change):
@@ -111,6 +113,59 @@ def test_json(file):
     assert applied["fitted_on"]["n_positive"] == 500
 
 
+def test_report_and_recalibrate_agree(file):
+    one = json.loads(good("recalibrate", file, *TWO_SAMPLE, "--json", "--save", "c.json"))
+    good("report", file, *TWO_SAMPLE, "-o", "r.json")
+    other = json.loads(Path("r.json").read_text(encoding="utf-8"))["recalibration"]
+    assert other["brier_change"] == one["change"]["brier"]
+    for name in ("brier", "log_loss"):
+        assert other["errors"][name] == [one[side][name]["value"] for side in ("before", "after")]
+    assert (other["method"], other["reason"]) == (one["chosen"], one["reason"])
+    assert other["calibrator"] == Path("c.json").read_text(encoding="utf-8")
+
+
+class TestOtherScores:
+    """A calibrator is for the scores it was fitted on."""
+
+    @pytest.fixture(autouse=True)
+    def calibrator(self, file):
+        good("recalibrate", file, *TWO_SAMPLE, "--method", "platt", "--save", "c.json")
+
+    def test_another_column_must_be_asked_for(self):
+        Path("new.csv").write_text("other\n0.5\n0.6\n", encoding="utf-8")
+        said = refused("apply", "c.json", "new.csv", "--score", "other", "--out", "o.csv")
+        assert "--score must be 'score', the column that the calibrator was fitted on" in said
+        assert "Pass --any-column" in said
+        assert not Path("o.csv").exists()
+        good("apply", "c.json", "new.csv", "--score", "other", "--out", "o.csv", "--any-column")
+        assert table("o.csv").columns == ["other", "calibrated"]
+
+    def test_scores_outside_the_range_are_told(self):
+        rows = ["score,label", "0.2,0", "0.4,1", "0.5,0", "0.75,1", "0.3,0"]
+        Path("middle.csv").write_text("\n".join(rows), encoding="utf-8")
+        good(
+            *("recalibrate", "middle.csv", *LABELLED, "--method", "prior-shift", "--folds", 2),
+            *("--save", "c.json", "--force"),
+        )
+        Path("new.csv").write_text("score\n0.2\n0.75\n0.76\n0.1\n0\n", encoding="utf-8")
+        command = ["apply", "c.json", "new.csv", "--score", "score", "--force", "--out", "o.csv"]
+        words = (
+            "3 of 5 scores lie outside [0.2, 0.75], the range that the calibrator was fitted on."
+        )
+        assert good(*command).endswith(f"Warning: {words}\n")
+        assert json.loads(good(*command, "--json"))["warnings"] == [words]
+
+    def test_an_older_file_is_read_as_before(self):
+        content = json.loads(Path("c.json").read_text(encoding="utf-8"))
+        for name in ("score_column", "score_range"):
+            del content["fitted_on"][name]
+        content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+        Path("old.json").write_text(json.dumps(content), encoding="utf-8")
+        Path("new.csv").write_text("other\n0\n1\n", encoding="utf-8")
+        out = good("apply", "old.json", "new.csv", "--score", "other", "--out", "o.csv")
+        assert "Warning" not in out
+
+
 @pytest.mark.parametrize("method", list(METHODS))
 def test_every_method_goes_through_a_file(file, scores, method):
     good("recalibrate", file, *TWO_SAMPLE, "--method", method, "--save", "c.json")
@@ -123,7 +178,7 @@ def test_every_method_goes_through_a_file(file, scores, method):
 class TestFiles:
     def test_order_and_other_columns_stay(self, monkeypatch):
         """Many pieces, several files; every row keeps its place and its neighbours."""
-        monkeypatch.setattr(mapping, "PIECE", 1000)
+        monkeypatch.setattr(files, "BATCH", 1000)
         rng = np.random.default_rng(0)
         for number, n in enumerate((2500, 1, 4321)):
             s = rng.random(n)
@@ -222,7 +277,7 @@ class TestRefusals:
         Path("bytes.json").write_bytes(b"\xff\xfe\x00")
         for name, words in (
             ("changed.json", "checksum"),
-            ("bytes.json", "no text in UTF-8"),
+            ("bytes.json", "not text in UTF-8"),
             ("scores.csv", "no JSON"),
             ("none.json", "No such file"),
         ):
@@ -233,10 +288,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("value", "words"),
         [
-            ("1.5", "must hold scores in [0, 1], got 1.5 in row 1 of"),
-            ("x", "'x' in row 1 of"),
-            ("", "row 1 of"),
-            ("nan", "got nan in row 1 of"),
+            ("1.5", "must hold scores in [0, 1], got 1.5 in line 3 of"),
+            ("x", "'x' in line 3 of"),
+            ("", "line 3 of"),
+            ("nan", "got nan in line 3 of"),
         ],
     )
     def test_a_bad_score_is_named_with_its_row_and_leaves_no_file(self, file, value, words):

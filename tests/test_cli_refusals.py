@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import noneg
 from noneg import PUScores
-from noneg.cli import main, terminal
-from noneg.cli.group import Refused
+from noneg.cli import main, output
+from noneg.cli.app import Refused
 from noneg.tables import write
 
 COLUMNS = ["--score", "score", "--label", "label"]
@@ -34,7 +34,9 @@ def refused(*arguments):
     return result.stderr
 
 
-@pytest.mark.parametrize("command", ["evaluate", "report", "threshold", "recalibrate"])
+@pytest.mark.parametrize(
+    "command", ["evaluate", "report", "threshold", "recalibrate", "compare", "prior"]
+)
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -45,7 +47,7 @@ def refused(*arguments):
 )
 def test_a_cluster_must_be_told_as_a_whole(command, options, words):
     wanted = ["--recall", "0.5"] if command == "threshold" else []
-    prior = ["--prior", "0.5"]
+    prior = [] if command == "prior" else ["--prior", "0.5"]
     assert words in refused(command, "scores.csv", *TWO_SAMPLE, *prior, *options, *wanted)
 
 
@@ -94,8 +96,8 @@ def test_a_bar_counts_rows(monkeypatch):
 
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
-    with terminal.progress("Reading x[1] [red].csv") as advance:
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
+    with output.progress("Reading x[1] [red].csv") as advance:
         advance(12_345, 20_000)
         end = time.monotonic() + 20
         while "12,345 rows" not in screen.getvalue():

@@ -11,14 +11,12 @@ from scipy.special import expit, logit
 from noneg import PUScores, ece, evaluate
 from noneg.bins import bin_scores
 from noneg.cli import main
-from noneg.cli.printable import plain
 from noneg.comparison import COMPARED, compare
 from noneg.metrics import METRICS
-from noneg.performance.ordering import ordering
-from noneg.performance.proxies import proxy_accuracy
-from noneg.performance.selection import CRITERIA
+from noneg.performance.selection import CRITERIA, ordering, proxy_accuracy
 from noneg.report import About
 from noneg.report.comparing import comparison_document
+from noneg.report.document import plain
 from noneg.simulation import LogisticGaussian
 
 SETTINGS = ("two-sample", "one-sample", "labelled")

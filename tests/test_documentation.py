@@ -148,15 +148,3 @@ def test_files_named_in_the_architecture_exist():
     folders += [p for p in folders[0].rglob("*") if p.is_dir()]
     for name in named:
         assert any((folder / name).exists() for folder in folders), name
-
-
-def test_what_the_readme_says_of_coverage_is_in_the_table():
-    with (ROOT / "experiments" / "coverage" / "coverage.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    least = int(100 * min(float(row["coverage"]) for row in rows))
-    shares = [100 * float(row["bootstrap_coverage"]) for row in rows]
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert (
-        f"covers in at least {least} % of samples in each of {len(rows)} simulated cells" in readme
-    )
-    assert f"percentile bootstrap covers {min(shares):.0f} % to {max(shares):.0f} %" in readme

@@ -105,8 +105,9 @@ def test_recalibration_is_measured_on_held_out_rows():
     scores = LogisticGaussian.less_calibrated().draw(500, 3000, setting="two-sample", seed=0)
     assert evaluate(scores).recalibration is None
     found = evaluate(scores, recalibrate=True).recalibration
-    assert found.errors["brier"][1] - found.errors["brier"][0] == pytest.approx(found.change.value)
-    assert load(found.calibrator).transform([0.2]).shape == (1,)
+    before, after = found.errors["brier"]
+    assert after - before == pytest.approx(found.change["brier"].value)
+    assert load(found.calibrator.to_json()).transform([0.2]).shape == (1,)
     single = PUScores([0.9], [0.8, 0.3], prior=0.4, setting="two-sample")
     assert evaluate(single, recalibrate=True).recalibration is None
 

@@ -65,8 +65,9 @@ ASKED = {
         *(f"noneg.learning.{name}" for name in ("Trainer", "algorithms", "networks", "train")),
         *(
             f"import noneg.learning.{name}"
-            for name in ("algorithms", "networks", "views", "contract")
+            for name in ("algorithms", "networks", "views", "contract", "losses", "training")
         ),
+        "import noneg.lab.sgld",
         "noneg.torch",
         "from noneg.lab.bench.work import perform",
         f"cli({BENCH})",

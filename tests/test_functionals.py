@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from strategies import samples
 
-from noneg.functionals import law_means
+from noneg.intervals import law_means
 from noneg.simulation import LogisticGaussian
 
 SQUARE = [lambda s: s**2, lambda s: (s > 0.5).astype(float)]

@@ -306,7 +306,7 @@ def test_a_bad_row_in_the_middle_of_a_csv_file_is_named(command):
     lines[1501] = "high,0"
     Path("bad.csv").write_text("\n".join([*lines, ""]))
     words = refused_here(*filled(READING[command], "bad.csv"))
-    assert "'score' must hold numbers, got 'high' in row 1500 of 'bad.csv'" in words
+    assert "'score' must hold numbers, got 'high' in line 1502 of 'bad.csv'" in words
 
 
 @pytest.mark.parametrize("command", READING)

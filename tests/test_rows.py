@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noneg.rows import FlaggedRows, PopulationRows, WeightedRows
+from noneg.laws import FlaggedRows, PopulationRows, WeightedRows
 from noneg.simulation import LogisticGaussian
 
 S = np.array([0.4, 0.1, 0.9])

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import samples
 
-from noneg import PUScores, ece, kernels, read
+from noneg import PUScores, ece, estimate, kernels, read
 from noneg.bins import bin_scores
 from noneg.calibration import brier
+from noneg.metrics import METRICS
 from noneg.performance import auroc, latent_fraction
 
 P, U = [0.9, 0.6], [0.8, 0.3, 0.2, 0.1]
@@ -251,6 +252,10 @@ BAD = [
     (lambda: PUScores.from_labels(["a", "b"], [0.1, 0.2]), "positive_label"),
     (lambda: PUScores.from_labels([3, 4], [0.1, 0.2]), "3 and 4.*positive_label"),
     (lambda: PUScores.from_labels([1, None], [0.1, 0.2]), "row 1 has none"),
+    (
+        lambda: PUScores.from_labels(pd.array([True, None], dtype="boolean"), [0.1, 0.2]),
+        "'y_true' .* row 1 has none",
+    ),
     (lambda: PUScores.from_labels([1.0, np.nan], [0.1, 0.2]), "but row 1 has none"),
     (lambda: PUScores.from_labels([0, 1], [0.1, 0.2], positive_label=5), r"\[0, 1\].*got 5"),
     (lambda: PUScores.from_labels([[1]], [0.2]), r"'y_true'.*shape \(1, 1\)"),
@@ -278,11 +283,26 @@ def test_bad_input_gets_a_sentence(build, words):
         build()
 
 
-def test_missing_setting_or_prior_is_an_error():
+def test_a_missing_setting_is_an_error():
     with pytest.raises(TypeError, match="setting"):
         PUScores(P, U, prior=0.4)
-    with pytest.raises(TypeError, match="prior"):
-        PUScores(P, U, setting="two-sample")
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_without_a_prior_metrics_that_need_it_refuse_by_name(setting):
+    known = PUScores(P, U, prior=0.5, setting=setting)
+    unknown = PUScores(P, U, setting=setting)
+    assert unknown.prior is None
+    assert "prior unknown" in repr(unknown)
+    assert unknown.with_prior(0.5).prior == 0.5
+    for name, metric in METRICS.items():
+        if not metric.needs_prior:
+            assert estimate(name, unknown) == estimate(name, known)
+            continue
+        with pytest.raises(ValueError, match=f"'prior' must be known for '{name}', got None"):
+            estimate(name, unknown)
+        with pytest.raises(ValueError, match="'prior' must be"):
+            metric.function(unknown)
 
 
 def test_labelled_data_without_positives_is_data():

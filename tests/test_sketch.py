@@ -21,8 +21,7 @@ from noneg.calibration import sweep_edges
 from noneg.kernels import FINE_GRID, N_BUCKETS, bucket_of
 from noneg.metrics import METRICS
 from noneg.sketch import loops_numba
-from noneg.sketch.cells import Cells
-from noneg.sketch.table import add_rows, empty_table
+from noneg.sketch.table import Cells, add_rows, empty_table
 
 KINDS = ("frequency", "importance")
 FACTS = {"setting": "one-sample", "prior": 0.4}

@@ -1,7 +1,6 @@
 """Stored sketches that lack something, and what is added to one that is none."""
 
-import sys
-
+import pyarrow as pa
 import pytest
 
 from noneg import Sketch
@@ -16,19 +15,10 @@ def test_a_table_without_a_column_or_with_a_hole_is_refused():
     table = sketch().to_arrow()
     with pytest.raises(ValueError, match="column 'high' is missing or has holes"):
         Sketch.from_arrow(table.drop_columns(["high"]))
-    pa = pytest.importorskip("pyarrow")
     place = table.column_names.index("low")
     hole = pa.array([None, *table["low"].to_pylist()[1:]], pa.float64())
     with pytest.raises(ValueError, match="column 'low' is missing or has holes"):
         Sketch.from_arrow(table.set_column(place, "low", hole))
-
-
-def test_without_pyarrow_json_is_named_as_the_way_out(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"needs pyarrow\. .*noneg\[fast\]', or use \.json"):
-        sketch().to_arrow()
-    sketch().save(tmp_path / "s.json")
-    assert Sketch.load(tmp_path / "s.json").n_positive == 1
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
@@ -55,3 +45,17 @@ def test_a_prior_is_asked_for_where_labels_do_not_tell_it():
     rows = Sketch(setting="one-sample").update([1, 0, 0], [0.9, 0.2, 0.4])
     with pytest.raises(ValueError, match="'prior' must be given"):
         rows.scores()
+
+
+@pytest.mark.parametrize("group", ["unlabeled", "positive"])
+@pytest.mark.parametrize("count", [2**53 + 2, 2**63, 10**30, 10**200])
+def test_more_rows_than_a_double_can_count_are_refused(group, count):
+    content = sketch().to_dict()
+    place = content[group]["n"].index(1)
+    score = content["low"][place]
+    content[group]["n"][place], content[group]["sum"][place] = count, count * score
+    with pytest.raises(ValueError, match=f"'{group}_n' must be"):
+        Sketch.from_dict(content)
+    content[group]["n"][place], content[group]["sum"][place] = 2**50, 2**50 * score
+    found = Sketch.from_dict(content)
+    assert Sketch.from_arrow(found.to_arrow()).to_dict() == found.to_dict()

@@ -15,8 +15,8 @@ from sklearn.svm import LinearSVC
 
 from noneg import PUScores, metrics
 from noneg.metrics import METRICS
-from noneg.performance.areas import auroc
-from noneg.performance.proxies import proxy_accuracy, proxy_auc
+from noneg.performance.ranking import auroc
+from noneg.performance.selection import proxy_accuracy, proxy_auc
 from noneg.performance.thresholds import f_beta
 from noneg.registry import ALIASES
 from noneg.sklearn import (

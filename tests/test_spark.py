@@ -21,8 +21,8 @@ import pytest
 import noneg
 from noneg.evaluation import evaluate
 from noneg.kernels import FINE_GRID, bucket_of
-from noneg.tables.columns import Wanted
-from noneg.tables.expression import bucketed, labelled_rows
+from noneg.tables.batches import Wanted
+from noneg.tables.engines import bucketed, labelled_rows
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [

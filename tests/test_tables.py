@@ -1,5 +1,6 @@
 """Every way into `noneg.read` gives the same numbers, and every wrong way a clear sentence."""
 
+import base64
 import gzip
 import io
 import os
@@ -16,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow.parquet import encryption
 
 import noneg
 from noneg.evaluation import evaluate
 from noneg.simulation import LogisticGaussian
 from noneg.tables import write
-from noneg.tables.zstd import is_whole
 
 NAMES = {"score": "score", "label": "label"}
 PU = {**NAMES, "setting": "two-sample", "prior": 0.5}
@@ -313,10 +314,11 @@ WRONG_TABLES = {
     "lengths": ({"score": [0.5], **LABEL}, {}, "column 'label' .* 2 entries for 1 rows"),
     "missing": (SCORE, {}, r"'label' must name a column of the mapping, got 'label'\. It has 's"),
     "shape": ({"score": np.ones((2, 2)), **LABEL}, {}, r"one-dimensional, got shape \(2, 2\)"),
-    "masked score": ({"score": np.ma.array([0, 0], mask=[0, 1]), **LABEL}, {}, "row 1 is masked"),
+    "masked score": ({"score": np.ma.array([0, 0], mask=[0, 1]), **LABEL}, {}, "row 1 has none"),
     "masked label": ({**SCORE, "label": np.ma.array([1, 0], mask=[0, 1])}, {}, "row 1 has none"),
     "no label": ({**SCORE, "label": [1, None]}, {}, "column 'label' .* row 1 has none"),
-    "no rows": ({"score": [], "label": []}, {}, "'source' .* without rows"),
+    "NA": ({**SCORE, "label": pd.array([True, None], dtype="boolean")}, {}, "row 1 has none"),
+    "no rows": ({"score": [], "label": []}, {}, "'source' .* at least one row"),
     "weights": ({**SCORE, **LABEL, "w": [1]}, {"weight": "w"}, "column 'w' .* 1 entries for 2"),
     "zeros": ({**SCORE, **LABEL, "w": [0, 0]}, {"weight": "w"}, "column 'w' .* zero in every row"),
     "kind": ({**SCORE, **LABEL, "w": [1, 1]}, {"weight": "w", "weight_kind": "x"}, "'weight_kind'"),
@@ -336,12 +338,12 @@ WRONG_TABLES = {
     "text": (
         pd.DataFrame({"score": ["a", "b"], **LABEL}),
         {},
-        "'score' .* numbers, got 'a' in row",
+        "'score' .* numbers, but its type is text, such as 'a'",
     ),
     "dates": (
         pl.DataFrame({"score": [1, 2], **LABEL}).with_columns(pl.col("score").cast(pl.Date)),
         {},
-        "column 'score' must hold numbers, got datetime",
+        "column 'score' must hold numbers, but its type is date",
     ),
     "twice": (pd.DataFrame([[0.5, 0.5, 1]], columns=["score", "score", "label"]), {}, "'score' 2"),
     "numbered": (pd.DataFrame([[0.5, 1]]), {}, "'score' must name a column .* It has 0, 1"),
@@ -366,10 +368,10 @@ def test_a_wrong_relation_is_refused():
     with duckdb.connect() as connection:
         for query, message in {
             "SELECT NULL::DOUBLE AS score, 1 AS label": "'score' .* row 0 has none",
-            "SELECT 'a' AS score, 1 AS label": "'score' .* type is VARCHAR, such as 'a'",
+            "SELECT 'a' AS score, 1 AS label": "'score' .* type is text, such as 'a'",
             "SELECT 0.5 AS score, NULL AS label": "'label' .* row 0 has none",
             "SELECT 0.5 AS score, 'nan'::DOUBLE AS label": "'label' .* row 0 has none",
-            "SELECT 0.5 AS score, 1 AS label WHERE false": "without rows",
+            "SELECT 0.5 AS score, 1 AS label WHERE false": "at least one row",
             "SELECT 0.5 AS score, 1 AS labels": "'label' must name a column of the relation",
             "SELECT error('boom') AS score, 1 AS label": "'source' cannot be read: the relation",
             "SELECT 0.5 AS score, range AS label FROM range(2000)": "more than 1,000",
@@ -380,13 +382,13 @@ def test_a_wrong_relation_is_refused():
 
 GOOD = "score,label\n0.5,1\n0.5,0\n"
 WRONG_FILES = {
-    "second file": ("score,label\n0.5,1\n2,0\n", r"got 2\.0 in row 1 of .*b\.csv' \(the first is"),
+    "second file": ("score,label\n0.5,1\n2,0\n", r"got 2\.0 in line 3 of .*b\.csv'\. Div"),
     "other columns": ("s,label\n0.5,1\n", r"'score' must name a column of .*b\.csv', got 'score'"),
     "label in second": (
         "score,label\n0.5,\n",
-        r"row 0 of .*b\.csv' \(the first is row 0\) has non",
+        r"but line 2 of .*b\.csv' has none",
     ),
-    "text in second": ("label,score\n1,x\n", r"got 'x' in row 0 of .*b\.csv'"),
+    "text in second": ("label,score\n1,x\n", r"got 'x' in line 2 of .*b\.csv'"),
     "third label": ("score,label\n0.5,2\n", "got 3: 0, 1, 2"),
     "ragged": ("score,label\n0.5,1\n0.5\n", r"b\.csv' is not regular: line 3 has 1 fields"),
     "quote": ('score,label\n0.5,"1\n', r"b\.csv' is not regular: line 2 opens a quote"),
@@ -452,7 +454,7 @@ def test_the_reason_of_duckdb_stays_attached(tmp_path):
 
 
 def test_an_interrupted_query_is_a_keyboard_interrupt():
-    from noneg.tables.relations import plain_errors
+    from noneg.tables.files import plain_errors
 
     with pytest.raises(KeyboardInterrupt), plain_errors("x"):
         raise RuntimeError("Query interrupted")
@@ -460,18 +462,191 @@ def test_an_interrupted_query_is_a_keyboard_interrupt():
         raise RuntimeError("other")
 
 
-@given(st.integers(0, 200))
-def test_a_cut_zstd_file_is_never_whole(cut):
-    frame = bytes.fromhex("28b52ffd0458") + (5 << 3).to_bytes(3, "little") + b"score"
-    frame += (9 << 3 | 1 << 1).to_bytes(3, "little") + b"x"  # nine times x
-    frame += (3 << 3 | 1).to_bytes(3, "little") + b"end" + b"sum!"
-    skipped = bytes.fromhex("502a4d1802000000") + b"ab"
-    whole = frame + skipped + frame
-    assert is_whole(io.BytesIO(whole))
-    boundaries = {0, len(frame), len(frame) + len(skipped)}
-    if cut < len(whole):
-        assert is_whole(io.BytesIO(whole[:cut])) == (cut in boundaries)
+@pytest.mark.parametrize("cut", [9, 100, 500, -5, -1])
+def test_a_cut_zstd_file_is_refused(tmp_path, columns, cut):
+    whole = zst(tmp_path / "t.csv.zst", csv_of(columns)).read_bytes()
+    path = text(tmp_path / "t.csv.zst", whole[:cut], mode="wb")
+    with pytest.raises(ValueError, match=r"t\.csv\.zst' is cut off"):
+        noneg.read(path, **LABELLED)
 
 
-def test_what_follows_a_zstd_frame_is_looked_at():
-    assert not is_whole(io.BytesIO(bytes.fromhex("28b52ffd2000010000") + b"rest"))
+@pytest.mark.parametrize("flip", [-1, -5, -8, 700])
+def test_a_gzip_file_that_was_changed_is_refused(tmp_path, columns, flip):
+    """Length, checksum or data: DuckDB would read all of them."""
+    content = bytearray(gzip.compress(csv_of(columns).encode(), mtime=0))
+    content[flip] ^= 1
+    path = text(tmp_path / "t.csv.gz", content, mode="wb")
+    for exact in (True, False):
+        with pytest.raises(ValueError, match=r"'source' cannot be read: .*t\.csv\.gz' is damaged"):
+            noneg.read(path, **LABELLED, exact=exact)
+
+
+def test_no_flipped_bit_of_a_gzip_file_changes_a_number(tmp_path):
+    content = gzip.compress(b"score,label\n0.1,0\n0.9,1\n0.4,0\n", mtime=0)
+    path = text(tmp_path / "t.csv.gz", content, mode="wb")
+    want = _values(noneg.read(path, **LABELLED))
+    for bit in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        try:
+            found = _values(noneg.read(path, **LABELLED))
+        except ValueError:
+            continue
+        assert found == want, bit
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_page_checksums_are_verified(tmp_path, exact):
+    path = tmp_path / "t.parquet"
+    table = pa.table({"score": np.linspace(0, 1, 1000), "label": np.arange(1000) % 2})
+    plain = {"compression": "none", "use_dictionary": False}
+    pq.write_table(table, path, write_page_checksum=True, **plain)
+    content = bytearray(path.read_bytes())
+    content[pq.read_metadata(path).row_group(0).column(0).data_page_offset + 4000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"t\.parquet' is damaged: a page"):
+        noneg.read(path, **LABELLED, exact=exact)
+
+
+JSON_LINES = '{"score": 0.9, "label": true}\n\n{"label": false, "score": %s, "x": [1]}\n'
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_json_lines_are_read(tmp_path, packed):
+    content = (JSON_LINES % "1e-5").encode()
+    path = text(tmp_path / "t.jsonl", gzip.compress(content) if packed else content, mode="wb")
+    scores = noneg.read(path, **LABELLED)
+    assert (scores.n_positive, _values(scores)) == (1, [0.9, 1e-5])
+
+
+def test_json_that_is_a_list_is_read(tmp_path):
+    path = text(
+        tmp_path / "t.json", '[{"score": 0.9, "label": "yes"}, {"score": 0, "label": "no"}]'
+    )
+    assert _values(noneg.read(path, **LABELLED, positive_label="yes")) == [0.9, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        ("2", "got 2.0 in line 3 of"),
+        ("null", "line 3 of .* has none"),
+        ('"high"', "got 'high' in line 3 of"),
+        ("0.5, oops", "line [23] is not a JSON object"),
+    ],
+)
+def test_a_wrong_line_of_json_is_named(tmp_path, score, words):
+    path = text(tmp_path / "t.jsonl", JSON_LINES % score)
+    with pytest.raises(ValueError, match=words):
+        noneg.read(path, **LABELLED)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_line_of_a_row_counts_quoted_line_ends_and_empty_lines(tmp_path, exact):
+    rows = 'note,score,label\n"two\nlines",0.5,1\n\n"a ""b""\n",0.5,0\nx,1.5,0\n'
+    path = text(tmp_path / "t.csv", rows)
+    with pytest.raises(ValueError, match=r"got 1\.5 in line 7 of"):
+        noneg.read(path, **LABELLED, exact=exact)
+
+
+NUMBERS = {"0.1_2": "Convert the column", "1,000": "Write 1000, or", "0x1": "Convert"}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("exact", [True, False])
+def test_text_that_is_not_a_number_is_refused(tmp_path, number, exact):
+    path = text(tmp_path / "t.csv", f"score;label;w\n0.5;1;1\n0.5;0;{number}\n")
+    with pytest.raises(ValueError, match=rf"'w' .* got {number!r} in line 3 .*{NUMBERS[number]}"):
+        noneg.read(path, **LABELLED, weight="w", exact=exact)
+
+
+def test_spaces_around_numbers_do_not_matter(tmp_path):
+    path = text(tmp_path / "t.csv", "score,label\n 0.5,1\n+1e-1 ,0\n")
+    assert _values(noneg.read(path, **LABELLED)) == [0.5, 0.1]
+
+
+MIXTURES = [
+    [["1", "0"], pa.array([1, 0]), pa.array([1.0, 0.0]), pa.array([True, False])],
+    [["1.0", "0.0"], pa.array(["1", "0"]), pa.array([Decimal("1.0"), Decimal("0.0")])],
+    [["yes", "no"], pa.array(["yes", "no"]).dictionary_encode(), pa.array(["yes", "no"])],
+]
+
+
+@pytest.mark.parametrize("mixture", MIXTURES, ids=["numbers", "text", "words"])
+@pytest.mark.parametrize("exact", [True, False])
+def test_files_may_write_the_same_labels_in_their_own_types(tmp_path, mixture, exact):
+    first, *others = mixture
+    text(tmp_path / "0.csv", "score,label\n" + "".join(f"0.5,{label}\n" for label in first))
+    for number, labels in enumerate(others, start=1):
+        parquet(tmp_path / f"{number}.parquet", {"score": [0.5, 0.5], "label": labels})
+    positive = "yes" if "yes" in first else None
+    found = noneg.read(tmp_path / "*", **LABELLED, positive_label=positive, exact=exact)
+    assert (found.n_positive, found.n_marginal) == (len(mixture), 2 * len(mixture))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_label_that_is_nan_is_named_with_its_row(tmp_path, exact):
+    label = np.arange(5000) % 2.0
+    label[4321] = np.nan
+    typed = parquet(tmp_path / "t.parquet", {"score": [0.5] * 5000, "label": label})
+    written = text(tmp_path / "t.csv", "score,label\n" + "".join(f"0.5,{y}\n" for y in label))
+    for path, place in ((typed, "row 4321 of"), (written, "line 4323 of")):
+        with pytest.raises(ValueError, match=f"'label' must hold a label .* {place}"):
+            noneg.read(path, **LABELLED, exact=exact)
+
+
+FRAMES = {
+    "boolean": (pd.array([True, None, False], dtype="boolean"), "row 1 has none"),
+    "category": (pd.Categorical([1, 0, 1]), 2),
+    "category of text": (pd.Categorical(["b", "a", "b"], categories=["a", "b", "c"]), 2),
+    "objects": (np.array([1, "a", 2.5], dtype=object), "values of one type"),
+    "lists": (pd.Series([[1], [0], [1]]), "two values, but its type is list"),
+}
+
+
+@pytest.mark.parametrize("case", FRAMES)
+@pytest.mark.parametrize("exact", [True, False])
+def test_labels_of_pandas(case, exact):
+    labels, want = FRAMES[case]
+    frame = pd.DataFrame({"score": [0.5, 0.25, 0.75], "label": labels})
+    options = {**LABELLED, "positive_label": "b" if "text" in case else None, "exact": exact}
+    if isinstance(want, int):
+        assert noneg.read(frame, **options).n_positive == want
+    else:
+        with pytest.raises(ValueError, match=want):
+            noneg.read(frame, **options)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_scores_that_are_lists_are_refused(tmp_path, exact):
+    path = parquet(tmp_path / "t.parquet", {"score": [[0.5], [0.1]], "label": [0, 1]})
+    with pytest.raises(ValueError, match=r"'score' must hold numbers, but its type is list"):
+        noneg.read(path, **LABELLED, exact=exact)
+
+
+class Keys(encryption.KmsClient):
+    """Keeps keys in plain sight."""
+
+    def __init__(self, _):
+        encryption.KmsClient.__init__(self)
+
+    def wrap_key(self, key, _):
+        return base64.b64encode(key)
+
+
+@pytest.mark.parametrize("plaintext_footer", [True, False])
+@pytest.mark.parametrize("exact", [True, False])
+def test_an_encrypted_file_is_refused(tmp_path, plaintext_footer, exact):
+    """Arrow ends the process if anybody looks at the metadata of an encrypted column."""
+    table = pa.table({"score": [0.5, 0.1], "label": [0, 1]})
+    chosen = encryption.EncryptionConfiguration(
+        footer_key="f", column_keys={"c": ["score"]}, plaintext_footer=plaintext_footer
+    )
+    keys = encryption.CryptoFactory(Keys)
+    properties = keys.file_encryption_properties(encryption.KmsConnectionConfig(), chosen)
+    path = tmp_path / "t.parquet"
+    with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    with pytest.raises(ValueError, match="encrypted"):
+        noneg.read(path, **LABELLED, exact=exact)

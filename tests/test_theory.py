@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from noneg import theory
-from noneg.bin_count import labelled_order_rule, order_rule
+from noneg.bins import labelled_order_rule, order_rule
 
 LOG2 = math.log(2.0)
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from noneg import compare, estimate, evaluate
 from noneg.cli import main
 from noneg.performance import select
-from noneg.performance.ordering import ordering
+from noneg.performance.selection import ordering
 from noneg.performance.thresholds import at_threshold
 from noneg.registry import METRICS
 from noneg.report import to_html, to_json, to_markdown

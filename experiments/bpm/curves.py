@@ -1,22 +1,16 @@
 """Curves of Figures 3 and 4: ours, from labels and from PU data, beside histogram binning."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
+from experiments.study import seeded
+from experiments.tables import Row
 from noneg import PUScores
 from noneg.calibration import bpm_curve
-from noneg.calibration._bpm_points import Ordered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from noneg.simulation import BinomialProcess
-
-    Seeded = Callable[..., np.random.Generator]
+from noneg.calibration.bpm_fit import CurveRows
+from noneg.simulation import BinomialProcess
 
 SHOWN = np.linspace(0.0, 1.0, 201)
 # Appendix B.2 of the paper: equal mass, 10 to 50 bins.
@@ -38,7 +32,7 @@ NETS = {
 
 def histograms(scores: PUScores, at: np.ndarray) -> np.ndarray:
     """Return the frequency of the bin that holds each score, a row a binning."""
-    rows, out = Ordered(scores), []
+    rows, out = CurveRows(scores), []
     for n_bins in HISTOGRAM_BINS:
         points = rows.points([n_bins])
         ends = points.cuts[points.last - 1]
@@ -47,18 +41,17 @@ def histograms(scores: PUScores, at: np.ndarray) -> np.ndarray:
 
 
 def curve_rows(
-    name: str, labelled: PUScores, hidden: PUScores, truth: np.ndarray | None
-) -> list[dict[str, object]]:
+    name: str, labelled: PUScores, hidden: PUScores, truth: np.ndarray | None = None
+) -> list[Row]:
     """Points of all curves of one panel; histograms only where there are scores."""
-    s = Ordered(labelled).marginal[0]
-    at = SHOWN
-    binned = histograms(labelled, at)
-    ours, pu = bpm_curve(labelled)(at), bpm_curve(hidden)(at)
-    seen = (at >= s[min(19, s.size - 1)]) & (at <= s[-1])
+    s = CurveRows(labelled).marginal[0]
+    binned = histograms(labelled, SHOWN)
+    ours, pu = bpm_curve(labelled)(SHOWN), bpm_curve(hidden)(SHOWN)
+    seen = (s[min(19, s.size - 1)] <= SHOWN) & (s[-1] >= SHOWN)
     return [
         {
             "panel": name,
-            "score": at[i],
+            "score": score,
             "curve": ours[i],
             "curve_pu": pu[i],
             "histogram": binned[:, i].mean(),
@@ -67,7 +60,7 @@ def curve_rows(
             "has_scores": int(seen[i]),
             "truth": "" if truth is None else float(truth[i]),
         }
-        for i in range(at.size)
+        for i, score in enumerate(SHOWN)
     ]
 
 
@@ -80,14 +73,13 @@ def hide(hit: np.ndarray, score: np.ndarray, rng: np.random.Generator) -> PUScor
     return PUScores.from_pu_labels(labeled, score, prior=hit.mean(), setting="one-sample")
 
 
-def simulated_rows(worlds: dict[str, BinomialProcess], seeded: Seeded) -> list[dict[str, object]]:
+def simulated_rows(worlds: dict[str, BinomialProcess]) -> list[Row]:
     rows = []
     for name, world in worlds.items():
         rng = seeded("figure 4", name)
         score, y = world.draw_rows(SIMULATED_ROWS, rng)
-        labelled = PUScores.from_labels(y, score)
-        truth = world.posterior(SHOWN)
-        rows += curve_rows(name, labelled, hide(y, score, rng), truth)
+        pair = PUScores.from_labels(y, score), hide(y, score, rng)
+        rows += curve_rows(name, *pair, world.posterior(SHOWN))
     return rows
 
 
@@ -96,27 +88,25 @@ def load(folder: Path, file: str, name: str) -> tuple[np.ndarray, np.ndarray]:
     with np.load(folder / f"{file}.npz", allow_pickle=False) as arrays:
         if file.startswith("logits"):
             logits = arrays[f"{name}_logits"].astype(np.float64)
-            labels = arrays[f"{name}_labels"]
             p = np.exp(logits - logits.max(axis=1, keepdims=True))
             p /= p.sum(axis=1, keepdims=True)
-            return p.max(axis=1), p.argmax(axis=1) == labels
+            return p.max(axis=1), p.argmax(axis=1) == arrays[f"{name}_labels"]
         truth = "imagenet_true" if name.startswith("imagenet") else f"{name}_true"
         hit = arrays[f"{name}_pred"] == arrays[truth]
         return np.minimum(arrays[f"{name}_conf"].astype(np.float64), 1.0), hit
 
 
-def real_rows(
-    folder: Path, metrics: dict[str, Callable[[PUScores], float]], seeded: Seeded
-) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+def real_tables(folder: Path, metrics: dict[str, Callable]) -> dict[str, list[Row]]:
     """Return the curves of Figure 3, and the metrics of each net with all labels and with few."""
     rows, table = [], []
-    for title, (file, name) in NETS.items():
+    for net, (file, name) in NETS.items():
         score, hit = load(folder, file, name)
-        hidden = hide(hit, score, seeded("figure 3", name))
-        labelled = PUScores.from_labels(hit, score)
-        rows += curve_rows(title, labelled, hidden, None)
+        labelled, hidden = (
+            PUScores.from_labels(hit, score),
+            hide(hit, score, seeded("figure 3", name)),
+        )
+        rows += curve_rows(net, labelled, hidden)
         for data, scores in (("labelled", labelled), ("one hit in ten labelled", hidden)):
-            values = {metric: function(scores) for metric, function in metrics.items()}
-            head = {"net": title, "n": hit.size, "accuracy": hit.mean(), "data": data}
-            table.append(head | values)
-    return rows, table
+            head = {"net": net, "n": hit.size, "accuracy": hit.mean(), "data": data}
+            table.append(head | {metric: function(scores) for metric, function in metrics.items()})
+    return {"figure3": rows, "real": table}

@@ -1,34 +1,26 @@
 """From margins on seen and unseen rows to gaps, bounds and informations; no torch needed."""
 
-from __future__ import annotations
-
-import json
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from cells import Cell
 from scipy.special import expit
 
-from noneg.bin_count import labelled_order_rule, order_rule
-from noneg.bins import bin_scores
-from noneg.information import Runs, generalization_bound, measure_information, printed_information
-from noneg.information.quantities import reused_error, seen_and_unseen
-from noneg.information.supersample import PUSupersample, Supersample, pick
+from experiments.information.cells import Cell, pool
+from experiments.tables import Row
+from noneg.bins import bin_scores, labelled_order_rule, order_rule
+from noneg.lab.information import (
+    Runs,
+    generalization_bound,
+    measure_information,
+    printed_information,
+)
+from noneg.lab.information.quantities import reused_error, seen_and_unseen
+from noneg.lab.information.supersample import PUSupersample, Supersample, pick
 from noneg.randomness import stream
 from noneg.scores import PUScores
-from noneg.theory import (
-    generalization_bound as pu_generalization_bound,
-)
-from noneg.theory import (
-    recalibration_bound,
-    reuse_bound,
-    training_statistical_bound,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from noneg.theory import generalization_bound as pu_generalization_bound
+from noneg.theory import recalibration_bound, reuse_bound, training_statistical_bound
 
 BINS = (6, 9, 14, 22, 34, 52)
 SEPARATE = 100
@@ -37,17 +29,6 @@ MANY = 12
 GAPS = ("ece_gap", "bin_gap", "label_gap", "mass_gap", "reused")
 # Errors, and the share of the positives in the last bin.
 SIDES = ("seen", "unseen", "top_seen", "top_unseen")
-
-
-def stored(folder: Path) -> Iterator[tuple[Cell, np.ndarray, dict]]:
-    """Yield the cells that were trained, with margins and what is known of the training."""
-    names = ("data", "kind", "optimiser", "n", "supersamples", "draws", "epochs")
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path, allow_pickle=False) as arrays:
-            for key in arrays.files:
-                if key.endswith("/margins"):
-                    about = json.loads(str(arrays[key.replace("margins", "about")]))
-                    yield Cell(*(about[name] for name in names)), arrays[key], about
 
 
 def all_runs(cell: Cell, margins: np.ndarray) -> list[Runs]:
@@ -65,48 +46,35 @@ def rule(pairs: Supersample | PUSupersample) -> int:
     return labelled_order_rule(pairs.n)
 
 
-def bounds(pairs: Supersample | PUSupersample, bins: int, nats: float) -> dict[str, float]:
+def bounds(pairs: Supersample | PUSupersample, bins: int, nats: float) -> Row:
     """Return the bounds at a given information: on the gap, and after recalibration."""
-    none = float("nan")
+    reuse = {"reuse_printed": math.nan, "reuse_corrected": math.nan}
     if isinstance(pairs, PUSupersample):
         sizes = (pairs.n_positive, pairs.n_unlabeled, pairs.prior)
-        whole = pu_generalization_bound(
-            *sizes, bins=bins, binning="width", lipschitz=0.0, fcmi=nats
-        )
-        return {
-            "bound": whole.statistical + whole.information,
-            "reuse_printed": none,
-            "reuse_corrected": none,
-        }
-    return {
-        "bound": training_statistical_bound(pairs.n, bins=bins, ecmi=nats).value,
-        "reuse_printed": reuse_bound(pairs.n, bins=bins, fcmi=nats, form="printed").value
-        if pairs.n >= 2 * bins
-        else none,
-        "reuse_corrected": reuse_bound(pairs.n, bins=bins, fcmi=nats).value
-        if pairs.n >= 2 * bins
-        else none,
-    }
+        options = {"bins": bins, "binning": "width", "lipschitz": 0.0, "fcmi": nats}
+        whole = pu_generalization_bound(*sizes, **options)
+        return {"bound": whole.statistical + whole.information} | reuse
+    if pairs.n >= 2 * bins:
+        for form in ("printed", "corrected"):
+            reuse[f"reuse_{form}"] = reuse_bound(pairs.n, bins=bins, fcmi=nats, form=form).value
+    return {"bound": training_statistical_bound(pairs.n, bins=bins, ecmi=nats).value} | reuse
 
 
 def measured(runs: Runs, bins: int, binning: str) -> dict[str, np.ndarray]:
     """Return what the bounds speak of, a draw an entry."""
-    out: dict[str, list[float]] = {name: [] for name in (*GAPS, *SIDES)}
+    out = []
     for seen, unseen in seen_and_unseen(runs, bins=bins, binning=binning):
+        labels = seen.prior * seen.positive - unseen.prior * unseen.positive
+        pairs = (seen.residual - unseen.residual, labels, seen.marginal - unseen.marginal)
+        gaps = [float(np.abs(gap).sum()) for gap in pairs]
         sides = [float(np.abs(side.residual).sum()) for side in (seen, unseen)]
         tops = [float(side.positive[-1]) for side in (seen, unseen)]
-        for name, value in zip(SIDES, (*sides, *tops), strict=True):
-            out[name].append(value)
-        out["ece_gap"].append(abs(sides[0] - sides[1]))
-        out["bin_gap"].append(float(np.abs(seen.residual - unseen.residual).sum()))
-        labels = seen.prior * seen.positive - unseen.prior * unseen.positive
-        out["label_gap"].append(float(np.abs(labels).sum()))
-        out["mass_gap"].append(float(np.abs(seen.marginal - unseen.marginal).sum()))
-        out["reused"].append(reused_error(seen, unseen))
-    return {name: np.array(values) for name, values in out.items()}
+        gap = abs(sides[0] - sides[1])
+        out.append((gap, *gaps, reused_error(seen, unseen), *sides, *tops))
+    return dict(zip((*GAPS, *SIDES), np.array(out).T, strict=True))
 
 
-def bound_rows(cell: Cell, runs: list[Runs]) -> Iterator[dict[str, object]]:
+def bound_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
     """Yield a row for each kind and number of bins: Figures 2 to 5."""
     pairs = runs[0].supersample
     best, marginal = rule(pairs), getattr(pairs, "n_unlabeled", pairs.n)
@@ -128,7 +96,7 @@ def bound_rows(cell: Cell, runs: list[Runs]) -> Iterator[dict[str, object]]:
             yield row
 
 
-def recalibration_rows(cell: Cell, runs: list[Runs]) -> Iterator[dict[str, object]]:
+def recalibration_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
     """Yield Table 1: the error on unseen rows after each way to recalibrate."""
     bins = rule(runs[0].supersample)
     found: dict[str, list[float]] = {"before": [], "separate": [], "reuse": []}
@@ -147,10 +115,7 @@ def recalibrated(run: Runs, draw: int, bins: int, number: int) -> dict[str, floa
     """Return errors on unseen rows, 100 of which are set apart to recalibrate with."""
     n, pairs = run.supersample.n, run.supersample
     order = stream(number, f"separate {draw}").permutation(n)
-    scores, labels = (
-        pick(run.found[draw], ~run.membership[draw]),
-        pick(pairs.y, ~run.membership[draw]),
-    )
+    scores, labels = (pick(x, ~run.membership[draw]) for x in (run.found[draw], pairs.y))
 
     def part(chosen: np.ndarray) -> PUScores:
         return PUScores.from_labels(labels[chosen], scores[chosen])
@@ -166,7 +131,7 @@ def recalibrated(run: Runs, draw: int, bins: int, number: int) -> dict[str, floa
     return out
 
 
-def information_row(cell: Cell, runs: Runs) -> dict[str, object]:
+def information_row(cell: Cell, runs: Runs) -> Row:
     """Return what many draws of one supersample show of the coins, and the bounds with that."""
     pairs = runs.supersample
     bins = rule(pairs)
@@ -188,18 +153,42 @@ def information_row(cell: Cell, runs: Runs) -> dict[str, object]:
     }
 
 
-def tables(folder: Path, say: object) -> dict[str, list[dict[str, object]]]:
+def accuracies(cell: Cell, margins: np.ndarray, runs: list[Runs]) -> Iterator[list[float]]:
+    """Yield accuracy and log loss of each network on seen and on unseen rows."""
+    labels = pool(cell.data)[1]
+    for run, on_pairs in zip(runs, margins.astype(float), strict=True):
+        pairs = run.supersample
+        truth = labels[pairs.rows()].reshape(-1, 2)
+        # Labels of unlabeled rows are known here alone, and judge.
+        n = getattr(pairs, "n_unlabeled", None)
+        for coins, margin in zip(run.membership, on_pairs, strict=True):
+            row = []
+            for side in (coins, ~coins):
+                f, y = pick(margin, side)[:n], pick(truth, side)[:n]
+                row += [((f > 0) == y).mean(), (np.logaddexp(0.0, f) - y * f).mean()]
+            yield row
+
+
+def training_row(group: str, n: int, found: list[list[float]]) -> Row:
+    a, b, c, d = np.mean(found, axis=0)
+    row = {"group": group, "n": n, "networks": len(found)}
+    return row | {"accuracy_seen": a, "accuracy_unseen": c, "loss_seen": b, "loss_unseen": d}
+
+
+def all_tables(stored: Iterable[tuple], say: Callable) -> dict[str, list[Row]]:
     """Return the rows of every table, from what was trained."""
     out: dict[str, list] = {"bounds": [], "recalibration": [], "information": [], "runs": []}
-    for cell, margins, about in stored(folder):
+    networks: dict[tuple[str, int], list] = {}
+    for cell, margins, about in stored:
         say(cell.group, cell.key)
         runs = all_runs(cell, margins)
         out["runs"].append({"group": cell.group, "key": cell.key, **about})
+        networks.setdefault((cell.group, cell.n), []).extend(accuracies(cell, margins, runs))
         if cell.draws >= MANY:
             out["information"].append(information_row(cell, runs[0]))
             continue
         out["bounds"] += bound_rows(cell, runs)
         if cell.kind == "labelled" and cell.n > 2 * SEPARATE:
             out["recalibration"] += recalibration_rows(cell, runs)
-    size = lambda row: (row["group"], row["n"])  # noqa: E731
-    return {name: sorted(rows, key=size) for name, rows in out.items()}
+    out["training"] = [training_row(*key, found) for key, found in networks.items()]
+    return {n: sorted(rows, key=lambda row: (row["group"], row["n"])) for n, rows in out.items()}

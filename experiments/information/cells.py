@@ -1,19 +1,14 @@
 """What is trained: data, optimiser and number of rows; and which rows those are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noneg.datasets import load
-from noneg.information.supersample import PUSupersample, Supersample, draw_membership
+from noneg.lab.datasets import load
+from noneg.lab.information.supersample import PUSupersample, Supersample, draw_membership
 from noneg.randomness import stream
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SEED = 0
 # Labelled positives for each unlabeled row of the PU cells.

@@ -3,31 +3,20 @@
 How their convolutions are computed is chosen by a stopwatch.
 """
 
-from __future__ import annotations
-
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
+from torch import Tensor
 from torch.func import vmap
 
-from noneg.learning import SGLD, Annealing
+from experiments.stacked import Stacked
+from noneg.lab.sgld import SGLD, Annealing
 from noneg.learning.losses import find_loss, pu_risks, soft_cross_entropy
 from noneg.learning.networks import CNN, resnet18
 from noneg.learning.task import make_task
-
-sys.path.append(str(Path(__file__).parents[1]))
-
-from stacked import Stacked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-    from torch import Tensor
 
 # Tables 3 and 4 of the paper; the inverse temperature is that of the code it adapts.
 BATCH = {"adam": 128, "sgd": 64, "sgld": 100, "sgld-code": 100}
@@ -56,6 +45,20 @@ class Rows:
     first: Tensor  # labelled: all rows; PU: the unlabeled ones
     positive: Tensor | None = None
     prior: float = 0.5
+
+
+class Images:
+    """All images of a data set, and their labels, on the device."""
+
+    def __init__(self, data: str, pixels: np.ndarray, labels: np.ndarray, device: str) -> None:
+        self.pixels = torch.as_tensor(pixels, device=device)
+        self.labels = torch.as_tensor(labels, device=device, dtype=torch.float32)
+        shape = (-1, 1, 1)
+        self.mean = 255.0 * torch.tensor(MEAN[data], device=device).reshape(shape)
+        self.spread = 255.0 * torch.tensor(SPREAD[data], device=device).reshape(shape)
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        return (self.pixels[rows].float() - self.mean) / self.spread
 
 
 class Training:
@@ -109,20 +112,6 @@ class Training:
         self.networks.base.eval()
         parts = [self.networks(images(some)).float().cpu() for some in rows.split(part, dim=1)]
         return torch.cat(parts, dim=1).numpy()
-
-
-class Images:
-    """All images of a data set, and their labels, on the device."""
-
-    def __init__(self, data: str, pixels: np.ndarray, labels: np.ndarray, device: str) -> None:
-        self.pixels = torch.as_tensor(pixels, device=device)
-        self.labels = torch.as_tensor(labels, device=device, dtype=torch.float32)
-        shape = (-1, 1, 1)
-        self.mean = 255.0 * torch.tensor(MEAN[data], device=device).reshape(shape)
-        self.spread = 255.0 * torch.tensor(SPREAD[data], device=device).reshape(shape)
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        return (self.pixels[rows].float() - self.mean) / self.spread
 
 
 def non_negative_risk(positive: Tensor, unlabeled: Tensor, rows: Rows) -> Tensor:

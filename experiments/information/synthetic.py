@@ -1,23 +1,19 @@
 """Figure 1: unseen rows, width bins, two classifiers whose calibration is known exactly."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 from scipy.special import expit
 
+from experiments.study import Run, cells
+from experiments.synthetic.worlds import PAPER
+from experiments.tables import Row
 from noneg.bins import bin_scores
 from noneg.randomness import stream
 from noneg.simulation import LogisticGaussian
 from noneg.theory import labelled_bias_bound, labelled_optimal_bins
 
-WORLDS = {
-    "less calibrated": LogisticGaussian.less_calibrated(),
-    "better calibrated": LogisticGaussian.better_calibrated(),
-}
 SIZES = [round(10 ** (2 + k / 2)) for k in range(9)]  # 100 to a million
-TRIALS = 100
 # Multiples and powers of n. The paper prints negative powers, which would be less than one bin.
 CANDIDATES = [(factor, power) for factor in (1, 2, 3) for power in (2, 3, 4)]
 
@@ -34,47 +30,37 @@ def candidates(n: int) -> list[int]:
     return sorted({math.floor(factor * n ** (1 / power) + 1e-9) for factor, power in CANDIDATES})
 
 
-def gaps(world: LogisticGaussian, name: str, n: int, trials: int, bins: list[int]) -> np.ndarray:
+def gaps(world: str, n: int, trials: int, bins: list[int]) -> np.ndarray:
     """Return |ECE - TCE|, shape (trials, numbers of bins)."""
-    truth, out = world.tce(), np.empty((trials, len(bins)))
+    truth, out = PAPER[world].tce(), np.empty((trials, len(bins)))
     for trial in range(trials):
-        rng = stream(trial, f"figure 1 {name} {n}")
-        scores = world.draw(n=n, setting="labelled", seed=rng)
+        rng = stream(trial, f"figure 1 {world} {n}")
+        scores = PAPER[world].draw(n=n, setting="labelled", seed=rng)
         found = [bin_scores(scores, bins=b, binning="width").residual for b in bins]
         out[trial] = [abs(np.abs(rho).sum() - truth) for rho in found]
     return out
 
 
-def rows(sizes: list[int], trials: int) -> list[dict[str, object]]:
-    """Return one row a classifier and a size."""
-    out = []
-    for name, world in WORLDS.items():
-        slope = lipschitz(world)
+def figure1_row(world: str, n: int, trials: int) -> Row:
+    options = {"binning": "width", "lipschitz": lipschitz(PAPER[world])}
+    best, tried = labelled_optimal_bins(n, rule="closed-form", **options), candidates(n)
+    bounds = {b: labelled_bias_bound(n, bins=b, **options).value for b in (best, *tried)}
+    found = gaps(world, n, trials, [best, *tried])
+    mean = found.mean(axis=0)
+    return {
+        "tce": PAPER[world].tce(),
+        "lipschitz": options["lipschitz"],
+        "bins": best,
+        "bound": bounds[best],
+        "gap": mean[0],
+        "gap_se": found[:, 0].std(ddof=1) / math.sqrt(trials),
+        "largest_gap": found[:, 0].max(),
+        "bins_of_least_bound": min(tried, key=bounds.get),
+        "bins_of_least_gap": tried[int(mean[1:].argmin())],
+        "trials": trials,
+    }
 
-        def bound(n: int, bins: int, slope: float = slope) -> float:
-            options = {"bins": bins, "binning": "width", "lipschitz": slope}
-            return labelled_bias_bound(n, **options).value
 
-        for n in sizes:
-            options = {"binning": "width", "lipschitz": slope}
-            best = labelled_optimal_bins(n, rule="closed-form", **options)
-            tried = candidates(n)
-            found = gaps(world, name, n, trials, [best, *tried])
-            mean = found.mean(axis=0)
-            out.append(
-                {
-                    "world": name,
-                    "n": n,
-                    "tce": world.tce(),
-                    "lipschitz": slope,
-                    "bins": best,
-                    "bound": bound(n, best),
-                    "gap": mean[0],
-                    "gap_se": found[:, 0].std(ddof=1) / math.sqrt(trials),
-                    "largest_gap": found[:, 0].max(),
-                    "bins_of_least_bound": min(tried, key=lambda b: bound(n, b)),
-                    "bins_of_least_gap": tried[int(mean[1:].argmin())],
-                    "trials": trials,
-                }
-            )
-    return out
+def figure1(run: Run) -> dict[str, list[Row]]:
+    every = cells(world=list(PAPER)[:2], n=run.pick(SIZES, SIZES[:5:2]))
+    return {"figure1": run.rows(figure1_row, every, trials=run.trials(100, 10))}

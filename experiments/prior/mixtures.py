@@ -3,10 +3,8 @@
 NumPy alone, so that other environments can draw the very same rows.
 """
 
-from __future__ import annotations
-
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -47,16 +45,10 @@ class Cell:
         needed = self.n_positive + self.hidden
         return needed <= positives and self.n_unlabeled - self.hidden <= negatives
 
-    def key(self) -> tuple[str, ...]:
-        return tuple(str(value) for value in asdict(self).values())
 
-
-def cells(seeds: int, sizes=SIZES) -> list[Cell]:
-    every = (
-        Cell(world, prior, n, seed)
-        for seed in range(seeds)
-        for n, world, prior in product(sizes, (*REAL, *GAUSSIAN), PRIORS)
-    )
+def cells(seeds: int, sizes: tuple[int, ...] | None = None) -> list[Cell]:
+    places = product(range(seeds), sizes or SIZES, (*REAL, *GAUSSIAN), PRIORS)
+    every = (Cell(world, prior, n, seed) for seed, n, world, prior in places)
     return [cell for cell in every if cell.possible()]
 
 

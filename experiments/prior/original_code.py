@@ -11,20 +11,15 @@ is imported and never called here: catboost, TIcE, torchvision, and PU_learning'
 and networks. Batches are tensors in memory instead of image files.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import random
 import sys
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Imported by the two projects and never called here.
 FOR_DEDPUL = {"catboost": ("CatBoostClassifier",), "TIcE": ("tice_wrapper",)}
@@ -100,12 +95,11 @@ class Originals:
             if epoch < WARM:
                 self.algorithm.train(epoch, net, *loaders, *common, show_bar=False)
             else:
-                kept = self.algorithm.rank_inputs(epoch, net, loaders[1], device, shares[-1], size)[
-                    0
-                ]
-                self.algorithm.train_PU_discard(
-                    epoch, net, *loaders, *common, keep_sample=kept, show_bar=False
+                ranked = self.algorithm.rank_inputs(
+                    epoch, net, loaders[1], device, shares[-1], size
                 )
+                options = {"keep_sample": ranked[0], "show_bar": False}
+                self.algorithm.train_PU_discard(epoch, net, *loaders, *common, **options)
             if epoch >= WARM - 1:
                 p = self.estimator.p_probs(net, device, p_held)
                 u, hidden = self.estimator.u_probs(net, device, u_held)

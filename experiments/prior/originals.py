@@ -1,42 +1,29 @@
 """The published code of DEDPUL and TEDn beside ours: same scores, same rows, their own settings.
 
-    NONEG_DATA=... python experiments/prior/originals.py --originals DIR [--minutes 30] [--few]
-
-DIR holds clones of https://github.com/dimonenka/DEDPUL (commit 04c0281) and of
-https://github.com/acmi-lab/PU_learning (commit 5e5e350); see ``original_code.py``. Needs torch, and
-pandas to estimate. Two steps: networks are trained and their scores kept (``--scores FOLDER``, not
-committed; ``--train`` stops there, ``--processes`` trains side by side), then everything that has
-scores is estimated. Estimates on the mixtures of the study go to ``peers.csv``, those in the
-settings of the papers to ``papers.csv``. A run that was stopped goes on where it was.
+Clones of https://github.com/dimonenka/DEDPUL (commit 04c0281) and of
+https://github.com/acmi-lab/PU_learning (commit 5e5e350) are called as they are; see
+``original_code.py``. Needs torch, and pandas to estimate. Networks are trained and their scores
+kept, then everything that has scores is estimated. Mixtures in the settings of the two papers have
+the sizes of the papers' own scripts, as far as the data reach.
 """
 
-from __future__ import annotations
-
 import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import argparse
-import csv
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-import settings
-from mixtures import Cell, cells, draw
-from original_code import Originals
 from scipy.special import expit
 
-HERE = Path(__file__).parent
-SCORES = HERE.parents[1] / "build" / "originals"
-PEERS = ("world", "prior", "n_positive", "seed", "method", "value", "seconds")
-PAPERS = ("setting", "share", "best", "seed", "method", "value")
+from experiments.prior.mixtures import Cell, draw, load
+from experiments.prior.original_code import Originals
+from experiments.tables import Row, read
+
 NETWORK_WORLDS = ("usps", "letter", "spambase", "covtype", "gauss-3", "gauss-2")
-NETWORK_SHARES = (0.2, 0.5, 0.75)
-NETWORK_SIZES = (200, 1000)
+NETWORK_SHARES, NETWORK_SIZES = (0.2, 0.5, 0.75), (200, 1000)
 # DEDPUL's notebooks: networks on data and on a line; 1e-4 is what most of its data sets have.
 RATES = {"spambase": 1e-5}
 ON_DATA = {"hid_dim": 512, "n_hid_layers": 1, "bn": True}
@@ -46,13 +33,31 @@ ON_A_LINE |= {"training": {"n_epochs": 100, "loss_function": "log", "n_early_sto
 # PU_learning's networks for tables (UCI_FCN) and for digits (FCN).
 TABLE_NET, WIDE_NET = (512, 512), (5000, 5000, 50)
 EPOCHS, LAST = 200, 9
+SHARES = (0.5, 0.25, 0.75, 0.05, 0.95)
+# (law, middle, width) of the negatives; positives have 0 and 1.
+LINES = [(law, mu, 1) for law in ("normal", "laplace") for mu in (1, 2, 4)]
+LINES += [(law, 0, s) for law in ("normal", "laplace") for s in (2, 4)]
+# Share: labelled positives, hidden positives, negatives; DEDPUL's notebook.
+SPAM = {
+    0.05: (400, 147, 2788),
+    0.25: (400, 929, 2788),
+    0.5: (400, 1413, 1413),
+    0.75: (400, 1413, 471),
+    0.95: (407, 1406, 74),
+}
+# Positives to train on and held out; as many unlabeled rows, half of them positive. TEDn's script.
+DIGITS = {
+    "mnist 1 / 7": (3000, 500),
+    "mnist 0-4 / 5-9": (15000, 2500),
+    "mnist 0-4 / 5-9, a third": (5000, 833),
+}
 
 
 def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
     """All trainings, in an order that shows something of everything early."""
-    every = product(range(1 if few else repeats), settings.SHARES, settings.LINES)
+    every = product(range(1 if few else repeats), SHARES, LINES)
     lines = [("line", *world, share, seed) for seed, share, world in every]
-    spam = [("spam", share, seed) for seed in range(repeats) for share in settings.SHARES]
+    spams = [("spam", share, seed) for seed in range(repeats) for share in SHARES]
     nets = [
         ("study", world, share, n, 0)
         for n, share, world in product(NETWORK_SIZES, NETWORK_SHARES, NETWORK_WORLDS)
@@ -60,35 +65,82 @@ def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
     ]
     names = ("mnist 1 / 7", "mnist 0-4 / 5-9" if wide else "mnist 0-4 / 5-9, a third")
     shown = () if few else product(range(repeats), names)
-    digits = [("digits", name, WIDE_NET if wide else TABLE_NET, seed) for seed, name in shown]
-    queues = [digits, nets, spam, lines]
+    numbers = [("digits", name, WIDE_NET if wide else TABLE_NET, seed) for seed, name in shown]
+    queues = [numbers, nets, spams, lines]
     longest = max(map(len, queues))
     place = {task: (i + 0.5) * longest / len(q) for q in queues for i, task in enumerate(q)}
     return sorted(place, key=place.get)
 
 
-def train(task: tuple, folder: Path) -> dict[str, np.ndarray]:
-    """Scores of positives and unlabeled rows by each project's network."""
-    warnings.simplefilter("ignore")
-    import torch
+def on_a_line(law: str, mu: int, s: int, share: float, seed: int):
+    """DEDPUL's synthetic worlds: 1000 positives, 10,000 unlabeled, one feature."""
+    rng = np.random.default_rng([seed, round(100 * share), mu, s, *law.encode()])
+    k = round(share * 10_000)
+    p, hidden, negative = (getattr(rng, law)(size=n) for n in (1000, k, 10_000 - k))
+    # The smallest ratio of negatives to positives: far left, or at the common middle.
+    inf = (0.0 if law == "normal" else np.exp(-mu)) if s == 1 else 1.0 / s
+    return p[:, None], np.append(hidden, mu + s * negative)[:, None], share + (1.0 - share) * inf
 
-    torch.set_num_threads(1)
-    code, kind, seed = Originals(folder), task[0], task[-1]
+
+def spam(share: float, seed: int):
+    """DEDPUL's Spambase, columns as they are."""
+    X, y = load("spambase")
+    X = np.expm1(X)
+    rng = np.random.default_rng(seed)
+    n, k, rest = SPAM[share]
+    positives, negatives = (rng.permutation(X[flag]) for flag in (y, ~y))
+    u = np.concatenate([positives[n : n + k], negatives[:rest]])
+    return positives[:n], u, k / (k + rest)
+
+
+def digits(setting: str, seed: int):
+    """TEDn's MNIST settings: (positives, unlabeled) to train on, and held out."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    with np.load(Path(os.environ["NONEG_DATA"]) / "mnist.npz", allow_pickle=False) as z:
+        for part, n in zip(("train", "test"), DIGITS[setting], strict=True):
+            X, y = (z[f"X_{part}"] / 255.0 - 0.1307) / 0.3081, z[f"y_{part}"]
+            flags = (y == 1, y == 7) if setting == "mnist 1 / 7" else (y <= 4, y > 4)
+            a, b = (rng.permutation(np.flatnonzero(flag)) for flag in flags)
+            k = n // 2
+            parts.append((X[a[:n]], X[np.append(a[n : n + k], b[: n - k])]))
+    return parts
+
+
+def drawn(task: tuple):
+    """Return positives, unlabeled rows and the share that the data can tell at best."""
+    world = {"line": on_a_line, "spam": spam}[task[0]]
+    return world(*task[1:])
+
+
+def train(task: tuple, folder: Path, scores: Path, until: float) -> None:
+    """Keep the scores of both projects' networks in a file, unless it is there or time is over."""
+    path = scores / file_name(task)
+    if not path.exists() and time.time() < until:
+        import torch
+
+        warnings.simplefilter("ignore")
+        torch.set_num_threads(1)
+        np.savez_compressed(path, **trained(loaded(folder), task))
+
+
+def trained(code: Originals, task: tuple) -> dict[str, np.ndarray]:
+    kind, seed = task[0], task[-1]
     if kind == "digits":
-        return tedn(code, *settings.digits(task[1], seed), task[2], seed)
+        return tedn(code, *digits(task[1], seed), task[2], seed)
     if kind == "line":
-        p, u, _ = settings.on_a_line(*task[1:])
+        p, u, _ = drawn(task)
         return named("dedpul", *code.dedpul_scores(p, u, seed=seed, **ON_A_LINE))
-    p, u = settings.spam(*task[1:])[:2] if kind == "spam" else draw(Cell(*task[1:]))[:2]
-    rate = RATES["spambase"] if kind == "spam" else RATES.get(task[1], 1e-4)
+    p, u = (drawn(task) if kind == "spam" else draw(Cell(*task[1:])))[:2]
+    rate = RATES.get("spambase" if kind == "spam" else task[1], 1e-4)
     p, u = standardised(p, u)
     scores = code.dedpul_scores(p, u, seed=seed, lr=rate, **ON_DATA)
     # Two thirds to train, one third held out, as PU_learning splits tables.
     rng = np.random.default_rng(seed)
-    p, u = rng.permutation(p), rng.permutation(u)
-    cuts = [2 * len(rows) // 3 for rows in (p, u)]
-    parts = (p[: cuts[0]], u[: cuts[1]]), (p[cuts[0] :], u[cuts[1] :])
-    return named("dedpul", *scores) | tedn(code, *parts, TABLE_NET, seed)
+    (p, p_held), (u, u_held) = (
+        np.split(rng.permutation(rows), [2 * len(rows) // 3]) for rows in (p, u)
+    )
+    return named("dedpul", *scores) | tedn(code, (p, u), (p_held, u_held), TABLE_NET, seed)
 
 
 def standardised(p, u):
@@ -113,19 +165,15 @@ def own(task: tuple, folder: Path) -> dict[str, np.ndarray]:
 
     path = folder / f"own_{file_name(task)}"
     if not path.exists():
-        samples = FeatureSamples(*features(task), "two-sample")
-        np.savez_compressed(path, **named("own", *map(expit, cross_fit(samples, seed=task[-1]))))
+        if task[0] == "digits":  # held-out rows too
+            pairs = zip(*digits(task[1], task[-1]), strict=True)
+            features = [np.concatenate(pair) for pair in pairs]
+        else:
+            features = drawn(task)[:2]
+        scores = cross_fit(FeatureSamples(*features, "two-sample"), seed=task[-1])
+        np.savez_compressed(path, **named("own", *map(expit, scores)))
     with np.load(path) as scores:
         return dict(scores)
-
-
-def features(task: tuple) -> tuple[np.ndarray, ...]:
-    """Positives and unlabeled rows in a paper's setting, held-out ones too."""
-    if task[0] == "digits":
-        pairs = zip(*settings.digits(task[1], task[-1]), strict=True)
-        return tuple(np.concatenate(pair) for pair in pairs)
-    world = settings.on_a_line if task[0] == "line" else settings.spam
-    return world(*task[1:])[:2]
 
 
 def named(name: str, p, u) -> dict[str, np.ndarray]:
@@ -136,22 +184,6 @@ def file_name(task: tuple) -> str:
     return "_".join(str(part).replace(" ", "").replace("/", "-") for part in task) + ".npz"
 
 
-def train_all(todo: list[tuple], options) -> None:
-    """Keep each task's scores in a file; stop when the time is over."""
-    start = time.monotonic()
-    options.scores.mkdir(parents=True, exist_ok=True)
-    todo = [task for task in todo if not (options.scores / file_name(task)).exists()]
-    with ProcessPoolExecutor(options.processes) as pool:
-        jobs = {pool.submit(train, task, options.originals): task for task in todo}
-        for number, job in enumerate(as_completed(jobs)):
-            seconds = time.monotonic() - start
-            np.savez_compressed(options.scores / file_name(jobs[job]), **job.result())
-            print(f"{number + 1}/{len(todo)} {jobs[job]} {seconds:.0f} s", flush=True)
-            if seconds > 60 * options.minutes:
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
-
-
 def default(p, u, method=None) -> float:
     from noneg.prior import DEFAULT, ScoreLaws, find_estimator
 
@@ -159,127 +191,79 @@ def default(p, u, method=None) -> float:
     return find_estimator(method or DEFAULT).find(laws).share
 
 
-def answers(code: Originals, scores, *, trends: bool):
-    """(method, share) of everything that a file of scores allows."""
-    pairs = {
-        name: (scores[f"{name}-p"].astype(float), scores[f"{name}-u"].astype(float))
-        for name in ("dedpul", "tedn", "own")
-        if f"{name}-p" in scores
-    }
-    if "dedpul" in pairs:
-        yield "DEDPUL code", code.dedpul_share(*pairs["dedpul"], trends=trends)
-        yield "ours on DEDPUL's scores", default(*pairs["dedpul"])
-    if "tedn" in pairs:
-        yield "TEDn code", float(scores["tedn-shares"][-LAST:].mean())
-        yield "ours on TEDn's scores", default(*pairs["tedn"])
-    if "own" in pairs:
-        from noneg.prior import Dedpul
+def answers(code: Originals, scores, *, trends: bool) -> Iterator[Row]:
+    """Yield what everything says that a file of scores allows."""
+    from noneg.prior import Dedpul
 
-        published = Dedpul(bandwidth_positive=0.1, bandwidth_unlabeled=0.05)
-        yield "ours", default(*pairs["own"])
-        yield "ours with the published widths", default(*pairs["own"], published)
+    found = {}
+    for name in ("dedpul", "tedn", "own"):
+        if f"{name}-p" not in scores:
+            continue
+        pair = [scores[f"{name}-{part}"].astype(float) for part in "pu"]
+        if name == "dedpul":
+            found["DEDPUL code"] = code.dedpul_share(*pair, trends=trends)
+            found["ours on DEDPUL's scores"] = default(*pair)
+        elif name == "tedn":
+            found["TEDn code"] = float(scores["tedn-shares"][-LAST:].mean())
+            found["ours on TEDn's scores"] = default(*pair)
+        else:
+            published = Dedpul(bandwidth_positive=0.1, bandwidth_unlabeled=0.05)
+            found["ours"] = default(*pair)
+            found["ours with the published widths"] = default(*pair, published)
+    return ({"method": method, "value": value} for method, value in found.items())
 
 
-def same_scores(code: Originals, cell: Cell):
-    """Their estimators on the out-of-fold scores of the study."""
-    from run import FOLDS, classifier
+@cache
+def loaded(folder: Path) -> Originals:
+    return Originals(folder)
 
+
+def same_scores(world: str, prior: float, n_positive: int, seed: int, folder: Path):
+    """Yield what their estimators say of the out-of-fold scores of the study."""
+    from experiments.prior.measure import FOLDS, classifier
     from noneg.prior import FeatureSamples
     from noneg.prior.discriminator import cross_fit
 
-    samples = FeatureSamples(*draw(cell)[:2], "two-sample")
-    p, u = (expit(z) for z in cross_fit(samples, classifier(cell.world), folds=FOLDS))
-    yield "DEDPUL code, same scores", code.dedpul_share(p, u, trends=False)
-    yield "DEDPUL code with trends, same scores", code.dedpul_share(p, u, trends=True)
-    yield "BBE code, same scores", code.bbe_share(p, u)
+    code, rows = loaded(folder), draw(Cell(world, prior, n_positive, seed))[:2]
+    samples = FeatureSamples(*rows, "two-sample")
+    p, u = (expit(z) for z in cross_fit(samples, classifier(world), folds=FOLDS))
+    for name, trends in (("DEDPUL code", False), ("DEDPUL code with trends", True)):
+        value = code.dedpul_share(p, u, trends=trends)
+        yield {"method": f"{name}, same scores", "value": value}
+    yield {"method": "BBE code, same scores", "value": code.bbe_share(p, u)}
 
 
-def estimate_paper(code: Originals, task: tuple, scores):
-    kind, seed = task[0], task[-1]
-    if kind == "line":
-        name, share = settings.line_name(*task[1:4]), task[4]
-        best = settings.on_a_line(*task[1:])[2]
-    elif kind == "spam":
-        name, share = "spambase", task[1]
-        best = settings.spam(*task[1:])[2]
-    else:
-        name, share, best = f"{task[1]}, width {task[2][0]}", 0.5, 0.5
-    for method, value in answers(code, scores, trends=kind == "line"):
-        numbers = (name, share, f"{best:.5g}", seed, method, f"{value:.5g}")
-        yield dict(zip(PAPERS, map(str, numbers), strict=True))
+def place(task: tuple) -> Row:
+    """Return the setting of a paper, the share, and what the data can tell at best."""
+    if task[0] == "digits":
+        return {"setting": f"{task[1]}, width {task[2][0]}", "share": 0.5, "best": 0.5}
+    law = f"{task[1]}({task[2]}, {task[3]})" if task[0] == "line" else "spambase"
+    return {"setting": law, "share": task[-2], "best": drawn(task)[2]}
 
 
-def estimate_all(todo: list[tuple], code: Originals, options) -> None:
-    """Write the answers of all scores there are."""
-    peers, papers = [], []
-    for task in todo:
-        path = options.scores / file_name(task)
+def estimate_all(code: Originals, scores: Path, repeats: int, out: Path) -> dict[str, list[Row]]:
+    """Return both tables with the answers of all scores there are."""
+    found: dict[str, list[Row]] = {"peers": [], "papers": []}
+    todo = [task for wide in (True, False) for task in tasks(repeats, wide=wide, few=False)]
+    for task in dict.fromkeys(todo):
+        path = scores / file_name(task)
         if not path.exists():
             continue
-        with np.load(path) as scores:
+        with np.load(path) as stored:
             if task[0] == "study":
-                key = dict(zip(PEERS, map(str, task[1:]), strict=False))
-                found = answers(code, scores, trends=False)
-                peers += [key | {"method": name, "value": f"{v:.5g}"} for name, v in found]
+                names = ("world", "prior", "n_positive", "seed")
+                key, table, both = dict(zip(names, task[1:], strict=True)), "peers", dict(stored)
             else:
-                papers += estimate_paper(code, task, dict(scores) | own(task, options.scores))
-    update(HERE / "peers.csv", PEERS, PEERS[:5], peers)
-    update(HERE / "papers.csv", PAPERS, ("setting", "share", "seed", "method"), papers)
+                key, table = place(task) | {"seed": task[-1]}, "papers"
+                both = dict(stored) | own(task, scores)
+        rows = answers(code, both, trends=task[0] == "line")
+        found[table] += [key | row for row in rows]
+    keys = {"peers": ("world", "prior", "n_positive", "seed", "method")}
+    keys["papers"] = ("setting", "share", "seed", "method")
+    return {name: updated(out / f"{name}.csv", keys[name], rows) for name, rows in found.items()}
 
 
-def estimate_study(code: Originals, options) -> None:
-    done = {tuple(row[k] for k in PEERS[:5]) for row in read(HERE / "peers.csv")}
-    for cell in cells(options.seeds):
-        if (*cell.key(), "BBE code, same scores") not in done:
-            key = dict(zip(PEERS, cell.key(), strict=False))
-            rows = [key | {"method": m, "value": f"{v:.5g}"} for m, v in same_scores(code, cell)]
-            update(HERE / "peers.csv", PEERS, PEERS[:5], rows)
-            print(cell, f"{time.process_time():.0f} s", flush=True)
-            if time.process_time() > 60 * options.minutes:
-                break
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open() as stream:
-        return list(csv.DictReader(stream))
-
-
-def update(path: Path, fields, key, rows: list[dict[str, str]]) -> None:
-    """Put rows into a table, each in the place of one with the same key."""
-    table = {tuple(row[k] for k in key): row for row in [*read(path), *rows]}
-    with path.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, fields)
-        writer.writeheader()
-        writer.writerows(table.values())
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--originals", type=Path, required=True, help="folder of the two clones")
-    parser.add_argument("--scores", type=Path, default=SCORES, help="folder of trained scores")
-    parser.add_argument("--minutes", type=float, default=np.inf, help="stop each step after that")
-    parser.add_argument("--seeds", type=int, default=2, help="draws of the study's mixtures")
-    parser.add_argument("--repeats", type=int, default=2, help="draws in the papers' settings")
-    parser.add_argument("--processes", type=int, default=1, help="trainings side by side")
-    parser.add_argument("--tasks", type=int, help="only so many trainings")
-    parser.add_argument("--train", action="store_true", help="train only")
-    parser.add_argument("--estimate", action="store_true", help="train nothing")
-    parser.add_argument("--wide", action="store_true", help="TEDn's own network for digits")
-    parser.add_argument("--few", action="store_true", help="what one core does in half an hour")
-    options = parser.parse_args()
-    todo = tasks(options.repeats, wide=options.wide, few=options.few)
-    if not options.estimate:
-        train_all(todo[: options.tasks], options)
-    if not options.train:
-        code = Originals(options.originals)
-        estimate_study(code, options)
-        both = [*tasks(options.repeats, wide=True, few=False)]
-        both += [task for task in tasks(options.repeats, wide=False, few=False) if task not in both]
-        estimate_all(both, code, options)
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    main()
+def updated(path: Path, key: tuple[str, ...], rows: list[Row]) -> list[Row]:
+    """Return a stored table with each row in the place of one with the same key."""
+    before = read(path) if path.exists() else []
+    return list({tuple(row[name] for name in key): row for row in [*before, *rows]}.values())

@@ -1,7 +1,5 @@
 r"""How often is one answer of BBE within .02 of the truth, and what does its rule cost?
 
-    python experiments/prior/single_draws.py [--draws 400]
-
 Positives N(d, 1) against negatives N(0, 1), 2000 positives, 4000 rows drawn from the mixture.
 
 The rule takes the cut where the ratio plus ``K / q_P`` is smallest, hence a cut where the ratio
@@ -12,22 +10,17 @@ Minus their minimum, M, is exponential with mean ``s^2 / 2K``, the place T of th
 Gaussian with mean ``M / K`` and shape ``(M / s)^2``, and the error at it is ``-(M + K T)``, in the
 mean ``-s^2 / K``. The share hidden in the unlabeled rows adds its own binomial error.
 
-Beside it the rule with an allowance of one standard error, also where classes overlap. Writes
-``single_draws.md`` and ``allowance.md``; half a minute.
+Beside it the rule with an allowance of one standard error, also where classes overlap.
 """
 
-from __future__ import annotations
-
-import argparse
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm
 
+from experiments import tables
 from noneg.prior import BestBin, ScoreLaws
 
-HERE = Path(__file__).parent
 N, M, WITHIN = 2000, 4000, 0.02
 SEPARATIONS, PRIORS = (4.0, 5.0, 6.0), (0.2, 0.5, 0.8)
 OVERLAPPING = (2.0, 3.0)
@@ -68,36 +61,18 @@ def cell(found: np.ndarray) -> str:
 
 def table(draws: int) -> str:
     heads = [f"separation {far:g}" for far in SEPARATIONS]
-    lines = [f"| prior | {' | '.join(heads)} | theory, far apart | a cut fixed beforehand |"]
-    lines.append("|---" * 6 + "|")
+    lines = []
     for prior in PRIORS:
         cells = [cell(errors(far, prior, draws)) for far in SEPARATIONS]
         cells += [cell(limit_errors(prior)), f"{100 * fixed_cut(prior):.1f} %"]
-        lines.append(f"| {prior} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append([prior, *cells])
+    return tables.table(["prior", *heads, "theory, far apart", "a cut fixed beforehand"], lines)
 
 
 def allowance_table(draws: int) -> str:
     """Both rules on the same draws."""
-    places = [*OVERLAPPING, *SEPARATIONS]
-    heads = [f"separation {far:g}" for far in places]
-    lines = [f"| prior | rule | {' | '.join(heads)} |", "|---" * (2 + len(places)) + "|"]
+    places, lines = [*OVERLAPPING, *SEPARATIONS], []
     rules = {"published": BestBin(), "allowance 1": BestBin(allowance=1.0)}
     for prior, (name, rule) in product(PRIORS, rules.items()):
-        cells = [cell(errors(far, prior, draws, rule)) for far in places]
-        lines.append(f"| {prior} | {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=400)
-    draws = parser.parse_args().draws
-    for name, tabulate in (("single_draws", table), ("allowance", allowance_table)):
-        text = tabulate(draws) + "\n"
-        (HERE / f"{name}.md").write_text(text)
-        print(text)
-
-
-if __name__ == "__main__":
-    main()
+        lines.append([prior, name, *(cell(errors(far, prior, draws, rule)) for far in places)])
+    return tables.table(["prior", "rule", *(f"separation {far:g}" for far in places)], lines)

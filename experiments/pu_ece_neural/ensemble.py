@@ -4,28 +4,19 @@ AdamW works element by element, and the loss that is differentiated is the sum o
 losses.
 """
 
-from __future__ import annotations
-
 import math
-import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
-from objectives import WEIGHT_DECAY, rate
+from torch import Tensor, nn
 
-sys.path.append(str(Path(__file__).parents[1]))
+from experiments.pu_ece_neural.objectives import WEIGHT_DECAY, rate
+from experiments.stacked import Stacked
 
-from stacked import Stacked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from torch import Tensor, nn
-
-    Weights = dict[str, Tensor]
+Weights = dict[str, Tensor]
 
 
 class OutOfTime(Exception):  # noqa: N818
@@ -43,25 +34,51 @@ class Clock:
         return time.time() > self.deadline
 
 
+def adamw(weights, lr: float, device: torch.device) -> torch.optim.AdamW:
+    fused = device.type == "cuda"
+    return torch.optim.AdamW(weights, lr=lr, weight_decay=WEIGHT_DECAY, fused=fused)
+
+
+class Interruptible:
+    """A training of so many epochs, each an entry of its history, that may be cut short."""
+
+    epochs: int
+    history: list
+
+    def epoch(self, number: int) -> None:
+        raise NotImplementedError
+
+    def state(self) -> dict:
+        raise NotImplementedError
+
+    def restore(self, saved: dict) -> None:
+        raise NotImplementedError
+
+    def run(self, clock: Clock, label: str) -> None:
+        """Train all epochs that are left, or raise `OutOfTime` with the state on disk."""
+        path, begun = clock.folder / f"{label}.pt", time.time()
+        if path.exists():
+            self.restore(torch.load(path, map_location="cpu", weights_only=True))
+        while len(self.history) < self.epochs:
+            if clock.over():
+                torch.save(self.state() | {"history": self.history}, path)
+                raise OutOfTime
+            self.epoch(len(self.history))
+            done = len(self.history)
+            if done % 10 == 0 or done == 1:
+                print(f"{label} epoch {done}/{self.epochs} {time.time() - begun:.0f} s", flush=True)
+        path.unlink(missing_ok=True)
+
+
 class Ensemble:
     """Stacked networks without buffers, and their optimizer."""
 
     def __init__(self, networks: Sequence[nn.Module], *, lr: float, device: torch.device) -> None:
-        self.networks = Stacked(networks, device=device)
-        if self.networks.buffers:
+        self.logits = Stacked(networks, device=device)
+        if self.logits.buffers:
             raise ValueError("'networks' must have no buffers: the best epoch keeps weights alone.")
-        self.weights = self.networks.parameters
-        self.lr = lr
-        self.optimizer = torch.optim.AdamW(
-            list(self.weights.values()),
-            lr=lr,
-            weight_decay=WEIGHT_DECAY,
-            fused=device.type == "cuda",
-        )
-
-    def logits(self, x: Tensor, weights: Weights | None = None) -> Tensor:
-        """Map inputs of shape (networks, rows, ...) to logits (networks, rows)."""
-        return self.networks(x, weights)
+        self.weights, self.lr = self.logits.parameters, lr
+        self.optimizer = adamw(list(self.weights.values()), lr, device)
 
     def step(self, x: Tensor, losses: Callable[[Tensor], Tensor], share: float) -> Tensor:
         """Update every network by its own loss; `losses` maps all logits to a loss each."""
@@ -93,7 +110,7 @@ class Best:
 
 
 @dataclass
-class Fit:
+class Fit(Interruptible):
     """One training of an ensemble: what it takes, and how far it is.
 
     `batches` gives the inputs of one step after the other of an epoch, and what `losses` wants to
@@ -111,21 +128,6 @@ class Fit:
     def __post_init__(self) -> None:
         self.best = Best(self.ensemble.weights)
 
-    def run(self, clock: Clock, label: str) -> None:
-        """Train all epochs that are left, or raise `OutOfTime` with the state on disk."""
-        state, begun = clock.folder / f"{label}.pt", time.time()
-        if state.exists():
-            self.restore(state)
-        while len(self.history) < self.epochs:
-            if clock.over():
-                self.keep(state)
-                raise OutOfTime
-            self.epoch(len(self.history))
-            done = len(self.history)
-            if done % 10 == 0 or done == 1:
-                print(f"{label} epoch {done}/{self.epochs} {time.time() - begun:.0f} s", flush=True)
-        state.unlink(missing_ok=True)
-
     def epoch(self, number: int) -> None:
         total, mean = self.epochs * self.steps, torch.zeros_like(self.best.risk)
         for step, (x, rows) in enumerate(self.batches(number)):
@@ -135,20 +137,17 @@ class Fit:
         self.best.offer(self.ensemble.weights, found, number)
         self.history.append(torch.stack([found, mean / self.steps]).cpu())
 
-    def keep(self, path: Path) -> None:
-        saved = {
-            "weights": {k: v.detach() for k, v in self.ensemble.weights.items()},
-            "optimizer": self.ensemble.optimizer.state_dict(),
-            "best": vars(self.best),
-            "history": self.history,
-        }
-        torch.save(saved, path)
+    def state(self) -> dict:
+        weights = {k: v.detach() for k, v in self.ensemble.weights.items()}
+        optimizer = self.ensemble.optimizer.state_dict()
+        return {"weights": weights, "optimizer": optimizer, "best": vars(self.best)}
 
-    def restore(self, path: Path) -> None:
-        saved = torch.load(path, map_location=self.best.risk.device, weights_only=True)
+    def restore(self, saved: dict) -> None:
+        device = self.best.risk.device
         with torch.no_grad():
             for name, weight in self.ensemble.weights.items():
                 weight.copy_(saved["weights"][name])
+                self.best.weights[name] = saved["best"]["weights"][name].to(device)
         self.ensemble.optimizer.load_state_dict(saved["optimizer"])
-        vars(self.best).update(saved["best"])
-        self.history = [entry.cpu() for entry in saved["history"]]
+        self.best.risk, self.best.epoch = (saved["best"][k].to(device) for k in ("risk", "epoch"))
+        self.history = saved["history"]

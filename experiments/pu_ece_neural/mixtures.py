@@ -1,35 +1,38 @@
 """Figures 4 and 5 on benchmark data: Gaussian mixtures on logits, whose true error is known.
 
-The measuring itself is that of experiments/pu_ece, with mixtures in place of its worlds.
+What slopes theory expects of them follows from normal noise in every bin. An ECE of B bins is the
+sum of |r_b + e_b|, where r_b is the true residual of a bin and e_b its noise. Where the noise is
+the larger one, the absolute value turns it into bias of its size; where it is the smaller one, it
+cancels. The shape of |ECE - TCE| over N thus follows from the residuals of the bins, which differ
+from classifier to classifier, and from nothing that is fitted here.
 """
 
-from __future__ import annotations
-
-import importlib.util
-import sys
 import warnings
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
+from experiments.pu_ece_neural.storage import Model
+from experiments.study import Run
+from experiments.synthetic import bias
+from experiments.synthetic.worlds import PAPER, known
+from experiments.tables import Row, column, distinct, pick
+from noneg.randomness import stream
 from noneg.simulation import LogitMixture, MixtureLaw
+from noneg.simulation.worlds import LogitLaw, World
 
-if TYPE_CHECKING:
-    from storage import Model
-
-SYNTHETIC = Path(__file__).parents[1] / "pu_ece"
 MAX_COMPONENTS = 10
-TOLERANCE = 0.08  # of a slope beside the synthetic one
+DRAWS = 4000
+LEAST = 100  # N from which slopes are taken
 
 
 def fit_mixture(logits: np.ndarray, components: int = MAX_COMPONENTS, seed: int = 0) -> MixtureLaw:
     """Fit mixtures with 1, 2, ... Gaussians; return the one with the smallest BIC."""
     column = logits.reshape(-1, 1)
-    best: GaussianMixture | None = None
+    best = None
     for k in range(1, components + 1):
         with warnings.catch_warnings():
             # A fit that is not done after 100 rounds is judged by its BIC as it is.
@@ -51,7 +54,7 @@ def mixture_world(model: Model, components: int = MAX_COMPONENTS) -> LogitMixtur
     return LogitMixture(positive=positive, negative=negative, prior=model.prior)
 
 
-def component_rows(name: str, world: LogitMixture) -> list[dict[str, object]]:
+def component_rows(name: str, world: LogitMixture) -> list[Row]:
     """Return the components of both classes, a row each."""
     return [
         {"world": name, "prior": world.prior, "class": label, "weight": w, "mean": m, "sd": s}
@@ -60,44 +63,89 @@ def component_rows(name: str, world: LogitMixture) -> list[dict[str, object]]:
     ]
 
 
-def synthetic_experiment(worlds: dict[str, LogitMixture]) -> ModuleType:
-    """Return the program of experiments/pu_ece with these worlds and bins of equal mass."""
-    if importlib.util.find_spec("matplotlib") is None:
-        # The program then measures all the same; only its pictures are missing.
-        sys.modules.setdefault("figures", ModuleType("figures"))
-    sys.path.insert(0, str(SYNTHETIC))
-    try:
-        spec = importlib.util.spec_from_file_location("pu_ece_run", SYNTHETIC / "run.py")
-        program = importlib.util.module_from_spec(spec)
-        sys.modules["pu_ece_run"] = program
-        spec.loader.exec_module(program)
-    finally:
-        sys.path.remove(str(SYNTHETIC))
-    program.WORLDS = worlds
-    program.FIGURE_WORLDS = {4: list(worlds), 5: list(worlds)}
-    program.TCE = {name: world.tce() for name, world in worlds.items()}
-    program.LIPSCHITZ = {name: program.lipschitz(world) for name, world in worlds.items()}
-    program.BINNINGS = ("mass",)
-    return program
+def measure_mixture(run: Run, name: str, world: LogitMixture, sizes: list[int], trials: int):
+    """Return the tables of Figures 4 and 5 on one mixture, and its components."""
+    worlds = {name: known(world)}
+    every = bias.all_cells(worlds, {4: [name], 5: [name]}, sizes, trials)
+    measured = [m for part in run.map(bias.measure, every, binnings=("mass",)) for m in part]
+    return bias.figure_tables(measured, worlds) | {"mixtures": component_rows(name, world)}
 
 
-def measure_mixture(name: str, world: LogitMixture, sizes: list[int], trials: int, out: Path):
-    """Write the points, slopes and floors of Figures 4 and 5 on one mixture, and its components."""
-    program = synthetic_experiment({name: world})
-    measured = [
-        m
-        for figure, settings in program.SETTINGS.items()
-        for setting in settings
-        for n in sizes
-        for m in program.measure(program.Cell(figure, name, setting, n, trials))
-    ]
-    out.mkdir(parents=True, exist_ok=True)
-    for figure in program.SETTINGS:
-        rows = [program.bias_row(m) for m in measured if m.cell.figure == figure]
-        program.write_csv(out / f"figure{figure}.csv", rows)
-    program.write_csv(out / "slopes.csv", program.slope_rows(measured))
-    program.write_csv(out / "floors.csv", program.floor_rows(measured))
-    program.write_csv(out / "mixtures.csv", component_rows(name, world))
-    program.write_csv(
-        out / "worlds.csv", program.world_rows()
-    )  # the last: it says that all is there
+@dataclass(frozen=True)
+class Residuals:
+    """True residuals of bins of equal mass, and the covariance of their noise."""
+
+    truth: np.ndarray
+    covariance: np.ndarray
+
+    def bias(self, tce: float) -> float:
+        """Return the mean of |ECE - TCE|."""
+        size, turn = np.linalg.eigh(self.covariance)
+        rng = stream(0, "normal noise in bins")
+        z = rng.normal(size=(DRAWS, self.truth.size)) * np.sqrt(np.maximum(size, 0.0))
+        return float(np.abs(np.abs(self.truth + z @ turn.T).sum(axis=1) - tce).mean())
+
+
+def below(law: LogitLaw, edges: np.ndarray) -> np.ndarray:
+    """Return the integrals of 1, s and s squared below each edge, shape (3, edges)."""
+    return np.vstack([np.zeros(3), np.cumsum(law.moments(edges), axis=0)]).T
+
+
+def residuals(world: World, sizes: tuple[float, float] | None, n: int, bins: int) -> Residuals:
+    """Return residuals and their noise for PU samples of two sizes, or for n labelled rows.
+
+    An edge is a sample quantile, and moves against the number of rows below it; to first order a
+    row below an edge adds its own term less the gap between frequency and score there.
+    """
+    marginal, prior = world.marginal_law(), world.prior
+    edges = marginal.quantiles(np.arange(bins + 1) / bins)
+    u0, u1, u2 = below(marginal, edges)
+    p0, p1, _ = below(world.positive_law(), edges)
+    gap = world.posterior(edges) - edges
+    gap[[0, -1]] = 0.0  # the outer edges do not move
+    k = np.minimum.outer(np.arange(bins + 1), np.arange(bins + 1))  # the lower of two edges
+
+    def spread(second: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """Return the covariance over edges of (x - gap) 1{s <= edge}, given sums of x², x."""
+        mean = first - gap * u0
+        moved = np.add.outer(gap, gap) * first[k] - np.outer(gap, gap) * u0[k]
+        return second[k] - moved - np.outer(mean, mean)
+
+    if sizes is None:
+        at_edges = spread(prior * (p0 - 2.0 * p1) + u2, prior * p0 - u1) / n  # x = y - s
+    else:
+        on_positives = prior**2 * (p0[k] - np.outer(p0, p0))
+        at_edges = on_positives / sizes[0] + spread(u2, -u1) / sizes[1]  # x = -s
+    return Residuals(np.diff(prior * p0 - u1), np.diff(np.diff(at_edges, axis=0), axis=1))
+
+
+def stored_worlds(rows: list[Row]) -> dict[str, World]:
+    """Return the two synthetic classifiers, and the mixtures of ``mixtures.csv``."""
+    out: dict[str, World] = dict(list(PAPER.items())[:2])
+    for name in distinct(rows, "world"):
+        laws = {}
+        for label in ("positive", "negative"):
+            own = pick(rows, world=name, **{"class": label})
+            w, m, s = (column(own, c) for c in ("weight", "mean", "sd"))
+            laws[label] = MixtureLaw(weights=w / w.sum(), means=m, sds=s)
+        out[name] = LogitMixture(**laws, prior=own[0]["prior"])
+    return out
+
+
+def predicted_rows(components: list[Row], sizes: list[int]) -> list[Row]:
+    """Return the expected slope of every curve, and its biases at both ends."""
+    worlds = {name: known(world) for name, world in stored_worlds(components).items()}
+    sizes = [n for n in sizes if n >= LEAST]
+    every = bias.all_cells(worlds, {4: list(worlds), 5: list(worlds)}, sizes, trials=1)
+    out = []
+    for curve, own in groupby((cell["cell"] for cell in every), key=lambda cell: cell.curve):
+        known_world = worlds[curve[1]]
+        found = [residuals(known_world.world, c.sizes, c.n, c.bins) for c in own]
+        biases = np.array([r.bias(known_world.tce) for r in found])
+        slope = bias.log_slope(np.array(sizes, dtype=float), biases)
+        named = dict(zip(("figure", "world", "setting"), curve, strict=True)) | {"slope": slope}
+        ends = {"n_low": sizes[0], "n_high": sizes[-1], "low": biases[0], "high": biases[-1]}
+        # What is lost by binning alone, without any noise.
+        lost = known_world.tce - np.abs(found[-1].truth).sum()
+        out.append(named | ends | {"binning_bias": lost})
+    return out

@@ -1,27 +1,22 @@
-"""What the classifiers of the PU-ECE paper minimize, and how they are trained (its Appendix F)."""
-
-from __future__ import annotations
+"""What the classifiers of the PU-ECE paper minimize, and on which images (its Appendix F)."""
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from noneg.learning.algorithms import NNPU, NNPUGA
-from noneg.learning.contract import Batch, View
+from noneg.learning.contract import Algorithm, Batch, View
 from noneg.learning.losses import find_loss
 from noneg.learning.task import make_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from torch import Tensor
-
-    from noneg.learning.contract import Algorithm
+from noneg.randomness import stream
 
 EPOCHS, BATCH, WEIGHT_DECAY = 100, 256, 2.5e-4
 WARM_UP = 0.05  # share of the steps; the paper does not say how long it is
-
+HELD_OUT = 0.1
 LOSSES = ("logistic", "sigmoid")
 PN = {f"PN-{loss}": loss for loss in LOSSES}
 # PU is the paper's Eq. (3), GA is Algorithm 1 of Kiryo et al. (2017).
@@ -37,6 +32,94 @@ def rate(step: int, total: int) -> float:
     if step < warm:
         return (step + 1) / warm
     return 0.5 * (1.0 + math.cos(math.pi * (step - warm) / max(1, total - warm)))
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images on a device, the training ones first, and which of them are positive."""
+
+    pixels: Tensor
+    positive: np.ndarray
+    n_train: int
+
+    @property
+    def device(self) -> torch.device:
+        return self.pixels.device
+
+    @property
+    def prior(self) -> float:
+        return float(self.positive[: self.n_train].mean())
+
+    @property
+    def test(self) -> Tensor:
+        return torch.arange(self.n_train, len(self.positive), device=self.device)
+
+    def tensor(self, values: np.ndarray) -> Tensor:
+        return torch.from_numpy(values).to(self.device)
+
+    def tagged(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers of rows as labelled positives, to be told from unlabeled ones."""
+        return rows + len(self.positive)
+
+    def labelled(self, rows: Tensor) -> Tensor:
+        """Return which of the rows are tagged."""
+        return rows >= len(self.positive)
+
+    def take(self, rows: Tensor) -> Tensor:
+        """Return pixels in [0, 1], flat, of rows with any leading axes; tags do not matter."""
+        flat = self.pixels.index_select(0, rows.flatten() % len(self.positive))
+        return flat.float().div_(255.0).reshape(*rows.shape, -1)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one trial. Positives of a smaller size are among those of a larger one."""
+
+    train: np.ndarray
+    held: np.ndarray
+    train_pos: np.ndarray
+    held_pos: np.ndarray
+
+    def labelled(self, n: int) -> np.ndarray:
+        """Return which held-out rows are labelled positives when n images are labelled."""
+        return np.isin(self.held, self.held_pos[: split_size(n)[1]])
+
+    def grouped(self, data: Images, on_test: np.ndarray, on_held: np.ndarray, n: int):
+        """Return logits by group; the labelled held-out positives are those of the size."""
+        on_labelled, positive = self.labelled(n), data.positive[self.held]
+        tested = data.positive[data.n_train :]
+        return {
+            "test_neg": on_test[~tested],
+            "test_pos": on_test[tested],
+            "held_neg": on_held[~positive],
+            "held_pos": on_held[positive & ~on_labelled],
+            "held_labelled": on_held[on_labelled],
+        }
+
+
+def draw_rows(positive: np.ndarray, trial: int, name: str) -> Rows:
+    """Split the training images; labelled positives of each part are images of that part.
+
+    Every image is unlabeled, as in the paper, whose unlabeled sample is the whole data set.
+    """
+    order = stream(trial, f"{name} rows").permutation(positive.size)
+    held, train = np.split(order, [round(HELD_OUT * positive.size)])
+    return Rows(train, held, train[positive[train]], held[positive[held]])
+
+
+def split_size(n: int) -> tuple[int, int]:
+    """Return how many of n labelled rows are for training, and how many are held out."""
+    held = max(1, round(HELD_OUT * n))
+    return n - held, held
+
+
+def shuffled(rows: Tensor, length: int, generator: torch.Generator) -> Tensor:
+    """Return, for each trial, one random order of its rows after the other, cut at a length."""
+    trials, n = rows.shape
+    rounds = math.ceil(length / n)
+    keys = torch.rand(trials, rounds, n, generator=generator, device=rows.device)
+    order = keys.argsort(dim=-1).reshape(trials, -1)[:, :length]
+    return rows.gather(1, order)
 
 
 def pu_loss(algorithm: Algorithm, prior: float) -> Callable[[Tensor], Tensor]:
@@ -81,6 +164,19 @@ def mixed_loss(name: str, prior: float) -> Callable[[Tensor, Tensor], Tensor]:
         return torch.where(negative < 0.0, -negative, positive + negative)
 
     return loss
+
+
+def loss_of(name: str, data: Images) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the loss of a classifier, of its logits and of the rows that have them."""
+    if name in PN:
+        head, positive = labelled_loss(PN[name]), data.tensor(data.positive)
+        return lambda f, rows: head(f, positive[rows])
+    if name in MIXED:
+        head = mixed_loss(MIXED[name], data.prior)
+        return lambda f, rows: head(f, data.labelled(rows))
+    make, loss = PU[name]
+    head = pu_loss(make(loss_name=loss), data.prior)
+    return lambda f, _: head(f)
 
 
 def pu_error(said: Tensor, labelled: Tensor, prior: float) -> Tensor:

@@ -3,18 +3,12 @@
 What is computed from them does not ask which row had which logit, only which group it was in.
 """
 
-from __future__ import annotations
-
 import json
-import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 # Rows for tests by their class; held-out rows: negatives, positives that are unlabeled only, and
 # positives that are labelled too. All held-out rows together are the unlabeled ones.
@@ -61,38 +55,18 @@ class Model:
     logits: dict[str, np.ndarray]
 
 
-def header(seed: int, command: str) -> dict[str, str | int]:
-    """Return where and how something was made."""
-    import torch
-
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {
-        "command": command,
-        "seed": seed,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "device": gpu or f"CPU ({platform.machine()})",
-    }
-
-
 def save(path: Path, models: Iterable[Model], made: dict[str, str | int]) -> None:
     models = list(models)
     codes = [[encode(m.logits[g]) for g in GROUPS] for m in models]
     flat = np.concatenate([c for own in codes for c in own])
-    columns = {field: np.array([getattr(m, field) for m in models]) for field in FIELDS}
+    arrays = {field: np.array([getattr(m, field) for m in models]) for field in FIELDS}
+    arrays["sizes"] = np.array([[c.size for c in own] for own in codes], dtype=np.int32)
+    arrays["low"], arrays["high"] = (part.astype(np.uint8) for part in (flat & 0xFF, flat >> 8))
+    arrays["risks"] = np.array([m.risks for m in models], dtype=np.float32)
+    arrays["losses"] = np.array([m.losses for m in models], dtype=np.float16)
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        np.savez_compressed(
-            file,
-            sizes=np.array([[c.size for c in own] for own in codes], dtype=np.int32),
-            low=(flat & 0xFF).astype(np.uint8),
-            high=(flat >> 8).astype(np.uint8),
-            risks=np.array([m.risks for m in models], dtype=np.float32),
-            losses=np.array([m.losses for m in models], dtype=np.float16),
-            made=np.array(json.dumps(made)),
-            **columns,
-        )
+        np.savez_compressed(file, made=np.array(json.dumps(made)), **arrays)
     part.replace(path)
 
 
@@ -100,19 +74,10 @@ def load(path: Path) -> tuple[list[Model], dict[str, str | int]]:
     with np.load(path, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     flat = arrays["low"] | (arrays["high"].astype(np.uint16) << 8)
-    sizes = arrays["sizes"]
-    pieces = iter(np.split(flat, np.cumsum(sizes)[:-1]))
+    pieces = iter(np.split(flat, np.cumsum(arrays["sizes"])[:-1]))
     models = []
-    for k in range(len(sizes)):
+    for k in range(len(arrays["sizes"])):
         logits = {g: decode(next(pieces)).astype(np.float64) for g in GROUPS}
-        named = {f: arrays[f][k].item() for f in FIELDS}
-        models.append(
-            Model(**named, risks=arrays["risks"][k], losses=arrays["losses"][k], logits=logits)
-        )
+        named = (arrays[field][k].item() for field in FIELDS)
+        models.append(Model(*named, arrays["risks"][k], arrays["losses"][k], logits))
     return models, json.loads(str(arrays["made"]))
-
-
-def merge(paths: Iterable[Path], path: Path) -> None:
-    """Put several files of one machine into one."""
-    parts = [load(p) for p in paths]
-    save(path, [m for models, _ in parts for m in models], parts[0][1])

@@ -4,33 +4,35 @@ Propositions 1 and 2 and the shape of Section 4.3 (internal label shift) of "Acc
 and Fair Evaluation of Positive-Unlabeled Learning Algorithms", with scikit-learn classifiers.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
-from common import auc, seeded, write_csv
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
+from experiments.pu_performance.common import auc
+from experiments.study import Run, cells, data_file, seeded
+from experiments.tables import Row
 from noneg import PUScores
-from noneg.performance.proxies import proxy_accuracy, proxy_auc
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from common import Row
+from noneg.performance.selection import proxy_accuracy, proxy_auc
 
 CASES = {"case 1": (4, 7, 9, 5, 8), "case 2": (1, 6, 4, 9, 8)}
 N_TRAIN, LABELLED = 4000, 0.3  # rows, and the share of positives labelled
 SIZES = (250, 1000, 4000)  # rows of a validation set
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+PROXIES = ("PA", "PAUC", "PA as published")
 
 
-def load(folder: Path, case: str):
+def load(path: Path, case: str):
     """Rows for training, rows for validation and test rows, each with labels."""
-    with np.load(folder / "usps.npz", allow_pickle=False) as z:
+    with np.load(path, allow_pickle=False) as z:
         x, y = z["X_train"].astype(np.float64), np.isin(z["y_train"], CASES[case]).astype(int)
         test = z["X_test"].astype(np.float64), np.isin(z["y_test"], CASES[case]).astype(int)
     order = seeded("usps", case).permutation(y.size)
@@ -39,12 +41,6 @@ def load(folder: Path, case: str):
 
 
 def classifiers() -> dict[str, object]:
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.tree import DecisionTreeClassifier
-
     found = {
         f"logistic, C = {c:g}": LogisticRegression(C=c, max_iter=500) for c in (1e-5, 1e-3, 0.1)
     }
@@ -105,8 +101,8 @@ def measure(scores: dict[str, np.ndarray], y: np.ndarray, setting: str, n: int, 
         known, rest = validation(y, n, setting, seeded("validation", setting, n, trial))
         for k, s in enumerate(scores.values()):
             pu = PUScores(s[known], s[rest], prior=prior, setting=setting)
-            proxies = proxy_accuracy(pu), proxy_auc(pu), published(s[known], s[rest], prior)
-            values[:, trial, k] = proxies
+            values[0, trial, k], values[1, trial, k] = proxy_accuracy(pu), proxy_auc(pu)
+            values[2, trial, k] = published(s[known], s[rest], prior)
     return values
 
 
@@ -122,60 +118,39 @@ def proposition_rows(case: str, scores, y: np.ndarray, trials: int) -> tuple[lis
     prior = float(y.mean())
     accuracy = np.array([((s >= 0.5) == y).mean() for s in scores.values()])
     area = np.array([auc(y, s) for s in scores.values()])
-    means: list[Row] = []
-    orders: list[Row] = []
+    means, orders = [], []
     for setting in ("two-sample", "one-sample"):
         beta = beta_of(prior, setting)
         expected = accuracy + prior, (1.0 - beta) * area + beta / 2.0
         for n in SIZES:
             values = measure(scores, y, setting, n, trials)
-            orders += _order_rows(case, setting, n, values, accuracy, area)
+            for proxy, found, truth in zip(
+                PROXIES, values, (accuracy, area, accuracy), strict=True
+            ):
+                named = {"case": case, "setting": setting, "proxy": proxy}
+                if proxy != "PA as published" or setting == "one-sample":
+                    orders.append(named | {"n": n} | _order(found, truth))
             if n == 1000:
-                means += _mean_rows(case, setting, list(scores), values, expected)
+                for proxy, found, right in zip(PROXIES[:2], values[:2], expected, strict=True):
+                    named = {"case": case, "setting": setting, "proxy": proxy}
+                    means += [named | row for row in _mean_rows(scores, found, right)]
     return means, orders
 
 
-def _mean_rows(case: str, setting: str, names: list[str], values, expected) -> list[Row]:
-    rows: list[Row] = []
-    for proxy, found, right in zip(("PA", "PAUC"), values, expected, strict=False):
-        error = found.std(axis=0, ddof=1) / np.sqrt(found.shape[0])
-        columns = zip(names, found.mean(axis=0), error, right, strict=True)
-        rows += [
-            {
-                "case": case,
-                "setting": setting,
-                "proxy": proxy,
-                "classifier": name,
-                "mean": mean,
-                "standard_error": e,
-                "expected": value,
-            }
-            for name, mean, e, value in columns
-        ]
-    return rows
+def _mean_rows(names, found: np.ndarray, expected: np.ndarray) -> list[Row]:
+    error = found.std(axis=0, ddof=1) / np.sqrt(found.shape[0])
+    columns = zip(names, found.mean(axis=0), error, expected, strict=True)
+    labels = ("classifier", "mean", "standard_error", "expected")
+    return [dict(zip(labels, values, strict=True)) for values in columns]
 
 
-def _order_rows(case: str, setting: str, n: int, values, accuracy, area) -> list[Row]:
-    rows: list[Row] = []
-    for proxy, found, truth in zip(
-        ("PA", "PAUC", "PA as published"), values, (accuracy, area, accuracy), strict=True
-    ):
-        if proxy == "PA as published" and setting == "two-sample":
-            continue
-        best = truth[found.argmax(axis=1)]
-        rows.append(
-            {
-                "case": case,
-                "setting": setting,
-                "proxy": proxy,
-                "n": n,
-                "pairs_in_order": concordance(found, truth),
-                "pairs_in_order_of_means": concordance(found.mean(axis=0)[None], truth),
-                "lost_by_choice": truth.max() - best.mean(),
-                "trials": found.shape[0],
-            }
-        )
-    return rows
+def _order(found: np.ndarray, truth: np.ndarray) -> Row:
+    return {
+        "pairs_in_order": concordance(found, truth),
+        "pairs_in_order_of_means": concordance(found.mean(axis=0)[None], truth),
+        "lost_by_choice": truth.max() - truth[found.argmax(axis=1)].mean(),
+        "trials": found.shape[0],
+    }
 
 
 def concordance(found: np.ndarray, truth: np.ndarray) -> float:
@@ -183,9 +158,6 @@ def concordance(found: np.ndarray, truth: np.ndarray) -> float:
     pairs = [(i, j) for i, j in combinations(range(truth.size), 2) if truth[i] != truth[j]]
     i, j = np.array(pairs).T
     return float(((found[:, i] - found[:, j]) * (truth[i] - truth[j]) > 0).mean())
-
-
-# --- internal label shift ------------------------------------------------------------------------
 
 
 def fit_upu(known: np.ndarray, rest: np.ndarray, prior: float, ridge: float = 1e-4) -> np.ndarray:
@@ -200,34 +172,26 @@ def fit_upu(known: np.ndarray, rest: np.ndarray, prior: float, ridge: float = 1e
     return minimize(objective, np.zeros(rest.shape[1]), jac=True, method="L-BFGS-B").x
 
 
-def shift_rows(folder: Path, case: str, trials: int, components: int) -> list[Row]:
+def shift_rows(case: str, parts, trials: int, components: int) -> list[Row]:
     """Test accuracy as more positives are labelled, in both settings and with the correction."""
-    from sklearn.kernel_approximation import Nystroem
-
-    (x, y), (x2, y2), test = load(folder, case)
+    (x, y), (x2, y2), test = parts
     x, y = np.concatenate([x, x2]), np.concatenate([y, y2])
     features = Nystroem(gamma=0.005, n_components=components, random_state=0).fit(x)
     design, test_design = (np.c_[features.transform(a), np.ones(len(a))] for a in (x, test[0]))
-    prior = float(y.mean())
-    hits: dict[tuple[float, str], list[float]] = {}
+    rows = []
     for share in SHARES:
+        hits: dict[str, list[float]] = {}
         for trial in range(trials):
             rng = seeded("shift", case, share, trial)
             for name, (known, rest) in _shift_sets(y, share, rng).items():
-                w = fit_upu(design[known], design[rest], prior)
+                w = fit_upu(design[known], design[rest], float(y.mean()))
                 right = ((test_design @ w >= 0.0) == test[1]).mean()
-                hits.setdefault((share, name), []).append(float(right))
-    return [
-        {
-            "case": case,
-            "labelled": share,
-            "training": name,
-            "accuracy": np.mean(v),
-            "standard_error": np.std(v, ddof=1) / np.sqrt(len(v)),
-            "trials": len(v),
-        }
-        for (share, name), v in hits.items()
-    ]
+                hits.setdefault(name, []).append(float(right))
+        for name, found in hits.items():
+            error = np.std(found, ddof=1) / np.sqrt(trials)
+            measured = {"accuracy": np.mean(found), "standard_error": error, "trials": trials}
+            rows.append({"case": case, "labelled": share, "training": name} | measured)
+    return rows
 
 
 def _shift_sets(y: np.ndarray, share: float, rng: np.random.Generator):
@@ -243,15 +207,17 @@ def _shift_sets(y: np.ndarray, share: float, rng: np.random.Generator):
     }
 
 
-def run(out: Path, folder: Path, *, quick: bool) -> None:
-    """Write the tables that need USPS."""
-    means, orders, shifts = [], [], []
-    for case in CASES:
-        train, rest, _ = load(folder, case)
-        scores = fitted_scores(train, rest, case)
-        found = proposition_rows(case, scores, rest[1], 20 if quick else 400)
-        means, orders = means + found[0], orders + found[1]
-        shifts += shift_rows(folder, case, 2 if quick else 20, 50 if quick else 300)
-    write_csv(out / "propositions.csv", means)
-    write_csv(out / "orders.csv", orders)
-    write_csv(out / "shift.csv", shifts)
+def one_case(case: str, path: Path, quick: bool) -> tuple[list[Row], ...]:  # noqa: FBT001
+    train, rest, _ = parts = load(path, case)
+    scores = fitted_scores(train, rest, case)
+    found = proposition_rows(case, scores, rest[1], 20 if quick else 400)
+    return *found, shift_rows(case, parts, 2 if quick else 20, 50 if quick else 300)
+
+
+def proxies(run: Run) -> dict[str, list[Row]] | None:
+    path = data_file("usps.npz")
+    if path is None:
+        return None
+    found = run.map(one_case, cells(case=CASES), path=path, quick=run.quick)
+    names = ("propositions", "orders", "shift")
+    return {name: [row for case in found for row in case[k]] for k, name in enumerate(names)}

@@ -1,31 +1,25 @@
 """Simulated rankings: Figures 2, 3 and 4 of Claesen et al., and how wide a band must be."""
 
-from __future__ import annotations
-
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
-from common import GRID, POINT, at, auc, on_grid, point_auc, seeded, write_csv
 from scipy.special import expit, ndtr, ndtri
 
+from experiments.pu_performance.common import GRID, areas, at, auc, on_grid
+from experiments.study import Run, cells, seeded
+from experiments.tables import Row, column, pick
 from noneg import PUScores
-from noneg.performance.bounds import pr_bounds, roc_bounds
-from noneg.performance.ordering import ordering
-from noneg.performance.bounds import contingency_bounds
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from common import Row
+from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
+from noneg.performance.selection import ordering
 
 QUALITY = 0.8  # true AUC of the simulated rankings
 GAP = np.sqrt(2.0) * ndtri(QUALITY)  # distance of the classes' unit normal scores
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
-BANDS = ("pointwise", "exact")
 ESTIMATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 RATIOS = (0.25, 1, 4, 16, 64)
+# At this level binomial quantiles are the count itself: both bounds are the estimated curve.
+POINT = {"band": "pointwise", "level": 1e-9}
+SMOOTH, SURE = "1: smooth", "2: sure of 45 %"
+NARROW, WIDE = "3: equal spread", "4: wide positives"
+PAIRS = ((SMOOTH, SURE), (NARROW, WIDE))
 
 
 def draw(n_known: int, n_latent: int, n_negative: int, rng: np.random.Generator):
@@ -36,40 +30,21 @@ def draw(n_known: int, n_latent: int, n_negative: int, rng: np.random.Generator)
     return expit(known), expit(np.concatenate([latent, negative])), hidden
 
 
-# --- Figure 2 ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One ranking with so many known positives among 100,000 unlabeled rows."""
-
-    n_known: int
-    number: int
-
-    def run(self) -> list[tuple[float, ...]]:
-        """Range of the area with each band, and the true area of all rows."""
-        rng = seeded("figure 2", self.n_known, self.number)
-        known, rest, hidden = draw(self.n_known, 20_000, 80_000, rng)
+def figure2_rows(n_known: int, trials: int) -> list[Row]:
+    """Range of the area with each band; so many known positives among 100,000 unlabeled rows."""
+    found = {"pointwise": [], "exact": []}
+    for number in range(trials):
+        rng = seeded("figure 2", n_known, number)
+        known, rest, hidden = draw(n_known, 20_000, 80_000, rng)
         scores = PUScores(known, rest, prior=0.2, setting="two-sample")
         truth = auc(np.append(hidden, np.ones(known.size)), np.append(rest, known))
-        return [(*roc_bounds(scores, band=band).auc, truth) for band in BANDS]
+        for band, values in found.items():
+            values.append((*roc_bounds(scores, band=band).auc, truth))
+    return [_figure2_row(band, *np.array(values).T) for band, values in found.items()]
 
 
-def figure2(trials: int, sizes: tuple[int, ...], workers: int) -> list[Row]:
-    rows: list[Row] = []
-    with ProcessPoolExecutor(max_workers=workers) as pool:
-        for n in sizes:
-            jobs = [Trial(n, k) for k in range(trials)]
-            values = np.array(list(pool.map(Trial.run, jobs, chunksize=5)))
-            rows += [
-                _figure2_row(n, b, v) for b, v in zip(BANDS, values.swapaxes(0, 1), strict=True)
-            ]
-    return rows
-
-
-def _figure2_row(n: int, band: str, values: np.ndarray) -> Row:
-    low, high, truth = values.T
-    row: Row = {"n_known": n, "band": band, "true_auc": truth.mean()}
+def _figure2_row(band: str, low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> Row:
+    row = {"band": band, "true_auc": truth.mean()}
     for name, end in (("lower", low), ("upper", high)):
         row[name] = end.mean()
         row[f"{name}_2.5%"], row[f"{name}_97.5%"] = np.quantile(end, [0.025, 0.975])
@@ -78,45 +53,34 @@ def _figure2_row(n: int, band: str, values: np.ndarray) -> Row:
     return row | {"trials": truth.size}
 
 
-# --- Figure 3 ------------------------------------------------------------------------------------
+def figure2(run: Run) -> dict[str, list[Row]]:
+    every = cells(n_known=run.pick(SIZES, SIZES[1::3]))
+    return {"figure2": run.rows(figure2_rows, every, trials=run.trials(200, 10))}
 
 
-def figure3() -> tuple[list[Row], list[Row]]:
+def figure3(_: Run) -> dict[str, list[Row]]:
     """Curves and areas when beta is guessed; 2,000 known, 100,000 unlabeled, beta 0.3."""
     known, rest, hidden = draw(2000, 30_000, 70_000, seeded("figure 3"))
     scores = PUScores(known, rest, prior=0.3, setting="two-sample")
     y, score = np.append(hidden, np.ones(known.size)), np.append(rest, known)
     truth = PUScores.from_labels(y, score)
     curve = roc_bounds(truth).lower
-    curves: list[Row] = [
-        {"beta": "true", "fpr": x, "lower": t, "upper": t}
-        for x, t in zip(GRID, at(curve.fpr, curve.tpr, GRID), strict=True)
-    ]
-    areas: list[Row] = [_area_row("true", truth, None)]
+    heights = at(curve.fpr, curve.tpr, GRID)
+    rows, found = _curve_rows("true", heights, heights), [_area_row("true", truth, None)]
     for beta in ESTIMATES:
-        bounds = on_grid(roc_bounds(scores, beta=beta, band="pointwise"))
-        points = zip(GRID, *bounds, strict=True)
-        curves += [{"beta": beta, "fpr": x, "lower": a, "upper": b} for x, a, b in points]
-        areas.append(_area_row(beta, scores, beta))
-    return curves, areas
+        rows += _curve_rows(beta, *on_grid(roc_bounds(scores, beta=beta, band="pointwise")))
+        found.append(_area_row(beta, scores, beta))
+    return {"figure3": found, "figure3_curves": rows}
+
+
+def _curve_rows(beta: object, lower: np.ndarray, upper: np.ndarray) -> list[Row]:
+    points = zip(GRID, lower, upper, strict=True)
+    return [{"beta": beta, "fpr": x, "lower": a, "upper": b} for x, a, b in points]
 
 
 def _area_row(name: object, scores: PUScores, beta: float | None) -> Row:
-    roc, pr = (f(scores, beta=beta, band="pointwise", table="all") for f in (roc_bounds, pr_bounds))
-    return {
-        "beta": name,
-        "roc_lower": roc.auc[0],
-        "roc_upper": roc.auc[1],
-        "pr_lower": pr.auc[0],
-        "pr_upper": pr.auc[1],
-    }
-
-
-# --- Figure 4 ------------------------------------------------------------------------------------
-
-SMOOTH, SURE = "1: smooth", "2: sure of 45 %"
-NARROW, WIDE = "3: equal spread", "4: wide positives"
-PAIRS = ((SMOOTH, SURE), (NARROW, WIDE))
+    options = {"beta": beta, "band": "pointwise", "table": "all"}
+    return areas(name, roc_bounds(scores, **options), pr_bounds(scores, **options))
 
 
 def quantiles(n: int, shift: float = 0.0, spread: float = 1.0) -> np.ndarray:
@@ -157,110 +121,88 @@ def largest_beta(scores: PUScores) -> float:
     return float(((rest.size - np.searchsorted(rest, cuts)) / rest.size / share).min())
 
 
-def figure4(betas: np.ndarray) -> tuple[list[Row], list[Row], list[Row]]:
-    """Areas as a function of beta, with and without clipping; curves; crossing points."""
-    models = figure4_models()
-    values: list[Row] = []
-    for name, scores in models.items():
-        start = point_auc(scores, 0.0)
-        values += [
-            {
-                "model": name,
-                "beta": b,
-                "auc": point_auc(scores, b),
-                "auc_unclipped": (start - b / 2) / (1 - b),
-                "largest_beta": largest_beta(scores),
-            }
-            for b in betas
-        ]
-    curves: list[Row] = []
+def beta_rows(name: str, scores: PUScores, betas: np.ndarray) -> list[Row]:
+    """Areas under the estimated curve as a function of beta, with and without clipping."""
+    found = [roc_bounds(scores, beta=b, **POINT).auc[0] for b in betas]
+    limit = largest_beta(scores)
+    return [
+        {
+            "model": name,
+            "beta": b,
+            "auc": area,
+            "auc_unclipped": (found[0] - b / 2) / (1 - b),
+            "largest_beta": limit,
+        }
+        for b, area in zip(betas, found, strict=True)
+    ]
+
+
+def figure4(run: Run) -> dict[str, list[Row]]:
+    models, betas = figure4_models(), np.linspace(0.0, 0.2, run.pick(41, 5))
+    values = [row for model in models.items() for row in beta_rows(*model, betas)]
+    curves = []
     for name, scores in models.items():
         for beta in (0.0, 0.1):
-            lower, _ = on_grid(roc_bounds(scores, beta=beta, **POINT))
-            curves += [
-                {"model": name, "beta": beta, "fpr": x, "tpr": t}
-                for x, t in zip(GRID, lower, strict=True)
-            ]
-    return values, curves, [*_area_crossings(values), *_exact_crossings(models)]
+            points = zip(GRID, on_grid(roc_bounds(scores, beta=beta, **POINT))[0], strict=True)
+            curves += [{"model": name, "beta": beta, "fpr": x, "tpr": t} for x, t in points]
+    crossings = [*_area_crossings(values), *_exact_crossings(models)]
+    return {"figure4": values, "figure4_curves": curves, "crossings": crossings}
 
 
 def _area_crossings(values: list[Row]) -> list[Row]:
-    rows: list[Row] = []
-    for one, other in PAIRS:
-        beta = np.array([v["beta"] for v in values if v["model"] == one])
-        for column, metric in (("auc", "AUROC, clipped"), ("auc_unclipped", "AUROC, not clipped")):
-            a, b = (np.array([v[column] for v in values if v["model"] == m]) for m in (one, other))
-            gap = a - b
+    rows = []
+    for pair in PAIRS:
+        for name, metric in (("auc", "AUROC, clipped"), ("auc_unclipped", "AUROC, not clipped")):
+            one, other = (pick(values, model=model) for model in pair)
+            beta, gap = column(one, "beta"), column(one, name) - column(other, name)
             turns = np.flatnonzero(gap[:-1] * gap[1:] < 0)
             found = [beta[k] + (beta[1] - beta[0]) * gap[k] / (gap[k] - gap[k + 1]) for k in turns]
-            rows.append(_crossing_row(metric, one, other, found))
+            rows.append(_crossing_row(metric, *pair, found))
     return rows
 
 
 def _exact_crossings(models: dict[str, PUScores]) -> list[Row]:
     """Orders from closed forms: accuracy depends on the prior, AUROC does not."""
-    rows: list[Row] = []
+    rows = []
     for metric, options in (("accuracy", {"threshold": 0.65}), ("auroc", {})):
-        for one, other in PAIRS:
-            pair = {one: models[one], other: models[other]}
-            found = ordering(pair, metric=metric, priors=(0.001, 0.2), **options).crossings
-            rows.append(_crossing_row(f"{metric}, exact", one, other, list(found)))
+        for pair in PAIRS:
+            both = {name: models[name] for name in pair}
+            found = ordering(both, metric=metric, priors=(0.001, 0.2), **options).crossings
+            rows.append(_crossing_row(f"{metric}, exact", *pair, found))
     return rows
 
 
-def _crossing_row(metric: str, one: str, other: str, found: list[float]) -> Row:
-    return {
-        "metric": metric,
-        "one": one,
-        "other": other,
-        "crossings": " ".join(f"{x:.4f}" for x in found) or "none",
-    }
+def _crossing_row(metric: str, one: str, other: str, found) -> Row:
+    places = " ".join(f"{x:.4f}" for x in found) or "none"
+    return {"metric": metric, "one": one, "other": other, "crossings": places}
 
 
-# --- how wide a band must be ---------------------------------------------------------------------
-
-
-def latent_rows(trials: int) -> list[Row]:
+def latent_rows(ratio: float, trials: int, n_known: int = 200) -> list[Row]:
     """Share of trials in which a table contains the truth, by the number of latent positives."""
-    rows: list[Row] = []
-    n_known = 200
     cuts = expit(ndtri(np.linspace(0.1, 0.9, 9)) + GAP)
-    for ratio in RATIOS:
-        n_latent = round(n_known * ratio)
-        kept = {band: np.zeros(cuts.size) for band in ("pointwise", "exact", "prediction")}
-        for trial in range(trials):
-            rng = seeded("latent", ratio, trial)
-            known, rest, hidden = draw(n_known, n_latent, 2 * n_latent, rng)
-            scores = PUScores(known, rest, prior=1 / 3, setting="two-sample")
-            truth = (rest[hidden == 1][:, None] >= cuts).sum(axis=0)
-            for band in kept:
-                options = {"band": band, "beta": n_latent / rest.size, "table": "unlabeled"}
-                tables = contingency_bounds(scores, threshold=cuts, **options)
-                here = truth[np.argsort(-cuts)]
-                kept[band] += (tables.lower.tp <= here) & (here <= tables.upper.tp)
-        rows += [
-            {
-                "band": band,
-                "known": n_known,
-                "latent": n_latent,
-                "coverage": count.mean() / trials,
-                "worst_cut_off": count.min() / trials,
-                "trials": trials,
-            }
-            for band, count in kept.items()
-        ]
-    return rows
+    n_latent = round(n_known * ratio)
+    kept = {band: np.zeros(cuts.size) for band in ("pointwise", "exact", "prediction")}
+    for trial in range(trials):
+        known, rest, hidden = draw(n_known, n_latent, 2 * n_latent, seeded("latent", ratio, trial))
+        scores = PUScores(known, rest, prior=1 / 3, setting="two-sample")
+        truth = (rest[hidden == 1][:, None] >= cuts).sum(axis=0)[np.argsort(-cuts)]
+        for band in kept:
+            options = {"band": band, "beta": n_latent / rest.size, "table": "unlabeled"}
+            tables = contingency_bounds(scores, threshold=cuts, **options)
+            kept[band] += (tables.lower.tp <= truth) & (truth <= tables.upper.tp)
+    return [
+        {
+            "band": band,
+            "known": n_known,
+            "latent": n_latent,
+            "coverage": count.mean() / trials,
+            "worst_cut_off": count.min() / trials,
+            "trials": trials,
+        }
+        for band, count in kept.items()
+    ]
 
 
-def run(out: Path, *, quick: bool, workers: int) -> None:
-    """Write the tables of all simulated rankings."""
-    sizes = SIZES[1::3] if quick else SIZES
-    write_csv(out / "figure2.csv", figure2(10 if quick else 200, sizes, workers))
-    curves, areas = figure3()
-    write_csv(out / "figure3.csv", areas)
-    write_csv(out / "figure3_curves.csv", curves)
-    values, curves, crossings = figure4(np.linspace(0.0, 0.2, 5 if quick else 41))
-    write_csv(out / "figure4.csv", values)
-    write_csv(out / "figure4_curves.csv", curves)
-    write_csv(out / "crossings.csv", crossings)
-    write_csv(out / "latent.csv", latent_rows(20 if quick else 400))
+def latent(run: Run) -> dict[str, list[Row]]:
+    found = run.map(latent_rows, cells(ratio=RATIOS), trials=run.trials(400, 20))
+    return {"latent": [row for part in found for row in part]}

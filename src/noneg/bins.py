@@ -1,20 +1,26 @@
-"""Bins of equal width or equal mass, and what a `PUScores` holds in them.
+"""Bins of equal width or equal mass, how many of them, and what a `PUScores` holds in them.
 
 Bins are right-closed, the first one also contains 0: ``[0, u_1], (u_1, u_2], ..., (u_{B-1}, 1]``.
 Membership is by score, so ties stay together and the order of rows never matters.
+
+The order rules of the papers for the number of bins are in exact arithmetic: in doubles
+``1000 ** (1 / 3)`` is below 10, and a reciprocal cube root of 26 can come out above it. Sizes and
+prior are read as the decimal numbers they are printed as, and cubes are integers.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from noneg.bin_count import labelled_order_rule, order_rule
-from noneg.checks import check_number
+from noneg.checks import check_number, check_prior
 from noneg.kernels import width_edges
 
 if TYPE_CHECKING:
@@ -90,26 +96,38 @@ class Binned:
         """Mean score of the marginal law in each bin, nan where it has no mass."""
         return _ratio(self.score, self.marginal)
 
-    def variance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the variance of ``sum_b v_b rho(I_b)``, one a row of v.
+    def variance(
+        self, v: NDArray[np.float64], marginal: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the variance of ``sum_b v_b rho(I_b)`` for each row of v.
 
-        A row contributes ``c_b . (a, w, w s)`` to the linearised sum; the coefficients take into
-        account that both laws are normalised by their own totals, and that the prior of labelled
-        data is estimated from the same rows.
+        With a second argument w, of ``sum_b v_b pi mu_plus(I_b) + w_b mu(I_b)``. A row contributes
+        ``c_b . (a, w, w s)`` to the linearized sum; the coefficients take into account that both
+        laws are normalized by their own totals, and that the prior of labelled data is estimated
+        from the same rows.
         """
-        c = self.influence(v)
-        total: NDArray[np.float64] = np.einsum("...bi,bij,...bj->...", c, self.second, c)
+        c = self._coefficients(v, marginal)
+        pairs = combinations_with_replacement(c, 2)
+        parts = ((2.0 - (i == j)) * (c[i] * c[j] @ self.second[:, i, j]) for i, j in pairs)
+        total: NDArray[np.float64] = sum(parts, np.zeros(()))
         return np.maximum(total, 0.0)
 
     def influence(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coefficients of `variance`, shape (..., B, 3); see there."""
-        centre_positive = (v @ self.positive)[..., None]
-        centre_score = (v @ self.score)[..., None]
-        if self.prior_is_estimated:
-            first, middle = self.prior * v, centre_score - self.prior * centre_positive
+        return np.stack(list(self._coefficients(v).values()), axis=-1)
+
+    def _coefficients(
+        self, v: NDArray[np.float64], marginal: NDArray[np.float64] | None = None
+    ) -> dict[int, NDArray[np.float64]]:
+        """Return the coefficients of a, w and w s, by number, that are not zero."""
+        if marginal is None:
+            middle, others = np.zeros_like(v) + (v @ self.score)[..., None], {2: -v}
         else:
-            first, middle = self.prior * (v - centre_positive), centre_score
-        return np.stack([first, np.broadcast_to(middle, v.shape), -v], axis=-1)
+            middle, others = marginal - (marginal @ self.marginal)[..., None], {}
+        center = self.prior * (v @ self.positive)[..., None]
+        if self.prior_is_estimated:
+            return {0: self.prior * v, 1: middle - center, **others}
+        return {0: self.prior * v - center, 1: middle, **others}
 
 
 def square_roots(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -190,6 +208,89 @@ def _binned(scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float
     )
 
 
+def order_rule(n_positive: float, n_marginal: float, prior: float) -> int:
+    r"""Return :math:`\lceil (\pi^2/n_P + 1/n_M)^{-1/3} \rceil`, the bin count for PU data.
+
+    This is the order of Corollary 1 of the PU-ECE paper (Estimating Expected Calibration Error for
+    Positive-Unlabeled Learning) with constant one. It is not capped: bins of equal mass need
+    ``n_marginal >= 2 * bins``.
+
+    Parameters
+    ----------
+    n_positive, n_marginal : float
+        Sizes of the positive and of the marginal sample, at least 1. One of them may be infinite;
+        its term is then zero. In the one-sample setting the marginal sample is all rows.
+    prior : float
+        Share of positives, in (0, 1).
+
+    Returns
+    -------
+    int
+        The smallest B with :math:`B^3 (\pi^2/n_P + 1/n_M) \ge 1`.
+
+    Examples
+    --------
+    >>> order_rule(1000, 10_000, 0.5)
+    15
+    >>> order_rule(8788, 35_152, 0.5)  # 26 ** 3 == 17576 == 1 / (0.25 / 8788 + 1 / 35152)
+    26
+    """
+    check_prior(prior)
+    positive, marginal = _inverse(n_positive, "n_positive"), _inverse(n_marginal, "n_marginal")
+    rate = Fraction(str(prior)) ** 2 * positive + marginal
+    if rate == 0:
+        raise ValueError(
+            "'n_positive' and 'n_marginal' must not both be infinite: there is then no best number "
+            "of bins, more are always better. Pass the size of at least one sample."
+        )
+    cube = math.ceil(1 / rate)
+    root = _cube_root(cube)
+    return root if root**3 == cube else root + 1
+
+
+def labelled_order_rule(n: float) -> int:
+    r"""Return :math:`\lfloor n^{1/3} \rfloor`, the bin count for labelled data.
+
+    The choice of Futami & Fujisawa (2024), Section 6, whose Corollary 1 gives its order.
+
+    Parameters
+    ----------
+    n : float
+        Number of labelled rows, finite and at least 1.
+
+    Returns
+    -------
+    int
+        The largest B with :math:`B^3 \le n`.
+
+    Examples
+    --------
+    >>> labelled_order_rule(1000), int(1000 ** (1 / 3))
+    (10, 9)
+    """
+    if _inverse(n, "n") == 0:
+        raise ValueError(
+            "'n' must be finite, got inf: there is then no best number of bins, more are always "
+            "better. Pass the number of rows."
+        )
+    return _cube_root(math.floor(n))
+
+
+def _inverse(size: float, name: str) -> Fraction:
+    """Return 1/size exactly, zero for an infinite sample."""
+    if not size >= 1:
+        raise ValueError(f"'{name}' must be at least 1, got {size!r}. Pass the number of rows.")
+    return Fraction(0) if size == math.inf else 1 / Fraction(str(size))
+
+
+def _cube_root(value: int) -> int:
+    """Return the integer part of the cube root of a positive integer, by Newton's method."""
+    root = 1 << -(-value.bit_length() // 3)
+    while (better := (2 * root + value // root**2) // 3) < root:
+        root = better
+    return root
+
+
 def optimal_bin_count(scores: PUScores) -> int:
     """Return the number of bins of the papers' order rule.
 
@@ -202,7 +303,7 @@ def optimal_bin_count(scores: PUScores) -> int:
     >>> optimal_bin_count(PUScores.from_labels([0, 1] * 500, [0.5] * 1000))
     10
     """
-    if scores.setting == "labelled":
+    if scores.prior_is_estimated:
         n_bins = labelled_order_rule(scores.effective_marginal)
     else:
         n_bins = order_rule(scores.effective_positive, scores.effective_marginal, scores.prior)
@@ -257,11 +358,11 @@ def mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
 def _mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
     known = scores.marginal_quantiles(np.arange(1, n_bins) / n_bins)
     if known is None:
-        known = order_statistics(scores, _ranks(scores.effective_marginal, n_bins))
+        known = order_statistics(scores, ranks(scores.effective_marginal, n_bins))
     return np.concatenate([[0.0], known, [1.0]])
 
 
-def _ranks(n: float, n_bins: int) -> NDArray[np.float64]:
+def ranks(n: float, n_bins: int) -> NDArray[np.float64]:
     """Return ``floor(n b / B)`` for the inner edges, exactly where n is whole."""
     if float(n).is_integer():
         return np.array([int(n) * b // n_bins for b in range(1, n_bins)], dtype=np.float64)
@@ -287,6 +388,17 @@ def order_statistics(scores: PUScores, ranks: NDArray[np.float64]) -> NDArray[np
         place = np.searchsorted(before + np.cumsum(masses), target[here])
         out[here] = values[np.minimum(place, values.size - 1)]
     return out
+
+
+def check_frequencies(binned: Binned, rule: str) -> None:
+    """Refuse a bin whose frequency is infinite; the message opens with the rule."""
+    infinite = np.flatnonzero((binned.marginal == 0.0) & (binned.positive > 0.0))
+    if infinite.size:
+        low, high = binned.edges[infinite[0] : infinite[0] + 2]
+        raise ValueError(
+            f"{rule}: bin ({low:g}, {high:g}] holds positives but no marginal row, so its "
+            "frequency is infinite. Use fewer bins or binning='mass'."
+        )
 
 
 def check_p(p: object) -> float:

@@ -1,4 +1,4 @@
-"""What the library accepts, and the sentence a person gets when it does not.
+"""The rules for arguments; whoever breaks one gets an `InputError`.
 
 Every message names the argument, the value and its row, the rule, and what to do next.
 """
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from scipy.special import betaincinv
 
+from noneg.errors import Argument, InputError
 from noneg.kernels import binary_flags, in_unit_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from noneg.errors import Words
 
 Setting = Literal["two-sample", "one-sample", "labelled"]
 WeightKind = Literal["frequency", "importance"]
@@ -47,6 +50,10 @@ SETTINGS: dict[str, str] = {
 }
 
 
+# American spelling, accepted wherever a setting is.
+SPELLINGS = {"labeled": "labelled"}
+
+
 def explain_settings() -> str:
     """Return one sentence a setting, for messages."""
     return "; ".join(f"'{name}': {text}" for name, text in SETTINGS.items())
@@ -54,12 +61,11 @@ def explain_settings() -> str:
 
 def check_setting(setting: object) -> Setting:
     """Return the sampling setting, or say what each one means."""
-    if not isinstance(setting, str) or setting not in SETTINGS:
-        msg = (
-            f"'setting' must say how the rows were sampled, got {setting!r}. {explain_settings()}."
-        )
-        raise ValueError(msg)
-    return setting  # type: ignore[return-value]
+    name = SPELLINGS.get(setting, setting) if isinstance(setting, str) else None
+    if name not in SETTINGS:
+        rule, meanings = "must say how the rows were sampled", f"{explain_settings()}."
+        raise InputError("setting", rule, value=setting, remedy=meanings)
+    return name  # type: ignore[return-value]
 
 
 def check_number(value: object, name: str, rule: str) -> float:
@@ -69,17 +75,23 @@ def check_number(value: object, name: str, rule: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, str) or not math.isfinite(number):
-        msg = f"'{name}' must be {rule}, got {value!r}."
-        raise ValueError(msg)
+        raise InputError(name, f"must be {rule}", value=value)
     return number
+
+
+def check_count(value: object, name: str, least: int) -> int:
+    """Return a whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(name, f"must be a whole number of at least {least}", value=value)
+    return int(value)
 
 
 def check_prior(prior: object, name: str = "prior") -> float:
     """Return a class prior in (0, 1)."""
     number = check_number(prior, name, PRIOR_RULE)
     if not 0.0 < number < 1.0:
-        msg = f"'{name}' must be {PRIOR_RULE}, got {prior!r}.{percentage(number)}"
-        raise ValueError(msg)
+        remedy = percentage(number).lstrip()
+        raise InputError(name, f"must be {PRIOR_RULE}", value=prior, remedy=remedy)
     return number
 
 
@@ -94,13 +106,20 @@ def percentage(number: float) -> str:
     return f" Divide a percentage by 100: {number / 100:g}." if 1 < number < 100 else ""
 
 
-def missing_prior(setting: Setting) -> str:
-    """Return the sentence for somebody who left the prior out."""
-    return (
-        f"'prior' must be given with setting='{setting}': {PRIOR_RULE}, which these rows alone do "
-        "not tell. Use what is known from elsewhere, such as a reviewed sample, or estimate it "
-        "with noneg.prior.estimate_prior (on the command line --prior estimate)."
-    )
+def missing_prior(setting: Setting) -> InputError:
+    """Return the error of somebody who left the prior out."""
+    why = f": {PRIOR_RULE}, which these rows alone do not tell"
+    known = "Use what is known from elsewhere, such as a reviewed sample, or estimate it with "
+    estimate = Argument("prior", "estimate", call="noneg.prior.estimate_prior")
+    rule = ("must be given with ", Argument("setting", setting), why)
+    return InputError("prior", rule, remedy=(known, estimate, "."))
+
+
+def determined(name: str, value: object) -> InputError:
+    """Return the error of somebody who gave a prior, or its interval, of labelled rows."""
+    why = f", got {value!r}: labels of every row determine it"
+    rule = ("must not be given with ", Argument("setting", "labelled"), why)
+    return InputError(name, rule, remedy="Leave it out, or choose another setting.")
 
 
 def check_prior_interval(interval: Any, prior: float) -> tuple[float, float]:  # noqa: ANN401
@@ -108,12 +127,11 @@ def check_prior_interval(interval: Any, prior: float) -> tuple[float, float]:  #
     try:
         low, high = interval
     except (TypeError, ValueError):
-        msg = f"'prior_interval' must be a pair (low, high), got {interval!r}."
-        raise ValueError(msg) from None
+        raise InputError("prior_interval", "must be a pair (low, high)", value=interval) from None
     low, high = check_prior(low, "prior_interval"), check_prior(high, "prior_interval")
     if not low <= prior <= high:
-        msg = f"'prior_interval' must contain the prior {prior:g}, got ({low:g}, {high:g})."
-        raise ValueError(msg)
+        rule = f"must contain the prior {prior:g}, got ({low:g}, {high:g})"
+        raise InputError("prior_interval", rule)
     return low, high
 
 
@@ -134,18 +152,18 @@ def least_prior(share: float, n: float) -> float:
 def check_one_sample(prior: float, share: float, n: float) -> None:
     """Refuse a prior below the labelled share of one sample by more than chance explains."""
     if np.isinf(n):
-        msg = "'setting' one-sample needs finite samples; a population stands for two-sample only."
-        raise ValueError(msg)
+        rule = "one-sample needs finite samples; a population stands for two-sample only"
+        raise InputError("setting", rule)
     least = least_prior(share, n)
     if prior < least:
         advice = "Most rows are labelled: are positives and unlabeled rows swapped? Otherwise use"
-        msg = (
-            f"'prior' must be at least the labelled share {share:.6g} of one sample (allowing for "
-            f"chance in {n:,.0f} rows, {least:.4g}), got {prior!r}. "
-            f"{advice if share > MOST_LABELLED else 'Use'} a larger prior, or "
-            "setting='two-sample' if the positives were collected separately."
+        rule = (
+            f"must be at least the labelled share {share:.6g} of one sample (allowing for chance "
+            f"in {n:,.0f} rows, {least:.4g})"
         )
-        raise ValueError(msg)
+        larger = f"{advice if share > MOST_LABELLED else 'Use'} a larger prior, or "
+        separate = Argument("setting", "two-sample"), " if the positives were collected separately."
+        raise InputError("prior", rule, value=prior, remedy=(larger, *separate))
 
 
 def check_level(level: object) -> float:
@@ -153,8 +171,7 @@ def check_level(level: object) -> float:
     rule = "a confidence level in (0, 1) such as 0.95"
     number = check_number(level, "level", rule)
     if not 0.0 < number < 1.0:
-        msg = f"'level' must be {rule}, got {level!r}."
-        raise ValueError(msg)
+        raise InputError("level", f"must be {rule}", value=level)
     return number
 
 
@@ -169,8 +186,8 @@ def check_scores(values: object, name: str, *, keep: bool = False) -> NDArray[np
     if not in_unit_interval(scores):
         row = int(np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))[0])
         value = float(scores[row])
-        msg = f"'{name}' must hold scores in [0, 1], got {value!r} in row {row}. {remedy(value)}"
-        raise ValueError(msg)
+        rule = "must hold scores in [0, 1]"
+        raise InputError(name, rule, value=value, row=row, remedy=remedy(value))
     return scores
 
 
@@ -193,8 +210,12 @@ def number_advice(value: object, otherwise: str = "Convert the column first.") -
     'Write numbers with a decimal point: 0.93.'
     >>> number_advice("93%")
     'Write percentages as shares: 0.93.'
+    >>> number_advice("1,000")
+    'Write 1000, or a decimal point if the comma stands for one.'
     """
     text = str(value).strip()
+    if re.fullmatch(r"-?[1-9]\d{0,2}(,\d{3})+", text):
+        return f"Write {text.replace(',', '')}, or a decimal point if the comma stands for one."
     if re.fullmatch(r"-?\d*,\d+", text):
         return f"Write numbers with a decimal point: {text.replace(',', '.')}."
     if re.fullmatch(r"\d+([.,]\d+)? ?%", text):
@@ -229,20 +250,16 @@ def as_array(values: object) -> NDArray[Any]:
 def _check_unmasked(values: object, name: str) -> None:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         row = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
-        raise ValueError(
-            f"'{name}' must hold a value in every row, but row {row} is masked. Fill or remove it."
-        )
+        rule, next_step = "must hold a value in every row", "Fill or remove it."
+        raise InputError(name, rule, row=row, lack="is masked", remedy=next_step)
 
 
 def _vector(values: object, name: str) -> NDArray[np.float64]:
     _check_unmasked(values, name)
     array = as_array(values)
     if array.ndim != 1:
-        msg = (
-            f"'{name}' must be one-dimensional, got shape {array.shape}. "
-            "For class probabilities use noneg.calibration.one_vs_rest or top_label."
-        )
-        raise ValueError(msg)
+        several = "For class probabilities use noneg.calibration.one_vs_rest or top_label."
+        raise InputError(name, f"must be one-dimensional, got shape {array.shape}", remedy=several)
     if array.size and array.dtype.kind not in "fiu":
         array = _numbers(array, name)
     vector = np.ascontiguousarray(array, dtype=np.float64)
@@ -260,7 +277,7 @@ def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
             out[row] = math.nan
         elif isinstance(value, (bool, str, bytes, complex)) or not hasattr(value, "__float__"):
             advice = number_advice(value)
-            raise ValueError(f"'{name}' must hold numbers, got {value!r} in row {row}. {advice}")
+            raise InputError(name, "must hold numbers", value=value, row=row, remedy=advice)
         else:
             out[row] = float(value)
     return out
@@ -269,8 +286,7 @@ def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
 def check_filled(n: float, name: str, what: str) -> None:
     """Refuse an empty sample."""
     if n == 0:
-        msg = f"'{name}' must hold at least one {what}, got none."
-        raise ValueError(msg)
+        raise InputError(name, f"must hold at least one {what}, got none")
 
 
 def check_same_length(**lengths: int) -> None:
@@ -278,8 +294,8 @@ def check_same_length(**lengths: int) -> None:
     (first, n), *others = lengths.items()
     for name, m in others:
         if m != n:
-            msg = f"'{name}' must have one entry a row, got {m} entries for {n} rows of '{first}'."
-            raise ValueError(msg)
+            rule = f"must have one entry a row, got {m} entries for {n} rows of '{first}'"
+            raise InputError(name, rule)
 
 
 def check_weights(weights: object, kind: object, n: int, name: str) -> NDArray[np.float64]:
@@ -287,28 +303,29 @@ def check_weights(weights: object, kind: object, n: int, name: str) -> NDArray[n
     w = _vector(weights, name)
     check_same_length(scores=n, **{name: w.size})
     if kind not in get_args(WeightKind):
-        msg = (
-            f"'weight_kind' must be 'frequency' (a weight counts identical rows) or 'importance' "
-            f"(a weight corrects unequal sampling), got {kind!r}."
+        rule = (
+            "must be 'frequency' (a weight counts identical rows) or 'importance' "
+            "(a weight corrects unequal sampling)"
         )
-        raise ValueError(msg)
-    for bad, rule in _weight_rules(w, kind):
+        raise InputError("weight_kind", rule, value=kind)
+    for bad, broken in _weight_rules(w, kind):
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            msg = f"'{name}' must be {rule}, got {float(w[row])!r} in row {row}."
-            raise ValueError(msg)
+            raise InputError(name, broken, value=float(w[row]), row=row)
     return w
 
 
-def _weight_rules(w: NDArray[np.float64], kind: object) -> Iterator[tuple[NDArray[np.bool_], str]]:
+def _weight_rules(
+    w: NDArray[np.float64], kind: object
+) -> Iterator[tuple[NDArray[np.bool_], Words]]:
     """Yield which weights break a rule, and the rule."""
-    yield ~(np.isfinite(w) & (w >= 0.0)), "finite and not negative"
+    yield ~(np.isfinite(w) & (w >= 0.0)), "must be finite and not negative"
     if kind == "frequency":
-        rule = "whole numbers when they count rows (pass weight_kind='importance' otherwise)"
-        yield w != np.floor(w), rule
-        yield np.cumsum(w) > MOST_ROWS, f"at most {MOST_ROWS:,} in all when they count rows"
+        whole = "must be whole numbers when they count rows (pass "
+        yield w != np.floor(w), (whole, Argument("weight_kind", "importance"), " otherwise)")
+        yield np.cumsum(w) > MOST_ROWS, f"must be at most {MOST_ROWS:,} in all when they count rows"
     else:
-        rule = f"0 or within a factor of {LARGEST_WEIGHT:g} of 1 (divide all by their mean)"
+        rule = f"must be 0 or within a factor of {LARGEST_WEIGHT:g} of 1 (divide all by their mean)"
         yield (w > LARGEST_WEIGHT) | ((w < 1.0 / LARGEST_WEIGHT) & (w > 0.0)), rule
 
 
@@ -323,15 +340,12 @@ def check_propensity(
     bad = ~((e > 0.0) & (e <= 1.0))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        msg = (
-            f"'propensity' must hold the rate in (0, 1] at which a positive like this one gets "
-            f"labelled, got {float(e[row])!r} in row {row}."
-        )
-        raise ValueError(msg)
+        rule = "must hold the rate in (0, 1] at which a positive like this one gets labelled"
+        raise InputError("propensity", rule, value=float(e[row]), row=row)
     return e
 
 
-NAME_IT = "Pass the positive one as positive_label (on the command line --positive-label)."
+NAME_IT = ("Pass the positive one as ", Argument("positive_label"), ".")
 
 
 def check_flags(
@@ -344,8 +358,7 @@ def check_flags(
     _check_unmasked(labels, name)
     array = as_array(labels)
     if array.ndim != 1:
-        msg = f"'{name}' must be one-dimensional, got shape {array.shape}."
-        raise ValueError(msg)
+        raise InputError(name, f"must be one-dimensional, got shape {array.shape}")
     if array.size == 0 or (array.dtype == np.bool_ and positive_label is None):
         # Compiled loops count with the bytes of flags, and those of others may be any.
         return np.not_equal(array.astype(np.bool_, copy=False).view(np.uint8), 0)
@@ -353,42 +366,40 @@ def check_flags(
     if whole and (flags := binary_flags(array)) is not None:
         return flags
     found = _distinct(array, name)
-    advice = NAME_IT if choosable else f"Pass booleans, for example {name} == {found[0]!r}."
+    booleans = f"Pass booleans, for example {name} == {found[0]!r}."
+    advice: Words = NAME_IT if choosable else booleans
     positive = _positive_value(found, name, positive_label, advice)
     return np.asarray(array == positive, dtype=np.bool_)
 
 
 def _distinct(array: NDArray[Any], name: str) -> list[Any]:
     values = array.tolist() if array.dtype.kind == "O" else np.unique(array).tolist()
-    missing = [row for row, v in enumerate(values) if v is None or v != v]  # noqa: PLR0124
+    # What is not equal to itself is missing: nan, and the NA of pandas, which is not even unequal.
+    missing = [row for row, v in enumerate(values) if v is None or (v == v) is not True]  # noqa: PLR0124
     if missing:
         row = missing[0] if array.dtype.kind == "O" else int(np.flatnonzero(array != array)[0])  # noqa: PLR0124
-        msg = (
-            f"'{name}' must hold a label in every row, but row {row} has none. "
-            "Write the value that stands for unlabeled into such rows."
-        )
-        raise ValueError(msg)
+        rule = "must hold a label in every row"
+        fill = "Write the value that stands for unlabeled into such rows."
+        raise InputError(name, rule, row=row, lack="has none", remedy=fill)
     found = sorted(set(values), key=str)
     if len(found) > 2:
         shown = ", ".join(repr(v) for v in found[:5]) + (", ..." if len(found) > 5 else "")
-        msg = (
-            f"'{name}' must hold two values, got {len(found)}: {shown}. "
-            "Reduce it to positive or not, or use noneg.calibration.one_vs_rest for many classes."
-        )
-        raise ValueError(msg)
+        rule = f"must hold two values, got {len(found)}: {shown}"
+        one = "Reduce it to positive or not, or use noneg.calibration.one_vs_rest for many classes."
+        raise InputError(name, rule, remedy=one)
     return found
 
 
-def _positive_value(found: list[Any], name: str, positive_label: object, advice: str) -> object:
+def _positive_value(found: list[Any], name: str, positive_label: object, advice: Words) -> object:
     if positive_label is not None:
         matches = [v for v in found if v == positive_label or str(v) == str(positive_label)]
         if not matches and found:
-            msg = f"'positive_label' must be a value of '{name}' ({found}), got {positive_label!r}."
-            raise ValueError(msg)
+            rule = f"must be a value of '{name}' ({found})"
+            raise InputError("positive_label", rule, value=positive_label)
         return matches[0] if matches else positive_label
     obvious = ({0, 1}, {-1, 1}, {0}, {1}, {-1})
     if not all(isinstance(v, (bool, int, float)) for v in found) or set(found) not in obvious:
         values = " and ".join(map(repr, found))
-        msg = f"'{name}' holds {values}, which does not say what is positive. {advice}"
-        raise ValueError(msg)
+        rule = f"holds {values}, which does not say what is positive"
+        raise InputError(name, rule, remedy=advice)
     return 1

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.checks import check_level, missing_prior
+from noneg.checks import check_level, determined, missing_prior
+from noneg.errors import InputError
 from noneg.page_state import prior_estimate, small_diagram
 from noneg.performance.assumptions import largest_prior
-from noneg.performance.ordering import Ordering, ordering, prior_range
 from noneg.performance.paired import Differences, PairedRows, check_comparable
-from noneg.performance.selection import CRITERIA, Criterion, find_criterion
+from noneg.performance.selection import (
+    CRITERIA,
+    Criterion,
+    Ordering,
+    find_criterion,
+    ordering,
+    prior_range,
+)
 from noneg.results import Estimate, Table, aligned
 from noneg.rules import check_threshold
 
@@ -208,7 +215,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     reference : str
         The model to compare the others with; "best" for the best one by each criterion.
     priors : (float, float), optional
-        Priors at which to look at the order; see `noneg.performance.ordering.prior_range`.
+        Priors at which to look at the order; see `noneg.performance.selection.prior_range`.
     level : float
         Confidence level of all intervals.
 
@@ -234,7 +241,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         sample_weight=sample_weight,
         weight_kind=weight_kind,
     )
-    _check_prior(setting, prior, prior_interval)
+    _check_prior(rows.setting, prior, prior_interval)
     _check_reference(reference, rows)
     chosen = [check_comparable(find_criterion(name)) for name in criteria]
     scores = rows.scores(prior, prior_interval)
@@ -321,8 +328,7 @@ def _reach(gap: Estimate) -> float:
 def _check_reference(reference: str, rows: PairedRows) -> None:
     if reference not in (BEST, *rows.columns):
         known = ", ".join(repr(name) for name in rows.columns)
-        msg = f"'reference' must be '{BEST}' or a model ({known}), got {reference!r}."
-        raise ValueError(msg)
+        raise InputError("reference", f"must be '{BEST}' or a model ({known})", value=reference)
 
 
 def _differs(gap: Estimate) -> bool:
@@ -335,20 +341,15 @@ def _check_prior(
 ) -> None:
     """Refuse a prior that labels determine, and ask for one that they do not."""
     if setting != "labelled" and prior is None:
-        raise ValueError(missing_prior(setting))
+        raise missing_prior(setting)
     for name, value in (("prior", prior), ("prior_interval", interval)):
         if setting == "labelled" and value is not None:
-            msg = (
-                f"'{name}' must not be given with setting='labelled', got {value!r}: labels of "
-                "every row determine it. Leave it out, or choose another setting."
-            )
-            raise ValueError(msg)
+            raise determined(name, value)
 
 
 def _span(scores: PUScores, priors: tuple[float, float] | None) -> tuple[float, float] | None:
     if scores.setting != "labelled":
         return prior_range(scores) if priors is None else priors
     if priors is not None:
-        msg = f"'priors' must not be given with setting='labelled', got {priors!r}. Leave it out."
-        raise ValueError(msg)
+        raise determined("priors", priors)
     return None

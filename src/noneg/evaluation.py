@@ -1,13 +1,12 @@
 """`evaluate` computes every number of the registry once, and returns an `Evaluation`.
 
-With ``recalibrate=True`` a `Repair` says what recalibration would change, on rows that the map was
-not fitted on.
+With ``recalibrate=True`` a `HeldOut` says what recalibration would change, on rows that took no
+part in it.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -16,17 +15,14 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration.errors import prior_curve
+from noneg.calibration.interval import calibration_test
 from noneg.calibration.reliability import reliability
-from noneg.calibration.significance import calibration_test
 from noneg.checks import check_level
 from noneg.metrics import METRICS, RECOMMENDED, estimate
-from noneg.page_state import prior_estimate, small_diagram, sum_up
+from noneg.page_state import prior_estimate, sum_up
 from noneg.performance.assumptions import check_assumptions
-from noneg.performance.paired import Differences
-from noneg.performance.selection import find_criterion
-from noneg.recalibration import Auto, CalibrationWarning
-from noneg.recalibration.folds import build, deal, weighty_rows
-from noneg.recalibration.held_out import AFTER, BEFORE, cross_fit
+from noneg.recalibration.base import weighty_rows
+from noneg.recalibration.choose import HeldOut, held_out
 from noneg.results import Estimate, aligned
 from noneg.sentences import Notice, notice, say
 from noneg.theory import bias_bound, labelled_bias_bound
@@ -38,17 +34,17 @@ if TYPE_CHECKING:
 
     from noneg.bins import Binned
     from noneg.calibration.errors import PriorCurve
+    from noneg.calibration.interval import CalibrationTest
     from noneg.calibration.reliability import Reliability
-    from noneg.calibration.significance import CalibrationTest
     from noneg.checks import Setting
     from noneg.page_state import Sums
     from noneg.performance.assumptions import Check
-    from noneg.recalibration import Calibrator
     from noneg.scores import PUScores
     from noneg.theory import Bound
 
 
 FIXED_BINS = 15
+FOLDS = 5
 
 # Labelled share of the expected positives from which one sample looks fully labelled, and how
 # close to it the labelled share of two samples must be by accident to look suspicious.
@@ -82,7 +78,7 @@ def evaluate(
         another prior over the same bins, which is what the report does when its slider moves.
     recalibrate : bool
         Whether to choose a method of recalibration, too, and measure what it changes on rows that
-        it was not fitted on.
+        took no part in it.
 
     Examples
     --------
@@ -127,7 +123,7 @@ def evaluate(
         warnings=tuple(_warnings(scores, binned, assumptions, metrics)),
         at_prior=_at_prior(scores, metrics, level, edges),
         sums=sum_up(scores, binned, metrics, level=level),
-        recalibration=repair(scores, level=level) if recalibrate else None,
+        recalibration=_recalibration(scores, level) if recalibrate else None,
     )
 
 
@@ -152,6 +148,16 @@ def _at_prior(
     if scores.prior_interval is None:
         return metrics[name]
     return estimate(name, scores.with_prior(scores.prior), level=level, **_options(name, edges))
+
+
+def _recalibration(scores: PUScores, level: float) -> HeldOut | None:
+    """Return before and after; None for a population, and where no row can be held out."""
+    if not np.isfinite(scores.n_positive + scores.n_unlabeled):
+        return None
+    folds = int(min(FOLDS, *weighty_rows(scores)))
+    if folds < 2:
+        return None
+    return held_out("auto", scores, folds=folds, metrics=["brier"], level=level)
 
 
 def _options(name: str, edges: ArrayLike | None) -> dict[str, ArrayLike]:
@@ -259,7 +265,7 @@ class Evaluation:
     sums : Sums
         What the same numbers at another prior or threshold are made of; its size does not grow
         with the number of rows.
-    recalibration : Repair or None
+    recalibration : HeldOut or None
         What recalibration would change, if it was asked for.
     """
 
@@ -284,7 +290,7 @@ class Evaluation:
     warnings: tuple[str, ...]
     at_prior: Estimate
     sums: Sums
-    recalibration: Repair | None = None
+    recalibration: HeldOut | None = None
 
     @property
     def headline(self) -> Estimate | None:
@@ -364,100 +370,3 @@ FOLDS = 5
 ENOUGH = 100_000
 
 SHOWN = ("debiased_ece", "ece", "brier", "log_loss")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Repair:
-    """Recalibration, measured by cross-fitting.
-
-    Attributes
-    ----------
-    method : str
-        Name of the method that was chosen.
-    reason : str
-        Why it was chosen.
-    folds : int
-        Each fold was mapped by a calibrator fitted on the others.
-    errors : dict of str to (float, float)
-        Metrics by name, before and after.
-    change : Estimate
-        Of the Brier score, after minus before on the same rows; below zero is better.
-    before, after : Reliability
-    calibrator : str
-        The calibrator fitted on all rows, as JSON.
-    warnings : tuple of str
-        What the fit left open.
-    """
-
-    method: str
-    reason: str
-    folds: int
-    errors: dict[str, tuple[float, float]]
-    change: Estimate
-    before: Reliability
-    after: Reliability
-    calibrator: str
-    warnings: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain numbers, lists and text, ready for JSON."""
-        return {
-            "method": self.method,
-            "reason": self.reason,
-            "folds": self.folds,
-            "errors": {name: list(pair) for name, pair in self.errors.items()},
-            "brier_change": self.change.to_dict(),
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "calibrator": self.calibrator,
-            "warnings": list(self.warnings),
-        }
-
-
-def repair(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Repair | None:
-    """Choose a method of recalibration, and measure what it changes on rows it has not seen.
-
-    The method is chosen by held-out loss among at most 100,000 rows, drawn at random. None where
-    no row can be held out: fewer than two positives or other rows, or a population.
-
-    Examples
-    --------
-    >>> from noneg.simulation import LogisticGaussian
-    >>> world = LogisticGaussian(beta0=-1.0, beta1=3.0)
-    >>> found = repair(world.draw(1000, 10_000, setting="two-sample", seed=1))
-    >>> found.method, found.change.high < 0.0
-    ('platt', True)
-    """
-    if not np.isfinite(scores.n_positive + scores.n_unlabeled):
-        return None
-    fewest = min(weighty_rows(scores))
-    if fewest < 2:
-        return None
-    folds = int(min(FOLDS, fewest))
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", CalibrationWarning)
-        auto = Auto(folds=folds, seed=seed).fit(_some(scores, seed))
-        chosen: Calibrator = type(auto.chosen_)(**auto.chosen_.get_params()).fit(scores)
-    rows, models = cross_fit(chosen, scores, folds=folds, seed=seed)
-    differences = Differences(rows, models, 0.5, level)
-    before, after = models[BEFORE], models[AFTER]
-    return Repair(
-        method=chosen.name,
-        reason=auto.reason_,
-        folds=folds,
-        errors={
-            name: (METRICS[name].function(before), METRICS[name].function(after)) for name in SHOWN
-        },
-        change=differences.estimate(find_criterion("brier"), AFTER, BEFORE),
-        before=small_diagram(before, level),
-        after=small_diagram(after, level),
-        calibrator=chosen.to_json(),
-        warnings=tuple(dict.fromkeys(str(one.message) for one in told)),
-    )
-
-
-def _some(scores: PUScores, seed: int) -> PUScores:
-    """Return all rows, or a random part of them that is enough to choose a method."""
-    parts = int((scores.n_positive + scores.n_unlabeled) // ENOUGH)
-    parts = int(min(parts, scores.n_positive // 1000, scores.n_unlabeled))
-    return scores if parts < 2 else build(deal(scores, parts, seed)[0], scores)

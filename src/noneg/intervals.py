@@ -1,4 +1,9 @@
-r"""Intervals for shares and for smooth functions of several shares.
+r"""Means under the two laws with their joint covariance, and intervals for functions of them.
+
+Every metric that is not a norm of the residuals is a smooth function of a few means
+:math:`E_+[f_j]` and :math:`E[g_j]` and of the prior. One pass over the rows gives them and their
+covariance in any setting: rows of both laws are counted jointly, the prior of labelled data is a
+mean like the others, and weights enter as in `noneg.laws`. The delta method does the rest.
 
 A share :math:`\hat p` of n rows has Wilson's score interval, which stays in [0, 1] and keeps its
 coverage near the ends, where the plain normal interval loses it. Two devices carry it further.
@@ -8,7 +13,7 @@ Effective size
     :math:`v(1-v)/V` rows; Wilson's interval with that size is its interval (Kottas et al. 2014).
 Recovered variances (MOVER, Zou & Donner 2008)
     For a function :math:`h(x_1, ..., x_k)` of shares, let :math:`d_j` be what h loses when
-    :math:`x_j` moves to the less favourable end of its own interval. Then
+    :math:`x_j` moves to the less favorable end of its own interval. Then
 
     .. math:: h - \Bigl(\sum_{jk} \rho_{jk}\, \epsilon_j \epsilon_k\, d_j d_k\Bigr)^{1/2},
 
@@ -25,22 +30,155 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from noneg.results import Estimate
 
-    from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
     from noneg.scores import PUScores
 
+    Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
     Floats = NDArray[np.float64]
     Limits = tuple[float, float]
     # Maps shares of shape (..., k) to values of shape (...).
     Function = Callable[[Floats], Floats]
 
+
+@dataclass(frozen=True, eq=False)
+class LawMeans:
+    """Means under both laws.
+
+    Attributes
+    ----------
+    positive : ndarray
+        Estimates of ``E_plus[f_j]``.
+    marginal : ndarray
+        Estimates of ``E[g_j]``.
+    prior : float
+        nan if it is not known.
+    covariance : ndarray
+        Of all of them in this order; the prior's row is zero unless it is estimated.
+    """
+
+    positive: NDArray[np.float64]
+    marginal: NDArray[np.float64]
+    prior: float
+    covariance: NDArray[np.float64]
+
+    def variance(self, gradient: ArrayLike) -> float:
+        """Return the variance of a function with this gradient (means first, prior last)."""
+        g = np.asarray(gradient, dtype=np.float64)
+        return max(0.0, float(g @ self.covariance @ g))
+
+    def estimate(self, value: float, gradient: ArrayLike, level: float) -> Estimate:
+        """Return a function of the means with its normal interval (delta method)."""
+        reach = float(ndtri(0.5 + level / 2.0)) * float(np.sqrt(self.variance(gradient)))
+        return Estimate(
+            value=value, low=value - reach, high=value + reach, level=level, method="delta method"
+        )
+
+
+def law_means(
+    scores: PUScores, positive: Sequence[Function] = (), marginal: Sequence[Function] = ()
+) -> LawMeans:
+    """Return means of functions of the score under the positive and the marginal law.
+
+    Parameters
+    ----------
+    scores : PUScores
+    positive, marginal : sequence of callables
+        Each maps an array of scores to an array of values.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.7], [0.8, 0.2], prior=0.4, setting="two-sample")
+    >>> means = law_means(scores, [lambda s: s], [lambda s: s])
+    >>> print(round(float(means.positive[0]), 3), round(float(means.marginal[0]), 3))
+    0.8 0.5
+    """
+    p, m = len(positive), len(marginal)
+    # One row's contribution: a f_1 .. a f_p, a, w g_1 .. w g_m, w.
+    first = np.zeros(p + m + 2)
+    second = np.zeros((p + m + 2, p + m + 2))
+    for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
+        row = np.zeros((p + m + 2, s.size))
+        if in_positive:
+            row[: p + 1] = [*(function(s) for function in positive), np.ones_like(s)]
+            row[: p + 1] *= a
+        if in_marginal:
+            row[p + 1 :] = [*(function(s) for function in marginal), np.ones_like(s)]
+            row[p + 1 :] *= w
+        first += (row * f).sum(axis=1)
+        second += (row * f) @ row.T
+    return normalise(scores, first, second, p)
+
+
+def tail_means(scores: PUScores, thresholds: ArrayLike) -> LawMeans:
+    """Return the shares of both laws with ``s >= threshold``, from the sums kept in order.
+
+    The same as `law_means` of these indicators, but without a pass over the rows once they are in
+    order; laws that are known exactly (populations) work too and have no variance.
+
+    Parameters
+    ----------
+    scores : PUScores
+    thresholds : array-like
+        Falling, so that each share contains the one before.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.7], [0.8, 0.2], prior=0.4, setting="two-sample")
+    >>> print(tail_means(scores, [0.8, 0.5]).positive)
+    [0.5 1. ]
+    """
+    t = np.asarray(thresholds, dtype=np.float64)
+    cuts = np.clip(np.nextafter(t, -np.inf), 0.0, 1.0)
+    below = scores.sums_below(np.append(cuts, 1.0)).copy()
+    total = below[-1].copy()
+    below[np.append(t <= 0.0, True)] = 0.0
+    above = total - below
+    # Of two nested tails the smaller one holds the rows that count in both.
+    smaller = np.minimum.outer(np.arange(t.size + 1), np.arange(t.size + 1))
+    aa, aw, ww = (above[:, column][smaller] for column in (3, 4, 6))
+    first = np.concatenate([above[:, 0], above[:, 1]])
+    return normalise(scores, first, np.block([[aa, aw], [aw, ww]]), t.size)
+
+
+def normalise(
+    scores: PUScores, first: NDArray[np.float64], second: NDArray[np.float64], p: int
+) -> LawMeans:
+    """Return means and their covariance from sums over rows.
+
+    A row contributes ``a f_1 .. a f_p, a, w g_1 .. w g_m, w``; `first` holds the sums of these, and
+    `second` those of their products.
+    """
+    total_positive, total_marginal = first[p] or 1.0, first[-1]
+    means_positive = first[:p] / total_positive
+    means_marginal = first[p + 1 : -1] / total_marginal
+    k, m = first.size, means_marginal.size
+    influence = np.zeros((p + m + 1, k))
+    influence[:p, :p] = np.eye(p) / total_positive
+    influence[:p, p] = -means_positive / total_positive
+    influence[p:-1, p + 1 : -1] = np.eye(m) / total_marginal
+    influence[p:-1, -1] = -means_marginal / total_marginal
+    if scores.prior_is_estimated:
+        influence[-1, p] = 1.0 / total_marginal
+        influence[-1, -1] = -scores.known_prior / total_marginal
+    covariance = influence @ second @ influence.T
+    prior = np.nan if scores.prior is None else scores.prior
+    return LawMeans(means_positive, means_marginal, prior, covariance)
+
+
 # Shares this close to 0 and 1 are taken for them: no row, or every row.
 ROUNDING = 1e-12
+
 # Priors tried in an interval of them, and how often the best one's neighbourhood is searched again.
 PRIOR_GRID = 101
+
 ZOOMS = 3
 
 
@@ -163,7 +301,7 @@ def over_priors(
     A grid of priors is tried, then finer ones around its best points. The result is exact, up to
     rounding, for functions of the prior that turn at most once between neighbours of the grid.
     """
-    if priors[0] == priors[1]:
+    if not priors[0] < priors[1]:
         low, high = limits(np.array(priors[:1]))
         return float(low[0]), float(high[0])
     ends = []
@@ -177,6 +315,44 @@ def over_priors(
             left, right = grid[max(k - 1, 0)], grid[min(k + 1, grid.size - 1)]
         ends.append(sign * best)
     return ends[0], ends[1]
+
+
+def over_prior_grid(
+    limits: Callable[[float], tuple[float, ...]], scores: PUScores, points: int
+) -> Limits:
+    """Return the extremes of limits over equally spaced priors of what is known of the prior.
+
+    Parameters
+    ----------
+    limits : callable
+        Maps a prior to a lower end, an upper end and, where it is known, the speed at which they
+        move with the prior. The speed bounds what may happen between two points of the grid.
+    scores : PUScores
+        A prior that is known exactly is the only point.
+    points : int
+        Two will do where the ends are monotone in the prior.
+    """
+    if scores.prior_interval is None:
+        low, high, *_ = limits(scores.prior)
+        return low, high
+    grid = np.linspace(*scores.prior_interval, points)
+    lows, highs, *speeds = zip(*(limits(float(prior)) for prior in grid), strict=True)
+    slack = max(map(max, speeds), default=0.0) * float(grid[1] - grid[0]) / 2.0
+    return min(lows) - slack, max(highs) + slack
+
+
+def no_spread(scores: PUScores) -> bool:
+    """Whether a sample is a single row, which has no spread to learn from."""
+    return min(scores.effective_positive, scores.effective_marginal) < 2
+
+
+def enclosing(
+    scores: PUScores, value: float, limits: Limits, level: float, method: str
+) -> Estimate:
+    """Return an estimate with limits that enclose it, in words that tell of the priors as well."""
+    low, high = min(limits[0], value), max(limits[1], value)
+    words = method + prior_words(scores)
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 
 def prior_words(scores: PUScores) -> str:

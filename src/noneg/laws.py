@@ -1,5 +1,16 @@
-r"""Both laws in the order of the scores, and the variance of anything computed from them.
+"""The two score laws as rows: the sums that estimators ask of them, and their order.
 
+A row carries a score ``s``, a mass ``a`` in the positive law and a mass ``w`` in the marginal law.
+Nine sums of such rows are enough for every binned estimate *and* its variance:
+
+    a, w, w s          first order: the two laws and the mean score
+    a a, a w, a w s,   second order: products of the first three, for variances
+    w w, w w s, w s w s
+
+Unweighted rows have ``a = w = 1``, so their nine sums repeat the triple ``(n, sum s, sum s^2)``.
+Frequency weights multiply all nine sums; importance weights enter through ``a`` and ``w``.
+
+`Ordered` is the one ordered view of both laws, and gives the variance of anything computed from it:
 TPR and PPR are step functions of the threshold. A curve's summary is a function of their heights;
 its derivative with respect to the heights says how much each row matters, in any setting and with
 any weights, and the sum of squares over rows is its variance (delta method; for the area under the
@@ -9,19 +20,399 @@ ROC curve it is DeLong's).
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from noneg import kernels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
     from numpy.typing import NDArray
 
-    from noneg.rows import Mass
     from noneg.scores import PUScores
 
+    Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+    Mass = NDArray[np.float64] | float
+    # Score, number of identical rows, mass in the positive law, mass in the marginal law.
+    Chunk = tuple[NDArray[np.float64], Mass, Mass, Mass]
     Floats = NDArray[np.float64]
+
+N_COLUMNS = 9
+
+# Position of each of the nine sums in the triple of unweighted rows.
+_FROM_TRIPLE = [0, 0, 1, 0, 0, 1, 0, 1, 2]
+
+
+@runtime_checkable
+class Population(Protocol):
+    """A score law known exactly: the limit of an infinite sample."""
+
+    def moments(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return mass, integral of s and of s^2 in each right-closed bin, shape (bins, 3)."""
+
+    def quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the quantiles of the score."""
+
+
+class Rows(Protocol):
+    """Two groups of rows: 0 unlabeled (or everyone), 1 labelled positives.
+
+    Each answer has shape ``(2, k, 9)``; a source that holds one group answers with the other empty.
+    """
+
+    @property
+    def counts(self) -> tuple[float, float]:
+        """Rows in each group."""
+
+    @property
+    def size(self) -> int:
+        """Entries in memory, whatever they count for."""
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums over rows with ``s <= cut``."""
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins of equal width."""
+
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return the first-order sums gathered at the nodes of an axis, shape ``(2, n, 3)``."""
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Return the first-order sums in the buckets of `noneg.kernels`, shape (2, buckets, 3)."""
+
+    def in_run(self, group: int, run: int) -> Points:
+        """Return a group's scores in one run of buckets in order, and their marginal masses."""
+
+    def chunks(self, group: int) -> Iterator[Chunk]:
+        """Yield a group's rows, a cache-sized piece at a time and in no particular order."""
+
+    def in_order(self, group: int) -> Chunk:
+        """Return all rows of a group, scores rising."""
+
+
+class SortedScores:
+    """One group of unweighted scores in order, with prefix sums."""
+
+    def __init__(self, scores: NDArray[np.float64]) -> None:
+        self.values = np.sort(scores)
+        self.prefix = np.zeros((scores.size + 1, 3))
+        self.prefix[:, 0] = np.arange(scores.size + 1)
+        np.cumsum(self.values, out=self.prefix[1:, 1])
+        np.cumsum(self.values**2, out=self.prefix[1:, 2])
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the triple of scores up to each cut."""
+        sums: NDArray[np.float64] = self.prefix[np.searchsorted(self.values, cuts, side="right")]
+        return sums
+
+    def in_order_all(self) -> NDArray[np.float64]:
+        """Return all scores, rising."""
+        return self.values
+
+    def in_run(self, run: int) -> NDArray[np.float64]:
+        """Return the scores in one run of buckets."""
+        return self.values[run_of_sorted(self.values, run)]
+
+
+def run_of_sorted(values: NDArray[np.float64], run: int) -> slice:
+    """Return where scores in order lie in one run of buckets."""
+    ends = kernels.run_ends()
+    first = np.searchsorted(values, ends[run - 1], side="right") if run else 0
+    return slice(int(first), int(np.searchsorted(values, ends[run], side="right")))
+
+
+class RunScores:
+    """One group of unweighted scores, gathered by run and put in order where somebody looks."""
+
+    def __init__(
+        self,
+        values: NDArray[np.float64],
+        offsets: NDArray[np.int64],
+        triples: NDArray[np.float64],
+    ) -> None:
+        self.values = values
+        self.offsets = offsets
+        self.prefix = np.concatenate([np.zeros((1, 3)), np.cumsum(triples, axis=0)])
+        self.in_order = np.zeros(offsets.size - 1, dtype=np.bool_)
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the triple of scores up to each cut."""
+        runs = kernels.bucket_of(cuts) >> kernels.RUN_SHIFT
+        whole = cuts >= kernels.run_ends()[runs]
+        out = self.prefix[runs + whole]
+        for k in np.flatnonzero(~whole):
+            part = self.in_run(runs[k])
+            part = part[: np.searchsorted(part, cuts[k], side="right")]
+            out[k] += part.size, part.sum(), part @ part
+        return out
+
+    def in_order_all(self) -> NDArray[np.float64]:
+        """Return all scores, rising."""
+        if not self.in_order.all():
+            from noneg.kernels_numba import sort_runs
+
+            sort_runs(self.values, self.offsets, self.in_order)
+            self.in_order[:] = True
+        return self.values[self.offsets[0] : self.offsets[-1]]
+
+    def in_run(self, run: int) -> NDArray[np.float64]:
+        """Return the scores in one run of buckets."""
+        part = self.values[self.offsets[run] : self.offsets[run + 1]]
+        if not self.in_order[run]:
+            from noneg.kernels_numba import sort_run
+
+            sort_run(part)
+            self.in_order[run] = True
+        return part
+
+
+class FlaggedRows:
+    """Unweighted rows in one array; flags mark the labelled positives (none: all unlabeled)."""
+
+    def __init__(self, scores: NDArray[np.float64], flags: NDArray[np.bool_] | None) -> None:
+        self.scores = scores
+        self.flags = flags
+        self.size = scores.size
+
+    @cached_property
+    def counts(self) -> tuple[float, float]:
+        """Rows in each group."""
+        flagged = 0 if self.flags is None else int(np.count_nonzero(self.flags))
+        return self.scores.size - flagged, flagged
+
+    @cached_property
+    def _groups(self) -> list[SortedScores | RunScores]:
+        if (fast := kernels.fast_kernels(self.scores.size)) is not None:
+            return self._by_run(fast)
+        if self.flags is None:
+            return [SortedScores(self.scores)]
+        return [SortedScores(self.scores[~self.flags]), SortedScores(self.scores[self.flags])]
+
+    def _by_run(self, fast: ModuleType) -> list[SortedScores | RunScores]:
+        values, offsets, triples = fast.group_by_run(self.scores, self.flags)
+        n_groups = 1 if self.flags is None else 2
+        return [RunScores(values, offsets[g], triples[g]) for g in range(n_groups)]
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order has been worked out already."""
+        return "_groups" in self.__dict__
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums over rows with ``s <= cut``."""
+        out = np.zeros((2, cuts.size, 3))
+        for group, ordered in enumerate(self._groups):
+            out[group] = ordered.below(cuts)
+        return out[:, :, _FROM_TRIPLE]
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins of equal width; never sorts."""
+        if self.is_ordered:
+            return bins_from_below(self, kernels.width_edges(n_bins))
+        return kernels.width_triples(self.scores, self.flags, n_bins)[:, :, _FROM_TRIPLE]
+
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return the first-order sums gathered at the nodes of an axis; never sorts."""
+        return kernels.node_sums(self.scores, self.flags, axis)[:, :, _FROM_TRIPLE[:3]]
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Return the first-order sums in all buckets; never sorts."""
+        return kernels.bucket_triples(self.scores, self.flags)[:, :, _FROM_TRIPLE[:3]]
+
+    def in_run(self, group: int, run: int) -> Points:
+        """Return a group's scores in one run of buckets in order, and unit masses."""
+        part = self._groups[group].in_run(run)
+        return part, np.ones(part.size)
+
+    def chunks(self, group: int) -> Iterator[Chunk]:
+        """Yield a group's rows, a piece at a time; each counts once."""
+        for start in range(0, self.scores.size, kernels.CHUNK):
+            s = self.scores[start : start + kernels.CHUNK]
+            if self.flags is not None:
+                # Several times as fast as s[mask], which mispredicts at every flag.
+                s = np.compress(self.flags[start : start + kernels.CHUNK] == bool(group), s)
+            if self.flags is not None or group == 0:
+                yield s, 1.0, 1.0, 1.0
+
+    def in_order(self, group: int) -> Chunk:
+        """Return all scores of a group, rising; each row counts once."""
+        if group >= len(self._groups):
+            return np.zeros(0), 1.0, 1.0, 1.0
+        return self._groups[group].in_order_all(), 1.0, 1.0, 1.0
+
+
+class WeightedRows:
+    """One group of rows with weights above zero, in order, with prefix sums of nine columns."""
+
+    def __init__(
+        self,
+        scores: NDArray[np.float64],
+        count: NDArray[np.float64] | None,
+        positive_mass: NDArray[np.float64] | None,
+        marginal_mass: NDArray[np.float64] | None,
+    ) -> None:
+        ones = np.ones_like(scores)
+        masses = [ones if x is None else x for x in (count, positive_mass, marginal_mass)]
+        f, a, w = masses
+        order = np.argsort(scores, kind="stable")
+        # A row without mass counts for nothing: it is no threshold either.
+        order = order[(f * (a + w) > 0.0)[order]]
+        s, f, a, w = (x[order] for x in (scores, *masses))
+        first = (a, w, w * s)
+        second = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
+        self.scores = s
+        self.size = s.size
+        self.masses = (f, a, w)
+        self.prefix = np.zeros((s.size + 1, N_COLUMNS))
+        np.cumsum(np.stack([*first, *second], axis=-1) * f[:, None], axis=0, out=self.prefix[1:])
+        self.counts = (float(f.sum()), 0.0)
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums over rows with ``s <= cut``."""
+        sums = self.prefix[np.searchsorted(self.scores, cuts, side="right")]
+        return np.stack([sums, np.zeros_like(sums)])
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins of equal width."""
+        return bins_from_below(self, kernels.width_edges(n_bins))
+
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return the first-order sums gathered at the nodes of an axis."""
+        f, a, w = self.masses
+        sums = kernels.spread(axis, self.scores, (f * a, f * w, f * w * self.scores))
+        return np.stack([sums, np.zeros_like(sums)])
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Return the first-order sums in all buckets."""
+        f, a, w = self.masses
+        bucket = kernels.bucket_of(self.scores)
+        columns = (f * a, f * w, f * w * self.scores)
+        sums = [np.bincount(bucket, weights=x, minlength=kernels.N_BUCKETS) for x in columns]
+        out = np.zeros((2, kernels.N_BUCKETS, 3))
+        out[0] = np.stack(sums, axis=-1)
+        return out
+
+    def in_run(self, _group: int, run: int) -> Points:
+        """Return the scores in one run of buckets in order, and their marginal masses."""
+        here = run_of_sorted(self.scores, run)
+        return self.scores[here], np.diff(self.prefix[here.start : here.stop + 1, 1])
+
+    def chunks(self, group: int) -> Iterator[Chunk]:
+        """Yield the rows with their weights, a piece at a time."""
+        for start in range(0, 0 if group else self.scores.size, kernels.CHUNK):
+            piece = slice(start, start + kernels.CHUNK)
+            f, a, w = self.masses
+            yield self.scores[piece], f[piece], a[piece], w[piece]
+
+    def in_order(self, group: int) -> Chunk:
+        """Return all rows with their weights, scores rising."""
+        keep = slice(0, 0 if group else None)
+        f, a, w = self.masses
+        return self.scores[keep], f[keep], a[keep], w[keep]
+
+
+class PopulationRows:
+    """An infinite sample: first-order sums of a known law, and no variance."""
+
+    counts = (np.inf, 0.0)
+    size = 0
+
+    def __init__(self, law: Population) -> None:
+        self.law = law
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return mass and mean score up to each cut, second-order sums zero."""
+        edges = np.concatenate([[0.0], np.sort(cuts)])
+        ranks = np.argsort(np.argsort(cuts, kind="stable"), kind="stable")
+        mass, score, _ = np.cumsum(self.law.moments(edges), axis=0)[ranks].T
+        out = np.zeros((2, cuts.size, N_COLUMNS))
+        out[0, :, :3] = np.stack([mass, mass, score], axis=-1)
+        return out
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return mass and mean score of bins of equal width."""
+        return bins_from_below(self, kernels.width_edges(n_bins))
+
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return mass and mean score of the cells around the nodes."""
+        return bins_from_below(self, axis.edges)[:, :, :3]
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Refuse: a population has no rows."""
+        raise _no_rows()
+
+    def in_run(self, _group: int, _run: int) -> Points:
+        """Refuse: a population has no rows."""
+        raise _no_rows()
+
+    def chunks(self, _group: int) -> Iterator[Chunk]:
+        """Refuse: a population has no rows."""
+        raise _no_rows()
+
+    def in_order(self, _group: int) -> Chunk:
+        """Refuse: a population has no rows."""
+        raise _no_rows()
+
+
+class SplitRows:
+    """Two sources: the unlabeled rows and the labelled positives."""
+
+    def __init__(self, unlabeled: Rows, positive: Rows) -> None:
+        self.sources = (unlabeled, positive)
+        self.size = unlabeled.size + positive.size
+
+    @property
+    def counts(self) -> tuple[float, float]:
+        """Rows in each group."""
+        unlabeled, positive = self.sources
+        return unlabeled.counts[0], positive.counts[0]
+
+    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nine sums over rows with ``s <= cut``."""
+        return np.stack([source.below(cuts)[0] for source in self.sources])
+
+    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+        """Return the nine sums in right-closed bins of equal width."""
+        return np.stack([source.by_width(n_bins)[0] for source in self.sources])
+
+    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+        """Return the first-order sums gathered at the nodes of an axis."""
+        return np.stack([source.at_nodes(axis)[0] for source in self.sources])
+
+    def by_bucket(self) -> NDArray[np.float64]:
+        """Return the first-order sums in all buckets."""
+        return np.stack([source.by_bucket()[0] for source in self.sources])
+
+    def in_run(self, group: int, run: int) -> Points:
+        """Return a group's scores in one run of buckets in order, and their marginal masses."""
+        return self.sources[group].in_run(0, run)
+
+    def chunks(self, group: int) -> Iterator[Chunk]:
+        """Yield a group's rows, a piece at a time."""
+        return self.sources[group].chunks(0)
+
+    def in_order(self, group: int) -> Chunk:
+        """Return all rows of a group, scores rising."""
+        return self.sources[group].in_order(0)
+
+
+def _no_rows() -> ValueError:
+    return ValueError(
+        "'scores' must hold rows for this metric, got a population (an infinite sample). "
+        "Draw a finite sample from it."
+    )
+
+
+def bins_from_below(rows: Rows, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nine sums in right-closed bins; the last one takes all that is left."""
+    cuts = edges[1:].copy()
+    cuts[-1] = 1.0
+    sums = np.diff(rows.below(cuts), axis=1, prepend=0.0)
+    # Sums of what is not negative; a rounding may leave less than nothing in an empty bin.
+    return np.maximum(sums, 0.0)
 
 
 class Ordered:
@@ -45,7 +436,7 @@ class Ordered:
 
     def __init__(self, scores: PUScores) -> None:
         self.scores = scores
-        self.pooled = scores.setting != "two-sample"
+        self.pooled = scores.pooled
         self._rows = scores.in_order()
         unlabeled, positive = self._rows
         self.thresholds, *self._above = kernels.count_above(unlabeled[0], positive[0])
@@ -155,8 +546,9 @@ class Ordered:
         Each group's sum of squares is raised by ``n / (n - 1)`` for its fitted mean, as DeLong's;
         a group of one row has no spread to learn from and makes the variance infinite.
         """
-        marginal, prior = self._marginal_total(), self.scores.prior
-        share = d_prior / marginal if self.scores.prior_is_estimated else 0.0
+        marginal, prior, share = self._marginal_total(), 0.0, 0.0
+        if self.scores.prior_is_estimated:
+            prior, share = self.scores.known_prior, d_prior / marginal
         positive = self._influence(d_tpr, self.tpr, self._positive_total()) + share
         rows = self._influence(d_ppr, self.ppr, marginal) - prior * share
         if not self.pooled:

@@ -39,4 +39,6 @@ def estimate(
     >>> print(estimate(ece, scores, bins=2))
     0.2500 [0.2262, 0.2708]
     """
-    return find_metric(metric).interval(scores, level=level, **options)
+    entry = find_metric(metric)
+    entry.check_prior(scores)
+    return entry.interval(scores, level=level, **options)

@@ -19,15 +19,15 @@ import numpy as np
 from noneg.bins import bin_scores, order_statistics
 from noneg.calibration.interval import SPLITS, Noise
 from noneg.calibration.reliability import reliability
-from noneg.functionals import tail_means
-from noneg.intervals import z_score
+from noneg.intervals import tail_means, z_score
 from noneg.laws import Ordered
+from noneg.losses import loss_means
 from noneg.performance.assumptions import largest_prior, noise_floor
+from noneg.performance.bands import Options, pose
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
-from noneg.performance.ranks import Options, pose
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
-from noneg.rules import labelled_shares, loss_means, pu_shares
+from noneg.rules import labelled_shares, pu_shares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from noneg.bins import Binned, Binning
     from noneg.calibration.reliability import Band, Reliability
-    from noneg.functionals import LawMeans
-    from noneg.performance.ranks import Side
+    from noneg.intervals import LawMeans
+    from noneg.performance.bands import Side
     from noneg.rules import Curve
     from noneg.scores import PUScores
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from noneg.losses import Loss
     from noneg.results import Estimate
-    from noneg.rules import Curve, Loss, Rule
+    from noneg.rules import Curve, Rule
     from noneg.scores import PUScores
 
     Number = Callable[..., float]
@@ -107,6 +108,12 @@ class Metric:
                 msg = f"'{option}' is not an option of {self.name!r}, which has {known}."
                 raise ValueError(msg)
 
+    def check_prior(self, scores: PUScores) -> None:
+        """Refuse scores without the prior that the metric needs."""
+        if self.needs_prior and scores.prior is None:
+            msg = f"'prior' must be known for {self.name!r}, got None. Pass the share of positives,"
+            raise ValueError(f"{msg} or estimate it with noneg.prior.estimate_prior.")
+
     @property
     def has_threshold(self) -> bool:
         """Whether it takes the option `threshold`."""
@@ -119,7 +126,7 @@ class Metric:
 
     def curve(self, scores: PUScores, **options: Any) -> Curve:  # noqa: ANN401
         """Return the metric as a function of the prior, exactly."""
-        from noneg.rules import loss_curve
+        from noneg.losses import loss_curve
 
         if self.by_prior is not None:
             return self.by_prior(scores, **options)
@@ -150,6 +157,13 @@ def register(metric: Metric) -> Metric:
         raise ValueError(msg)
     METRICS[metric.name] = metric
     return metric
+
+
+def calibration_error(function: Number, interval: Interval, **entry: Any) -> None:  # noqa: ANN401
+    """Register a calibration error under the name of its function."""
+    name, family = function.__name__, "calibration error"
+    entry |= {"name": name, "function": function, "interval": interval, "family": family}
+    register(Metric(better="lower", **entry))
 
 
 def find_metric(metric: str | Number, argument: str = "metric") -> Metric:

@@ -12,26 +12,26 @@ interval, its curve and what the report computes in a browser all follow from th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noneg.checks import check_level, check_number
-from noneg.functionals import law_means, tail_means
-from noneg.intervals import Shares, over_priors, prior_words
+from noneg.intervals import Shares, over_priors, prior_words, tail_means
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
-    from noneg.functionals import LawMeans
+    from noneg.intervals import LawMeans
     from noneg.scores import PUScores
 
 Floats: TypeAlias = NDArray[np.float64]
-Loss: TypeAlias = Callable[[Floats, int], Floats]
 Four: TypeAlias = "tuple[Floats | float, Floats | float, Floats | float, Floats | float]"
 
 METHOD = "recovered variances of Wilson intervals"
@@ -112,17 +112,6 @@ def _quadratic_roots(constant: Floats, linear: Floats, square: Floats) -> Floats
         return np.stack([pivot / square, constant / pivot])
 
 
-def loss_means(scores: PUScores, loss: Loss) -> LawMeans:
-    """Return the two means that an expected loss is made of."""
-    return law_means(scores, [lambda s: loss(s, 1) - loss(s, 0)], [lambda s: loss(s, 0)])
-
-
-def loss_curve(scores: PUScores, loss: Loss) -> Curve:
-    """Return an expected loss as a function of the prior, a straight line."""
-    means = loss_means(scores, loss)
-    return Curve.of(float(means.marginal[0]), float(means.positive[0]))
-
-
 @dataclass(frozen=True, eq=False)
 class Rule:
     """A metric of the confusion matrix.
@@ -158,11 +147,21 @@ class Rule:
         a, b, c, d = self.piece(tpr, ppr)
         prior = np.asarray(prior)
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = (a + b * prior) / (c + d * prior)
+            value = a / c if self.is_free else (a + b * prior) / (c + d * prior)
             if self.by_odds:
                 value = value * np.sqrt(prior / (1.0 - prior) / (ppr * (1.0 - ppr)))
-        defined = np.isfinite(value) & ((prior > 0.0) | (not self.of_positives))
+        defined = np.isfinite(value) & ~((prior == 0.0) & self.of_positives)
         return np.where(defined, value, np.nan)[()]
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether the prior does not enter."""
+        _, b, _, d = self.matrix
+        return not (any(b) or any(d) or self.by_odds)
+
+    def prior(self, scores: PUScores) -> float:
+        """Return the prior of scores; nan where it is neither known nor needed."""
+        return np.nan if self.is_free and scores.prior is None else scores.known_prior
 
     @property
     def matrix(self) -> list[list[float]]:
@@ -184,7 +183,7 @@ class Rule:
         return self._value(scores, tail_means(scores, [check_threshold(threshold)]))
 
     def _value(self, scores: PUScores, means: LawMeans) -> float:
-        return self._within(float(self(*rates(means), scores.prior)), scores)
+        return self._within(float(self(*rates(means), self.prior(scores))), scores)
 
     def interval(self, scores: PUScores, threshold: float, level: float) -> Estimate:
         """Return the metric at a threshold with its interval (see `noneg.intervals`).
@@ -210,7 +209,7 @@ class Rule:
             low, high = labelled_shares(scores, means, level).limits(self._of_labelled)
             return self._within(float(low), scores), self._within(float(high), scores)
         shares = pu_shares(scores, means, level)
-        priors = scores.prior_interval or (scores.prior, scores.prior)
+        priors = scores.prior_interval or (self.prior(scores),) * 2
 
         def limits(grid: Floats) -> tuple[Floats, Floats]:
             return shares.limits(lambda x: self(x[..., 0], x[..., 1], grid))

@@ -1,4 +1,4 @@
-"""`PUScores`: two weighted score laws and a class prior, the type all else is computed from."""
+"""`PUScores`: two weighted score laws and what is known of the prior, the type all else uses."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from noneg import checks
-from noneg.intake import flagged_rows, labelled_columns, sample_rows
 from noneg.kernels import run_ends
-from noneg.rows import (
+from noneg.laws import (
+    FlaggedRows,
     Population,
     PopulationRows,
     Rows,
@@ -25,14 +25,86 @@ if TYPE_CHECKING:
 
     from noneg.checks import Setting, WeightKind
     from noneg.kernels import Axis
-    from noneg.rows import Chunk
+    from noneg.laws import Chunk
+
 
 __all__ = ["PUScores", "Population"]
 
-# Which of the nine sums (see `noneg.rows`) a group feeds: positives of a separate sample tell only
+
+def sample_rows(
+    scores: ArrayLike | Population,
+    name: str,
+    weight: ArrayLike | None,
+    kind: WeightKind,
+    propensity: ArrayLike | None = None,
+) -> Rows:
+    """Return one sample: an array, with weights or without, or a population."""
+    if isinstance(scores, Population):
+        return PopulationRows(scores)
+    plain = weight is None and propensity is None
+    s = checks.check_scores(scores, name, keep=plain)
+    if plain:
+        return FlaggedRows(s, None)
+    return WeightedRows(s, *_masses(s.size, f"{name}_weight", weight, kind, propensity))
+
+
+def _masses(
+    n: int,
+    name: str,
+    weight: ArrayLike | None,
+    kind: WeightKind,
+    propensity: ArrayLike | None,
+    flags: NDArray[np.bool_] | None = None,
+) -> list[NDArray[np.float64] | None]:
+    """Return counts, masses in the positive law and masses in the marginal law; None for ones."""
+    w = None if weight is None else checks.check_weights(weight, kind, n, name)
+    if w is not None and w.size and not w.any():
+        raise ValueError(f"'{name}' must not be zero in every row.")
+    count, mass = (w, None) if kind == "frequency" else (None, w)
+    if propensity is None:
+        return [count, mass, mass]
+    rate = checks.check_propensity(propensity, n, flags)
+    return [count, (1.0 if mass is None else mass) / rate, mass]
+
+
+def flagged_rows(
+    flags: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    weight: ArrayLike | None,
+    kind: WeightKind,
+    propensity: ArrayLike | None,
+) -> Rows:
+    """Return the rows of one table, flags marking the labelled positives."""
+    if weight is None and propensity is None:
+        return FlaggedRows(scores, flags)
+    masses = _masses(scores.size, "sample_weight", weight, kind, propensity, flags)
+    return SplitRows(*(_part(scores, masses, group) for group in (~flags, flags)))
+
+
+def _part(
+    scores: NDArray[np.float64],
+    masses: list[NDArray[np.float64] | None],
+    group: NDArray[np.bool_],
+) -> WeightedRows:
+    return WeightedRows(scores[group], *(None if x is None else x[group] for x in masses))
+
+
+def labelled_columns(
+    labels: ArrayLike, y_score: ArrayLike, name: str, positive_label: object, *, keep: bool = False
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return labels as flags, and scores of the same length, safe from others if they are kept."""
+    scores = checks.check_scores(y_score, "y_score", keep=keep)
+    flags = checks.check_flags(labels, name, positive_label)
+    checks.check_same_length(y_score=scores.size, **{name: flags.size})
+    return flags, scores
+
+
+# Which of the nine sums (see `noneg.laws`) a group feeds: positives of a separate sample tell only
 # of the positive law, unlabeled rows only of the marginal one, labelled rows of one sample of both.
 _POSITIVE_LAW = np.array([1, 0, 0, 1, 0, 0, 0, 0, 0])
+
 _MARGINAL_LAW = np.array([0, 1, 1, 0, 0, 0, 1, 1, 1])
+
 _BOTH_LAWS = np.ones(9)
 
 
@@ -51,8 +123,8 @@ class PUScores:
     unlabeled : array-like or Population
         Scores of the unlabeled rows: a sample of everyone (two-sample), or the rest of the sample
         that the positives come from (one-sample).
-    prior : float
-        Share of positives in the population, in (0, 1).
+    prior : float, optional
+        Share of positives in the population, in (0, 1). Without it, metrics that need it refuse.
     setting : {"two-sample", "one-sample"}
         How the rows were sampled; never guessed. For labelled data use `from_labels`.
     prior_interval : (float, float), optional
@@ -75,7 +147,7 @@ class PUScores:
     __slots__ = ("_cache", "_prior", "_prior_interval", "_rows", "_setting")
 
     _rows: Rows
-    _prior: float
+    _prior: float | None
     _prior_interval: tuple[float, float] | None
     _setting: Setting
     _cache: dict[Any, NDArray[np.float64]]
@@ -85,7 +157,7 @@ class PUScores:
         positive: ArrayLike | Population,
         unlabeled: ArrayLike | Population,
         *,
-        prior: float,
+        prior: float | None = None,
         setting: Setting,
         prior_interval: tuple[float, float] | None = None,
         positive_weight: ArrayLike | None = None,
@@ -96,7 +168,7 @@ class PUScores:
         if checks.check_setting(setting) == "labelled":
             msg = "'setting' is 'labelled': build the scores with PUScores.from_labels instead."
             raise ValueError(msg)
-        prior = checks.check_prior(prior)
+        prior = None if prior is None else checks.check_prior(prior)
         rows = SplitRows(
             sample_rows(unlabeled, "unlabeled", unlabeled_weight, weight_kind),
             sample_rows(positive, "positive", positive_weight, weight_kind, propensity),
@@ -121,13 +193,13 @@ class PUScores:
         if setting != "labelled":
             checks.check_filled(n_unlabeled, unlabeled, "unlabeled row")
         self._rows, self._setting, self._cache = rows, setting, {}
-        self._prior = self.labelled_share if prior is None else prior
-        if setting == "one-sample" and not part:
-            checks.check_one_sample(self._prior, self.labelled_share, self.effective_marginal)
+        self._prior = self.labelled_share if setting == "labelled" else prior
+        if setting == "one-sample" and prior is not None and not part:
+            checks.check_one_sample(prior, self.labelled_share, self.effective_marginal)
         self._prior_interval = (
             None
             if prior_interval is None
-            else checks.check_prior_interval(prior_interval, self._prior)
+            else checks.check_prior_interval(prior_interval, self.known_prior)
         )
 
     @classmethod
@@ -158,7 +230,7 @@ class PUScores:
         labeled: ArrayLike,
         y_score: ArrayLike,
         *,
-        prior: float,
+        prior: float | None = None,
         setting: Setting,
         prior_interval: tuple[float, float] | None = None,
         sample_weight: ArrayLike | None = None,
@@ -178,7 +250,7 @@ class PUScores:
         if checks.check_setting(setting) == "labelled":
             msg = "'setting' is 'labelled': build the scores with PUScores.from_labels instead."
             raise ValueError(msg)
-        prior = checks.check_prior(prior)
+        prior = None if prior is None else checks.check_prior(prior)
         keep = sample_weight is None and propensity is None
         flags, scores = labelled_columns(labeled, y_score, "labeled", positive_label, keep=keep)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, propensity)
@@ -225,8 +297,16 @@ class PUScores:
         return self._setting
 
     @property
-    def prior(self) -> float:
-        """Share of positives in the population."""
+    def prior(self) -> float | None:
+        """Share of positives in the population, None if nobody knows it."""
+        return self._prior
+
+    @property
+    def known_prior(self) -> float:
+        """The prior, for numbers that need one; an error says so if it is not known."""
+        if self._prior is None:
+            msg = "'prior' must be known for this number, got None. Pass the share of positives, or"
+            raise ValueError(f"{msg} estimate it with noneg.prior.estimate_prior.")
         return self._prior
 
     @property
@@ -235,9 +315,19 @@ class PUScores:
         return self._prior_interval
 
     @property
+    def prior_set(self) -> tuple[float, float]:
+        """The ends of what is known of the prior; equal if it is known exactly."""
+        return self._prior_interval or (self.known_prior, self.known_prior)
+
+    @property
     def prior_is_estimated(self) -> bool:
-        """Whether the prior is the share of positives among these very rows."""
+        """Whether the prior is the share of positives among these very rows: all are labelled."""
         return self._setting == "labelled"
+
+    @property
+    def pooled(self) -> bool:
+        """Whether labelled positives belong to the marginal sample, as in all but two samples."""
+        return self._setting != "two-sample"
 
     @property
     def n_positive(self) -> float:
@@ -258,7 +348,7 @@ class PUScores:
     def n_marginal(self) -> float:
         """Rows of the marginal sample: unlabeled ones, and in one sample the labelled ones too."""
         unlabeled, positive = self._rows.counts
-        return unlabeled if self._setting == "two-sample" else unlabeled + positive
+        return unlabeled + positive if self.pooled else unlabeled
 
     @property
     def labelled_share(self) -> float:
@@ -303,7 +393,7 @@ class PUScores:
         return any(isinstance(source, WeightedRows) for source in sources)
 
     def sums_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the nine sums of `noneg.rows` over rows with ``s <= cut``, groups added."""
+        """Return the nine sums of `noneg.laws` over rows with ``s <= cut``, groups added."""
         return self._merge(self.groups_below(cuts))
 
     def groups_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -343,7 +433,7 @@ class PUScores:
 
     def marginal_in_run(self, run: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the marginal sample's scores in one run in order, and their masses."""
-        groups = (0,) if self._setting == "two-sample" else (0, 1)
+        groups = (0, 1) if self.pooled else (0,)
         points = [self._rows.in_run(group, run) for group in groups]
         values, masses = zip(*points, strict=True)
         joined = np.concatenate(values)
@@ -359,7 +449,7 @@ class PUScores:
         for chunk in self._rows.chunks(0):
             yield False, True, chunk
         for chunk in self._rows.chunks(1):
-            yield True, self._setting != "two-sample", chunk
+            yield True, self.pooled, chunk
 
     def in_order(self) -> tuple[Chunk, Chunk]:
         """Return the unlabeled rows and the labelled positives, each with scores rising.
@@ -374,14 +464,14 @@ class PUScores:
         return source.law.quantiles(q) if isinstance(source, PopulationRows) else None
 
     def _merge(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
-        positive = _POSITIVE_LAW if self._setting == "two-sample" else _BOTH_LAWS
+        positive = _BOTH_LAWS if self.pooled else _POSITIVE_LAW
         k = groups.shape[-1]
         merged: NDArray[np.float64] = groups[0] * _MARGINAL_LAW[:k] + groups[1] * positive[:k]
         return merged
 
     def __repr__(self) -> str:
         positive = f"{_count(self.n_positive)} positive{'s' * (self.n_positive != 1)}"
-        prior = f"prior {self.prior:.6g}"
+        prior = "prior unknown" if self._prior is None else f"prior {self._prior:.6g}"
         if self._prior_interval is not None:
             prior += " in [{:.6g}, {:.6g}]".format(*self._prior_interval)
         if self._setting == "labelled":

@@ -9,7 +9,7 @@ import numpy as np
 
 from noneg.checks import check_level, check_prior
 from noneg.metrics import find_metric
-from noneg.performance.ordering import prior_range
+from noneg.performance.selection import prior_range
 from noneg.results import Table
 
 if TYPE_CHECKING:

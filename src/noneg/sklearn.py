@@ -91,7 +91,8 @@ def scorer(
     if threshold is not None:
         options["threshold"] = threshold
     metric.check_options(options)
-    labelled = check_setting(setting) == "labelled"
+    setting = check_setting(setting)
+    labelled = setting == "labelled"
     if prior is not None:
         check_prior(prior)
     if labelled == (prior is not None) and (prior is not None or metric.needs_prior):
@@ -130,8 +131,6 @@ def _score(
     if setting == "labelled":
         scores = PUScores.from_labels(flags, s, **weights)
     else:
-        if prior is None:  # any will do
-            prior = (1.0 + float(np.mean(flags))) / 2.0
         scores = PUScores.from_pu_labels(flags, s, prior=prior, setting=setting, **weights)
     return metric.function(scores, **options)
 

@@ -15,11 +15,9 @@ from scipy.stats import binom
 from strategies import samples
 
 from noneg import PUScores
-from noneg.calibration import _bpm_points, bpm
-from noneg.calibration._bpm_fit import Objective, fit, minimise, objective
-from noneg.calibration._bpm_points import CurveRows
-from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm
-from noneg.calibration.bpm_interval import tce_bpm_interval
+from noneg.calibration import bpm, bpm_fit
+from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm, tce_bpm_interval
+from noneg.calibration.bpm_fit import CurveRows, Objective, fit, local_minima, objective
 from noneg.simulation import BinomialProcess, CalibrationCurve, LogisticGaussian
 
 WORLDS = {name: BinomialProcess(name) for name in ("D1", "D2", "D3", "D4", "D5")}
@@ -216,9 +214,9 @@ def test_the_minimum_is_that_of_scipy():
 
 def test_a_batch_is_fitted_as_if_alone():
     f = random_objective(3, members=4)
-    together, _ = minimise(f, np.tile([1.0, 1.0, 0.0], (4, 1)))
+    together, _ = local_minima(f, np.tile([1.0, 1.0, 0.0], (4, 1)))
     for k in range(4):
-        alone, _ = minimise(
+        alone, _ = local_minima(
             Objective(f.design, f.frequency[[k]], f.weight), np.array([[1.0, 1, 0]])
         )
         assert together[k] == pytest.approx(alone[0], abs=1e-7)
@@ -430,7 +428,7 @@ def test_equal_importance_weights_are_none_and_zero_weights_drop_rows():
 def test_larger_bins_instead_of_more_give_the_same(name, monkeypatch):
     data = WORLDS[name].draw(n=200_000, setting="labelled", seed=0)
     capped = tce_bpm(data)
-    monkeypatch.setattr(_bpm_points, "MOST_ROWS", 10**9)
+    monkeypatch.setattr(bpm_fit, "MOST_ROWS", 10**9)
     assert len(CurveRows(data).points().score) > 50_000
     assert tce_bpm(data) == pytest.approx(capped, abs=1e-4)
 

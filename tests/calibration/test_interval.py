@@ -1,4 +1,4 @@
-"""The interval covers, bounds, and obeys the same laws as the error."""
+"""The interval against its definition split by split, its coverage, and the test of calibration."""
 
 import math
 
@@ -6,12 +6,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from scipy.stats import binom
 from strategies import samples
 
 from noneg import PUScores, ece, estimate
-from noneg.bins import bin_scores
-from noneg.calibration import ece_interval
+from noneg.bins import bin_scores, square_roots
+from noneg.calibration import calibration_test, ece_interval
+from noneg.calibration.interval import (
+    METHOD,
+    PRIOR_GRID,
+    SPLITS,
+    ZERO,
+    Noise,
+    norm_limits,
+    power_dual,
+)
+from noneg.randomness import stream
 from noneg.simulation import LogisticGaussian
 
 WORLDS = {
@@ -143,3 +154,271 @@ def test_estimate_takes_a_name_or_a_function():
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):
         ece_interval(draw(WORLDS["less"], "two-sample", 100, 0), **options)
+
+
+# Far from calibrated, so that the lower end is above zero.
+WORLD = LogisticGaussian(beta0=-2.0, beta1=3.0)
+
+
+SETTINGS = ["two-sample", "one-sample", "labelled"]
+
+
+def rows(setting, seed=1):
+    sizes = {"n": 300} if setting == "labelled" else {"n_positive": 80, "n_unlabeled": 400}
+    return WORLD.draw(**sizes, setting=setting, seed=seed)
+
+
+def own_noise(binned, seed):
+    """Noise of the residuals of one split: each sum's own, less what its normaliser moves."""
+    normal = stream(seed, "split").standard_normal((SPLITS, binned.n_bins, 3))
+    root = square_roots(binned.second)
+    out = np.empty((SPLITS, binned.n_bins))
+    for r in range(SPLITS):
+        a, w, ws = np.array([root[b] @ normal[r, b] for b in range(binned.n_bins)]).T
+        if binned.prior_is_estimated:
+            # rho = (sum y - s) / n: one normaliser for all.
+            out[r] = binned.prior * a - ws - binned.residual * w.sum()
+        else:
+            positive = a - binned.positive * a.sum()
+            out[r] = binned.prior * positive - (ws - binned.score * w.sum())
+    return out
+
+
+def own_dual(d, mass, p):
+    """Gradient of the L_p error, by cases."""
+    if p == 1:
+        return np.where(np.abs(d) > 1e-12, np.sign(d), 1.0)
+    gap = np.where(mass > 0, d / np.where(mass > 0, mass, 1.0), 0.0)
+    if p == np.inf:
+        top = int(np.argmax(np.abs(gap)))
+        return np.sign(gap) * (np.arange(d.size) == top) / np.where(mass > 0, mass, 1.0)
+    size = (mass * np.abs(gap) ** p).sum() ** (1 / p)
+    return np.sign(gap) * (np.abs(gap) / size) ** (p - 1)
+
+
+def own_ends(binned, level, p, seed=0):
+    """The two ends as the module's text defines them."""
+    d, mass = binned.residual, binned.marginal
+    v = own_dual(d, mass, p)
+    upper = v @ d + ndtri(0.5 + level / 2) * np.sqrt(binned.variance(v))
+    found = []
+    for shift in own_noise(binned, seed):
+        halves = d + shift, d - shift
+        duals = [own_dual(half, mass, p) for half in halves]
+        e = (duals[1] @ halves[0] + duals[0] @ halves[1]) / 2
+        # A half has twice the variance of the whole.
+        se2 = sum(2 * binned.variance(v) for v in duals) / 4
+        found.append(e - ndtri(0.75 + level / 4) * np.sqrt(se2))
+    return max(0.0, np.median(found)), upper
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("p", [1, 2, 3.5, np.inf])
+def test_the_ends_are_the_definition(setting, p):
+    scores = rows(setting)
+    found = ece_interval(scores, bins=6, p=p, level=0.9)
+    low, high = own_ends(bin_scores(scores, bins=6), 0.9, p)
+    assert found.low == pytest.approx(low, abs=1e-12)
+    assert found.high == pytest.approx(high, abs=1e-12)
+    assert p == np.inf or found.low > 0.0
+    assert (found.method, found.level) == (METHOD, 0.9)
+    other = ece_interval(scores, bins=6, p=p, level=0.9, seed=5)
+    assert other.low == pytest.approx(own_ends(bin_scores(scores, bins=6), 0.9, p, 5)[0])
+    assert p == np.inf or other.low != found.low
+
+
+def test_splits_are_those_of_seed_zero_unless_told():
+    scores = rows("two-sample")
+    binned = bin_scores(scores, bins=6)
+    dual = power_dual(binned.marginal, 1)
+    limits = {seed: norm_limits(scores, binned, dual, level=0.9, seed=seed) for seed in (0, 1)}
+    assert norm_limits(scores, binned, dual, level=0.9) == limits[0] != limits[1]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_noise_of_splits_has_the_variance_of_the_residuals(setting):
+    """Over many draws, in several directions; a relative deviation of 5 standard errors."""
+    binned = bin_scores(rows(setting), bins=5)
+    shift = Noise.draw(binned, 20_000, seed=3).of_residual(binned)
+    for seed in range(4):
+        v = np.random.default_rng(seed).normal(size=5)
+        found = (shift @ v).var()
+        assert found == pytest.approx(binned.variance(v), rel=5 * np.sqrt(2 / 20_000))
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_an_unknown_prior_takes_the_widest_of_a_grid_and_what_lies_between(p):
+    scores = rows("two-sample").with_prior(0.5, (0.42, 0.56))
+    found = ece_interval(scores, bins=5, p=p)
+    priors = np.linspace(0.42, 0.56, PRIOR_GRID)
+    ends, speed = [], 0.0
+    for prior in priors:
+        binned = bin_scores(scores.with_prior(prior), edges=bin_scores(scores, bins=5).edges)
+        ends.append(own_ends(binned, 0.95, p))
+        v = own_dual(binned.residual, binned.marginal, p)
+        speed = max(speed, abs(v @ binned.positive))
+    slack = speed * (priors[1] - priors[0]) / 2
+    assert found.low == pytest.approx(max(0.0, min(low for low, _ in ends) - slack), abs=1e-12)
+    assert found.high == pytest.approx(max(high for _, high in ends) + slack, abs=1e-12)
+    assert found.method == f"{METHOD}, for every prior in [0.42, 0.56]"
+
+
+def test_two_rows_have_a_spread_and_one_has_none():
+    one = PUScores([0.9], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    found = ece_interval(one, bins=2)
+    assert (found.low, found.high) == (0.0, 1.0)
+    two = PUScores([0.9, 0.8], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    found = ece_interval(two, bins=2)
+    assert found.high == pytest.approx(own_ends(bin_scores(two, bins=2), 0.95, 1)[1])
+
+
+def test_one_row_may_have_an_error_above_one():
+    scores = PUScores([0.0], [1.0, 0.9, 0.95], prior=0.99, setting="two-sample")
+    found = ece_interval(scores, bins=2, binning="width")
+    assert found.value > 1.0
+    assert found.high == found.value
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_hoeffding_is_its_formula(setting):
+    sizes = {"n": 90_000}
+    if setting != "labelled":
+        sizes = {"n_positive": 30_000, "n_unlabeled": 60_000}
+    scores = WORLD.draw(**sizes, setting=setting, seed=0)
+    found = ece_interval(scores, bins=3, method="hoeffding", level=0.9)
+    n_p, n_m = scores.n_positive, scores.n_marginal
+    rate = 1 / n_m if setting == "labelled" else scores.prior**2 / n_p + 1 / n_m
+    lower = found.value - np.sqrt(2 * rate * (3 * np.log(2) + np.log(20)))
+    assert found.low == pytest.approx(lower)
+    assert found.low > 0.0
+    assert found.high == pytest.approx(found.value + np.sqrt(2 * rate * np.log(20)))
+    assert found.method == "Hoeffding"
+
+
+def test_hoeffding_with_an_unknown_prior_takes_the_largest_one():
+    scores = WORLD.draw(30_000, 60_000, setting="two-sample", seed=0).with_prior(0.5, (0.45, 0.6))
+    found = ece_interval(scores, bins=3, method="hoeffding")
+    edges = bin_scores(scores, bins=3).edges
+    curve = [ece(scores.with_prior(prior), edges=edges) for prior in (0.45, 0.6)]
+    rate = 0.36 / 30_000 + 1 / 60_000
+    assert found.high == pytest.approx(max(curve) + np.sqrt(2 * rate * np.log(40)))
+
+
+MASS = np.array([0.5, 0.0, 0.25, 0.25])
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 4, np.inf])
+def test_duals_reach_the_norm_and_nothing_beats_it(p):
+    """Bins without mass, residuals of zero and two equal gaps among them."""
+    rng = np.random.default_rng(0)
+    d = rng.normal(size=(50, 4)) * (MASS > 0)
+    d[0], d[1], d[2, 0] = 0.0, [0.2, 0.0, 0.1, -0.1], 0.0
+
+    def norm(x):
+        gap = np.abs(x[:, MASS > 0]) / MASS[MASS > 0]
+        if p == np.inf:
+            return gap.max(axis=1)
+        return (MASS[MASS > 0] * gap**p).sum(axis=1) ** (1 / p)
+
+    v = power_dual(MASS, p)(d)
+    np.testing.assert_allclose((v * d).sum(axis=1), norm(d), atol=1e-12)
+    assert ((v[1:] @ d.T) <= norm(d)[None] * (1 + 1e-12) + 1e-12).all()
+    assert (v[0] == 1.0).all()
+    assert np.isfinite(v).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_residuals_up_to_rounding_are_zero_and_any_sign_will_do(p):
+    """Next to a real residual they count for nothing in norms that weigh by size."""
+    dual = power_dual(MASS, p)
+    assert (dual(np.array([[-ZERO, 0.0, ZERO, -ZERO / 2]])) == 1.0).all()
+    (v,) = dual(np.array([[-1.0, 0.0, -ZERO, ZERO]]))
+    np.testing.assert_array_equal(v[2:], 1.0 if p == 1 else 0.0)
+    assert v[0] == pytest.approx({1: -1.0, 2: -(0.5**-0.5), np.inf: -2.0}[p])
+
+
+@pytest.mark.parametrize("p", [2, np.inf])
+def test_bins_without_mass_do_not_count_in_higher_norms(p):
+    (v,) = power_dual(MASS, p)(np.array([[0.1, 5.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(v, power_dual(MASS, p)(np.array([[0.1, 0.0, 0.0, 0.0]]))[0])
+
+
+def significance_draw(world, setting, n_positive, seed):
+    if setting == "labelled":
+        return world.draw(n=10 * n_positive, setting=setting, seed=seed)
+    return world.draw(n_positive, 3 * n_positive, setting=setting, seed=seed)
+
+
+@pytest.mark.parametrize("statistic", ["ece", "ks"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("prior", [0.5, 0.1])
+def test_size_is_the_level(statistic, setting, prior):
+    world, trials = LogisticGaussian.calibrated(prior), 600
+    n = 100 if prior == 0.5 else 40
+    if setting == "one-sample":
+        p = [
+            calibration_test(
+                world.draw(n // 2, int(n / prior), setting=setting, seed=seed),
+                statistic=statistic,
+                replicates=199,
+                seed=seed,
+            ).p_value
+            for seed in range(trials)
+        ]
+    else:
+        p = [
+            calibration_test(
+                significance_draw(world, setting, n, seed),
+                statistic=statistic,
+                replicates=199,
+                seed=seed,
+            ).p_value
+            for seed in range(trials)
+        ]
+    # A full-size check is part of experiments/coverage; this one allows 3.4 standard errors.
+    assert abs(np.mean(np.array(p) <= 0.05) - 0.05) < 3.4 * math.sqrt(0.05 * 0.95 / trials)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+def test_it_finds_miscalibration(setting):
+    wrong = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    scores = significance_draw(wrong, setting, 600, 0)
+    for statistic in ("ece", "ks"):
+        assert calibration_test(scores, statistic=statistic).p_value < 0.01
+
+
+@given(samples())
+def test_p_values_are_probabilities(sample):
+    result = calibration_test(sample.build(), replicates=19)
+    assert 1 / 20 <= result.p_value <= 1
+    assert result.to_dict()["p_value"] == result.p_value
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"statistic": "chi"}, "'ece' or 'ks'"), ({"replicates": 0}, "at least 1, got 0")],
+    ids=str,
+)
+def test_significance_bad_options(options, words):
+    scores = LogisticGaussian.calibrated().draw(n=100, setting="labelled", seed=0)
+    with pytest.raises(ValueError, match=words):
+        calibration_test(scores, **options)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("binning", ["mass", "width"])
+@pytest.mark.parametrize("n", [1000, 200_000])  # with NumPy, and compiled
+def test_a_constant_equal_to_the_prior_is_calibrated(setting, binning, n):
+    for prior in (0.1, 0.3, 1 / 3):
+        s = PUScores(np.full(n // 20, prior), np.full(n, prior), prior=prior, setting=setting)
+        for statistic in ("ece", "ks"):
+            found = calibration_test(s, statistic=statistic, binning=binning)
+            assert (found.value, found.p_value) == (0.0, 1.0)
+        for name in ("ece", "debiased_ece", "sweep_ece", "ks_error"):
+            error = estimate(name, s)
+            assert (error.value, error.low) == (0.0, 0.0)
+            assert 0.0 <= error.high < 1e-6
+        off = PUScores(
+            np.full(n // 20, prior), np.full(n, prior), prior=prior + 1e-6, setting=setting
+        )
+        assert calibration_test(off, binning=binning).p_value == 0.001

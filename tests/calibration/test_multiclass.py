@@ -49,11 +49,11 @@ def test_a_class_without_rows_counts_its_scores():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: top_label([0, 1], [0.1, 0.2]), "one column a class"),
+        (lambda: top_label([0, 1], [0.1, 0.2]), "one column per class"),
         (lambda: top_label([0, 4], prob[:2]), "class numbers from 0 to 3"),
         (lambda: top_label(["a", "b"], prob[:2]), "class numbers"),
         (lambda: top_label([0], prob[:2]), "1 entries for 2 rows"),
-        (lambda: classwise_ece([]), "one a class"),
+        (lambda: classwise_ece([]), "one per class"),
         (lambda: classwise_ece(top_label(label, prob)), "sequence of PUScores"),
     ],
     ids=["vector", "range", "text", "length", "empty", "single"],

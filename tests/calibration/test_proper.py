@@ -16,8 +16,14 @@ from strategies import samples
 
 from noneg import PUScores, ece
 from noneg.bins import bin_scores
-from noneg.calibration.decomposition import decomposition, decomposition_interval
-from noneg.calibration.proper import brier, brier_interval, log_loss, log_loss_interval
+from noneg.calibration.proper import (
+    brier,
+    brier_interval,
+    decomposition,
+    decomposition_interval,
+    log_loss,
+    log_loss_interval,
+)
 from noneg.simulation import LogisticGaussian
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "errors.json").read_text())

@@ -1,23 +1,36 @@
-"""The smooth error: outside references, a slow oracle, and the laws of blurring."""
+"""Smoothed and cumulative errors: outside references, slow oracles, and the laws of blurring."""
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, logit
 from scipy.stats import binom
 from strategies import samples, scores
+from strategies import scores as score_lists
 
-from noneg import PUScores, kernels, kernels_numba
+from noneg import PUScores, ece, kernels, kernels_numba
 from noneg.bins import bin_scores
-from noneg.calibration import smooth_ece, smooth_ece_interval
-from noneg.calibration._cosine import mean_size, triweight
+from noneg.calibration import (
+    kernel_ece,
+    kernel_ece_interval,
+    logit_smoothed_ece,
+    logit_smoothed_ece_interval,
+    smooth,
+    smooth_ece,
+    smooth_ece_interval,
+)
+from noneg.calibration.smooth import ks_error, ks_error_interval, mean_size, triweight
 from noneg.simulation import LogisticGaussian
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "smooth.json").read_text())
+
+
 WIDTHS = st.sampled_from([0.02, 0.05, 0.1, 0.4, 2.0])
 
 
@@ -309,3 +322,521 @@ def test_residuals_of_one_sign_have_a_fixed_point(seed):
     rng = np.random.default_rng(seed)
     data = PUScores.from_labels(np.zeros(50, dtype=int), rng.random(50) * rng.random())
     assert smooth_ece(data) == pytest.approx(float(bin_scores(data, bins=1).score[0]), rel=1e-6)
+
+
+ERRORS = {"kernel": kernel_ece, "logit": logit_smoothed_ece}
+
+
+INTERVALS = {"kernel": kernel_ece_interval, "logit": logit_smoothed_ece_interval}
+
+
+def laws(sample):
+    """Scores of both laws and the prior, from the definition of the setting."""
+    positive = sample.score[sample.flags]
+    if sample.setting == "two-sample":
+        return positive, sample.score[~sample.flags], sample.prior
+    prior = sample.flags.mean() if sample.setting == "labelled" else sample.prior
+    return positive, sample.score, prior
+
+
+def slow_kernel(positive, marginal, prior, bandwidth, p=1):
+    """The definition, row by row."""
+    x = (np.arange(4000) + 0.5) / 4000
+
+    def density(s):
+        images = np.concatenate([2 * k + sign * s for k in (-1, 0, 1) for sign in (-1, 1)])
+        u = (x - images[:, None]) / (3 * bandwidth)
+        inside = np.abs(u) < 1
+        return (35 / 32 * (1 - u**2) ** 3 * inside).sum(axis=0) / (3 * bandwidth * s.size)
+
+    f, g = density(marginal), prior * density(positive)
+    if p == 1:
+        return np.abs(g - x * f).mean()
+    full = f > 0
+    return ((f * np.abs(g / np.where(full, f, 1) - x) ** p)[full].sum() / x.size) ** (1 / p)
+
+
+def slow_logit(positive, marginal, prior, sigma, clip):
+    """The definition, row by row."""
+    t = np.linspace(logit(clip) - 9 * sigma, -logit(clip) + 9 * sigma, 40_001)
+
+    def density(s):
+        away = (t - logit(np.clip(s, clip, 1 - clip))[:, None]) / sigma
+        return np.exp(-(away**2) / 2).mean(axis=0) / (sigma * math.sqrt(2 * math.pi))
+
+    gap = prior * density(positive) - expit(t) * density(marginal)
+    return np.abs(gap).sum() * (t[1] - t[0])
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_kdepy(p):
+    for bandwidth, expected in REFERENCE[f"KDEpy triweight, p = {p}"].items():
+        found = kernel_ece(reference_sample(), bandwidth=float(bandwidth), p=p)
+        assert found == pytest.approx(expected, abs=1e-7)
+
+
+def test_the_authors_sample_what_is_integrated_here():
+    expected = REFERENCE["sampled logit-smoothed ECE"]
+    found = logit_smoothed_ece(reference_sample())
+    assert found == pytest.approx(expected["value"], abs=4 * expected["standard error"])
+
+
+@given(samples(max_size=12), st.sampled_from([0.02, 0.05, 0.2]))
+@settings(max_examples=25)
+def test_the_definition_on_scores(sample, bandwidth):
+    expected = slow_kernel(*laws(sample), bandwidth)
+    assert kernel_ece(sample.build(), bandwidth=bandwidth) == pytest.approx(expected, abs=3e-5)
+
+
+@given(samples(settings=("labelled",), max_size=12), st.sampled_from([1.5, 2, 5]))
+@settings(max_examples=15)
+def test_the_definition_of_other_norms(sample, p):
+    expected = slow_kernel(*laws(sample), 0.1, p)
+    assert kernel_ece(sample.build(), bandwidth=0.1, p=p) == pytest.approx(expected, abs=3e-5)
+
+
+@given(samples(max_size=12), st.sampled_from([1 / 15, 0.5]), st.sampled_from([1e-6, 1e-3]))
+@settings(max_examples=25)
+def test_the_definition_on_logits(sample, sigma, clip):
+    expected = slow_logit(*laws(sample), sigma, clip)
+    found = logit_smoothed_ece(sample.build(), sigma=sigma, clip=clip)
+    assert found == pytest.approx(expected, abs=3e-5)
+
+
+def test_the_rule_of_thumb():
+    scores = reference_sample()
+    i = np.arange(1, REFERENCE["rows"] + 1)
+    bandwidth = 1.06 * np.std((i * 0.6180339887498949) % 1.0) * i.size**-0.2
+    expected = kernel_ece(scores, bandwidth=bandwidth)
+    assert kernel_ece(scores) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+@given(sample=samples(settings=("labelled",)))
+@settings(max_examples=15)
+def test_kernel_pu_error_is_the_labelled_error_when_nothing_is_hidden(name, sample):
+    if sample.flags.all():
+        return
+    labelled = sample.build()
+    prior = labelled.prior
+    separate = PUScores(sample.score[sample.flags], sample.score, prior=prior, setting="two-sample")
+    one = PUScores.from_pu_labels(sample.flags, sample.score, prior=prior, setting="one-sample")
+    expected = ERRORS[name](labelled)
+    assert ERRORS[name](separate) == pytest.approx(expected, abs=1e-10)
+    assert ERRORS[name](one) == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+@given(sample=samples(), random=st.randoms(use_true_random=False))
+@settings(max_examples=15)
+def test_kernel_row_order_and_copies_are_irrelevant(name, sample, random):
+    options = {"bandwidth": 0.05} if name == "kernel" else {"sigma": 0.3}
+    order = list(range(sample.score.size))
+    random.shuffle(order)
+    expected = ERRORS[name](sample.build(), **options)
+    shuffled, twice = sample.take(order).build(), sample.take(np.repeat(order, 2)).build()
+    weighted = sample.build(sample_weight=np.full(sample.score.size, 2))
+    for same in (shuffled, twice, weighted):
+        assert ERRORS[name](same, **options) == pytest.approx(expected, abs=1e-10)
+
+
+def test_the_rule_of_thumb_counts_weights():
+    rng = np.random.default_rng(0)
+    s, labels = rng.random(30), np.arange(30) % 3 == 0
+    weighted = PUScores.from_labels(labels, s, sample_weight=np.full(30, 2))
+    twice = PUScores.from_labels(np.tile(labels, 2), np.tile(s, 2))
+    assert kernel_ece(weighted) == pytest.approx(kernel_ece(twice), abs=1e-10)
+
+
+@given(samples(settings=("one-sample", "labelled")))
+@settings(max_examples=15)
+def test_norms_are_ordered(sample):
+    scores = sample.build()
+    errors = [kernel_ece(scores, bandwidth=0.05, p=p) for p in (1, 1.5, 2, 10)]
+    assert all(a <= b + 1e-6 for a, b in pairwise(errors))
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=2, max_size=30))
+@settings(max_examples=10)
+def test_kernel_a_narrow_kernel_leaves_separate_points_alone(rows):
+    place, labels = (np.array(x) for x in zip(*rows, strict=True))
+    labels[0] = True
+    s = place / 20
+    total = np.abs(np.bincount(place, weights=(labels - s) / s.size)).sum()
+    labelled = PUScores.from_labels(labels, s)
+    assert kernel_ece(labelled, bandwidth=4e-3) == pytest.approx(total, abs=4e-3)
+    assert logit_smoothed_ece(labelled, sigma=1e-2) == pytest.approx(total, abs=1e-2)
+
+
+@given(samples(), st.sampled_from([1e-4, 1e-6, 1e-8]))
+@settings(max_examples=15)
+def test_the_clip_moves_the_error_by_no_more_than_itself(sample, clip):
+    scores = sample.build()
+    gap = logit_smoothed_ece(scores, clip=clip) - logit_smoothed_ece(scores, clip=1e-12)
+    assert abs(gap) <= 3 * clip + 1e-5
+
+
+@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize(
+    ("labels", "s", "expected"),
+    [
+        ([1, 0, 0, 0], [0.4] * 4, 0.15),
+        ([1, 1, 0], [1.0, 1.0, 0.0], 0.0),
+        ([1, 0], [0.0, 1.0], 1.0),
+        ([0, 0], [0.25, 0.25], 0.25),
+    ],
+)
+def test_kernel_degenerate_data(name, labels, s, expected):
+    labelled = PUScores.from_labels(labels, s)
+    options = {"bandwidth": 1e-3} if name == "kernel" else {"sigma": 1e-2}
+    assert ERRORS[name](labelled, **options) == pytest.approx(expected, abs=3e-3)
+    assert np.isfinite(ERRORS[name](labelled))
+    interval = INTERVALS[name](labelled)
+    assert 0 <= interval.low <= interval.value <= interval.high
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_kernel_one_row_of_each(name):
+    scores = PUScores([0.7], [0.2], prior=0.5, setting="two-sample")
+    interval = INTERVALS[name](scores)
+    assert (interval.low, interval.high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "words"),
+    [
+        (kernel_ece, {"bandwidth": 0}, "'bandwidth' must be the width of a kernel, at least 1e-05"),
+        (kernel_ece, {"p": math.inf}, "'p' must be finite"),
+        (kernel_ece, {"p": 0.5}, "'p' must be the order of a norm"),
+        (kernel_ece, {"p": 2, "bandwidth": 0.01}, "positives lie near 0.9"),
+        (logit_smoothed_ece, {"sigma": 1e-4}, "'sigma' must be the width of a kernel"),
+        (logit_smoothed_ece, {"clip": 0.0}, "'clip' must be a probability in"),
+        (logit_smoothed_ece, {"clip": 0.5}, "'clip' must be a probability in"),
+    ],
+)
+def test_bad_options(error, options, words):
+    scores = PUScores([0.9], [0.1, 0.2], prior=0.5, setting="two-sample")
+    with pytest.raises(ValueError, match=words):
+        error(scores, **options)
+
+
+def test_a_population_needs_a_bandwidth():
+    world = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    law = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
+    with pytest.raises(ValueError, match="'bandwidth' must be given for a population"):
+        kernel_ece(law)
+    many = world.draw(n=100_000, setting="labelled", seed=1)
+    for p in (1, 2):
+        expected = kernel_ece(law, bandwidth=0.05, p=p)
+        assert kernel_ece(many, bandwidth=0.05, p=p) == pytest.approx(expected, abs=5e-3)
+    assert logit_smoothed_ece(many) == pytest.approx(logit_smoothed_ece(law), abs=5e-3)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("name", ERRORS)
+def test_kernel_hidden_labels_do_not_matter_on_average(name, setting):
+    world = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    law = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
+    options = {"bandwidth": 0.1} if name == "kernel" else {"sigma": 0.5}
+    errors = [
+        ERRORS[name](world.draw(2000, 8000, setting=setting, seed=seed), **options)
+        for seed in range(25)
+    ]
+    spread = np.std(errors) / 5
+    expected = ERRORS[name](law, **options)
+    assert np.mean(errors) == pytest.approx(expected, abs=4 * spread + 1e-3)
+
+
+OPTIONS = {
+    "kernel": {"bandwidth": 0.05},
+    "kernel, p = 2": {"bandwidth": 0.05, "p": 2},
+    "logit": {"sigma": 0.3},
+}
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_kernel_nominal_95_percent_covers(name, world, setting):
+    world, trials, options = WORLDS[world], 30, OPTIONS[name]
+    law = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
+    error, interval = ERRORS[name.split(",")[0]], INTERVALS[name.split(",")[0]]
+    target, covered, below = error(law, **options), 0, 0
+    for seed in range(trials):
+        n = {"n": 1500} if setting == "labelled" else {"n_positive": 150, "n_unlabeled": 1500}
+        found = interval(world.draw(**n, setting=setting, seed=seed), **options)
+        covered += found.low <= target <= found.high
+        below += found.low <= (world.tce() if name != "kernel, p = 2" else target)
+    # Fewer hits than this have a probability below 0.1 % if the coverage is 95 %.
+    assert covered >= binom.ppf(0.001, trials, 0.95)
+    assert below >= binom.ppf(0.001, trials, 0.975)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+@given(sample=samples(), random=st.randoms(use_true_random=False))
+@settings(max_examples=10)
+def test_kernel_the_interval_obeys_the_same_laws(name, sample, random):
+    options = {"bandwidth": 0.05} if name == "kernel" else {"sigma": 0.3}
+    order = list(range(sample.score.size))
+    random.shuffle(order)
+    interval = INTERVALS[name](sample.build(), **options)
+    assert 0 <= interval.low <= interval.value <= interval.high
+    assert interval.value == ERRORS[name](sample.build(), **options)
+    other = INTERVALS[name](sample.take(order).build(), **options)
+    assert (interval.low, interval.high) == pytest.approx((other.low, other.high), abs=1e-7)
+    twice = sample.take(np.repeat(np.arange(sample.score.size), 2)).build()
+    weighted = sample.build(sample_weight=np.full(sample.score.size, 2))
+    a, b = (INTERVALS[name](x, **options) for x in (twice, weighted))
+    assert (a.low, a.high) == pytest.approx((b.low, b.high), abs=1e-7)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_kernel_an_unknown_prior_widens_the_interval_to_hold_for_each(p):
+    scores = WORLDS["less"].draw(400, 2000, setting="two-sample", seed=3)
+    options = {"bandwidth": 0.1, "p": p}
+    unsure = kernel_ece_interval(scores.with_prior(0.5, interval=(0.45, 0.55)), **options)
+    for prior in np.linspace(0.45, 0.55, 7):
+        sure = kernel_ece_interval(scores.with_prior(prior), **options)
+        assert unsure.low <= sure.low + 1e-9
+        assert sure.high <= unsure.high + 1e-9
+    assert "every prior in [0.45, 0.55]" in unsure.method
+    assert "smoothing bias" in unsure.method
+
+
+KS_REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "errors.json").read_text())
+
+
+def draw(world, setting, seed, n=200):
+    if setting == "labelled":
+        return world.draw(n=5 * n, setting=setting, seed=seed)
+    return world.draw(n, 4 * n, setting=setting, seed=seed)
+
+
+def truth(world):
+    law = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
+    return np.abs(np.cumsum(bin_scores(law, edges=np.linspace(0, 1, 2001)).residual)).max()
+
+
+@pytest.mark.parametrize("kind", ["even", "rough"])
+def test_labelled_error_is_that_of_other_libraries(kind):
+    i = np.arange(1, KS_REFERENCE["rows"] + 1)
+    s = (i * 0.6180339887498949) % 1.0
+    step = i if kind == "even" else i * i
+    y = ((step * 0.7548776662466927) % 1.0 < s**1.5).astype(int)
+    values, got = KS_REFERENCE["values"][kind], ks_error(PUScores.from_labels(y, s))
+    assert got == pytest.approx(values["probcal ecce stat_max"], abs=1e-12)
+    # MAPIE adds a little noise to the scores.
+    peer = values["MAPIE kolmogorov_smirnov_statistic times length_scale"]
+    assert got == pytest.approx(peer, abs=1e-8)
+
+
+def by_definition(sample, prior):
+    positive = sample.score[sample.flags]
+    marginal = sample.score[~sample.flags] if sample.setting == "two-sample" else sample.score
+    return max(
+        abs(prior * (positive <= t).mean() - (marginal * (marginal <= t)).mean())
+        for t in sample.score
+    )
+
+
+@given(samples())
+def test_ks_the_definition(sample):
+    scores = sample.build()
+    assert ks_error(scores) == pytest.approx(by_definition(sample, scores.prior), abs=1e-12)
+
+
+@pytest.fixture(params=["numpy", "numba"])
+def buckets(request, monkeypatch):
+    """Make a few rows take the path of very many."""
+    monkeypatch.setattr(smooth, "FEW_ROWS", 0)
+    if request.param == "numba":
+        monkeypatch.setattr(kernels, "ROWS_WORTH_A_CALL", 0)
+        monkeypatch.setattr(kernels, "ROWS_WORTH_AN_IMPORT", 0)
+
+
+def near(sample, bits):
+    """The same rows with scores so close that several share a bucket."""
+    return type(sample)(sample.setting, sample.flags, 0.3 + sample.score * 2.0**-bits, sample.prior)
+
+
+@pytest.mark.usefixtures("buckets")
+def test_buckets_give_the_same_error():
+    # Hypothesis does not mix with function-scoped fixtures: the property is inside.
+    @settings(max_examples=40)
+    @given(samples(), st.sampled_from([0, 1, 10, 14, 18]), st.booleans())
+    def property_(sample, bits, weighted):
+        if bits:
+            sample = near(sample, bits)
+        options = {}
+        if weighted:
+            options["sample_weight"] = np.random.default_rng(0).integers(1, 4, sample.score.size)
+        try:
+            scores = sample.build(**options)
+        except ValueError:
+            return
+        expected = sample
+        if weighted:
+            expected = sample.take(
+                np.repeat(np.arange(sample.score.size), options["sample_weight"])
+            )
+        assert ks_error(scores) == pytest.approx(by_definition(expected, scores.prior), abs=1e-12)
+
+    property_()
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+def test_many_rows_take_the_path_of_buckets(setting):
+    for name, world in WORLDS.items():
+        scores = draw(world, setting, 0, n=80_000)
+        assert scores.n_unlabeled + scores.n_positive > smooth.FEW_ROWS
+        quick = ks_error(scores)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(smooth, "FEW_ROWS", math.inf)
+            assert ks_error(scores) == pytest.approx(quick, abs=1e-13), name
+
+
+@settings(max_examples=30)
+@given(score_lists(), st.booleans())
+def test_bucket_sums_of_numpy_and_numba_agree(s, flagged):
+    from noneg import kernels_numba
+
+    flags = np.arange(s.size) % 3 == 0 if flagged else None
+    plain = kernels.bucket_triples_numpy(s, flags)
+    fast = kernels_numba.bucket_triples(s, flags)
+    used = np.flatnonzero(plain[:, :, 0].sum(axis=0))
+    assert np.array_equal(used, np.unique(kernels.bucket_of(s)))
+    np.testing.assert_allclose(fast[:, used], plain[:, used], atol=1e-12)
+    assert fast.sum() == pytest.approx(plain.sum())
+
+
+@given(samples(), st.randoms(use_true_random=False))
+def test_row_order_is_irrelevant(sample, random):
+    order = list(range(sample.score.size))
+    random.shuffle(order)
+    a, b = ks_error(sample.build()), ks_error(sample.take(order).build())
+    assert a == pytest.approx(b, abs=1e-12)
+
+
+@given(samples(), st.lists(st.integers(0, 3), min_size=60, max_size=60))
+def test_rows_repeated_are_rows_with_weights(sample, counts):
+    weight = np.array(counts[: sample.score.size])
+    weight[:2] = np.maximum(weight[:2], 1)
+    try:
+        repeated = sample.take(np.repeat(np.arange(sample.score.size), weight)).build()
+    except ValueError:
+        return
+    weighted = sample.build(sample_weight=weight)
+    assert ks_error(weighted) == pytest.approx(ks_error(repeated), abs=1e-12)
+
+
+@given(samples(), st.floats(0.1, 10.0))
+def test_importance_weights_have_no_scale(sample, scale):
+    w = np.random.default_rng(0).random(sample.score.size) + 0.1
+    a = sample.build(sample_weight=w, weight_kind="importance")
+    b = sample.build(sample_weight=scale * w, weight_kind="importance")
+    assert ks_error(a) == pytest.approx(ks_error(b), abs=1e-12)
+
+
+@given(samples(settings=("labelled",)))
+def test_ks_pu_error_is_the_labelled_error_when_nothing_is_hidden(sample):
+    labelled = sample.build()
+    if not sample.flags.all():
+        separate = PUScores(
+            sample.score[sample.flags], sample.score, prior=labelled.prior, setting="two-sample"
+        )
+        one = PUScores.from_pu_labels(
+            sample.flags, sample.score, prior=labelled.prior, setting="one-sample"
+        )
+        for scores in (separate, one):
+            assert ks_error(scores) == pytest.approx(ks_error(labelled), abs=1e-12)
+
+
+@given(samples())
+def test_bounds(sample):
+    scores = sample.build()
+    finest = np.concatenate([[0.0], np.unique(sample.score), [1.0]])
+    mean = bin_scores(scores, bins=1).score[0]
+    value = ks_error(scores)
+    assert abs(scores.prior - mean) - 1e-12 <= value <= max(scores.prior, mean) + 1e-12
+    assert value <= ece(scores, edges=finest) + 1e-12
+    assert ece(scores, edges=finest) <= 2 * value * (finest.size - 1) + 1e-12
+
+
+@given(samples(settings=("two-sample", "one-sample")), st.floats(0.01, 0.99))
+def test_ks_a_wrong_prior_moves_the_error_by_no_more_than_itself(sample, other):
+    scores = sample.build()
+    if sample.setting == "one-sample":
+        other = min(max(other, sample.flags.mean() + 1e-6), 1 - 1e-6)
+    gap = abs(ks_error(scores) - ks_error(scores.with_prior(other)))
+    assert gap <= abs(scores.prior - other) + 1e-12
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_error_converges_from_above(name, setting):
+    world, target = WORLDS[name], truth(WORLDS[name])
+    few = [ks_error(draw(world, setting, seed)) for seed in range(40)]
+    many = [ks_error(draw(world, setting, seed, n=4000)) for seed in range(40)]
+    error = np.std(many, ddof=1) / math.sqrt(len(many))
+    assert np.mean(few) > target - 4 * np.std(few, ddof=1) / math.sqrt(len(few))
+    # The largest of noise around the truth: a bias of the order of one standard deviation is left.
+    assert -4 * error < np.mean(many) - target < 4 * error + 0.02
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_interval_covers(name, setting):
+    world, trials, covered = WORLDS[name], 60, 0
+    target = truth(world)
+    for seed in range(trials):
+        interval = ks_error_interval(draw(world, setting, seed))
+        covered += interval.low <= target <= interval.high
+    assert covered >= binom.ppf(0.001, trials, 0.95)
+
+
+@given(samples(), st.sampled_from([0.5, 0.9, 0.99]))
+def test_the_interval_holds_the_estimate(sample, level):
+    scores = sample.build()
+    interval = ks_error_interval(scores, level=level)
+    assert 0 <= interval.low <= interval.value <= interval.high + 1e-12
+    assert interval.value == ks_error(scores)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_ks_an_unknown_prior_widens_the_interval_to_hold_for_each(setting):
+    scores = draw(WORLDS["less"], setting, 3)
+    unsure = ks_error_interval(scores.with_prior(0.5, interval=(0.4, 0.58)))
+    for prior in np.linspace(0.4, 0.58, 7):
+        sure = ks_error_interval(scores.with_prior(prior))
+        assert unsure.low <= sure.low + 1e-12
+        assert sure.high <= unsure.high + 1e-3
+    assert "every prior in [0.4, 0.58]" in unsure.method
+
+
+DEGENERATE = {
+    "all equal": (PUScores.from_labels([0, 1, 1, 0], [0.3] * 4), 0.2),
+    "zeros and ones": (PUScores.from_labels([0, 1, 1, 0], [0, 1, 0, 1]), 0.25),
+    "right zeros and ones": (PUScores.from_labels([0, 1, 1, 0], [0, 1, 1, 0]), 0.0),
+    "no positive": (PUScores.from_labels([0, 0, 0], [0.1, 0.2, 0.3]), 0.2),
+    "one row": (PUScores.from_labels([1], [0.4]), 0.6),
+    "one positive": (PUScores([0.7], [0.1, 0.9], prior=0.5, setting="two-sample"), 0.45),
+    "one unlabeled": (PUScores([0.7, 0.8], [0.5], prior=0.5, setting="two-sample"), 0.5),
+}
+
+
+@pytest.mark.parametrize(("scores", "value"), DEGENERATE.values(), ids=DEGENERATE)
+def test_poor_data_has_a_value(scores, value):
+    interval = ks_error_interval(scores)
+    assert interval.value == pytest.approx(value, abs=1e-12)
+    assert 0 <= interval.low <= interval.value <= interval.high < math.inf
+
+
+def test_a_population_is_refused_in_words():
+    scores = WORLDS["less"].draw(100, math.inf, setting="two-sample", seed=0)
+    with pytest.raises(ValueError, match="must hold rows for this metric"):
+        ks_error(scores)
+
+
+def test_bad_level():
+    with pytest.raises(ValueError, match="confidence level"):
+        ks_error_interval(draw(WORLDS["less"], "labelled", 0), level=1)

@@ -1,44 +1,39 @@
 """Mathematics of experiments/information: networks side by side, their rows, and the tables."""
 
-import csv
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
-from noneg.information.supersample import PUSupersample
+
+from noneg.lab.information.supersample import PUSupersample
 
 torch = pytest.importorskip("torch")
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "information"
-MODULES = ("cells", "ensemble", "analysis", "synthetic", "train")
+from experiments.information import analysis, cells, ensemble, study, synthetic  # noqa: E402
 
 
 @pytest.fixture
-def few(modules, monkeypatch):
+def few(monkeypatch):
     """Images of noise, and a pool that is made of them."""
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (300, 1, 28, 28)).astype(np.uint8)
     labels = rng.integers(0, 2, 300)
-    monkeypatch.setattr(modules["cells"], "pool", lambda _: (pixels, labels))
-    images = modules["ensemble"].Images("mnist", pixels, labels, "cpu")
-    return images, modules
+    for module in (cells, analysis):
+        monkeypatch.setattr(module, "pool", lambda _: (pixels, labels))
+    return ensemble.Images("mnist", pixels, labels, "cpu")
 
 
-def trained(few, way, optimiser="sgld", kind="labelled"):
-    images, modules = few
-    modules["ensemble"].BATCH[optimiser] = 8
-    cell = modules["cells"].Cell("mnist", kind, optimiser, 20, 1, 2, 2)
-    rows, whole = modules["train"].rows_of(cell, "cpu")
-    training = modules["ensemble"].Training("mnist", optimiser, rows, way=way, device="cpu", seed=0)
+def trained(images, monkeypatch, way, optimiser="sgld", kind="labelled"):
+    monkeypatch.setitem(ensemble.BATCH, optimiser, 8)
+    cell = cells.Cell("mnist", kind, optimiser, 20, 1, 2, 2)
+    rows, whole = study.rows_of(cell, "cpu")
+    training = ensemble.Training("mnist", optimiser, rows, way=way, device="cpu", seed=0)
     for _ in range(cell.epochs):
         training.epoch(images)
     return training.margins(images, whole, part=17)
 
 
 @pytest.mark.parametrize("kind", ["labelled", "pu"])
-def test_three_ways_to_convolve_train_the_same_networks(few, kind):
-    found = [trained(few, way, kind=kind) for way in ("group", "patch", "loop")]
+def test_three_ways_to_convolve_train_the_same_networks(few, monkeypatch, kind):
+    found = [trained(few, monkeypatch, way, kind=kind) for way in ("group", "patch", "loop")]
     assert found[1] == pytest.approx(found[0], abs=1e-5)
     assert found[2] == pytest.approx(found[0], abs=1e-5)
     # Other rows, weights and noise: the networks have nothing in common.
@@ -49,10 +44,8 @@ def test_a_network_of_an_ensemble_is_one_trained_alone(few):
     from noneg.learning.losses import soft_cross_entropy
     from noneg.learning.networks import CNN, margin
 
-    images, modules = few
-    ensemble = modules["ensemble"]
-    cell = modules["cells"].Cell("mnist", "labelled", "sgd", 20, 1, 2, 2)
-    rows, whole = modules["train"].rows_of(cell, "cpu")
+    cell = cells.Cell("mnist", "labelled", "sgd", 20, 1, 2, 2)
+    rows, whole = study.rows_of(cell, "cpu")
     together = ensemble.Training("mnist", "sgd", rows, way="group", device="cpu", seed=0)
     together.batch = 8
     source = torch.Generator().manual_seed(0)
@@ -61,24 +54,23 @@ def test_a_network_of_an_ensemble_is_one_trained_alone(few):
         alone = [CNN() for _ in range(2)][1]
     update = torch.optim.SGD(alone.parameters(), lr=0.01, momentum=0.9)
     for _ in range(2):
-        together.epoch(images)
+        together.epoch(few)
         order = rows.first.gather(1, torch.rand(rows.first.shape, generator=source).argsort(dim=1))
         for some in order[1].split(8):
             update.zero_grad()
-            loss = soft_cross_entropy(margin(alone(images(some))), images.labels[some])
+            loss = soft_cross_entropy(margin(alone(few(some))), few.labels[some])
             loss.mean().backward()
             update.step()
     alone.eval()
-    expected = margin(alone(images(whole[1]))).detach().numpy()
-    assert together.margins(images, whole)[1] == pytest.approx(expected, abs=1e-5)
+    expected = margin(alone(few(whole[1]))).detach().numpy()
+    assert together.margins(few, whole)[1] == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_noise_of_the_published_code_is_smaller_by_the_temperature(few):
-    _, modules = few
+def test_the_noise_of_the_published_code_is_smaller_by_the_temperature():
     spread = []
     for name in ("sgld", "sgld-code"):
         w = torch.zeros(40_000, requires_grad=True)
-        step = modules["ensemble"].make_optimiser("mnist", name, {"w": w}, 0)
+        step = ensemble.make_optimiser("mnist", name, {"w": w}, 0)
         step((0.0 * w).sum())
         spread.append(float(w.detach().std()))
     # Inverse temperature 100 at first: sqrt(2 lr / beta), and a hundredth of it.
@@ -86,10 +78,10 @@ def test_the_noise_of_the_published_code_is_smaller_by_the_temperature(few):
     assert spread[0] / spread[1] == pytest.approx(100.0, rel=0.02)
 
 
-def test_pu_rows_are_apart_and_positives_are_positive(few):
-    _, modules = few
-    cell = modules["cells"].Cell("mnist", "pu", "adam", 40, 2, 3, 1)
-    labels = modules["cells"].pool("mnist")[1]
+@pytest.mark.usefixtures("few")
+def test_pu_rows_are_apart_and_positives_are_positive():
+    cell = cells.Cell("mnist", "pu", "adam", 40, 2, 3, 1)
+    labels = cells.pool("mnist")[1]
     for number in range(2):
         pairs = cell.pairs(number)
         assert isinstance(pairs, PUSupersample)
@@ -100,32 +92,27 @@ def test_pu_rows_are_apart_and_positives_are_positive(few):
     assert cell.membership(1).shape == (3, 50)
 
 
-def test_tables_come_from_what_was_kept(few, tmp_path):
-    _, modules = few
-    cell = modules["cells"].Cell("mnist", "labelled", "adam", 60, 2, 3, 1)
+@pytest.mark.usefixtures("few")
+def test_tables_come_from_what_was_kept(tmp_path):
+    cell = cells.Cell("mnist", "labelled", "adam", 60, 2, 3, 1)
     margins = np.random.default_rng(1).normal(size=(2, 3, 60, 2)).astype(np.float32)
-    made = {"margins": margins, "about": json.dumps(vars(cell))}
-    modules["train"].keep(tmp_path, cell, made)
-    modules["train"].log(tmp_path, cell, margins)
-    found = modules["analysis"].tables(tmp_path, lambda *_: None)
+    study.keep(tmp_path, cell, margins, {"seed": 0})
+    found = analysis.all_tables(study.stored(tmp_path), lambda *_: None)
     best = [row for row in found["bounds"] if row["is_rule"] and row["binning"] == "mass"]
     assert [row["bins"] for row in best] == [3]
     assert best[0]["bound"] == pytest.approx(np.sqrt(8 * 3 * np.log(2) / 60))
     assert best[0]["printed_information"] == 0.0
     assert found["recalibration"] == []
-    with (tmp_path / "training.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 6
-    assert modules["train"].kept(tmp_path / f"{cell.group}.npz").keys() == {
-        "60x2x3/margins",
-        "60x2x3/about",
-    }
+    assert found["training"][0]["networks"] == 6
+    assert 0.3 < found["training"][0]["accuracy_seen"] < 0.7
+    ((again, stored, about),) = study.stored(tmp_path)
+    assert (again, about["seed"]) == (cell, 0)
+    assert np.array_equal(stored, margins)
 
 
-def test_the_candidates_are_nine_numbers_of_bins_and_the_gap_shrinks(modules):
-    synthetic = modules["synthetic"]
+def test_the_candidates_are_nine_numbers_of_bins_and_the_gap_shrinks():
     assert synthetic.candidates(10_000) == [10, 20, 21, 30, 43, 64, 100, 200, 300]
-    rows = synthetic.rows([100, 10_000], 20)
-    for few_rows, many in (rows[:2], rows[2:]):
+    for world in ("less calibrated", "better calibrated"):
+        few_rows, many = (synthetic.figure1_row(world, n, 20) for n in (100, 10_000))
         assert many["gap"] < few_rows["gap"] < few_rows["bound"]
         assert many["gap"] < many["bound"] < few_rows["bound"]

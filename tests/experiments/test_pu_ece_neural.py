@@ -1,7 +1,7 @@
 """Mathematics of experiments/pu_ece_neural: training side by side, risks, storage, mixtures."""
 
+import argparse
 import copy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,15 +10,14 @@ from noneg.simulation import LogitMixture
 
 torch = pytest.importorskip("torch")
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "pu_ece_neural"
-MODULES = ("objectives", "ensemble", "rows", "storage", "measures", "mixtures", "normal")
+from experiments.pu_ece_neural import ensemble, measures, mixtures, objectives, storage  # noqa: E402
+from experiments.study import Run  # noqa: E402
 
 
-def test_an_ensemble_trains_each_network_as_if_it_were_alone(modules):
+def test_an_ensemble_trains_each_network_as_if_it_were_alone():
     from noneg.learning.algorithms import NNPU
     from noneg.learning.networks import MLP
 
-    ensemble, objectives = modules["ensemble"], modules["objectives"]
     torch.manual_seed(0)
     networks = [MLP(6, (5, 4), outputs=1) for _ in range(3)]
     alone = copy.deepcopy(networks[1])
@@ -39,8 +38,8 @@ def test_an_ensemble_trains_each_network_as_if_it_were_alone(modules):
         assert not torch.allclose(side_by_side.weights[name][0], weight, atol=1e-2), name
 
 
-def test_the_best_weights_are_those_of_each_network_s_lowest_risk(modules):
-    best = modules["ensemble"].Best({"w": torch.zeros(2, 3)})
+def test_the_best_weights_are_those_of_each_network_s_lowest_risk():
+    best = ensemble.Best({"w": torch.zeros(2, 3)})
     risks = [[0.5, 0.4], [0.3, 0.4], [0.3, 0.1]]
     for epoch, risk in enumerate(risks):
         best.offer({"w": torch.full((2, 3), float(epoch))}, torch.tensor(risk), epoch)
@@ -48,10 +47,8 @@ def test_the_best_weights_are_those_of_each_network_s_lowest_risk(modules):
     assert best.weights["w"].tolist() == [[1.0] * 3, [2.0] * 3]
 
 
-def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(modules, tmp_path):
+def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(tmp_path):
     from noneg.learning.networks import MLP
-
-    ensemble, objectives = modules["ensemble"], modules["objectives"]
 
     def fit():
         torch.manual_seed(1)
@@ -82,8 +79,8 @@ def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(modules, t
     assert not list(tmp_path.glob("*.pt"))
 
 
-def test_the_rate_rises_then_falls_to_zero(modules):
-    rate = modules["objectives"].rate
+def test_the_rate_rises_then_falls_to_zero():
+    rate = objectives.rate
     shares = [rate(step, 200) for step in range(200)]
     assert shares[9] == 1.0
     assert shares[0] == pytest.approx(0.1)
@@ -92,11 +89,11 @@ def test_the_rate_rises_then_falls_to_zero(modules):
     assert shares[-1] < 1e-3
 
 
-def test_pu_error_is_the_error_rate_when_all_positives_are_labelled(modules):
+def test_pu_error_is_the_error_rate_when_all_positives_are_labelled():
     rng = np.random.default_rng(2)
     y = rng.random(500) < 0.3
     said = rng.random((4, 500)) < 0.5
-    risk = modules["objectives"].pu_error(
+    risk = objectives.pu_error(
         torch.tensor(said, dtype=torch.float64), torch.tensor(y, dtype=torch.float64), y.mean()
     )
     assert risk.numpy() == pytest.approx((said != y).mean(axis=1))
@@ -104,10 +101,9 @@ def test_pu_error_is_the_error_rate_when_all_positives_are_labelled(modules):
 
 @pytest.mark.parametrize("loss", ["logistic", "sigmoid"])
 @pytest.mark.parametrize("shift", [-1.0, 1.0])
-def test_a_mixed_batch_has_the_loss_of_its_two_parts(modules, loss, shift):
+def test_a_mixed_batch_has_the_loss_of_its_two_parts(loss, shift):
     from noneg.learning.algorithms import NNPUGA
 
-    objectives = modules["objectives"]
     torch.manual_seed(2)
     labelled = torch.arange(2 * objectives.BATCH) < objectives.BATCH
     # Labelled rows far above or below the others: the risk on negatives is below or above 0.
@@ -120,10 +116,9 @@ def test_a_mixed_batch_has_the_loss_of_its_two_parts(modules, loss, shift):
     assert float(without) == pytest.approx(float(objectives.find_loss(loss).negative(f).mean()))
 
 
-def test_labelled_rows_of_a_trial_stay_on_their_side_of_the_split(modules):
-    rows = modules["rows"]
+def test_labelled_rows_of_a_trial_stay_on_their_side_of_the_split():
     positive = np.arange(1000) % 3 == 0
-    drawn = rows.draw_rows(positive, 5, "test")
+    drawn = objectives.draw_rows(positive, 5, "test")
     assert np.array_equal(np.sort(np.concatenate([drawn.train, drawn.held])), np.arange(1000))
     assert len(drawn.held) == 100
     assert positive[drawn.train_pos].all()
@@ -133,15 +128,13 @@ def test_labelled_rows_of_a_trial_stay_on_their_side_of_the_split(modules):
     assert (large >= small).all()
 
 
-def test_stored_logits_come_back_rounded_and_sorted(modules, tmp_path):
-    storage = modules["storage"]
+def test_stored_logits_come_back_rounded_and_sorted(tmp_path):
     rng = np.random.default_rng(3)
     spreads = zip(storage.GROUPS, (1e-3, 1, 5, 50, 500), strict=True)
     logits = {group: rng.normal(0, sd, 200) for group, sd in spreads}
     model = storage.Model("d", "PU-x", 100, 7, 3, 0.4, np.arange(4.0), np.ones(4), logits)
-    storage.save(tmp_path / "a.npz", [model, model], {"seed": 0})
-    storage.merge([tmp_path / "a.npz"] * 2, tmp_path / "b.npz")
-    models, made = storage.load(tmp_path / "b.npz")
+    storage.save(tmp_path / "a.npz", [model] * 4, {"seed": 0})
+    models, made = storage.load(tmp_path / "a.npz")
     assert made == {"seed": 0}
     assert len(models) == 4
     assert (models[3].name, models[3].n, models[3].trial, models[3].epoch) == ("PU-x", 100, 7, 3)
@@ -151,7 +144,7 @@ def test_stored_logits_come_back_rounded_and_sorted(modules, tmp_path):
 
 
 @pytest.fixture
-def model(modules):
+def model():
     rng = np.random.default_rng(4)
     sizes = {
         "test_neg": 1500,
@@ -162,11 +155,11 @@ def model(modules):
     }
     means = {"test_neg": -2.0, "held_neg": -2.0}
     logits = {g: rng.normal(means.get(g, 2.0), 1.0, n) for g, n in sizes.items()}
-    return modules["storage"].Model("d", "PU-x", 100, 0, 1, 0.4, np.ones(1), np.ones(1), logits)
+    return storage.Model("d", "PU-x", 100, 0, 1, 0.4, np.ones(1), np.ones(1), logits)
 
 
-def test_the_mixture_s_true_error_is_the_paper_s_integral(modules, model):
-    world = modules["mixtures"].mixture_world(model, components=2)
+def test_the_mixture_s_true_error_is_the_paper_s_integral(model):
+    world = mixtures.mixture_world(model, components=2)
     v = np.linspace(-30.0, 30.0, 10_001)
     sigma = 1.0 / (1.0 + np.exp(-v))
     on_pos, marginal = world.positive_law().density(v), world.marginal_law().density(v)
@@ -175,22 +168,21 @@ def test_the_mixture_s_true_error_is_the_paper_s_integral(modules, model):
     assert len(world.positive.weights) == len(world.negative.weights) == 1
 
 
-def test_bic_finds_the_two_peaks_that_are_there(modules):
+def test_bic_finds_the_two_peaks_that_are_there():
     rng = np.random.default_rng(5)
     logits = np.concatenate([rng.normal(-4.0, 1.0, 1000), rng.normal(3.0, 0.5, 3000)])
-    law = modules["mixtures"].fit_mixture(logits, components=4)
+    law = mixtures.fit_mixture(logits, components=4)
     assert sorted(law.means) == pytest.approx([-4.0, 3.0], abs=0.15)
     assert sorted(law.weights) == pytest.approx([0.25, 0.75], abs=0.02)
 
 
-def test_the_synthetic_experiment_takes_a_mixture_for_its_world(modules, model, tmp_path):
-    world = modules["mixtures"].mixture_world(model, components=2)
-    modules["mixtures"].measure_mixture("a mixture", world, [100, 1000, 10_000], 2, tmp_path)
-    rows = modules["measures"].read_csv(tmp_path / "figure4.csv")
-    assert {r["world"] for r in rows} == {"a mixture"}
-    assert all(0 <= float(r["bias"]) < 0.5 for r in rows)
-    (known,) = modules["measures"].read_csv(tmp_path / "worlds.csv")
-    assert float(known["tce"]) == pytest.approx(world.tce(), rel=1e-5)
+def test_the_synthetic_experiment_takes_a_mixture_for_its_world(model, tmp_path):
+    world = mixtures.mixture_world(model, components=2)
+    run = Run(tmp_path, options=argparse.Namespace(processes=1))
+    found = mixtures.measure_mixture(run, "a mixture", world, [100, 1000, 10_000], 2)
+    assert {r["world"] for r in found["figure4"]} == {"a mixture"}
+    assert all(0 <= r["bias"] < 0.5 for r in found["figure4"])
+    assert [r["tce"] for r in found["worlds"]] == [world.tce()]
 
 
 WORLD = LogitMixture(
@@ -200,8 +192,8 @@ SIZES = [(300.0, 700.0), (300.0, np.inf), (np.inf, 700.0), None]
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_noise_of_all_bins_together_is_that_of_the_mean(modules, sizes):
-    found = modules["normal"].residuals(WORLD, sizes, 500, bins=7)
+def test_noise_of_all_bins_together_is_that_of_the_mean(sizes):
+    found = mixtures.residuals(WORLD, sizes, 500, bins=7)
     assert found.truth.sum() == pytest.approx(
         WORLD.prior - WORLD.marginal_law().moments([0, 1])[0, 1]
     )
@@ -216,7 +208,7 @@ def test_noise_of_all_bins_together_is_that_of_the_mean(modules, sizes):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_the_expected_bias_is_the_one_of_drawn_rows(modules, sizes):
+def test_the_expected_bias_is_the_one_of_drawn_rows(sizes):
     from noneg.bins import bin_scores
 
     bias = []
@@ -227,12 +219,11 @@ def test_the_expected_bias_is_the_one_of_drawn_rows(modules, sizes):
             scores = WORLD.draw(*sizes, setting="two-sample", seed=seed)
         found = np.abs(bin_scores(scores, bins=7, binning="mass").residual).sum()
         bias.append(abs(found - WORLD.tce()))
-    expected = modules["normal"].residuals(WORLD, sizes, 700, bins=7).bias(WORLD.tce())
+    expected = mixtures.residuals(WORLD, sizes, 700, bins=7).bias(WORLD.tce())
     assert abs(np.mean(bias) - expected) < 4 * np.std(bias) / 150**0.5
 
 
-def test_pu_data_of_a_classifier_are_two_samples_of_its_rows(modules, model):
-    measures = modules["measures"]
+def test_pu_data_of_a_classifier_are_two_samples_of_its_rows(model):
     held, halves = measures.held_out_scores(model), measures.pu_scores(model)
     assert (held.n_positive, held.n_unlabeled) == (10, 100)
     assert halves.n_unlabeled == pytest.approx(1250, abs=75)
@@ -242,21 +233,33 @@ def test_pu_data_of_a_classifier_are_two_samples_of_its_rows(modules, model):
     )
 
 
-def test_redrawn_labels_leave_only_the_noise_of_a_calibrated_classifier(modules, model):
-    measures = modules["measures"]
+def test_redrawn_labels_leave_only_the_noise_of_a_calibrated_classifier(model):
     # Mean of |N(0, p(1 - p) / n_b)| over bins is below .5 sqrt(2 / pi) sqrt(B / n).
     bound = 0.5 * (2 / np.pi) ** 0.5 * (13 / 2500) ** 0.5
     assert 0 < measures.ece(measures.redrawn_scores(model)) < bound
     assert measures.ece(measures.labelled_scores(model)) > bound
 
 
-def test_the_ordering_is_decided_by_the_interval_of_paired_differences(modules):
-    difference = modules["measures"].difference
-    low, high = {1: 0.1, 2: 0.2, 3: 0.3}, {1: 0.2, 2: 0.31, 3: 0.39, 4: 9.0}
-    found = difference(low, high)
+def test_the_ordering_is_decided_by_the_interval_of_paired_differences():
+    names = ("PN-logistic", "PN-sigmoid")
+
+    def decided(*errors):
+        """The claim that the first is smaller, from errors by trial of both."""
+        rows = [
+            {"data": "mnist", "n": 100, "name": name, "trial": trial, "ece": error}
+            | dict.fromkeys(("ece_platt", "ece_isotonic", "ece_auto"), "")
+            for name, found in zip(names, errors, strict=True)
+            for trial, error in enumerate(found)
+        ]
+        (row,) = measures.ordering_rows(rows)
+        assert (row["smaller"], row["larger"], row["error"]) == (*names, "ece")
+        return row
+
+    low, high = (0.1, 0.2, 0.3), (0.2, 0.31, 0.39, 9.0)
+    found = decided(low, high)
     assert found["difference"] == pytest.approx(0.1)
     # t of 2 degrees of freedom, 4.3027, times .01 / sqrt(3)
     assert found["high"] - found["low"] == pytest.approx(2 * 4.3027 * 0.01 / 3**0.5, rel=1e-4)
     assert (found["verdict"], found["trials"]) == ("as in the paper", 3)
-    assert difference(high, low)["verdict"] == "the other way"
-    assert difference(low, {1: 0.2, 2: 0.1, 3: 0.35})["verdict"] == "undecided"
+    assert decided(high, low)["verdict"] == "the other way"
+    assert decided(low, (0.2, 0.1, 0.35))["verdict"] == "undecided"

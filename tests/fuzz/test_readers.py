@@ -17,7 +17,7 @@ from noneg import PUScores, Sketch
 from noneg.lab.bench import RunConfig
 from noneg.lab.bench.records import load_records, read_record, write_record
 from noneg.recalibration import METHODS, load
-from noneg.recalibration.contract import checksum
+from noneg.recalibration.base import checksum
 
 SCORES = PUScores.from_labels(np.arange(60) % 3 == 0, (np.arange(60) * 7 % 60 + 0.5) / 60)
 FITTED = {name: method().fit(SCORES) for name, method in METHODS.items()}
@@ -189,7 +189,7 @@ def test_records_of_runs(data, tmp_path_factory):
 @bounded(40)
 def test_tables_as_parquet(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "t.parquet"
-    noneg.tables.write(SCORES, path)
+    noneg.tables.writing(SCORES, path)
     path.write_bytes(data.draw(spoilt(path.read_bytes())))
     refuses(lambda: noneg.read(path, score="score", label="label", setting="labelled"))
 
@@ -199,6 +199,6 @@ def test_tables_as_parquet(data, tmp_path_factory):
 @bounded(25)
 def test_tables_as_text(ending, data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / f"t.{ending}"
-    noneg.tables.write(SCORES, path)
+    noneg.tables.writing(SCORES, path)
     path.write_bytes(data.draw(spoilt(path.read_bytes())))
     refuses(lambda: noneg.read(path, score="score", label="label", setting="labelled"))

@@ -1,6 +1,7 @@
 """Twelve tables, and the answers of four commands to each: what a move of the walls must keep.
 
-``python tests/golden/cases.py FOLDER`` writes the answers; `differences` compares two of them.
+``python tests/golden/cases.py FOLDER`` writes the answers of a checkout, and `differences` compares
+those of two. ``python tests/golden/store.py`` writes the numbers that `test_golden` holds us to.
 """
 
 from __future__ import annotations
@@ -117,6 +118,17 @@ def differences(before: object, after: object, place: str = "") -> list[str]:
 
 def _is_number(x: object) -> bool:
     return isinstance(x, (int, float)) and not isinstance(x, bool)
+
+
+def numbers(answer: object, place: str = "") -> dict[str, float]:
+    """Return every number of an answer by its place."""
+    if isinstance(answer, dict):
+        parts = [numbers(x, f"{place}/{name}") for name, x in answer.items()]
+    elif isinstance(answer, list):
+        parts = [numbers(x, f"{place}/{k}") for k, x in enumerate(answer)]
+    else:
+        return {place: answer} if _is_number(answer) else {}
+    return {name: x for part in parts for name, x in part.items()}
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy.special import expit
 
-from noneg.learning.data import PUData
+from noneg.learning.contract import PUData
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 import torch
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.contract import Batch, View
-from noneg.learning.data import PUData
+from noneg.learning.contract import Batch, PUData, View
 
 
 class Direct(torch.nn.Module):

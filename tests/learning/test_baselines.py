@@ -6,7 +6,7 @@ import torch
 
 from noneg.learning.algorithms.baselines import ElkanNoto, Naive, PNOracle
 from noneg.learning.networks import MLP
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 
 TRAINER = Trainer(epochs=40, batch_size=250, lr=0.01)
 

@@ -1,14 +1,19 @@
 """What every algorithm of the registry must do."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from learning.ranking import fit, least, make, ranking
 
-from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.data import PUData
+from noneg.learning import algorithms
+from noneg.learning.algorithms import ALGORITHMS, find_algorithm
+from noneg.learning.contract import Algorithm, PUData, space
+from noneg.learning.losses import find_loss
+from noneg.learning.networks import CNN
+from noneg.randomness import stream
 
 CASES = [(name, variant) for name, kind in ALGORITHMS.items() for variant in kind.variants]
 # Two standard errors of the accuracy of 20,000 rows are .005; the rest is for training.
@@ -79,6 +84,13 @@ def test_other_methods_rank_well(name, world):
     assert ranking(name, world, 0) > least(name)
 
 
+def test_every_imported_method_is_registered_under_a_name_of_its_own():
+    """A name that is inherited or given twice would hide a method."""
+    kinds = {kind for kind in vars(algorithms).values() if isinstance(kind, type)} - {Algorithm}
+    assert {ALGORITHMS[kind.name] for kind in kinds} == kinds
+    assert set(algorithms.__all__) == {kind.__name__ for kind in kinds} | {"find_algorithm"}
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_facts_are_stated(name):
     kind = ALGORITHMS[name]
@@ -93,3 +105,42 @@ def test_facts_are_stated(name):
 def test_unknown_variant_is_refused():
     with pytest.raises(ValueError, match="'variant' of UPU must be"):
         ALGORITHMS["upu"](variant="other")
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text()
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_has_its_row(name):
+    kind = ALGORITHMS[name]
+    needs = "yes" if kind.needs_prior else "no"
+    row = f"| `{name}` | {kind.title}, {kind.citation} | {needs} | {kind.probability} |"
+    assert row in PAGE
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_searched_value_makes_an_algorithm(name):
+    kind = ALGORITHMS[name]
+    for field, search in space(kind).items():
+        for seed in range(3):
+            value = search.draw(stream(seed, field))
+            assert getattr(kind(**{field: value}), field) == value
+
+
+ROWS = torch.zeros(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: find_algorithm("luck"), r"'algorithm' must be one of upu, nnpu.*got 'luck'"),
+        (lambda: find_loss("cubic"), r"'loss' must be one of .*got 'cubic'"),
+        (lambda: CNN(norm="layer"), r"'norm' must be 'batch' or 'group', got 'layer'"),
+        (lambda: PUData(ROWS[:0], ROWS), r"'pos' must hold at least one row"),
+        (lambda: PUData(ROWS, ROWS[:0]), r"'unl' must hold at least one row"),
+        (lambda: PUData(ROWS, ROWS[:, :1]), r"rows of one shape, got \(3, 2\) and \(3, 1\)"),
+    ],
+)
+def test_wrong_arguments_are_named(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()

@@ -8,8 +8,7 @@ from learning.fixed import Beta
 from learning.margins import batch, begin, loss_and_gradient
 from torch.nn.functional import binary_cross_entropy
 
-from noneg.learning.contract import Epoch
-from noneg.learning.data import PUData
+from noneg.learning.contract import Epoch, PUData
 from noneg.learning.losses import binary_entropy
 from noneg.learning.task import make_task
 

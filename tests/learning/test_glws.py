@@ -12,10 +12,10 @@ from learning.margins import batch, begin, loss_and_gradient
 from torch.nn.functional import softplus
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.counts import count_posterior, released_posterior
+from noneg.learning.losses import count_posterior, released_posterior
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 
 LOGITS = st.lists(st.floats(-30.0, 30.0), min_size=1, max_size=8)
 

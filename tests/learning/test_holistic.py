@@ -9,12 +9,11 @@ from learning.margins import batch, begin
 from torch.nn.functional import softplus
 
 from noneg.learning.algorithms.holistic import HolisticPU
-from noneg.learning.contract import Batch, Epoch, View
-from noneg.learning.data import PUData
+from noneg.learning.contract import Batch, Epoch, PUData, View
+from noneg.learning.losses import natural_break, pseudo_labels, trend
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
-from noneg.learning.trainer import Trainer
-from noneg.learning.trends import natural_break, pseudo_labels, trend
+from noneg.learning.training import Trainer
 
 TASK = make_task(6, 6, setting="two-sample", prior=None)
 P, U = torch.linspace(-1.0, 4.0, 6), torch.linspace(-3.0, 3.0, 6)
@@ -144,3 +143,7 @@ def test_prediction_does_not_depend_on_the_other_rows_and_pseudo_labels_are_righ
     # Chance is .52 for labels of the right number; the Bayes rule has .84.
     assert right > 0.75
     assert math.isfinite(float(whole.sum()))
+
+
+def test_a_single_trend_is_its_own_break():
+    assert natural_break(torch.tensor([3.5])) == 3.5

@@ -8,8 +8,7 @@ from learning.fixed import Table, rows
 
 from noneg.learning import networks
 from noneg.learning.algorithms.lbe import LBE
-from noneg.learning.contract import Batch, Epoch, View
-from noneg.learning.data import PUData
+from noneg.learning.contract import Batch, Epoch, PUData, View
 from noneg.learning.task import make_task
 
 # Rows of P and of U in three cells.

@@ -8,12 +8,11 @@ from torch.nn.functional import binary_cross_entropy
 
 from noneg.learning.algorithms.p3mix import Pairs
 from noneg.learning.algorithms.p3mix_e import P3MIXE
-from noneg.learning.contract import Epoch
-from noneg.learning.data import PUData
+from noneg.learning.contract import Epoch, PUData
 from noneg.learning.losses import binary_entropy
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 
 TASK = make_task(6, 6, setting="two-sample", prior=None)
 P, U = torch.linspace(-1.0, 4.0, 6), torch.linspace(-3.0, 3.0, 6)

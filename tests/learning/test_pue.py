@@ -8,7 +8,7 @@ from torch.nn.functional import softplus
 from noneg.learning.algorithms.pue import LEAST_PROPENSITY, PUe, inverse_weights
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 
 TASK = make_task(8, 8, setting="two-sample", prior=0.3)
 

@@ -7,10 +7,10 @@ from learning.margins import begin, gradient, loss_and_gradient
 from torch.nn.functional import softplus
 
 from noneg.learning.algorithms.pusb import PUSB
-from noneg.learning.data import PUData
+from noneg.learning.contract import PUData
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 
 TASK = make_task(8, 8, setting="two-sample", prior=0.3)
 

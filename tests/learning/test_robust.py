@@ -5,8 +5,7 @@ import torch
 from learning.margins import begin, loss_and_gradient
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Epoch
-from noneg.learning.data import PUData
+from noneg.learning.contract import Epoch, PUData
 from noneg.learning.task import make_task
 
 TASK = make_task(5, 5, setting="two-sample", prior=0.4)

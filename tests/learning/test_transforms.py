@@ -7,7 +7,7 @@ import torch
 from learning.margins import batch
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.data import PUData
+from noneg.learning.contract import PUData
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
 

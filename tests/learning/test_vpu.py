@@ -11,7 +11,7 @@ from torch.nn.functional import logsigmoid
 from noneg.learning.algorithms.vpu import VPU
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
-from noneg.learning.trainer import Trainer
+from noneg.learning.training import Trainer
 
 TASK = make_task(8, 8, setting="two-sample", prior=None)
 ONE = [

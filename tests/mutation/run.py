@@ -26,9 +26,7 @@ TESTS = (
     "test_scores_exact.py",
     "test_bins.py",
     "calibration/test_errors.py",
-    "calibration/test_errors_exact.py",
     "calibration/test_interval.py",
-    "calibration/test_interval_exact.py",
 )
 HELPERS = ("conftest.py", "strategies.py", "reference")
 WANTED = 0.85

@@ -21,11 +21,11 @@ LARGE = {"learn", "spark", "all"}
 # What somebody who installs an extra wants to run.
 PROMISES = {
     CORE: "import noneg, noneg.report, noneg.cli",
-    "fast": "import pyarrow; from noneg.kernels import fast_kernels; fast_kernels(10**7).sums",
+    "fast": "from noneg.kernels import fast_kernels; fast_kernels(10**7).sums",
     "plot": "from noneg import PUScores, plots; "
     "plots.ReliabilityDisplay.from_scores(PUScores.from_labels([0, 1], [0.2, 0.7]))",
     "learn": "import noneg.torch",
-    "spark": "from noneg.tables.spark import spark_table; "
+    "spark": "from noneg.tables.engines import spark_table; "
     "spark_table('local', ['scores.csv'], None).__enter__()",
     "cluster": "from noneg.lab.bench import engine, sweep; "
     "runs = sweep(dataset=['digits'], setting=['one-sample'], algorithm=['upu'], split=[0]); "

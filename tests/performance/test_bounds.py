@@ -10,8 +10,9 @@ from scipy.stats import binom, hypergeom
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
 from noneg import PUScores
+from noneg.performance import bands
 from noneg.performance import bounds as bounds_module
-from noneg.performance import ranks
+from noneg.performance.bands import BANDS, band_limits, latent_fraction
 from noneg.performance.bounds import (
     contingency_bounds,
     metric_bounds,
@@ -20,7 +21,6 @@ from noneg.performance.bounds import (
     roc_bounds,
     table_rules,
 )
-from noneg.performance.ranks import BANDS, band_limits, latent_fraction
 from noneg.simulation import LogisticGaussian
 
 SIDES = ("lower", "upper")
@@ -325,7 +325,7 @@ def test_blocks_do_not_matter(monkeypatch):
     whole = [roc_bounds(scores, **options), pr_bounds(scores, **options)]
     metric = metric_bounds(scores, "mcc", **options)
     tables = contingency_bounds(scores, **options)
-    monkeypatch.setattr(ranks, "_BLOCK", 7)
+    monkeypatch.setattr(bands, "_BLOCK", 7)
     monkeypatch.setattr(bounds_module, "_BLOCK", 7)
     for one, function in zip(whole, (roc_bounds, pr_bounds), strict=True):
         other = function(scores, **options)
@@ -364,7 +364,7 @@ def test_bootstrap_tends_to_binomial_quantiles():
 
 def test_bootstrap_in_blocks_has_the_law_of_whole_resamples(monkeypatch):
 
-    monkeypatch.setattr(ranks, "_RESAMPLED", 20_000 * 9)
+    monkeypatch.setattr(bands, "_RESAMPLED", 20_000 * 9)
     share = np.linspace(0.0, 1.0, 41)
     low, high = band_limits(share, 40, band="bootstrap", level=0.9, resamples=20_000, seed=1)
     expected = band_limits(share, 40, band="pointwise", level=0.9)
@@ -379,7 +379,7 @@ def test_long_tables_are_interpolated_closely(band, monkeypatch):
     share = np.arange(n + 1) / n
     options = {"band": band, "level": 0.95, "latent": 1e5}
     quick = band_limits(share, n, **options)
-    monkeypatch.setattr(ranks, "_MANY", n + 2)
+    monkeypatch.setattr(bands, "_MANY", n + 2)
     exact = band_limits(share, n, **options)
     # Binomial quantiles are whole counts: a line between two may be off by one.
     tolerance = 1.01 / n if band == "pointwise" else 2e-8

@@ -14,7 +14,7 @@ from strategies import samples, scores
 from noneg import PUScores, kernels, kernels_numba
 from noneg import performance as pf
 from noneg.laws import Ordered
-from noneg.performance.areas import _area
+from noneg.performance.ranking import _area
 from noneg.simulation import LogisticGaussian
 
 FEW = settings(max_examples=30)

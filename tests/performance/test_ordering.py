@@ -10,10 +10,9 @@ from noneg import PUScores, ece
 from noneg.calibration.proper import brier, log_loss
 from noneg.metrics import METRICS, find_metric
 from noneg.performance import thresholds
-from noneg.performance.areas import auroc, average_precision
-from noneg.performance.ordering import ordering, prior_range
-from noneg.performance.proxies import proxy_accuracy, proxy_auc
+from noneg.performance.ranking import auroc, average_precision
 from noneg.performance.risk import risk
+from noneg.performance.selection import ordering, prior_range, proxy_accuracy, proxy_auc
 from noneg.rules import Curve
 
 ORDERED = [*(name for name, metric in METRICS.items() if metric.has_curve), "f1"]

@@ -14,7 +14,7 @@ from strategies import samples
 from noneg import PUScores
 from noneg import performance as pf
 from noneg.calibration.proper import brier, brier_interval, log_loss
-from noneg.performance.losses import CLIP, check_cost, cost_threshold
+from noneg.losses import CLIP, check_cost, cost_threshold
 from noneg.simulation import LogisticGaussian
 
 LOSSES = ["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]

@@ -6,9 +6,11 @@ from hypothesis import given
 from strategies import samples
 
 from noneg import PUScores
-from noneg.performance.areas import auroc, auroc_interval
 from noneg.performance.paired import Differences, PairedRows
-from noneg.performance.proxies import (
+from noneg.performance.ranking import auroc, auroc_interval
+from noneg.performance.selection import (
+    CRITERIA,
+    find_criterion,
     oracle_accuracy,
     oracle_accuracy_interval,
     placements,
@@ -16,8 +18,8 @@ from noneg.performance.proxies import (
     proxy_accuracy_interval,
     proxy_auc,
     proxy_auc_interval,
+    select,
 )
-from noneg.performance.selection import CRITERIA, find_criterion, select
 from noneg.performance.thresholds import accuracy
 from noneg.simulation import LogisticGaussian
 

@@ -13,8 +13,7 @@ from strategies import HARD, samples
 
 from noneg import PUScores
 from noneg import performance as pf
-from noneg.functionals import law_means, tail_means
-from noneg.intervals import Shares, over_priors, share_limits, wilson
+from noneg.intervals import Shares, law_means, over_priors, share_limits, tail_means, wilson
 from noneg.performance.thresholds import ACCURACY, KAPPA, MCC, NPV, PRECISION, f_beta_rule
 from noneg.simulation import LogisticGaussian
 

@@ -1,12 +1,8 @@
 """BBE, the largest compatible prior, Elkan-Noto and regrouping."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from prior.worlds import gaussian
-from scipy.stats import binom
 
 from noneg.performance.assumptions import largest_prior
 from noneg.prior import (
@@ -21,50 +17,12 @@ from noneg.prior import (
 from noneg.prior.from_scores import regroup, share_cuts
 from noneg.simulation import LogisticGaussian
 
-STUDY = Path(__file__).parents[2] / "experiments" / "prior"
-
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 def test_separated_classes_are_recovered_on_average(share):
     found = [BestBin().find(gaussian(share, 5, 2000, 4000, seed)).share for seed in range(20)]
     assert abs(np.mean(found) - share) < 0.02
     assert np.mean(np.abs(np.array(found) - share)) < 0.02
-
-
-@pytest.fixture
-def study(monkeypatch):
-    monkeypatch.syspath_prepend(str(STUDY))
-    yield __import__("single_draws")
-    sys.modules.pop("single_draws")
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_single_draws_err_as_theory_says(share, study):
-    """2000 positives and 4000 rows of the mixture: within .02 as often as the rule allows.
-
-    A cut fixed beforehand would be within .02 in 98.9 % or more; the published rule takes a cut
-    where the ratio happens to be low, and 99.7, 93.5 and 83.3 % are left.
-    """
-    found, expected = study.errors(6.0, share, draws=400), study.limit_errors(share)
-    luck = BestBin().find(study.draw(6.0, share, 0)).diagnostics["expected_luck"]
-    missed = 1 - study.within(expected)
-    low, high = binom.ppf([0.001, 0.999], 400, missed)
-    assert low <= np.sum(np.abs(found) >= study.WITHIN) <= high
-    assert found.mean() == pytest.approx(expected.mean(), abs=4 * found.std() / 20)
-    assert luck == pytest.approx(expected.mean(), rel=0.1)
-    # Every draw: no further than theory reaches once in ten thousand.
-    assert np.abs(found).max() < np.quantile(np.abs(expected), 0.9999)
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_with_an_allowance_single_draws_are_within_two_hundredths(share, study):
-    """As the acceptance of the method asks: n_P = 2000, n_U = 4000, 400 draws.
-
-    A cut fixed beforehand is within .02 in 99.8, 98.9 and 99.8 %; the rule gives little away.
-    """
-    found = study.errors(6.0, share, 400, BestBin(allowance=1.0))
-    assert study.within(found) >= 0.97
-    assert abs(found.mean()) < 0.002
 
 
 def test_without_an_allowance_the_cut_is_the_published_one():

@@ -14,7 +14,7 @@ from strategies import HARD, samples
 
 from noneg import PUScores
 from noneg.recalibration import METHODS, CalibrationWarning, Platt, PriorShift, load, make
-from noneg.recalibration.contract import checksum
+from noneg.recalibration.base import checksum
 from noneg.simulation import LogisticGaussian
 
 NAMES = list(METHODS)

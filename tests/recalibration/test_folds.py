@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from noneg import PUScores
-from noneg.evaluation import repair
+from noneg import PUScores, evaluate
 from noneg.recalibration import Auto
-from noneg.recalibration.folds import splits, weighty_rows
+from noneg.recalibration.base import deal, splits, weighty_rows
 from noneg.simulation import LogisticGaussian
 
 
@@ -36,4 +35,14 @@ def test_a_population_has_no_rows_to_hold_out():
         next(splits(known, 2, 0))
     with pytest.raises(ValueError, match="'scores' must hold rows"):
         Auto().fit(known)
-    assert repair(known) is None
+    assert evaluate(known, recalibrate=True).recalibration is None
+
+
+def test_ranks_do_not_decide_the_fold():
+    """A fold that always takes the highest score is no random part of other data."""
+    places = set()
+    for seed in range(20):
+        scores = LogisticGaussian.calibrated().draw(50, 500, setting="two-sample", seed=seed)
+        tops = [positive[0].max() for _, positive in deal(scores, 5, seed=0)]
+        places.add(int(np.argmax(tops)))
+    assert len(places) > 1

@@ -22,7 +22,7 @@ from noneg.recalibration import (
     Temperature,
     make,
 )
-from noneg.recalibration._logistic import clip_limits
+from noneg.recalibration.logistic import clip_limits
 from noneg.simulation import BinomialProcess, LogisticGaussian
 
 FAMILY = (Platt, Temperature, Beta)
@@ -32,7 +32,7 @@ REFERENCE = Path(__file__).parents[1] / "reference" / "betacal.json"
 def free_gradient(calibrator, scores, *, held=False):
     """Gradient of the PU log loss at the fitted coefficients, computed from its definition."""
     low, high = calibrator.state_["low"], calibrator.state_["high"]
-    problem = calibrator._problem(scores, low, high, scores.chunks())
+    problem = calibrator._problem(scores, low, high, list(scores.chunks()))
     theta = np.array([calibrator.state_[name] for name in calibrator.coefficients])
     if held:
         n = min(scores.effective_marginal, scores.effective_positive / max(scores.prior, 1e-6))
@@ -99,7 +99,7 @@ def test_beta_agrees_with_betacal(problem):
     half = problem["predicted"][problem["at"].index(0.5)]
     theirs = [problem["alpha"], problem["beta"]]
     theirs.append(logit(half) + (theirs[0] - theirs[1]) * np.log(2.0))
-    loss = beta._problem(scores, beta.state_["low"], beta.state_["high"], scores.chunks())
+    loss = beta._problem(scores, beta.state_["low"], beta.state_["high"], list(scores.chunks()))
     ours = np.array([beta.alpha_, beta.beta_, beta.intercept_])
     assert loss.at(ours)[0] <= loss.at(np.array(theirs))[0]
     assert np.abs(loss.at(np.array(theirs))[1]).max() < 5e-4
@@ -174,8 +174,8 @@ def test_a_prior_too_large_for_the_data_is_said():
 
 def test_ends_count_as_half_the_distance_of_the_next_score():
     scores = PUScores.from_labels([0, 1, 0, 1], [0.0, 0.002, 0.996, 1.0])
-    assert clip_limits(scores.chunks()) == (0.001, pytest.approx(0.002))
-    low, high = clip_limits(PUScores.from_labels([0, 1], [0.2, 0.9]).chunks())
+    assert clip_limits(list(scores.chunks())) == (0.001, pytest.approx(0.002))
+    low, high = clip_limits(list(PUScores.from_labels([0, 1], [0.2, 0.9]).chunks()))
     assert low < 1e-200
     assert high < 1e-16
 
@@ -220,7 +220,7 @@ def test_labelled_rows_without_positives(method):
 
 def test_mix_n_match_is_at_least_as_good_as_its_members():
     """Its loss is the smallest over the simplex: no corner and no small move is better."""
-    from noneg.recalibration.mix_n_match import _Loss
+    from noneg.recalibration.maps import _Loss
 
     scores = BinomialProcess("D4").draw(2000, 20_000, setting="two-sample", seed=0)
     mixed = MixNMatch().fit(scores)

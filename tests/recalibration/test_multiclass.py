@@ -172,7 +172,7 @@ def test_log_softmax_agrees():
 
 def test_refusals():
     logits, labels, _ = world(10)
-    with pytest.raises(ValueError, match="'logits' must have one row a sample"):
+    with pytest.raises(ValueError, match="'logits' must have one row per sample"):
         TemperatureScaling().fit(logits[:, 0], labels)
     with pytest.raises(ValueError, match="'y_true' must hold class numbers from 0 to 3"):
         VectorScaling().fit(logits, labels + 4)

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from noneg.recalibration import METHODS, Histogram
-from noneg.recalibration.held_out import held_out
+from noneg.recalibration.choose import held_out
 from noneg.recalibration.recalibrated import Recalibrated
 from noneg.sklearn import PUStratifiedKFold, scorer
 

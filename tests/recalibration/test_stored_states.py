@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from noneg.recalibration import METHODS, Platt, load
-from noneg.recalibration.contract import checksum
-from noneg.recalibration.held_out import held_out
+from noneg.recalibration.base import checksum
+from noneg.recalibration.choose import held_out
 from noneg.recalibration.multiclass import TemperatureScaling
 from noneg.simulation import LogisticGaussian
 
 SCORES = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(100, 600, setting="two-sample", seed=3)
 WRONG = [
     ("histogram", "values", [0.1, 0.2, 1.5], "'values' must lie in"),
-    ("mix-n-match", "low", 0.9, "'low' and 'high' must lie in"),
+    ("mix-n-match", "low", 0.9, "'low' must lie in"),
     ("mix-n-match", "slope", -1.0, "weights must not be negative"),
     ("spline", "scores", [0.2, 0.1], "must rise in"),
     ("spline", "shifts", [], "equally long"),
-    ("isotonic", "scores", [-0.1, 0.5], "equally long"),
+    ("isotonic", "scores", [-0.1, 0.5], "must rise in"),
     ("isotonic", "scores", [0.7, 0.5], "must rise"),
     ("isotonic", "values", [0.7, 0.5], "never fall"),
 ]
@@ -49,6 +49,22 @@ def test_parts_must_be_objects(key):
     content = Platt().fit(SCORES).to_dict() | {key: [1.0]}
     content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
     with pytest.raises(ValueError, match="must be objects"):
+        load(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("score_range", [0.1], "must hold two numbers"),
+        ("score_range", ["a", "b"], "list of finite decimal numbers"),
+        ("score_column", 3, "must be text"),
+    ],
+)
+def test_what_it_was_fitted_on_is_checked(name, value, words):
+    content = Platt().fit(SCORES).to_dict()
+    content["fitted_on"][name] = value
+    content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+    with pytest.raises(ValueError, match=words):
         load(json.dumps(content))
 
 

@@ -4,7 +4,7 @@ Run once, with torch and pandas, and a folder that holds clones of
 https://github.com/dimonenka/DEDPUL (commit 04c0281) and of
 https://github.com/acmi-lab/PU_learning (commit 5e5e350)::
 
-    python tests/reference/make_originals.py DIR
+    PYTHONPATH=. python tests/reference/make_originals.py DIR
 
 ``experiments/prior/original_code.py`` loads them and says what today's libraries make necessary.
 """
@@ -45,8 +45,7 @@ def _probability(x, far, share):
 
 
 def main():
-    sys.path.insert(0, str(HERE.parents[1] / "experiments" / "prior"))
-    from original_code import Originals
+    from experiments.prior.original_code import Originals
 
     code = Originals(Path(sys.argv[1]))
     cases = []

@@ -344,7 +344,7 @@ def test_recalibration_is_shown_before_and_after():
     assert after < before
     page = unescaped(to_html(evaluation))
     assert "Can they be repaired?" in page
-    assert evaluation.recalibration.calibrator.strip() in page
+    assert evaluation.recalibration.calibrator.to_json().strip() in page
     assert json.loads(to_json(evaluation))["recalibration"]["method"]
 
 

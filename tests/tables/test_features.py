@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noneg.tables.features import read_features
+from noneg.tables.reading import read_features
 
 
 @pytest.fixture
@@ -29,8 +29,12 @@ def test_parquet_and_csv_give_the_same_table(tmp_path, columns):
 @pytest.mark.parametrize(
     ("text", "options", "match"),
     [
-        ("a,y\n1,1\n,0\n", {}, "column 'a' must hold a number in every row, but row 1 has none"),
-        ("a,y\n1,1\nred,0\n", {}, "column 'a' must hold a number"),
+        (
+            "a,y\n1,1\n,0\n",
+            {},
+            "column 'a' must hold a number in every row, but line 3 .* none",
+        ),
+        ("a,y\n1,1\nred,0\n", {}, "column 'a' must hold numbers, got 'red' in line 3"),
         ("y\n1\n0\n", {}, "must hold a feature beside the label"),
         ("a,y\n1,1\n2,0\n", {"columns": ["c"]}, "must name a column of .*'c'"),
         ("a,y\n1,1\n2,0\n", {"label": "z"}, "'label' must name a column"),

@@ -1,7 +1,6 @@
 """Tables as few people have them: odd kinds of labels, narrow numbers, no columns, no room."""
 
 import math
-import os
 
 import duckdb
 import numpy as np
@@ -12,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import noneg
-from noneg.tables import streams
-from noneg.tables.columns import number_of_label
-from noneg.tables.mapping import _stage_errors
+from noneg.tables.batches import meaning
+from noneg.tables.writing import _stage_errors
 
 NAMES = {"score": "score", "label": "label"}
 FACTS = {"setting": "labelled"}
@@ -72,24 +70,11 @@ def test_a_table_without_columns_is_named_as_such():
 
 
 @pytest.mark.parametrize(
-    ("label", "number"),
-    [("true", 1.0), ("FALSE", 0.0), (True, 1.0), ("2.5", 2.5), ("yes", math.nan), (None, math.nan)],
+    ("label", "means"),
+    [("true", True), ("FALSE", False), ("2.5", 2.5), (" 1", 1), ("1_0", "1_0"), (b"yes", "yes")],
 )
-def test_numbers_that_labels_mean(label, number):
-    assert number_of_label(label) == pytest.approx(number, nan_ok=True)
-
-
-def test_buckets_need_pyarrow(tmp_path, monkeypatch):
-    path = stored(tmp_path, score=[0.1, 0.9], label=[0, 1])
-    monkeypatch.setattr(streams, "find_spec", lambda _: None)
-    with pytest.raises(ImportError, match=r"'exact' must not be False without pyarrow"):
-        noneg.read(path, **NAMES, **FACTS, exact=False)
-
-
-def test_processors_are_counted_where_a_process_cannot_be_bound(monkeypatch):
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert streams._processors() == 1
+def test_what_labels_mean(label, means):
+    assert meaning(label) == means
 
 
 def test_a_temporary_folder_without_room_is_told_from_other_errors():
@@ -100,3 +85,11 @@ def test_a_temporary_folder_without_room_is_told_from_other_errors():
         raise duckdb.IOException('Could not write file "stage-folder/x": No space left on device')
     with pytest.raises(duckdb.IOException, match="elsewhere"), _stage_errors("stage-folder"):
         raise duckdb.IOException("elsewhere")
+
+
+def test_frames_that_answer_to_any_name_are_sketched():
+    """A frame of SQLFrame makes a column of every attribute that is asked for."""
+    session = pytest.importorskip("sqlframe.duckdb").DuckDBSession.builder.getOrCreate()
+    frame = session.createDataFrame(pd.DataFrame({"score": [0.1, 0.9], "label": [0, 1]}))
+    for exact in (None, True, False):
+        assert noneg.read(frame, **NAMES, **FACTS, exact=exact).n_positive == 1

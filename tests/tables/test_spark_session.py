@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from noneg.tables.spark import _scan, _spark_errors, spark_table
+from noneg.tables.engines import _scan, _spark_errors, spark_table
 
 
 class Reader:

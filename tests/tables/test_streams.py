@@ -23,9 +23,9 @@ import noneg
 from noneg.atomic import replacing
 from noneg.evaluation import evaluate
 from noneg.kernels import FINE_GRID, GRID, bucket_of
-from noneg.tables import reading
-from noneg.tables.columns import Wanted
-from noneg.tables.expression import bucketed, labelled_rows, sketch_of_frame
+from noneg.tables import batches, files, reading
+from noneg.tables.batches import Wanted
+from noneg.tables.engines import bucketed, labelled_rows, sketch_of_frame
 
 NAMES = {"score": "score", "label": "label"}
 FACTS = {"setting": "one-sample", "prior": 0.4}
@@ -132,6 +132,26 @@ def write_files(columns, folder):
     return {"parquet": folder / "*.parquet", "csv": folder / "t.csv", "gzip": folder / "t.csv.gz"}
 
 
+def test_rows_are_sketched_as_soon_as_there_are_too_many(columns, tmp_path, monkeypatch):
+    """Nobody knows beforehand how many rows a compressed file has."""
+    monkeypatch.setattr(reading, "EXACT_ROWS", 10_000)
+    monkeypatch.setattr(batches, "HELD", 5000)
+    monkeypatch.setattr(files, "BATCH", 2048)
+    most = 0
+
+    class Rows(batches._Rows):
+        def add(self, rows):
+            nonlocal most
+            super().add(rows)
+            most = max(most, self.n_held)
+
+    monkeypatch.setattr(batches, "_Rows", Rows)
+    file = write_files(columns, tmp_path)["gzip"]
+    scores = noneg.read(str(file), **NAMES, **FACTS)
+    assert scores.n_marginal == columns["score"].size
+    assert 8_000 < most <= 10_000
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv", "gzip"])
 def test_files_make_the_same_sketch(kind, columns, tmp_path):
     file = write_files(columns, tmp_path)[kind]
@@ -195,10 +215,10 @@ def test_labels_mean_the_same_in_a_sketch(labels, positive, tmp_path):
 
 
 WRONG = {
-    "score outside": ("0.5,1\n1.5,0\n", r"got 1.5 in row 1001 of '.*t.csv'"),
-    "no score": (",1\n", r"'score' must hold a score in every row, but row 1000 of '.*t.csv'"),
-    "score of text": ("high,1\n", r"'score' must hold numbers, got 'high' in row 1000"),
-    "no label": ("0.5,\n", r"'label' must hold a label in every row, but row 1000"),
+    "score outside": ("0.5,1\n1.5,0\n", r"got 1.5 in line 1003 of '.*t.csv'"),
+    "no score": (",1\n", r"'score' must hold a score in every row, but line 1002 of '.*t.csv'"),
+    "score of text": ("high,1\n", r"'score' must hold numbers, got 'high' in line 1002"),
+    "no label": ("0.5,\n", r"'label' must hold a label in every row, but line 1002"),
     "third label": ("0.5,2\n", r"'label' must hold two values, got 3"),
     "one field too many": ("0.5,1,7\n", r"t.csv' is not regular: line 1002 has 3 fields"),
 }
@@ -253,30 +273,62 @@ def test_a_parquet_file_damaged_in_the_middle_is_named(tmp_path):
     start = pq.read_metadata(path).row_group(2).column(0).data_page_offset
     content[start : start + 64] = b"\xff" * 64
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"t.parquet' is damaged or cut off after row 2000"):
+    with pytest.raises(ValueError, match=r"t.parquet' is damaged or of another kind"):
         noneg.read(str(path), **NAMES, **FACTS, exact=False)
 
 
 WRONG_FRAMES = {
-    "score outside": ({"score": [0.5, 1.5], "label": [0, 1]}, "but 1 row does not, such as 1.5"),
-    "no score": ({"score": [0.5, None], "label": [0, 1]}, "'score' must hold scores"),
-    "no label": ({"score": [0.5, 0.5], "label": [None, 1]}, "'label' must hold a label"),
-    "three labels": ({"score": [0.5] * 3, "label": [0, 1, 2]}, "must hold two values, got 3"),
-    "labels of text": ({"score": [0.5] * 2, "label": ["a", "b"]}, "does not say what is positive"),
-    "scores of text": ({"score": ["x", "y"], "label": [0, 1]}, "'score' must hold numbers"),
-    "no row": ({"score": pa.array([], pa.float64()), "label": pa.array([], pa.int64())}, "one row"),
+    "score outside": (
+        {"score": [0.5, 1.5], "label": [0, 1]},
+        "got 1.5 in row 1",
+        "but 1 row does not, such as 1.5",
+    ),
+    "no score": (
+        {"score": [0.5, None], "label": [0, 1]},
+        "'score' .* row 1 has none",
+        "'score' must hold scores",
+    ),
+    "no label": (
+        {"score": [0.5, 0.5], "label": [None, 1]},
+        "'label' .* row 0 has none",
+        "'label' must hold a label in every row, but 1 row does not",
+    ),
+    "three labels": (
+        {"score": [0.5] * 3, "label": [0, 1, 2]},
+        *["must hold two values, got 3"] * 2,
+    ),
+    "labels of text": (
+        {"score": [0.5] * 2, "label": ["a", "b"]},
+        *["does not say what is positive"] * 2,
+    ),
+    "scores of text": ({"score": ["x", "y"], "label": [0, 1]}, *["'score' must hold numbers"] * 2),
+    "no row": (
+        {"score": pa.array([], pa.float64()), "label": pa.array([], pa.int64())},
+        *["one row"] * 2,
+    ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG_FRAMES)
 @pytest.mark.parametrize("engine", ["polars lazy", "duckdb"])
 def test_a_wrong_lazy_frame_is_refused(engine, case):
-    columns, words = WRONG_FRAMES[case]
+    columns, words, words_of_sums = WRONG_FRAMES[case]
     table = pa.table(columns)
     lazy = pl.from_arrow(table).lazy()
     frame = lazy if engine == "polars lazy" else duckdb.connect().from_arrow(table)
-    with pytest.raises(ValueError, match=words):
-        noneg.read(frame, **NAMES, **FACTS, exact=False)
+    for exact in (True, False):
+        with pytest.raises(ValueError, match=words):
+            noneg.read(frame, **NAMES, **FACTS, exact=exact)
+    with pytest.raises(ValueError, match=words_of_sums):
+        sketch_of_frame(nw.from_native(frame), Wanted(**NAMES))
+
+
+def test_sums_need_the_text_of_the_positive_label():
+    frame = nw.from_native(pl.LazyFrame({"score": [0.5, 0.5], "label": ["1.0", "0.0"]}))
+    with pytest.raises(ValueError, match="'positive_label' must be written as in column 'label'"):
+        sketch_of_frame(frame, Wanted(**NAMES))
+    found = sketch_of_frame(frame, Wanted(**NAMES, positive_label="1.0"))
+    assert (found.n_positive, found.n_unlabeled) == (1, 1)
 
 
 def full_disk(script, path):
@@ -368,7 +420,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
         return int(done.stdout) / 1024.0
 
     start = time.monotonic()
-    small, large = peak(4_000_000), peak(16_000_000)
-    more = 12_000_000 * (8 + 1) / 2**20
+    small, large = peak(6_000_000), peak(24_000_000)
+    more = 18_000_000 * (8 + 1) / 2**20
     words = f"{small} and {large} MB in {time.monotonic() - start:.0f} s"
     assert large < small + more / 4.0, words

@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 # Metrics are shown in the order in which they are registered.
-from noneg.calibration.interval import ece_interval
+from noneg.calibration.errors import (
+    PriorCurve,
+    debiased_ece,
+    debiased_ece_interval,
+    debiased_total,
+    ece,
+    ece_by_prior,
+    ece_interval,
+    sweep_ece,
+    sweep_ece_interval,
+    sweep_edges,
+)
 
 # isort: split
-from noneg.calibration.debiased import debiased_ece, debiased_ece_interval, debiased_total
-
-# isort: split
-from noneg.calibration.sweep import sweep_ece, sweep_ece_interval, sweep_edges
-
-# isort: split
-from noneg.calibration.ks import ks_error, ks_error_interval
-
-# isort: split
-from noneg.calibration.smooth import smooth_ece, smooth_ece_interval
-
-# isort: split
-from noneg.calibration.kernel import (
+from noneg.calibration.smooth import (
     kernel_ece,
     kernel_ece_interval,
+    ks_error,
+    ks_error_interval,
     logit_smoothed_ece,
     logit_smoothed_ece_interval,
+    smooth_ece,
+    smooth_ece_interval,
 )
 
 # isort: split
 from noneg import theory
-from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm
-from noneg.calibration.bpm_interval import tce_bpm_interval
-from noneg.calibration.decomposition import (
+from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm, tce_bpm_interval
+from noneg.calibration.interval import CalibrationTest, calibration_test
+from noneg.calibration.multiclass import classwise_ece, one_vs_rest, top_label
+from noneg.calibration.proper import (
     Decomposition,
+    brier,
+    brier_interval,
     decomposition,
     decomposition_interval,
+    log_loss,
+    log_loss_interval,
 )
-from noneg.calibration.errors import PriorCurve, ece, ece_by_prior
-from noneg.calibration.multiclass import classwise_ece, one_vs_rest, top_label
-from noneg.calibration.proper import brier, brier_interval, log_loss, log_loss_interval
 from noneg.calibration.reliability import Reliability, reliability
-from noneg.calibration.significance import CalibrationTest, calibration_test
 
 __all__ = [
     "BPMCurve",

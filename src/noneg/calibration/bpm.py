@@ -1,8 +1,28 @@
-"""Calibration curve and true calibration error by binomial process modelling (Dong et al.).
+r"""Calibration curve and true calibration error by binomial process modeling (Dong et al.).
 
 The paper is Combining Priors with Experience: Confidence Calibration Based on Binomial Process
 Modeling (AAAI 2025). A curve with three parameters is fitted to the bins of many binnings at once;
 the calibration error is then an integral of the curve, not a sum over bins.
+
+As in `noneg.calibration.interval` both ends of its interval come from signed integrals, which have
+no upward bias. For signs :math:`\sigma(s)` write
+:math:`V(\sigma) = \int \sigma\,(\hat g - s)\,\hat\xi\,ds`; with the signs of :math:`\hat g - s` it
+is the estimate.
+
+Upper end
+    The estimate is at least :math:`V(\sigma)` with the true signs, whose mean is the target; hence
+    the estimate plus :math:`z_{1-\alpha/2}\,\mathrm{sd}(V)`.
+Lower end
+    Signs from one half of the data, curve and density from the other, both ways, averaged: e with
+    standard error se. The median over the splits of :math:`e - z_{1-\alpha/4}\,\mathrm{se}`.
+
+Halves are made by adding and subtracting Gaussian noise with the covariance of the sums in the
+cells that all binnings have in common. Each half has a curve of its own, and all of them together
+give the standard deviations, so that constraints and curvature are taken into account.
+
+What the interval does not cover: that the true curve is of the family of Eq. 12, that the score has
+a beta law (with ``density="beta"``), and that bins are narrow, which they are not with fewer than
+about 500 rows (PU data: positives over prior). It is an interval for what `tce_bpm` estimates.
 """
 
 from __future__ import annotations
@@ -12,26 +32,47 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from scipy.special import expit, log_expit, ndtr
+from scipy.special import betaln, expit, log_expit, ndtr
 
-from noneg.calibration._bpm_fit import SEARCH_POINTS, design, fit
-from noneg.calibration._bpm_points import CurveRows
+from noneg.bins import Binned, bin_scores
+from noneg.calibration.bpm_fit import (
+    SEARCH_POINTS,
+    CurveRows,
+    Objective,
+    Points,
+    design,
+    fit,
+    local_minima,
+)
+from noneg.calibration.interval import Noise, split_median
+from noneg.checks import check_level
+from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
+from noneg.registry import calibration_error
 from noneg.simulation.binomial import BetaLaw
 from noneg.simulation.worlds import converged_breaks, panel_integrals, sign_changes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.results import Estimate
     from noneg.scores import PUScores
 
-Density = Literal["beta", "empirical"]
+    Floats = NDArray[np.float64]
 
-# Points a panel at which a change of sign is looked for, and rows evaluated at a time.
+Density = Literal["beta", "empirical"]
+# Points per panel at which a change of sign is looked for, and rows evaluated at a time.
 GRID_PER_PANEL, CHUNK = 16, 1 << 16
 # Share of m (1 - m) below which a variance is so small that the gap is a straight line.
 NARROW = 1e-6
 # Largest exponent of a double.
 MOST_EXPONENT = 709.0
+# Each split is two fits. Binnings are left out, the finest first, beyond so many points.
+SPLITS, MOST_POINTS = 50, 800
+PRIOR_GRID = 9
+# Correlation of the two ways at zero error: E|A| E|B| / sd(A) sd(B) of normal A and B. It is less
+# elsewhere. Three parameters have too few directions for it to average out over the splits.
+BOTH_WAYS = 2.0 / np.pi
+METHOD = f"normal upper end, median of {SPLITS} split lower ends; the curve is of the family"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +98,7 @@ class BPMCurve:
     n_points : int
         Bins of all binnings together, empty ones left out.
     last_step : float
-        Relative length of the last step of the optimiser; tiny when it has converged.
+        Relative length of the last step of the optimizer; tiny when it has converged.
 
     Examples
     --------
@@ -80,7 +121,7 @@ class BPMCurve:
     last_step: float
 
     @property
-    def parameters(self) -> NDArray[np.float64]:
+    def parameters(self) -> Floats:
         """Alpha, beta and c."""
         return np.array([self.alpha, self.beta, self.c])
 
@@ -89,7 +130,7 @@ class BPMCurve:
         """The smallest value of Eq. 9, at least 1; infinite where it overflows."""
         return math.exp(self.log_objective) if self.log_objective < MOST_EXPONENT else math.inf
 
-    def __call__(self, s: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, s: ArrayLike) -> Floats:
         """Return the curve at scores in [0, 1]."""
         scores = np.asarray(s, dtype=np.float64)
         bad = scores[~((scores >= 0.0) & (scores <= 1.0))]
@@ -99,7 +140,7 @@ class BPMCurve:
         x = design(scores, 1.0 - scores, (self.low, self.high))
         return np.asarray(expit(x @ self.parameters), dtype=np.float64)
 
-    def at_logit(self, logits: ArrayLike) -> NDArray[np.float64]:
+    def at_logit(self, logits: ArrayLike) -> Floats:
         """Return the curve at ``s = sigmoid(logits)``, precise where s is close to 0 or 1."""
         v = np.asarray(logits, dtype=np.float64)
         return curves_at_logit(self.parameters, v, (self.low, self.high))
@@ -109,9 +150,7 @@ class BPMCurve:
         return asdict(self) | {"n_bins": list(self.n_bins)}
 
 
-def curves_at_logit(
-    theta: NDArray[np.float64], v: NDArray[np.float64], limits: tuple[float, float]
-) -> NDArray[np.float64]:
+def curves_at_logit(theta: Floats, v: Floats, limits: tuple[float, float]) -> Floats:
     """Return the curves of one or many parameters at logits, shape (..., len(v))."""
     log_s = np.maximum(log_expit(v), np.log(limits[0]))
     log_rest = np.maximum(log_expit(-v), np.log(limits[1]))
@@ -270,10 +309,10 @@ def _beta_error(curve: BPMCurve, mean: float, variance: float) -> float:
     if is_narrow(mean, variance):
         return _narrow_error(curve, mean, math.sqrt(variance))
 
-    def gap(v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gap(v: Floats) -> Floats:
         return curve.at_logit(v) - np.asarray(expit(v))
 
-    def integrand(v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def integrand(v: Floats) -> Floats:
         return law.density(v) * np.abs(gap(v))
 
     breaks = law.breaks()
@@ -294,3 +333,155 @@ def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
     z = middle / spread
     density = math.exp(-0.5 * min(z * z, MOST_EXPONENT)) * math.sqrt(2.0 / math.pi)
     return float(spread * density + middle * (1.0 - 2.0 * ndtr(-z)))
+
+
+def tce_bpm_interval(
+    scores: PUScores, *, level: float = 0.95, density: Density = "beta", seed: int = 0
+) -> Estimate:
+    """Return `tce_bpm` with an interval for what it estimates.
+
+    Parameters
+    ----------
+    scores : PUScores
+        With a ``prior_interval`` the ends hold for nine priors spread over it.
+    level : float
+        Nominal coverage.
+    density : {"beta", "empirical"}
+        As in `tce_bpm`.
+    seed : int
+        Seed of the random splits.
+
+    Examples
+    --------
+    >>> from noneg.simulation import BinomialProcess
+    >>> world = BinomialProcess("D5")
+    >>> estimate = tce_bpm_interval(world.draw(n=2000, setting="labelled", seed=0))
+    >>> estimate.low < world.tce() < estimate.high
+    True
+    """
+    level = check_level(level)
+    check_density(density)
+    value, *limits = _ends(CurveRows(scores), density, level, seed)
+    if scores.prior_interval is not None:
+
+        def ends(prior: float) -> tuple[float, ...]:
+            return _ends(CurveRows(scores.with_prior(prior)), density, level, seed)[1:]
+
+        low, high = over_prior_grid(ends, scores, PRIOR_GRID)
+        limits = [min(limits[0], low), max(limits[1], high)]
+    return enclosing(scores, value, (limits[0], limits[1]), level, METHOD)
+
+
+def _ends(rows: CurveRows, density: Density, level: float, seed: int) -> tuple[float, float, float]:
+    """Return the estimate and the two ends for one prior."""
+    if density == "beta":
+        beta_shape(*rows.moments)
+    curve = fit_curve(rows)
+    value = curve_error(curve, rows, density)
+    if no_spread(rows.scores):
+        return value, 0.0, 1.0  # all that is known is the range of the target
+    halves = _Halves.draw(rows, curve, seed)
+    # A beta law so narrow is the scores themselves, and its density no longer a number.
+    beta = density == "beta" and not is_narrow(*rows.moments)
+    gap, mass = halves.beta() if beta else halves.empirical()
+    spread = np.std((gap[1:] * mass[1:]) @ np.sign(gap[0]), ddof=1)
+    return value, _lower_end(gap[1:], mass[1:], level), value + z_score(level) * float(spread)
+
+
+def _lower_end(gap: Floats, mass: Floats, level: float) -> float:
+    """Return the median of the split lower ends; halves r and r + SPLITS belong together."""
+    signed = np.sign(gap) @ (gap * mass).T  # signs of the row, curve and density of the column
+    # The added noise is as large as that of all data, so a half has twice its variance.
+    one, other = 2.0 * np.var(signed, axis=1, ddof=1).reshape(2, -1)
+    variance = (one + other + 2.0 * BOTH_WAYS * np.sqrt(one * other)) / 4.0
+    r = np.arange(SPLITS)
+    e = (signed[r, r + SPLITS] + signed[r + SPLITS, r]) / 2.0
+    return max(0.0, split_median(e, variance, level))
+
+
+@dataclass(frozen=True, eq=False)
+class _Halves:
+    """The curve of all data first, then those of the halves, with the noise of their scores.
+
+    Attributes
+    ----------
+    rows : CurveRows
+    theta : ndarray, shape (1 + 2 R, 3)
+    cells : Binned
+    marginal, score : ndarray, shape (1 + 2 R, cells)
+        Noise of the mass of the cells and of the integral of s over them; zero in the first row.
+    """
+
+    rows: CurveRows
+    theta: Floats
+    cells: Binned
+    marginal: Floats
+    score: Floats
+
+    @classmethod
+    def draw(cls, rows: CurveRows, curve: BPMCurve, seed: int) -> _Halves:
+        points = rows.coarse_points(MOST_POINTS)
+        cells = bin_scores(rows.scores, edges=np.concatenate([[0.0], points.cuts]))
+        noise = np.stack(Noise.draw(cells, SPLITS, seed).of_laws(cells))
+        positive, marginal, score = np.concatenate([0.0 * noise[:, :1], noise, -noise], axis=1)
+        shift = _frequency_noise(points, cells, positive[1:], marginal[1:])
+        x = design(points.score, points.complement, rows.limits)
+        objective = Objective(x, points.frequency + shift, points.weight)
+        theta, _ = local_minima(objective, np.tile(curve.parameters, (2 * SPLITS, 1)))
+        theta = np.concatenate([curve.parameters[None], theta])
+        return cls(rows, theta, cells, marginal, score)
+
+    def beta(self) -> tuple[Floats, Floats]:
+        """Return ``g - s`` of each curve on nodes of the logit, and the mass of the nodes."""
+        shape = _shapes(self)
+        v, weight = _nodes(BetaLaw(*shape[0]))
+        a, b = shape[:, :1], shape[:, 1:]
+        mass = weight * np.exp(a * log_expit(v) + b * log_expit(-v) - betaln(a, b))
+        return curves_at_logit(self.theta, v, self.rows.limits) - expit(v), mass
+
+    def empirical(self) -> tuple[Floats, Floats]:
+        """Return ``g - s`` of each curve at the means of the cells, and the mass of the cells."""
+        full = self.cells.marginal > 0.0
+        s = self.cells.mean_score[full]
+        x = design(s, 1.0 - s, self.rows.limits)
+        gap = np.asarray(expit(self.theta @ x.T)) - s
+        return gap, self.cells.marginal[full] + self.marginal[:, full]
+
+
+def _frequency_noise(points: Points, cells: Binned, positive: Floats, marginal: Floats) -> Floats:
+    """Return the noise of ``y_b = pi mu_plus(I_b) / mu(I_b)``, linearized."""
+    change = points.add_up(positive) - points.frequency * points.add_up(marginal)
+    noise: Floats = change / points.add_up(cells.marginal)
+    return noise
+
+
+def _shapes(halves: _Halves) -> Floats:
+    """Return the shapes of the beta laws of all data and of the halves, shape (1 + 2 R, 2)."""
+    mean, variance = halves.rows.moments
+    middle = np.nan_to_num(halves.cells.mean_score)
+    means = mean + halves.score.sum(axis=1)
+    squares = (2.0 * middle * halves.score - middle**2 * halves.marginal).sum(axis=1)
+    # Noise must not take a half out of the reach of beta laws.
+    means = np.clip(means, 0.1 * mean, 1.0 - 0.1 * (1.0 - mean))
+    share = (variance + squares - 2.0 * mean * (means - mean)) / (means * (1.0 - means))
+    share = np.clip(share, 0.1 * variance / (mean * (1.0 - mean)), 0.999)
+    strength = 1.0 / share - 1.0
+    return np.stack([means * strength, (1.0 - means) * strength], axis=1)
+
+
+def _nodes(law: BetaLaw) -> tuple[Floats, Floats]:
+    """Return Gauss-Legendre nodes and weights on the panels of a law."""
+    node, weight = np.polynomial.legendre.leggauss(16)
+    breaks = law.breaks()
+    half = np.diff(breaks)[:, None] / 2.0
+    v = (breaks[:-1, None] + half) + half * node
+    return v.ravel(), (half * weight).ravel()
+
+
+calibration_error(
+    tce_bpm,
+    tce_bpm_interval,
+    title="Calibration error of the binomial-process curve",
+    citation="Combining priors with experience: confidence calibration based on binomial process "
+    "modeling",
+)

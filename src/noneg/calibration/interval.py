@@ -1,6 +1,6 @@
-r"""A confidence interval for the binned calibration error that covers.
+r"""Confidence intervals for calibration errors that cover, and a test of calibration.
 
-The plug-in error is biased upward, so resampling it covers nothing when calibration is good. Here
+A plug-in error is biased upward, so resampling it covers nothing when calibration is good. Here
 both ends come from linear functions of the bins instead. For fixed bins write
 :math:`\tau = \lVert\rho\rVert` for the target, :math:`d` for the estimated residuals and
 :math:`T = \lVert d\rVert`. With the dual vector v of :math:`\rho` (its signs, when p = 1),
@@ -14,27 +14,40 @@ Lower end
     :math:`\tau` on average. Both ways, averaged: e with standard error se. Over R random splits the
     median of :math:`e - z_{1-\alpha/4}\,\mathrm{se}` is valid (median at half the level).
 
-Halves are made by adding and subtracting Gaussian noise with the covariance of d, which has the law
-of a random split of many rows but needs the sums in bins alone: the interval costs O(bins), does
+Halves are made by adding and subtracting noise with the covariance of the sums in bins, which has
+the law of a random split of many rows but needs these sums alone: the interval costs O(bins), does
 not depend on the order of rows, and a row written twice is a row of weight two.
+
+Other errors
+    All of this holds for any convex function of the sums that is homogeneous of degree one: it has
+    linear functions that touch it at one point and exceed it nowhere. `Error` says what is asked of
+    one; `error_limits` does the rest.
+Two models on the same rows
+    :math:`\tau_A - \tau_B \le T_A - e_B + z\,\mathrm{sd}` with the deviation of both signed sums
+    together, which is small when the models make the same mistakes on the same rows. The median
+    over random splits, at half the level, is the upper end; the lower end is the upper end of the
+    difference the other way round. It is wide when both models are well calibrated, since then
+    neither error can be told from zero.
+Is the classifier calibrated? A test of :math:`\rho = 0`
+    Under the null hypothesis the positive law has density :math:`s/\pi` against the marginal law,
+    so positives are redrawn from the marginal sample in proportion to their scores; labels of
+    labelled data are redrawn from the scores. A binned statistic depends on such a redraw only
+    through counts in bins, which are drawn directly: multinomial (two-sample), or a binomial that
+    has the mean and variance of the sum of unequal Bernoulli draws (one-sample, labelled). The
+    noise of the marginal sample itself is added, without which the test would reject too often.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
-from noneg.bins import Binned, bin_scores, check_p, square_roots
-from noneg.calibration.errors import ece, ece_by_prior, norm, prior_curve
-from noneg.checks import check_level
-from noneg.intervals import prior_words
+from noneg.bins import Binned, bin_scores, square_roots
+from noneg.intervals import no_spread, over_prior_grid, z_score
 from noneg.randomness import stream
-from noneg.registry import PU_ECE, Metric, register
-from noneg.results import Estimate
-from noneg.rules import Curve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,162 +55,194 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.bins import Binning
+    from noneg.intervals import Limits
     from noneg.scores import PUScores
 
-    Dual = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    Floats = NDArray[np.float64]
+    Dual = Callable[[Floats], Floats]
+    # Sums in bins that an error is a function of, or its slopes in them.
+    Sums = tuple[Floats, ...]
 
 # Enough that the interval hardly depends on the seed.
 SPLITS = 101
 # Priors at which the ends are evaluated when the prior is only known to lie in an interval.
-PRIOR_GRID = 41
+PRIOR_GRID, PAIRED_PRIOR_GRID = 41, 21
 ZERO = 1e-12
 METHOD = f"normal upper end, median of {SPLITS} split lower ends"
-
-
-def ece_interval(
-    scores: PUScores,
-    *,
-    level: float = 0.95,
-    bins: int | Literal["optimal"] = "optimal",
-    binning: Binning = "mass",
-    p: float = 1,
-    edges: ArrayLike | None = None,
-    method: Literal["normal", "hoeffding"] = "normal",
-    seed: int = 0,
-) -> Estimate:
-    """Return the calibration error with an interval for its population value over the same bins.
-
-    Parameters
-    ----------
-    scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it.
-    level : float
-        Nominal coverage.
-    bins, binning, p, edges
-        As in `noneg.ece`.
-    method : {"normal", "hoeffding"}
-        Normal approximation (the default), or distribution-free bounds for p = 1 and bins chosen
-        without these rows; the latter are much wider.
-    seed : int
-        Seed of the random splits of the lower end.
-
-    Examples
-    --------
-    >>> from noneg.simulation import LogisticGaussian
-    >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
-    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
-    >>> estimate = ece_interval(scores)
-    >>> estimate.low < world.tce() < estimate.high
-    True
-    """
-    level, p = check_level(level), check_p(p)
-    binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
-    value = norm(binned, p)
-    if method == "hoeffding":
-        low, high = _hoeffding(scores, binned, level, p)
-        words = "Hoeffding"
-    elif method == "normal":
-        dual = power_dual(binned.marginal, p)
-        low, high = norm_limits(scores, binned, dual, level=level, seed=seed)
-        words = METHOD
-    else:
-        msg = f"'method' must be 'normal' or 'hoeffding', got {method!r}."
-        raise ValueError(msg)
-    return Estimate(
-        value=value, low=low, high=high, level=level, method=words + prior_words(scores)
-    )
+PAIRED_METHOD = f"paired rows, median of {SPLITS} splits"
+KS_BINS = 256
+# Which of a, w, w s_A and w s_B are the sums of the first and of the second model.
+_SUMS = ([0, 1, 2], [0, 1, 3])
 
 
 @dataclass(frozen=True)
 class Noise:
     """Draws of the noise in the sums of bins, shape (splits, bins) each, of mean zero."""
 
-    positive: NDArray[np.float64]
-    marginal: NDArray[np.float64]
-    score: NDArray[np.float64]
+    positive: Floats
+    marginal: Floats
+    score: Floats
 
     @classmethod
     def draw(cls, binned: Binned, n: int, seed: int) -> Noise:
-        """Draw n times; the prior does not enter."""
+        """Draw Gaussian noise n times; the prior does not enter."""
         root = square_roots(binned.second)
         normal = stream(seed, "split").standard_normal((n, *root.shape[:1], 3))
         return cls(*np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0))
 
-    def of_residual(self, binned: Binned) -> NDArray[np.float64]:
-        """Return the noise of the residuals, linearised as in `Binned.influence`."""
-        positive = binned.prior * self.positive
-        marginal = self.marginal.sum(axis=1, keepdims=True)
-        if binned.prior_is_estimated:
-            return positive - self.score - binned.residual * marginal
-        total = positive.sum(axis=1, keepdims=True)
-        return positive - binned.positive * total - self.score + binned.score * marginal
+    @classmethod
+    def signs(cls, binned: Binned, n: int, seed: int) -> Noise:
+        """Draw signs for bins with few rows, whose sums are far from normal; no noise of scores.
+
+        A bin with a single row then goes to one of the halves, as in a split of the rows.
+        """
+        root = square_roots(binned.second[:, :2, :2])
+        one, other = stream(seed, "split").choice([-1.0, 1.0], size=(2, n, binned.n_bins))
+        marginal = one * root[:, 1, 0] + other * root[:, 1, 1]
+        return cls(one * root[:, 0, 0], marginal, np.zeros_like(marginal))
+
+    def of_laws(self, binned: Binned) -> tuple[Floats, Floats, Floats]:
+        """Return the noise of ``pi mu_plus(I_b)``, ``mu(I_b)`` and the integral of s, linearized.
+
+        As in `Binned.influence`, both laws are normalized by their own totals.
+        """
+        total = self.marginal.sum(axis=1, keepdims=True)
+        estimated = binned.prior_is_estimated
+        share = total if estimated else self.positive.sum(axis=1, keepdims=True)
+        return (
+            binned.prior * (self.positive - binned.positive * share),
+            self.marginal - binned.marginal * total,
+            self.score - binned.score * total,
+        )
+
+    def of_residual(self, binned: Binned) -> Floats:
+        """Return the noise of the residuals."""
+        positive, _, score = self.of_laws(binned)
+        return positive - score
+
+
+class Error(Protocol):
+    """An error whose p-th power is convex and homogeneous of degree one in some sums of bins."""
+
+    @property
+    def p(self) -> float:
+        """The power."""
+
+    def sums(self, binned: Binned) -> Sums:
+        """Return the sums."""
+
+    def noise(self, binned: Binned, noise: Noise) -> Sums:
+        """Return the noise of the sums, shape (splits, bins) each."""
+
+    def touching(self, sums: Sums) -> Sums:
+        """Return the linear function that equals the power at these sums, and exceeds it nowhere.
+
+        Its slopes have the shape of the sums, (bins,) or (splits, bins).
+        """
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A norm of the residuals.
+
+    Attributes
+    ----------
+    dual : callable
+        Maps residuals of shape (k, bins) to vectors v of the same shape with ``v . d = norm(d)``
+        that no residual can beat: ``v . d' <= norm(d')`` for every other d'.
+    """
+
+    dual: Dual
+    p: float = 1.0
+
+    def sums(self, binned: Binned) -> Sums:
+        """Return the residuals."""
+        return (binned.residual,)
+
+    def noise(self, binned: Binned, noise: Noise) -> Sums:
+        """Return the noise of the residuals."""
+        return (noise.of_residual(binned),)
+
+    def touching(self, sums: Sums) -> Sums:
+        """Return the dual vectors."""
+        residual = sums[0]
+        return (self.dual(np.atleast_2d(residual)).reshape(residual.shape),)
 
 
 def norm_limits(
     scores: PUScores, binned: Binned, dual: Dual, *, level: float, seed: int = 0
-) -> tuple[float, float]:
-    """Return limits for any norm of the residuals, given by its dual vectors.
+) -> Limits:
+    """Return limits for any norm of the residuals, given by its dual vectors (see `Norm`).
 
-    Parameters
-    ----------
-    scores : PUScores
-        Says what is known of the prior.
-    binned : Binned
-        Bins fine enough that the norm can be computed from their residuals.
-    dual : callable
-        Maps residuals of shape (k, bins) to vectors v of the same shape with ``v . d = norm(d)``
-        that no residual can beat: ``v . d' <= norm(d')`` for every other d'.
-    level : float
-    seed : int
+    Bins must be fine enough that the norm can be computed from their residuals.
     """
-    if min(scores.effective_positive, scores.effective_marginal) < 2:
-        # A single row has no spread to learn from: all that is known is the range of the target.
-        return 0.0, max(1.0, _norm(binned, dual))
     noise = Noise.draw(binned, SPLITS, seed)
-    if scores.prior_interval is None:
-        return _lower_end(binned, noise, level, dual), _upper_end(binned, level, dual)
-    priors = np.linspace(*scores.prior_interval, PRIOR_GRID)
-    grid = [replace(binned, prior=float(prior)) for prior in priors]
-    # A norm moves with the prior at most as fast as its dual vector weighs the positive law, which
-    # bounds what happens between two points of the grid (PU-ECE paper, Theorem 2).
-    speed = max(float(np.abs(dual(b.residual[None]) @ b.positive).max()) for b in grid)
-    slack = speed * (priors[1] - priors[0]) / 2.0
-    lower = min(_lower_end(b, noise, level, dual) for b in grid) - slack
-    upper = max(_upper_end(b, level, dual) for b in grid) + slack
-    return max(0.0, lower), upper
+    return error_limits(scores, binned, Norm(dual), noise, level)
 
 
-def _norm(binned: Binned, dual: Dual) -> float:
-    return float((dual(binned.residual[None]) @ binned.residual)[0])
+def error_limits(
+    scores: PUScores, binned: Binned, error: Error, noise: Noise, level: float
+) -> Limits:
+    """Return limits for an error over all priors that are possible."""
+    if no_spread(scores):
+        return 0.0, 1.0  # all that is known is the range of the target
+
+    def ends(prior: float) -> tuple[float, float, float]:
+        there = replace(binned, prior=prior)
+        functions, values = _both_ways(there, error, noise)
+        variance = sum(there.variance(*function) for function in functions) / 2.0
+        power = max(0.0, split_median(values, variance, level))
+        return power ** (1.0 / error.p), *_upper_end(there, error, level)
+
+    # A norm moves with the prior at most as fast as its dual vector weighs the positive law (PU-ECE
+    # paper, Theorem 2).
+    low, high = over_prior_grid(ends, scores, PRIOR_GRID)
+    return max(0.0, low), high
 
 
-def _upper_end(binned: Binned, level: float, dual: Dual) -> float:
-    v = dual(binned.residual[None])[0]
-    z = float(ndtri(0.5 + level / 2.0))
-    return float(v @ binned.residual + z * np.sqrt(binned.variance(v)))
+def error_value(error: Error, sums: Sums) -> float:
+    """Return the error at some sums."""
+    return max(0.0, float(_apply(error.touching(sums), sums))) ** (1.0 / error.p)
 
 
-def _lower_end(binned: Binned, noise: Noise, level: float, dual: Dual) -> float:
-    shift = noise.of_residual(binned)
-    halves = binned.residual + shift, binned.residual - shift
-    z = float(ndtri(0.75 + level / 4.0))
-    value = np.zeros(len(shift))
-    variance = np.zeros(len(shift))
-    for one, other in (halves, halves[::-1]):
-        v = dual(other)
-        value += (v * one).sum(axis=1) / 2.0
-        variance += 2.0 * binned.variance(v) / 4.0
-    return max(0.0, float(np.median(value - z * np.sqrt(variance))))
+def split_median(value: Floats, variance: Floats | float, level: float) -> float:
+    """Return the median over splits of lower ends, which is valid at half the level."""
+    return float(np.median(value - float(ndtri(0.75 + level / 4.0)) * np.sqrt(variance)))
 
 
-def power_dual(mass: NDArray[np.float64], p: float) -> Dual:
+def _upper_end(binned: Binned, error: Error, level: float) -> tuple[float, float]:
+    """Return the upper end, and how fast the error moves with the prior."""
+    sums = error.sums(binned)
+    function, value = error.touching(sums), error_value(error, sums)
+    # From the power to the error itself: it has less skew, and the line lies above the root.
+    slope = 1.0 / (error.p * value ** (error.p - 1.0)) if value > 0.0 else float(error.p == 1)
+    reach = z_score(level) * float(np.sqrt(binned.variance(*function)))
+    return value + slope * reach, slope * abs(float(function[0] @ binned.positive))
+
+
+def _both_ways(binned: Binned, error: Error, noise: Noise) -> tuple[list[Sums], Floats]:
+    """Return the functions that touch one half, both ways, and their mean value in the other."""
+    sums, shift = error.sums(binned), error.noise(binned, noise)
+    one, other = (
+        tuple(x + sign * d for x, d in zip(sums, shift, strict=True)) for sign in (1.0, -1.0)
+    )
+    functions = [error.touching(half) for half in (other, one)]
+    return functions, (_apply(functions[0], one) + _apply(functions[1], other)) / 2.0
+
+
+def _apply(function: Sums, sums: Sums) -> Floats:
+    total: Floats = sum((f * x).sum(axis=-1) for f, x in zip(function, sums, strict=True))
+    return total
+
+
+def power_dual(mass: Floats, p: float) -> Dual:
     """Return the dual of the L_p error over bins of the given marginal mass.
 
     Where residuals are zero up to rounding any sign will do, and plus is taken: none at all would
     claim that the residual cannot vary.
     """
 
-    def dual(d: NDArray[np.float64]) -> NDArray[np.float64]:
+    def dual(d: Floats) -> Floats:
         if p == 1:
             return np.where(np.abs(d) > ZERO, np.sign(d), 1.0)
         gap = np.divide(d, mass, out=np.zeros_like(d), where=(mass > 0.0) & (np.abs(d) > ZERO))
@@ -208,7 +253,7 @@ def power_dual(mass: NDArray[np.float64], p: float) -> Dual:
     return dual
 
 
-def _steepest(gap: NDArray[np.float64], mass: NDArray[np.float64], p: float) -> NDArray[np.float64]:
+def _steepest(gap: Floats, mass: Floats, p: float) -> Floats:
     """Return the gradient of the L_p norm at gaps whose largest is one."""
     if p == np.inf:
         at_top = np.abs(gap) == 1.0
@@ -219,46 +264,249 @@ def _steepest(gap: NDArray[np.float64], mass: NDArray[np.float64], p: float) -> 
     return np.divide(v, size, out=np.zeros_like(v), where=size > 0.0)
 
 
-def _hoeffding(scores: PUScores, binned: Binned, level: float, p: float) -> tuple[float, float]:
-    if p != 1:
-        msg = f"'p' must be 1 for method='hoeffding', got {p!r}. Use method='normal'."
-        raise ValueError(msg)
-    low, high = scores.prior_interval or (scores.prior, scores.prior)
-    smallest, largest = prior_curve(binned).range(low, high)
-    rate = _row_rate(scores, high)
-    log = np.log(2.0 / (1.0 - level))
-    lower = smallest - np.sqrt(2.0 * rate * (binned.n_bins * np.log(2.0) + log))
-    return max(0.0, float(lower)), float(largest + np.sqrt(2.0 * rate * log))
+@dataclass(frozen=True, eq=False)
+class Masses:
+    """How much each row counts.
 
-
-def _row_rate(scores: PUScores, prior: float) -> float:
-    """Return A such that a sign-weighted sum of residuals deviates like ``sqrt(2 A log)``.
-
-    A labelled row of one sample contributes ``pi / n_P - s / n``, which lies within ``pi / n_P``
-    of zero, or within ``1 / n`` where ``n_P > pi n``: both PU settings share one rate.
+    Attributes
+    ----------
+    count : ndarray
+        How many identical rows it stands for.
+    positive, marginal : ndarray
+        Its mass in the positive and in the marginal law; each is one in total, counts included.
     """
-    if scores.setting == "labelled":
-        return 1.0 / scores.effective_marginal
-    return prior**2 / scores.effective_positive + 1.0 / scores.effective_marginal
+
+    count: Floats
+    positive: Floats
+    marginal: Floats
 
 
-def _curve(scores: PUScores, **options: Any) -> Curve:  # noqa: ANN401
-    found = ece_by_prior(scores, **options)
-    slope = np.diff(found.error) / np.diff(found.prior)
-    level = found.error[:-1] - slope * found.prior[:-1]
-    pieces = np.stack([level, slope, np.ones_like(slope), np.zeros_like(slope)], axis=-1)
-    return Curve(found.prior[1:-1], pieces)
+class PairedErrors:
+    """Two calibration errors over bins of equal mass, on the same rows.
+
+    Rows are gathered in cells, a bin of one model and a bin of the other. The covariance of a
+    cell's sums of a, w, w s_A and w s_B is all that the interval needs.
+
+    Parameters
+    ----------
+    scores : pair of PUScores
+        With a ``prior_interval`` the limits hold for every prior in it.
+    columns : pair of ndarray
+        The scores of both models, row by row.
+    masses : Masses
+    """
+
+    def __init__(
+        self, scores: tuple[PUScores, PUScores], columns: tuple[Floats, Floats], masses: Masses
+    ) -> None:
+        self.scores = scores[0]
+        self.binned = tuple(bin_scores(one) for one in scores)
+        self.norms = [Norm(power_dual(binned.marginal, 1)) for binned in self.binned]
+        there = masses.count * (masses.positive + masses.marginal) > 0.0
+        f, a, w, *s = (x[there] for x in (masses.count, masses.positive, masses.marginal, *columns))
+        place = [np.searchsorted(b.edges[1:-1], x) for b, x in zip(self.binned, s, strict=True)]
+        n_bins = self.binned[1].n_bins
+        code, cell = np.unique(place[0] * n_bins + place[1], return_inverse=True)
+        self.bins = (code // n_bins, code % n_bins)
+        self.second = _second_moments(np.stack([a, w, w * s[0], w * s[1]]), f, cell)
+        self.noise = self._draw()
+
+    def limits(self, level: float) -> Limits:
+        """Return limits of the first error minus the second."""
+
+        def ends(prior: float) -> tuple[float, float, float]:
+            pair = [replace(binned, prior=prior) for binned in self.binned]
+            signs = [self.norms[k].touching((pair[k].residual,))[0] for k in (0, 1)]
+            speed = abs(float(signs[0] @ pair[0].positive - signs[1] @ pair[1].positive))
+            upper = [self._upper(k, pair, signs[k], level) for k in (0, 1)]
+            return -upper[1], upper[0], speed
+
+        return over_prior_grid(ends, self.scores, PAIRED_PRIOR_GRID)
+
+    def _upper(self, k: int, pair: list[Binned], v: Floats, level: float) -> float:
+        """Return the upper end of error k, whose signs are v, minus the other one."""
+        one, other = pair[k], pair[1 - k]
+        (first, second), lower = _both_ways(other, self.norms[1 - k], self.noise[1 - k])
+        mean, half = (first[0] + second[0]) / 2.0, (first[0] - second[0]) / 2.0
+        variance = one.variance(v) + other.variance(mean) + other.variance(half)
+        variance = variance - 2.0 * self._covariance(k, one.influence(v), other.influence(mean))
+        return -split_median(lower - v @ one.residual, np.maximum(variance, 0.0), level)
+
+    def _covariance(self, k: int, one: Floats, others: Floats) -> Floats:
+        """Return the covariance of a signed sum of model k with many of the other model."""
+        block = self.second[:, _SUMS[k]][:, :, _SUMS[1 - k]]
+        cells = np.einsum("ci,cij->cj", one[self.bins[k]], block)
+        out: Floats = np.einsum("bj,rbj->r", self._by_bin(cells, 1 - k), others)
+        return out
+
+    def _draw(self) -> list[Noise]:
+        """Return draws of the noise in each model's sums, split by split: cells are many."""
+        root, random = square_roots(self.second), stream(0, "split")
+        draws = [np.zeros((SPLITS, b.n_bins, 3)) for b in self.binned]
+        for split in range(SPLITS):
+            noise = np.einsum("cij,cj->ci", root, random.standard_normal((len(root), 4)))
+            for k in (0, 1):
+                draws[k][split] = self._by_bin(noise[:, _SUMS[k]], k)
+        return [Noise(*np.moveaxis(draw, -1, 0)) for draw in draws]
+
+    def _by_bin(self, cells: Floats, k: int) -> Floats:
+        """Return columns of numbers, one for each cell, summed over the cells of each bin."""
+        n_bins = self.binned[k].n_bins
+        columns = [np.bincount(self.bins[k], weights=x, minlength=n_bins) for x in cells.T]
+        return np.stack(columns, axis=-1)
 
 
-register(
-    Metric(
-        name="ece",
-        title="Expected calibration error",
-        function=ece,
-        interval=ece_interval,
-        citation=PU_ECE,
-        family="calibration error",
-        better="lower",
-        by_prior=_curve,
+def _second_moments(sums: Floats, count: Floats, cell: NDArray[np.intp]) -> Floats:
+    """Return the sums of products over the rows of each cell, shape (cells, k, k)."""
+    k, n = len(sums), int(cell.max()) + 1
+    out = np.zeros((n, k, k))
+    for i in range(k):
+        for j in range(i, k):
+            out[:, i, j] = np.bincount(cell, weights=count * sums[i] * sums[j], minlength=n)
+            out[:, j, i] = out[:, i, j]
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationTest:
+    """Outcome of `calibration_test`.
+
+    Attributes
+    ----------
+    p_value : float
+        ``(1 + k) / (1 + R)``, k of R redraws at least as large as the value observed.
+    value : float
+        The observed statistic.
+    statistic : str
+    replicates : int
+    """
+
+    p_value: float
+    value: float
+    statistic: str
+    replicates: int
+
+    def to_dict(self) -> dict[str, float | str | int]:
+        """Return the fields as plain numbers and text."""
+        return asdict(self)
+
+
+def _sum(residual: Floats) -> Floats:
+    return np.abs(residual).sum(axis=-1)
+
+
+def _largest_sum(residual: Floats) -> Floats:
+    return np.abs(np.cumsum(residual, axis=-1)).max(axis=-1)
+
+
+_STATISTICS: dict[str, Callable[[Floats], Floats]] = {"ece": _sum, "ks": _largest_sum}
+
+
+def calibration_test(
+    scores: PUScores,
+    *,
+    statistic: Literal["ece", "ks"] = "ece",
+    bins: int | Literal["optimal"] | None = None,
+    binning: Binning = "mass",
+    edges: ArrayLike | None = None,
+    replicates: int = 999,
+    seed: int = 0,
+) -> CalibrationTest:
+    """Test whether the scores are calibrated probabilities.
+
+    Parameters
+    ----------
+    scores : PUScores
+    statistic : {"ece", "ks"}
+        Sum of absolute residuals over bins, or their largest cumulative sum.
+    bins, binning, edges
+        As in `noneg.ece`; by default the optimal number for "ece" and up to 256 for "ks".
+    replicates : int
+        Number of redraws under the null hypothesis.
+    seed : int
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> wrong = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    >>> calibration_test(wrong.draw(n=2000, setting="labelled", seed=0)).p_value
+    0.001
+    """
+    if statistic not in _STATISTICS:
+        msg = f"'statistic' must be 'ece' or 'ks', got {statistic!r}."
+        raise ValueError(msg)
+    if replicates < 1:
+        msg = f"'replicates' must be at least 1, got {replicates!r}."
+        raise ValueError(msg)
+    if bins is None:
+        bins = "optimal" if statistic == "ece" else ks_bins(scores)
+    binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
+    measure = _STATISTICS[statistic]
+    observed = float(measure(binned.residual))
+    null = measure(null_residuals(scores, binned, replicates, seed))
+    # Redraws are compared with a little slack: ties in exact arithmetic must count as ties.
+    beaten = int((null >= observed * (1.0 - 1e-9)).sum())
+    p_value = (1 + beaten) / (1 + replicates)
+    return CalibrationTest(
+        p_value=p_value, value=observed, statistic=statistic, replicates=replicates
     )
-)
+
+
+def ks_bins(scores: PUScores) -> int:
+    """Return the number of bins over which cumulative residuals are taken."""
+    return int(max(1, min(KS_BINS, scores.n_marginal // 2)))
+
+
+def null_residuals(scores: PUScores, binned: Binned, replicates: int, seed: int) -> Floats:
+    """Draw the residuals that noise alone produces when calibration is perfect."""
+    rng = stream(seed, "null")
+    mean = binned.score.sum()
+    if mean == 0.0:
+        return np.zeros((replicates, binned.n_bins))
+    share = binned.score / mean
+    if scores.setting == "two-sample":
+        return _two_sample(scores, binned, share, replicates, rng)
+    n = scores.effective_marginal
+    if scores.prior_is_estimated:
+        return _bernoulli_sums(binned, n, 1.0, replicates, rng) / n - binned.score
+    # A row of score s is labelled with probability c s.
+    c = min(1.0, scores.effective_positive / (binned.prior * n))
+    counts = _bernoulli_sums(binned, n, c, replicates, rng)
+    total = np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    variance = np.trace(binned.second.sum(axis=0)[2:, 2:]) - mean**2 / n
+    shift = rng.normal(scale=np.sqrt(max(0.0, variance)), size=(replicates, 1))
+    return binned.prior * (counts / total - share) - share * shift
+
+
+def _two_sample(
+    scores: PUScores, binned: Binned, share: Floats, replicates: int, rng: np.random.Generator
+) -> Floats:
+    residual = np.zeros((replicates, binned.n_bins))
+    if np.isfinite(scores.effective_positive):
+        n = max(1, round(scores.effective_positive))
+        residual += binned.prior * (rng.multinomial(n, share, size=replicates) / n - share)
+    if np.isfinite(scores.effective_marginal):
+        residual -= _score_noise(binned, replicates, rng)
+    return residual
+
+
+def _score_noise(binned: Binned, replicates: int, rng: np.random.Generator) -> Floats:
+    """Draw the sampling noise of the score's integral over each bin."""
+    root = square_roots(binned.second[:, 1:, 1:])
+    normal = rng.standard_normal((replicates, binned.n_bins, 2))
+    mass, score = np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0)
+    return score - binned.score * mass.sum(axis=1, keepdims=True)
+
+
+def _bernoulli_sums(
+    binned: Binned, n: float, c: float, replicates: int, rng: np.random.Generator
+) -> Floats:
+    """Draw sums of Bernoulli(c s_i) in bins, as binomials of the same mean and variance."""
+    square = binned.second[:, 2, 2] * n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        trials = np.where(square > 0.0, np.ceil(n * binned.score**2 / square - 1e-9), 0.0)
+        rate = np.where(trials > 0.0, c * n * binned.score / trials, 0.0)
+    draws: Floats = rng.binomial(
+        trials.astype(np.int64), np.minimum(rate, 1.0), size=(replicates, binned.n_bins)
+    ).astype(np.float64)
+    return draws

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def class_table(values: ArrayLike, name: str = "y_prob") -> NDArray[np.float64]:
-    """Return one row a sample and one column a class."""
+    """Return one row per sample and one column per class."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
-        msg = f"'{name}' must have one row a sample and one column a class, got {table.shape}."
+        msg = f"'{name}' must have one row per sample and one column per class, got {table.shape}."
         raise ValueError(msg)
     return table
 
@@ -92,6 +92,6 @@ def classwise_ece(
     0.1
     """
     if isinstance(classes, PUScores) or not len(classes):
-        msg = f"'classes' must be a sequence of PUScores, one a class, got {classes!r}."
+        msg = f"'classes' must be a sequence of PUScores, one per class, got {classes!r}."
         raise ValueError(msg)
     return float(np.mean([ece(scores, bins=bins, binning=binning, p=p) for scores in classes]))

@@ -1,39 +1,39 @@
 r"""Proper scores without negatives, and what they are made of.
 
-A loss :math:`\ell(s, y)` has the risk
-
-.. math:: R = \pi\,E_+[\ell(s, 1) - \ell(s, 0)] + E[\ell(s, 0)],
-
-which needs positives and marginal rows only. It is linear in the prior, and unbiased; on few rows
-of PU data it may be negative although the loss is not.
+The Brier score and the log loss are expected losses (`noneg.losses`): unbiased, but on few rows of
+PU data they may be negative although the loss is not. Each is the sum of reliability, resolution,
+uncertainty and a remainder, which is what scores inside a bin differ among themselves; with it the
+parts add up exactly.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import entr, logit, rel_entr
 
-from noneg.checks import check_level, check_number
-from noneg.functionals import LawMeans, law_means
-from noneg.intervals import prior_words
+from noneg.bins import Binned, bin_scores, check_frequencies
+from noneg.calibration.interval import METHOD, norm_limits, power_dual
+from noneg.checks import check_level
+from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
+from noneg.losses import CLIP, check_clip, find_loss, loss_means, loss_value
 from noneg.registry import Metric, register
-from noneg.results import Estimate
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
+    from noneg.bins import Binning
+    from noneg.intervals import Limits
+    from noneg.losses import Loss
+    from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Columns = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    Floats = NDArray[np.float64]
 
 Score = Literal["brier", "log"]
 Part = Literal["reliability", "resolution", "uncertainty", "remainder"]
-
-# The distance from 0 and 1 that scikit-learn keeps for double precision.
-CLIP = float(np.finfo(np.float64).eps)
 # Means this close to 1 are 1.
 ROUNDING = 1e-12
 DELTA = "delta method"
@@ -65,7 +65,7 @@ def brier(scores: PUScores) -> float:
     >>> round(brier(PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])), 4)
     0.085
     """
-    return risk_value(risk_means(scores, _Brier()), scores.prior)
+    return loss_value(loss_means(scores, find_loss("brier")), scores.prior)
 
 
 def brier_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -86,7 +86,7 @@ def brier_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     >>> print(brier_interval(scores))
     0.0850 [0.0746, 0.0954]
     """
-    return _risk_interval(scores, _Brier(), level)
+    return _interval(scores, scoring_rule("brier"), level)
 
 
 def log_loss(scores: PUScores, *, clip: float = CLIP) -> float:
@@ -118,7 +118,7 @@ def log_loss(scores: PUScores, *, clip: float = CLIP) -> float:
     >>> round(log_loss(PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])), 4)
     0.3081
     """
-    return risk_value(risk_means(scores, scoring_rule("log", clip)), scores.prior)
+    return loss_value(loss_means(scores, find_loss("log", clip=clip)), scores.prior)
 
 
 def log_loss_interval(scores: PUScores, *, level: float = 0.95, clip: float = CLIP) -> Estimate:
@@ -140,48 +140,46 @@ def log_loss_interval(scores: PUScores, *, level: float = 0.95, clip: float = CL
     >>> print(log_loss_interval(scores))
     0.3081 [0.2800, 0.3362]
     """
-    return _risk_interval(scores, scoring_rule("log", clip), level)
+    return _interval(scores, scoring_rule("log", clip), level)
 
 
+@dataclass(frozen=True)
 class _Brier:
-    """The squared distance of a score from the label."""
+    """The squared distance of a score from the label.
 
+    Attributes
+    ----------
+    loss : callable
+        Loss of a score and a label.
+    largest : float
+        The largest loss.
+    highest : float
+        Frequencies are taken for this at most.
+    """
+
+    loss: Loss
     name: Score = "brier"
-    largest = 1.0
-    # Frequencies are taken for this at most.
-    highest = np.inf
-
-    def gain(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Loss if the label is 1, less the loss if it is 0."""
-        return 1.0 - 2.0 * s
-
-    def base(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Loss if the label is 0."""
-        return s * s
-
-    def loss(self, s: NDArray[np.float64], label: int) -> NDArray[np.float64]:
-        """Loss of a score and a label."""
-        return self.base(s) + label * self.gain(s)
+    largest: float = 1.0
+    highest: float = np.inf
 
     def entropy(self, prior: float) -> tuple[float, float]:
         """Mean loss of predicting the prior, and its slope."""
         return prior * (1.0 - prior), 1.0 - 2.0 * prior
 
-    def divergence(self, y: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def divergence(self, y: Floats, q: Floats) -> Floats:
         """Mean loss of predicting q, beyond that of predicting the frequency y."""
         return (y - q) ** 2
 
-    def slopes(
-        self, y: NDArray[np.float64], q: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def slopes(self, y: Floats, q: Floats) -> tuple[Floats, Floats]:
         """Slopes of the divergence in y and in q."""
         return 2.0 * (y - q), 2.0 * (q - y)
 
 
 @dataclass(frozen=True)
 class _Log:
-    """The negative logarithm of the probability given to the label; methods as in `_Brier`."""
+    """The negative logarithm of the probability given to the label; all else as in `_Brier`."""
 
+    loss: Loss
     clip: float
     name: Score = "log"
     highest: float = 1.0
@@ -190,32 +188,17 @@ class _Log:
     def largest(self) -> float:
         return -float(np.log(self.clip))
 
-    def _clip(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.clip(s, self.clip, 1.0 - self.clip)
-
-    def gain(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
-        s = self._clip(s)
-        return np.log(1.0 - s) - np.log(s)
-
-    def base(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return -np.log(1.0 - self._clip(s))
-
-    def loss(self, s: NDArray[np.float64], label: int) -> NDArray[np.float64]:
-        return self.base(s) + label * self.gain(s)
-
     def entropy(self, prior: float) -> tuple[float, float]:
         slope = -float(logit(prior)) if 0.0 < prior < 1.0 else 0.0
         return float(entr(prior) + entr(1.0 - prior)), slope
 
-    def divergence(self, y: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-        q = self._clip(q)
-        total: NDArray[np.float64] = rel_entr(y, q) + rel_entr(1.0 - y, 1.0 - q)
+    def divergence(self, y: Floats, q: Floats) -> Floats:
+        q = np.clip(q, self.clip, 1.0 - self.clip)
+        total: Floats = rel_entr(y, q) + rel_entr(1.0 - y, 1.0 - q)
         return total
 
-    def slopes(
-        self, y: NDArray[np.float64], q: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        q = self._clip(q)
+    def slopes(self, y: Floats, q: Floats) -> tuple[Floats, Floats]:
+        q = np.clip(q, self.clip, 1.0 - self.clip)
         return logit(y) - logit(q), (q - y) / (q * (1.0 - q))
 
 
@@ -223,48 +206,268 @@ if TYPE_CHECKING:
     Rule = _Brier | _Log
 
 
-def scoring_rule(score: object, clip: float) -> Rule:
+def scoring_rule(score: object, clip: float = CLIP) -> Rule:
     """Return the rule of a name."""
     if score == "brier":
-        return _Brier()
+        return _Brier(find_loss("brier"))
     if score != "log":
         msg = f"'score' must be 'brier' or 'log', got {score!r}."
         raise ValueError(msg)
-    words = "a small number in (0, 0.5) that keeps logarithms finite"
-    number = check_number(clip, "clip", words)
-    if not 0.0 < number < 0.5:  # noqa: PLR2004
-        msg = f"'clip' must be {words}, got {clip!r}."
+    return _Log(find_loss("log", clip=clip), check_clip(clip))
+
+
+def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
+    level, means = check_level(level), loss_means(scores, rule.loss)
+
+    def limits(prior: float) -> Limits:
+        one = means.estimate(loss_value(means, prior), [prior, 1.0, means.positive[0]], level)
+        return one.low, one.high
+
+    # A single row has no spread to learn from: only the range of the score is known.
+    known = (0.0, rule.largest) if no_spread(scores) else over_prior_grid(limits, scores, 2)
+    return enclosing(scores, loss_value(means, scores.prior), known, level, DELTA)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decomposition:
+    """The parts of a proper score: ``reliability - resolution + uncertainty + remainder``.
+
+    Attributes
+    ----------
+    value : float
+        The Brier score or the log loss, the sum of the parts.
+    reliability : float
+        Loss by bad calibration over the bins; 0 at best.
+    resolution : float
+        Gain by telling bins of high from bins of low frequency.
+    uncertainty : float
+        The score of always predicting the prior.
+    remainder : float
+        What the bins do not see: how much scores vary within a bin, and how well.
+    score : {"brier", "log"}
+    n_bins : int
+    """
+
+    value: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    remainder: float
+    score: Score
+    n_bins: int
+
+    def to_dict(self) -> dict[str, float | str | int]:
+        """Return the fields as plain numbers and text."""
+        return asdict(self)
+
+
+def decomposition(
+    scores: PUScores,
+    *,
+    score: Score = "brier",
+    bins: int | Literal["optimal"] = "optimal",
+    binning: Binning = "mass",
+    edges: ArrayLike | None = None,
+    clip: float = CLIP,
+) -> Decomposition:
+    r"""Return the reliability, resolution and uncertainty of the Brier score or the log loss.
+
+    .. math:: \text{reliability} = \sum_b \mu(I_b)\,d(y_b, \bar s_b), \qquad
+        \text{resolution} = \sum_b \mu(I_b)\,d(y_b, \pi), \qquad
+        \text{uncertainty} = e(\pi)
+
+    with bin frequencies :math:`y_b = \pi\,\mu_+(I_b)/\mu(I_b)`; d is the squared distance and
+    :math:`e(\pi) = \pi(1 - \pi)` for the Brier score, the Kullback-Leibler divergence and the
+    entropy for the log loss, for which frequencies above 1 are taken for 1. The remainder makes the
+    sum exact; it is zero when all scores of a bin are equal (and no frequency exceeds 1).
+
+    Parameters
+    ----------
+    scores : PUScores
+    score : {"brier", "log"}
+    bins, binning, edges
+        As in `noneg.ece`.
+    clip : float
+        As in `log_loss`; used by "log" only.
+
+    References
+    ----------
+    Murphy (1973), A New Vector Partition of the Probability Score; Bröcker (2009), Reliability,
+    Sufficiency, and the Decomposition of Proper Scores; Stephenson, Coelho & Jolliffe (2008), Two
+    Extra Components in the Brier Score Decomposition, for the remainder.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.2, 0.2, 0.6, 0.6])
+    >>> parts = decomposition(scores, bins=2)
+    >>> [round(x, 3) for x in (parts.value, parts.reliability, parts.resolution, parts.uncertainty)]
+    [0.1, 0.1, 0.25, 0.25]
+    """
+    rule = scoring_rule(score, clip)
+    binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
+    return _parts(binned, rule, loss_value(loss_means(scores, rule.loss), scores.prior))
+
+
+def decomposition_interval(  # noqa: PLR0913
+    scores: PUScores,
+    *,
+    part: Part = "reliability",
+    level: float = 0.95,
+    score: Score = "brier",
+    bins: int | Literal["optimal"] = "optimal",
+    binning: Binning = "mass",
+    edges: ArrayLike | None = None,
+    clip: float = CLIP,
+    seed: int = 0,
+) -> Estimate:
+    """Return one part of a `decomposition` with an interval for its population value.
+
+    The reliability of the Brier score is the squared L2 calibration error, with the interval of
+    `noneg.calibration.ece_interval`. That of the log loss is convex in the sums of the bins, so
+    its normal upper end holds at good calibration too; it is at least twice that of the Brier
+    score (Pinsker), which gives its lower end. The other parts have normal intervals by the delta
+    method.
+
+    Parameters
+    ----------
+    scores : PUScores
+        With a ``prior_interval`` the result holds for every prior in it.
+    part : {"reliability", "resolution", "uncertainty", "remainder"}
+    level : float
+        Nominal coverage.
+    score, bins, binning, edges, clip
+        As in `decomposition`.
+    seed : int
+        Seed of the random splits behind the lower end of the reliability.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
+    >>> print(decomposition_interval(scores, part="resolution"))
+    0.1484 [0.1294, 0.1673]
+    """
+    level, rule = check_level(level), scoring_rule(score, clip)
+    if part not in ("reliability", "resolution", "uncertainty", "remainder"):
+        msg = (
+            "'part' must be 'reliability', 'resolution', 'uncertainty' or 'remainder', "
+            f"got {part!r}."
+        )
         raise ValueError(msg)
-    return _Log(number)
+    binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
+    risk = loss_means(scores, rule.loss)
+    value = getattr(_parts(binned, rule, loss_value(risk, scores.prior)), part)
+    if part == "reliability":
+        limits, words = _reliability_limits(scores, binned, rule, risk, level, seed), METHOD
+    else:
+        limits, words = _part_limits(scores, binned, rule, risk, part, level), DELTA
+    return enclosing(scores, value, limits, level, words)
 
 
-def risk_means(scores: PUScores, rule: Rule) -> LawMeans:
-    """Return the two means that a risk is made of."""
-    return law_means(scores, [rule.gain], [rule.base])
-
-
-def risk_value(means: LawMeans, prior: float) -> float:
-    """Return the risk at a prior."""
-    return float(prior * means.positive[0] + means.marginal[0])
-
-
-def _risk_interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
-    level, means = check_level(level), risk_means(scores, rule)
-    value = risk_value(means, scores.prior)
-    low, high = value, value
-    for prior in scores.prior_interval or (scores.prior,):
-        one = means.estimate(risk_value(means, prior), [prior, 1.0, means.positive[0]], level)
-        low, high = min(low, one.low), max(high, one.high)
-    if no_spread(scores):
-        low, high = min(0.0, value), max(rule.largest, value)
-    return Estimate(
-        value=value, low=low, high=high, level=level, method=DELTA + prior_words(scores)
+def _parts(binned: Binned, rule: Rule, value: float) -> Decomposition:
+    m, y, q = _frequencies(binned, rule)
+    reliability = float(m @ rule.divergence(y, q))
+    resolution = float(m @ rule.divergence(y, np.full_like(y, binned.prior)))
+    uncertainty, _ = rule.entropy(binned.prior)
+    return Decomposition(
+        value=value,
+        reliability=reliability,
+        resolution=resolution,
+        uncertainty=uncertainty,
+        remainder=value - (reliability - resolution + uncertainty),
+        score=rule.name,
+        n_bins=binned.n_bins,
     )
 
 
-def no_spread(scores: PUScores) -> bool:
-    """Whether a sample is a single row: then only the range of the score is known."""
-    return min(scores.effective_positive, scores.effective_marginal) < 2
+def _frequencies(binned: Binned, rule: Rule) -> tuple[Floats, Floats, Floats]:
+    """Return mass, frequency and mean score of the bins; empty ones have frequency 0."""
+    if np.isinf(rule.highest):
+        check_frequencies(binned, f"'score' must be 'log' here, got {rule.name!r}")
+    m, positive = binned.marginal, binned.prior * binned.positive
+    y = np.divide(positive, m, out=np.where(positive > 0.0, np.inf, 0.0), where=m > 0.0)
+    y = np.minimum(y, rule.highest)
+    q = np.divide(binned.score, m, out=np.zeros_like(m), where=m > 0.0)
+    # A logarithm would tell apart means that differ from 1 by the rounding of their sums.
+    return m, y, np.where(q > 1.0 - ROUNDING, 1.0, q)
+
+
+# How each part is put together: reliability, resolution, uncertainty, the score itself.
+_SIGNS: dict[str, tuple[float, float, float, float]] = {
+    "reliability": (1.0, 0.0, 0.0, 0.0),
+    "resolution": (0.0, 1.0, 0.0, 0.0),
+    "uncertainty": (0.0, 0.0, 1.0, 0.0),
+    "remainder": (-1.0, 1.0, -1.0, 1.0),
+}
+
+
+def _reliability_limits(
+    scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, level: float, seed: int
+) -> Limits:
+    """Return limits of the reliability that hold at good calibration too."""
+    dual = power_dual(binned.marginal, 2.0)
+    low, high = norm_limits(scores, binned, dual, level=level, seed=seed)
+    if rule.name == "brier":
+        return low**2, high**2
+    # Pinsker: the divergence is at least twice the squared distance.
+    return 2.0 * low**2, _part_limits(scores, binned, rule, risk, "reliability", level)[1]
+
+
+def _part_limits(
+    scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, part: Part, level: float
+) -> Limits:
+    """Return normal limits of a part, over all priors that are possible."""
+    if no_spread(scores):
+        return 0.0, rule.largest
+    z = z_score(level)
+    ends = []
+    for prior in _priors(scores):
+        there = replace(binned, prior=prior)
+        value = getattr(_parts(there, rule, loss_value(risk, prior)), part)
+        reach = z * _deviation(scores, there, rule, risk, part)
+        ends += [value - reach, value + reach]
+    low = min(ends)
+    return low if part == "remainder" else max(0.0, low), max(ends)
+
+
+def _priors(scores: PUScores) -> tuple[float, ...]:
+    """Return the priors among which each part has its extremes."""
+    if scores.prior_interval is None:
+        return (scores.prior,)
+    low, high = scores.prior_interval
+    # The uncertainty is largest at one half; all else is monotone.
+    return low, min(max(0.5, low), high), high
+
+
+def _deviation(scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, part: Part) -> float:
+    """Return the standard deviation of a part, by its slopes in the sums of the bins."""
+    reliability, resolution, uncertainty, whole = _SIGNS[part]
+    m, y, q = _frequencies(binned, rule)
+    if rule.highest == 1.0:
+        # Half a row is left on either side, because the slopes end at 0 and 1.
+        half = 0.5 * np.divide(binned.second[:, 1, 1], m**2, out=np.ones_like(m), where=m > 0.0)
+        y = np.clip(y, half, 1.0 - half)
+    prior = np.full_like(y, binned.prior)
+    (by_y, by_q), (to_y, to_q) = rule.slopes(y, q), rule.slopes(y, prior)
+    slope = reliability * by_y + resolution * to_y
+    level = reliability * (rule.divergence(y, q) - y * by_y - q * by_q)
+    level += resolution * (rule.divergence(y, prior) - y * to_y)
+    inner, loss = binned.edges[1:-1], rule.loss
+
+    def positive(s: Floats) -> Floats:
+        b = np.searchsorted(inner, s)
+        return binned.prior * (slope[b] + whole * (loss(s, 1) - loss(s, 0)))
+
+    def marginal(s: Floats) -> Floats:
+        b = np.searchsorted(inner, s)
+        return level[b] + reliability * by_q[b] * s + whole * loss(s, 0)
+
+    by_prior = slope @ binned.positive + resolution * (to_q @ m)
+    by_prior += uncertainty * rule.entropy(binned.prior)[1] + whole * risk.positive[0]
+    means = law_means(scores, [positive], [marginal])
+    return float(np.sqrt(means.variance(np.array([1.0, 1.0, by_prior]))))
 
 
 register(
@@ -276,7 +479,7 @@ register(
         citation="Brier (1950); PU form by du Plessis et al. (2014)",
         family="proper score",
         better="lower",
-        loss=lambda: scoring_rule("brier", CLIP).loss,
+        loss=lambda: find_loss("brier"),
     )
 )
 register(
@@ -289,6 +492,6 @@ register(
         family="proper score",
         range=(0.0, np.inf),
         better="lower",
-        loss=lambda clip=CLIP: scoring_rule("log", clip).loss,
+        loss=lambda clip=CLIP: find_loss("log", clip=clip),
     )
 )

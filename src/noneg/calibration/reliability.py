@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from scipy.special import betaincinv
 
 from noneg.bins import Binned, bin_scores
 from noneg.checks import check_level
-from noneg.results import to_frame
+from noneg.results import Table
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from noneg.bins import Binning
     from noneg.scores import PUScores
 
+    Floats = NDArray[np.float64]
+    FloatLimits = tuple[Floats, Floats]
+
 Band = Literal["pointwise", "simultaneous"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reliability:
+class Reliability(Table):
     """Points of a reliability diagram with their intervals; bins without marginal rows left out.
 
     Attributes
@@ -43,20 +46,31 @@ class Reliability:
         Bins asked for; fewer points mean empty or coinciding bins.
     """
 
-    score: NDArray[np.float64]
-    frequency: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    positive: NDArray[np.float64]
-    marginal: NDArray[np.float64]
+    _names: ClassVar[tuple[str, ...]] = (
+        "left",
+        "right",
+        "score",
+        "frequency",
+        "low",
+        "high",
+        "positive",
+        "marginal",
+    )
+
+    score: Floats
+    frequency: Floats
+    low: Floats
+    high: Floats
+    left: Floats
+    right: Floats
+    positive: Floats
+    marginal: Floats
     level: float
     band: Band
     n_bins: int
 
     @property
-    def gap(self) -> NDArray[np.float64]:
+    def gap(self) -> Floats:
         """Frequency minus score: over-confidence is negative."""
         return self.frequency - self.score
 
@@ -68,19 +82,9 @@ class Reliability:
         """
         return int((self.low > 1.0).sum())
 
-    def columns(self) -> dict[str, NDArray[np.float64]]:
-        """Return the table, a column a name."""
-        names = ("left", "right", "score", "frequency", "low", "high", "positive", "marginal")
-        return {name: getattr(self, name) for name in names}
-
     def to_dict(self) -> dict[str, object]:
         """Return the fields as plain lists, numbers and text."""
-        table: dict[str, object] = {name: c.tolist() for name, c in self.columns().items()}
-        return table | {"level": self.level, "band": self.band, "n_bins": self.n_bins}
-
-    def frame(self, backend: str | None = None) -> object:
-        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
-        return to_frame(self.columns(), backend)
+        return super().to_dict() | {"level": self.level, "band": self.band, "n_bins": self.n_bins}
 
 
 def reliability(
@@ -141,10 +145,10 @@ def reliability(
 
 def _limits(
     scores: PUScores, binned: Binned, shown: NDArray[np.bool_], alpha: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> FloatLimits:
     positive, marginal = binned.positive[shown], binned.marginal[shown]
     n_marginal, n_positive = scores.effective_marginal, scores.effective_positive
-    if scores.setting == "labelled":
+    if scores.prior_is_estimated:
         return clopper_pearson(binned.frequency[shown], n_marginal * marginal, alpha)
     correlation = np.zeros_like(positive)
     if scores.setting == "one-sample":
@@ -165,9 +169,7 @@ def _limits(
     return least * low, most * high
 
 
-def clopper_pearson(
-    share: NDArray[np.float64], n: float | NDArray[np.float64], alpha: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def clopper_pearson(share: Floats, n: float | Floats, alpha: float) -> FloatLimits:
     """Return exact binomial limits of a share seen among n; counts need not be whole."""
     if np.isinf(np.max(n)):
         return share, share
@@ -181,15 +183,15 @@ def clopper_pearson(
 
 
 def ratio_limits(
-    top: NDArray[np.float64],
-    top_limits: tuple[NDArray[np.float64], NDArray[np.float64]],
-    bottom: NDArray[np.float64],
-    bottom_limits: tuple[NDArray[np.float64], NDArray[np.float64]],
-    correlation: NDArray[np.float64] | float = 0.0,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    top: Floats,
+    top_limits: FloatLimits,
+    bottom: Floats,
+    bottom_limits: FloatLimits,
+    correlation: Floats | float = 0.0,
+) -> FloatLimits:
     """Return limits of top / bottom by variance recovery on the log scale (MOVER)."""
 
-    def reach(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    def reach(a: Floats, b: Floats) -> Floats:
         return np.sqrt(np.maximum(a * a + b * b - 2.0 * correlation * a * b, 0.0))
 
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -5,22 +5,14 @@ Only click is imported at the top of these files, so that ``noneg --help`` answe
 
 import click
 
-from noneg.cli import (
-    apply,
-    bench,
-    compare,
-    completion,
-    demo,
-    evaluate,
-    explain,
-    plan,
-    prior,
-    recalibrate,
-    report,
-    simulate,
-    threshold,
-)
-from noneg.cli.group import Commands
+from noneg.cli.app import Commands
+from noneg.cli.bench import bench
+from noneg.cli.compare import compare
+from noneg.cli.evaluate import demo, evaluate, report, threshold
+from noneg.cli.help import completion, explain
+from noneg.cli.plan import plan, simulate
+from noneg.cli.prior import prior
+from noneg.cli.recalibrate import apply, recalibrate
 
 __all__ = ["main"]
 
@@ -39,19 +31,6 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for module in (
-    report,
-    evaluate,
-    threshold,
-    compare,
-    prior,
-    recalibrate,
-    apply,
-    plan,
-    simulate,
-    bench,
-    demo,
-    explain,
-    completion,
-):
-    main.add_command(module.command)
+_COMMANDS = (report, evaluate, threshold, compare, prior, recalibrate, apply, plan, simulate)
+for command in (*_COMMANDS, bench, demo, explain, completion):
+    main.add_command(command)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.group import Commands
-from noneg.cli.writing import check_outputs, force
+from noneg.cli.app import Commands
+from noneg.cli.output import check_outputs, console, force, say
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,14 +21,14 @@ _PAPER = "paper-"
 
 
 @click.group("bench", cls=Commands, short_help="Train and compare PU learners on the same rows.")
-def command() -> None:
+def bench() -> None:
     """Train many PU learners on the same rows, and compare them.
 
     Every run has a name and writes one record; a stopped sweep goes on where it was.
     """
 
 
-@command.command(
+@bench.command(
     "run",
     epilog="\b\nnoneg bench run --dataset digits --algorithm nnpu --algorithm upu --steps 2000",
 )
@@ -112,8 +113,7 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
 
     unknown = set(question["algorithm"]) - set(METHODS)
     if unknown:
-        msg = f"'algorithm' must be among {', '.join(METHODS)}, got {min(unknown)!r}."
-        raise ValueError(msg)
+        raise InputError("algorithm", f"must be among {', '.join(METHODS)}", value=min(unknown))
     names = question["algorithm"] or METHODS
     all_of_them = set(versions(names)) if question["versions"] else None
     runs = sweep(
@@ -138,15 +138,13 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
         and (not all_of_them or (one.algorithm, one.variant, one.correction) in all_of_them)
     ]
     if not possible:
-        msg = "'algorithm' must have the variant and the correction asked for; none has."
-        raise ValueError(msg)
+        rule = "must have the variant and the correction asked for; none has"
+        raise InputError("algorithm", rule)
     return possible
 
 
 def _progress() -> Callable[[int, int, int], None]:
     """Return what shows throughput and the time left; silent without a terminal."""
-    from noneg.cli.terminal import console
-
     start, out = time.monotonic(), console(error=True)
 
     def tell(done: int, failed: int, total: int) -> None:
@@ -163,7 +161,7 @@ def _progress() -> Callable[[int, int, int], None]:
     return tell
 
 
-@command.command("table", epilog="\b\nnoneg bench table bench --like paper-15 --form latex")
+@bench.command("table", epilog="\b\nnoneg bench table bench --like paper-15 --form latex")
 @click.argument("folder", type=click.Path(exists=True))
 @click.option("--like", help="A table of the benchmark paper, paper-1 to paper-18.")
 @click.option("--metric", multiple=True, help="Test metric; by default accuracy, auc and f1.")
@@ -209,8 +207,7 @@ def _draw(cells: list[Cell], path: str) -> None:
     from noneg.lab.bench import CriticalDifferenceDisplay
 
     if not cells:
-        msg = "'folder' must hold records of the methods to rank, and holds none."
-        raise ValueError(msg)
+        raise InputError("folder", "must hold records of the methods to rank, and holds none")
     display = CriticalDifferenceDisplay.from_cells(
         cells, metric=cells[0].metric, criterion=cells[0].criterion
     )
@@ -225,8 +222,8 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 
     number = like.removeprefix(_PAPER)
     if not like.startswith(_PAPER) or not number.isdigit():
-        msg = f"'like' must be a table of the benchmark paper such as 'paper-15', got {like!r}."
-        raise ValueError(msg)
+        rule = "must be a table of the benchmark paper such as 'paper-15'"
+        raise InputError("like", rule, value=like)
     theirs = paper_numbers(int(number))
     world = {
         "dataset": theirs[0]["dataset"],
@@ -239,12 +236,11 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
     return kept, list(dict.fromkeys(n["metric"] for n in theirs))
 
 
-@command.command("compare", epilog="\b\nnoneg bench compare bench")
+@bench.command("compare", epilog="\b\nnoneg bench compare bench")
 @click.argument("folder", type=click.Path(exists=True))
 @click.option("--metric", multiple=True, default=["accuracy"], show_default=True, help="Metric.")
 def compare(folder: str, metric: tuple[str, ...]) -> None:
     """Print our numbers beside those of the benchmark paper, in percent."""
-    from noneg.cli.terminal import console, say
     from noneg.lab.bench import against_paper, load_records, summarise
 
     rows = against_paper(summarise(load_records(folder), metrics=metric))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli import options
-from noneg.cli.completion import file_names
-from noneg.cli.writing import check_outputs, check_page, force
+from noneg.cli.options import PROVISIONAL, STANDARD_INPUT, Question, as_json, reading
+from noneg.cli.output import check_outputs, check_page, console, force, print_json, say, show_table
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
     from noneg.comparison import Compared, Comparison
     from noneg.results import Estimate
-    from noneg.tables.columns import Columns
-
-NAMES = ("label", "positive_label", "weight")
-READ = (*NAMES, "weight_kind")
+    from noneg.tables.batches import Columns, Wanted
 
 
 @click.command(
@@ -33,19 +30,14 @@ READ = (*NAMES, "weight_kind")
     epilog="\b\nnoneg compare old.parquet new.parquet --score p --label confirmed "
     "--setting one-sample --prior 0.12",
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
-@click.option(
-    "--score",
-    required=True,
-    multiple=True,
-    metavar="COLUMN",
-    help="Scores in [0, 1]; several columns are several models.",
-)
-@click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
-@options.setting
-@options.prior
-@click.option(
-    "--prior-interval", type=float, nargs=2, metavar="LOW HIGH", help="What is known of the prior."
+@reading(
+    score=click.option(
+        "--score",
+        required=True,
+        multiple=True,
+        metavar="COLUMN",
+        help="Scores in [0, 1]; several columns are several models.",
+    )
 )
 @click.option("--names", metavar="A,B,...", help="Names of the models, with commas between them.")
 @click.option(
@@ -70,53 +62,36 @@ READ = (*NAMES, "weight_kind")
     help="Where to look for changes of the order. "
     "[default: --prior-interval, else half to twice the odds]",
 )
-@click.option("--positive-label", metavar="VALUE", help="The label that means positive.")
-@click.option("--weight", metavar="COLUMN", help="One weight a row.")
-@click.option(
-    "--weight-kind",
-    type=click.Choice(["frequency", "importance"]),
-    default="frequency",
-    show_default=True,
-    help="Whether a weight counts identical rows or corrects unequal sampling.",
-)
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
 @click.option("-o", "--out", metavar="FILE", help="Write a page with charts, too: a name in .html.")
 @force
-@options.as_json
-def command(
+@as_json
+def compare(
     files: tuple[str, ...],
-    score: tuple[str, ...],
     names: str | None,
     out: str | None,
     *,
     force: bool,
     as_json: bool,
-    **question: Any,  # noqa: ANN401
+    **asked: Any,  # noqa: ANN401
 ) -> None:
     """Tell which model is best, where each FILE or each --score column holds one.
 
     All models must have scored the same rows in the same order. Each FILE is CSV or Parquet, may be
     compressed, may be a pattern in quotes, and is standard input if it is a dash.
     """
-    from noneg.cli.printable import to_json
-    from noneg.cli.terminal import busy, console, say
-
+    question = Question(files, asked)
     if out is not None:
         check_page(out)
         check_outputs({"path": out}, files, force=force)
-    models = _name(files, score, names)
-    columns = {name: question.pop(name) for name in READ}
-    with busy(f"Reading {' '.join(files)}"):
-        comparison, notes = _compare(models, columns, question)
-    source = {"files": list(files), "score": list(score), **{name: columns[name] for name in NAMES}}
+    comparison, notes = _compare(question, _name(question, names), asked)
     if out is not None:
-        _write_page(comparison, source, notes, out)
+        _write_page(comparison, question, notes, out)
     if as_json:
-        click.echo(to_json("noneg.comparison/1", {"source": source, **comparison.to_dict()}))
+        source = question.source.to_dict()
+        print_json("noneg.comparison/1", source=source, **comparison.to_dict())
         return
     terminal = console()
-    shown = ["standard input" if file == "-" else file for file in files]
-    say(terminal, f"{', '.join(shown)}: label {columns['label']!r}", style="bold")
+    say(terminal, question.source.words, style="bold")
     _show(terminal, comparison)
     for note in notes:
         terminal.print()
@@ -127,46 +102,35 @@ def command(
 
 
 def _write_page(
-    comparison: Comparison, source: dict[str, Any], notes: tuple[str, ...], out: str
+    comparison: Comparison, question: Question, notes: tuple[str, ...], out: str
 ) -> None:
     from noneg.atomic import write_text
-    from noneg.cli.report import command_line
-    from noneg.report import About, comparison_to_html
-    from noneg.report.document import digest_files
+    from noneg.report import comparison_to_html
 
-    told = {
-        name.replace("_", " "): ", ".join(value) if isinstance(value, list) else str(value)
-        for name, value in source.items()
-        if value
-    }
-    about = About(
-        title="Which model is best?",
-        source=told,
-        command=command_line(),
-        digests=digest_files(source["files"]),
-    )
+    about = question.source.about("Which model is best?")
     write_text(out, comparison_to_html(comparison, about, warnings=notes))
 
 
-def _name(
-    files: Sequence[str], scores: Sequence[str], names: str | None
-) -> dict[str, tuple[str, str]]:
+def _name(question: Question, names: str | None) -> dict[str, tuple[str, str]]:
     """Return the file and the column of each model, by name."""
+    # A cluster keeps no order of rows between tables: models are columns of one.
+    files = [question.source.name] if question.is_remote else question.files
+    scores: tuple[str, ...] = question.columns["score"]
     where = [(file, score) for file in files for score in scores]
     if len(where) < 2:
-        msg = "'source' must name at least two models. Give several files, or several --score."
-        raise ValueError(msg)
-    if "-" in files and len(scores) > 1:
-        msg = "'source' cannot be standard input with several --score: it can be read only once."
-        raise ValueError(f"{msg} Write it to a file first.")
+        several = "several --score" if question.is_remote else "several files, or several --score"
+        raise InputError("source", "must name at least two models", remedy=f"Give {several}.")
+    if STANDARD_INPUT in files and len(scores) > 1:
+        rule = "cannot be standard input with several --score: it can be read only once"
+        raise InputError("source", rule, remedy="Write it to a file first.")
     given = _own_names(files, scores) if names is None else names.split(",")
     if len(given) != len(where):
-        msg = f"'names' must hold one name a model, got {len(given)} for {len(where)} models."
-        raise ValueError(msg)
+        rule = f"must hold one name a model, got {len(given)} for {len(where)} models"
+        raise InputError("names", rule)
     name, times = Counter(given).most_common(1)[0]
     if times > 1 or not all(given):
         what = f"{name!r} {times} times" if times > 1 else "an empty one"
-        raise ValueError(f"'names' must give each model a name of its own, got {what}.")
+        raise InputError("names", f"must give each model a name of its own, got {what}")
     return dict(zip(given, where, strict=True))
 
 
@@ -181,38 +145,70 @@ def _own_names(files: Sequence[str], scores: Sequence[str]) -> list[str]:
 
 
 def _compare(
-    models: dict[str, tuple[str, str]], columns: dict[str, Any], question: dict[str, Any]
+    question: Question, models: dict[str, tuple[str, str]], asked: dict[str, Any]
 ) -> tuple[Comparison, tuple[str, ...]]:
     from noneg.comparison import compare
-    from noneg.tables.columns import Wanted
-    from noneg.tables.files import columns_of_files
 
-    tables = {
-        name: columns_of_files([file], Wanted(score=score, **columns))
-        for name, (file, score) in models.items()
-    }
+    tables = _read(question, models)
     (first, one), *others = tables.items()
     for name, other in others:
-        _check_rows(one, other, (models[first][0], models[name][0]), columns)
-    found, notes = _prior(tables, columns, question)
+        _check_rows(one, other, (models[first][0], models[name][0]), question.columns)
+    prior, interval = question.prior, question.prior_interval
+    found, notes = _estimate(question, tables)
+    if found is not None:
+        prior, interval = found.value, (found.low, found.high)
     comparison = compare(
         {name: table.score for name, table in tables.items()},
         one.flags,
+        setting=question.setting,
+        prior=prior,
+        prior_interval=interval,
         sample_weight=one.weight,
-        weight_kind=columns["weight_kind"],
-        **question,
+        weight_kind=question.columns["weight_kind"],
+        level=question.level,
+        **asked,
     )
     return comparison if found is None else replace(comparison, prior=found), notes
 
 
-def _prior(
-    tables: dict[str, Columns], columns: dict[str, Any], question: dict[str, Any]
+def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, Columns]:
+    """Return the rows of each model, all of them: buckets cannot be paired."""
+    from noneg.tables.batches import Wanted
+    from noneg.tables.reading import read_columns
+
+    if question.exact is False:
+        rule = "must not be given: differences between models are taken row by row"
+        raise InputError("sketch", rule, remedy="Leave it out, or pass --exact.")
+    wanted = {
+        name: Wanted(**question.columns | {"score": score}) for name, (_, score) in models.items()
+    }
+    with question.opened() as (opened, _):
+        whole = _fetched(opened, list(wanted.values())) if question.is_remote else None
+        return {
+            name: read_columns([models[name][0]] if whole is None else whole, one)
+            for name, one in wanted.items()
+        }
+
+
+def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:  # noqa: ANN401
+    """Return all wanted columns of a cluster's frame at once, so that rows stay together."""
+    from noneg.tables.engines import known_frame
+
+    there = known_frame(frame)
+    for one in wanted:
+        one.check_names(there.collect_schema().names(), "the frame")
+    names = dict.fromkeys(name for one in wanted for name in one.names().values())
+    return there.select(*names).collect().to_native()
+
+
+def _estimate(
+    question: Question, tables: dict[str, Columns]
 ) -> tuple[Estimate | None, tuple[str, ...]]:
     """Estimate the prior by the scores that tell most positives from unlabeled rows, if asked.
 
     Every model bounds the same prior from above; the one that separates best bounds it best.
     """
-    method = options.asked_method(question)
+    method = question.prior_method
     if method is None:
         return None, ()
     from noneg.prior import ScoreLaws, estimate_prior
@@ -222,19 +218,18 @@ def _prior(
         return PUScores.from_pu_labels(
             table.flags,
             table.score,
-            prior=options.PROVISIONAL,
-            setting=question["setting"],
+            prior=PROVISIONAL,
+            setting=question.setting,
             sample_weight=table.weight,
-            weight_kind=columns["weight_kind"],
+            weight_kind=question.columns["weight_kind"],
         )
 
     best = max(tables, key=lambda name: ScoreLaws.of(scores(tables[name])).separation)
-    found = estimate_prior(scores(tables[best]), method=method, level=question["level"])
+    found = estimate_prior(scores(tables[best]), method=method, level=question.level)
     used = found.apply(scores(tables[best]))
     low, high = used.prior_interval or (used.prior, used.prior)
-    question |= {"prior": used.prior, "prior_interval": (low, high)}
     told = f"The prior was estimated from the scores of {best!r}, which assumes that"
-    estimate = replace(found.to_estimate(), low=low, high=high)
+    estimate = replace(found.to_estimate(), value=used.prior, low=low, high=high)
     return estimate, (*found.warnings, f"{told} {found.assumption}.")
 
 
@@ -242,20 +237,19 @@ def _check_rows(
     one: Columns, other: Columns, files: tuple[str, str], columns: dict[str, Any]
 ) -> None:
     """Refuse tables whose rows are not the same, as far as labels and weights can tell."""
-    rule = "'source' must hold the same rows in the same order for all models, but"
+    rule = "must hold the same rows in the same order for all models, but"
     if one.flags.size != other.flags.size:
         sizes = f"{files[0]!r} has {one.flags.size:,} rows, {files[1]!r} {other.flags.size:,}"
-        raise ValueError(f"{rule} {sizes}.")
+        raise InputError("source", f"{rule} {sizes}")
     for name, x, y in (("label", one.flags, other.flags), ("weight", one.weight, other.weight)):
         if x is not None and y is not None and (x != y).any():
             row = int((x != y).argmax())
             what = f"column {columns[name]!r} of {files[0]!r} and {files[1]!r} differs in row {row}"
-            raise ValueError(f"{rule} {what} (the first is row 0). Sort all by the same key.")
+            remedy = "Sort all by the same key."
+            raise InputError("source", f"{rule} {what} (the first is row 0)", remedy=remedy)
 
 
 def _show(out: Console, comparison: Comparison) -> None:
-    from noneg.cli.terminal import say, show_table
-
     say(out, _sample(comparison))
     out.print()
     chosen = {found.reference for found in comparison.criteria.values()}

@@ -1,17 +1,42 @@
-"""Options that several commands share."""
+"""The options that commands share, and what they ask for: the rows to read and their prior."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
+
+from noneg.cli.output import busy, progress
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from noneg.evaluation import Evaluation
     from noneg.prior import PriorEstimate
+    from noneg.report import About
     from noneg.scores import PUScores
+
+    Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+STANDARD_INPUT = "-"
+# Stands for a prior that is not known yet; it suits every sample.
+PROVISIONAL = 1.0 - 1e-9
+
+
+def file_names(
+    context: click.Context,  # noqa: ARG001
+    parameter: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Let the shell complete the name of a file."""
+    return [CompletionItem(incomplete, type="file")]
 
 
 class SettingChoice(click.Choice[str]):
@@ -21,24 +46,19 @@ class SettingChoice(click.Choice[str]):
         super().__init__(["two-sample", "one-sample", "labelled"])
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
-        """Return a sentence a setting."""
+        """Return one sentence for each setting."""
         from noneg.checks import explain_settings
 
         return f"It says how the rows were sampled. {explain_settings()}."
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the setting, or explain all of them."""
-        from noneg.checks import SETTINGS, explain_settings
+        from noneg.checks import SETTINGS, SPELLINGS, explain_settings
 
-        if value not in SETTINGS:
+        setting = SPELLINGS.get(value, value)
+        if setting not in SETTINGS:
             self.fail(f"{value!r} is not a setting. {explain_settings()}.", param, ctx)
-        return value
-
-
-setting = click.option(
-    "--setting", type=SettingChoice(), required=True, help="How the rows were sampled."
-)
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+        return setting
 
 
 class EstimatedPrior(str):
@@ -75,63 +95,232 @@ class PriorChoice(click.ParamType[Any]):
             self.fail(f"{value!r} is neither a number nor 'estimate'. {advice}", param, ctx)
 
 
-prior = click.option(
-    "--prior",
-    type=PriorChoice(),
-    help="Share of positives in the population, in (0, 1); or have it estimated from the scores.",
+setting = click.option(
+    "--setting", type=SettingChoice(), required=True, help="How the rows were sampled."
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+one_score = click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1].")
+_PRIOR = (
+    click.option(
+        "--prior",
+        type=PriorChoice(),
+        help="Share of positives in the population, in (0, 1); or have it estimated from the "
+        "scores.",
+    ),
+    click.option(
+        "--prior-interval",
+        type=float,
+        nargs=2,
+        metavar="LOW HIGH",
+        help="What is known of the prior.",
+    ),
+)
+_ROWS = (
+    click.option("--positive-label", metavar="VALUE", help="The label that means positive."),
+    click.option("--weight", metavar="COLUMN", help="One weight a row."),
+    click.option(
+        "--weight-kind",
+        type=click.Choice(["frequency", "importance"]),
+        default="frequency",
+        show_default=True,
+        help="Whether a weight counts identical rows or corrects unequal sampling.",
+    ),
+    click.option(
+        "--exact/--sketch",
+        default=None,
+        help="Keep every row in memory, or count rows in fine buckets.  "
+        "[default: buckets above two million rows]",
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        show_default=True,
+        help="Who reads the rows: this machine, or a Spark cluster.",
+    ),
+    click.option("--master", metavar="URL", help="The Spark cluster, such as spark://host:7077."),
+    click.option(
+        "--table", metavar="NAME", help="A table of the Spark catalogue, instead of FILE."
+    ),
+    click.option(
+        "--level", type=float, default=0.95, show_default=True, help="Level of intervals."
+    ),
 )
 
-# Rows are read under some prior before theirs is estimated; this one suits every sample.
-PROVISIONAL = 1.0 - 1e-9
 
+def reading(
+    *, score: Decorator = one_score, setting: Decorator = setting, prior: bool = True
+) -> Decorator:
+    """Add the FILE argument and the options that say what to read; `Question` takes them.
 
-def settle_prior(
-    read: Callable[[dict[str, Any]], PUScores], question: dict[str, Any], level: float
-) -> tuple[PUScores, PriorEstimate | None]:
-    """Read rows, and estimate their prior where ``--prior estimate`` was asked for.
-
-    Parameters
-    ----------
-    read : callable
-        Reads the rows with the options it is given.
-    question : dict
-        Options, with `prior`, `prior_interval` and `setting` among them.
-    level : float
-        Of the prior's interval, which widens every number made of the scores.
-
-    Returns
-    -------
-    scores : PUScores
-    found : PriorEstimate or None
-        How the prior was estimated; None where it was given.
+    Commands may describe --score and --setting themselves, and estimate the prior themselves.
     """
-    method = asked_method(question)
-    if method is None:
-        return read(question), None
-    from noneg.prior import estimate_prior
+    options = (
+        click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names),
+        score,
+        click.option(
+            "--label", required=True, metavar="COLUMN", help="Two values: positive, or not."
+        ),
+        setting,
+        *(_PRIOR if prior else ()),
+        *_ROWS,
+    )
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
-    scores = read(question | {"prior": PROVISIONAL})
-    found = estimate_prior(scores, method=method, level=level)
-    return found.apply(scores), found
 
+@dataclass(frozen=True)
+class Source:
+    """What a command read, in words and for JSON.
 
-def asked_method(question: dict[str, Any]) -> str | None:
-    """Return the method that ``--prior estimate`` asks for, None where a prior is given."""
-    asked = question["prior"]
-    if not isinstance(asked, EstimatedPrior):
-        return None
-    if question["setting"] == "labelled":
-        raise ValueError(
-            "'prior' must not be given with setting='labelled', got 'estimate': labels of every "
-            "row determine it. Leave it out, or choose another setting."
+    Examples
+    --------
+    >>> source = Source(("-",), {"score": "p", "label": "y", "weight": None})
+    >>> source.name, source.words
+    ('standard input', "standard input: score 'p', label 'y'")
+    >>> Source((), {"score": "p"}, table="loans").name
+    'loans'
+    """
+
+    files: tuple[str, ...]
+    columns: Mapping[str, object]
+    table: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The files, or the table."""
+        files = ["standard input" if file == STANDARD_INPUT else file for file in self.files]
+        return ", ".join([*files, *filter(None, [self.table])])
+
+    @property
+    def words(self) -> str:
+        """The name, and the columns."""
+        named = [f"{key.replace('_', ' ')} {_shown(x, repr)}" for key, x in self._given()]
+        return f"{self.name}: {', '.join(named)}"
+
+    def _given(self) -> list[tuple[str, object]]:
+        return [(key, value) for key, value in self.columns.items() if value]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain text and lists, ready for JSON."""
+        table = {} if self.table is None else {"table": self.table}
+        return {"files": list(self.files), **self.columns, **table}
+
+    def about(self, title: str) -> About:
+        """Return what a page says of its origin."""
+        from noneg.report.document import About, digest_files
+
+        where = {"files" if self.table is None else "table": self.name}
+        columns = {key.replace("_", " "): _shown(value, str) for key, value in self._given()}
+        return About(
+            title=title,
+            source=where | columns,
+            command=shlex.join(["noneg", *sys.argv[1:]]),
+            digests=digest_files(self.files),
         )
-    if question["prior_interval"]:
-        raise ValueError(
-            "'prior_interval' must not be given with --prior estimate, which brings its own."
-        )
-    from noneg.prior import DEFAULT
 
-    return str(asked) or DEFAULT
+
+def _shown(value: object, how: Callable[[object], str]) -> str:
+    return ", ".join(map(how, value)) if isinstance(value, tuple) else how(value)
+
+
+class Question:
+    """The rows that a command was asked about: the values of the options of `reading`."""
+
+    def __init__(self, files: Sequence[str], asked: dict[str, Any]) -> None:
+        from noneg.checks import check_level
+
+        self.files = tuple(files)
+        names = ("engine", "master", "table", "exact", "level")
+        self.engine, self.master, self.table, self.exact, self.level = map(asked.pop, names)
+        self.setting = asked.pop("setting")
+        self.prior = asked.pop("prior", None)
+        self.prior_interval = asked.pop("prior_interval", None)
+        self.columns = {
+            name: asked.pop(name)
+            for name in ("score", "label", "positive_label", "weight", "weight_kind")
+        }
+        check_level(self.level)
+        self._check_engine()
+
+    @property
+    def source(self) -> Source:
+        """What is read, in words."""
+        named = {name: x for name, x in self.columns.items() if name != "weight_kind"}
+        return Source(self.files, named, self.table)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a cluster reads the rows."""
+        return bool(self.engine != "local")
+
+    def _check_engine(self) -> None:
+        if not self.files and self.table is None:
+            raise click.UsageError("Missing argument 'FILE...'.")
+        if self.is_remote and not self.master:
+            rule = "must say where the cluster is with --engine spark, such as"
+            raise InputError("master", f"{rule} spark://host:7077, or local[2] for this machine.")
+        for name, value in (("master", self.master), ("table", self.table)):
+            if not self.is_remote and value is not None:
+                raise InputError(name, "must come with --engine spark", value=value)
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Any, Callable[[int, int | None], None] | None]]:
+        """Yield what `noneg.tables` reads, files or the frame of a cluster, and a bar for rows."""
+        if not self.is_remote:
+            with progress(f"Reading {self.source.name}") as advance:
+                yield list(self.files), advance
+            return
+        from noneg.tables.engines import spark_table
+
+        cluster = spark_table(self.master, self.files, self.table)
+        with busy(f"Reading on {self.master}"), cluster as frame:
+            yield frame, None
+
+    def read(self, prior: float | None) -> PUScores:
+        """Return the scores under a prior."""
+        from noneg.tables import read
+
+        with self.opened() as (table, advance):
+            return read(
+                table,
+                **self.columns,
+                setting=self.setting,
+                prior=prior,
+                prior_interval=self.prior_interval,
+                exact=self.exact,
+                progress=advance,
+            )
+
+    def read_unsettled(self) -> PUScores:
+        """Return the scores before anything is known of the prior."""
+        return self.read(PROVISIONAL)
+
+    def scores(self) -> tuple[PUScores, PriorEstimate | None]:
+        """Return the scores, and how ``--prior estimate`` was answered, None without it."""
+        method = self.prior_method
+        if method is None:
+            return self.read(self.prior), None
+        from noneg.prior import estimate_prior
+
+        scores = self.read_unsettled()
+        found = estimate_prior(scores, method=method, level=self.level)
+        return found.apply(scores), found
+
+    @property
+    def prior_method(self) -> str | None:
+        """The method that ``--prior estimate`` asks for, None where a prior is given."""
+        from noneg.checks import determined
+
+        if not isinstance(self.prior, EstimatedPrior):
+            return None
+        if self.setting == "labelled":
+            raise determined("prior", "estimate")
+        if self.prior_interval:
+            rule = "must not be given with --prior estimate, which brings its own"
+            raise InputError("prior_interval", rule)
+        from noneg.prior import DEFAULT
+
+        return str(self.prior) or DEFAULT
 
 
 def tell_prior(evaluation: Evaluation, found: PriorEstimate | None) -> Evaluation:

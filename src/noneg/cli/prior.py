@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli import options
-from noneg.cli.completion import file_names
+from noneg.cli.options import Question, SettingChoice, as_json, reading
+from noneg.cli.output import busy, console, print_json, say, show_table
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,21 +29,22 @@ OVERLAPS = (0.05, 0.1, 0.2)
     epilog="\b\nnoneg prior scores.csv --score p --label confirmed --setting one-sample\n"
     "noneg prior table.parquet --label confirmed --setting two-sample --method tedn --method bbe",
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
-@click.option(
-    "--score",
-    metavar="COLUMN",
-    help="Scores in [0, 1] of rows that the classifier was not trained on. Without it the other "
-    "columns are features, and a classifier is trained on them.",
-)
-@click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
-@click.option(
-    "--setting",
-    type=options.SettingChoice(),
-    required=True,
-    metavar="[two-sample|one-sample]",
-    help="two-sample: positives were collected apart from the unlabeled rows. one-sample: one "
-    "sample of everyone, in which some positives are labelled.",
+@reading(
+    score=click.option(
+        "--score",
+        metavar="COLUMN",
+        help="Scores in [0, 1] of rows that the classifier was not trained on. Without it the "
+        "other columns are features, and a classifier is trained on them.",
+    ),
+    setting=click.option(
+        "--setting",
+        type=SettingChoice(),
+        required=True,
+        metavar="[two-sample|one-sample]",
+        help="two-sample: positives were collected apart from the unlabeled rows. one-sample: one "
+        "sample of everyone, in which some positives are labelled.",
+    ),
+    prior=False,
 )
 @click.option(
     "--method",
@@ -56,24 +58,14 @@ OVERLAPS = (0.05, 0.1, 0.2)
 @click.option(
     "--feature", "features", multiple=True, metavar="COLUMN", help="A feature; by default, all."
 )
-@click.option("--positive-label", metavar="VALUE", help="The label that means positive.")
-@click.option("--weight", metavar="COLUMN", help="One weight a row, with --score.")
-@click.option(
-    "--weight-kind",
-    type=click.Choice(["frequency", "importance"]),
-    default="frequency",
-    show_default=True,
-    help="Whether a weight counts identical rows or corrects unequal sampling.",
-)
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
-@options.as_json
-def command(
+@as_json
+def prior(
     files: tuple[str, ...],
     methods: tuple[str, ...],
-    level: float,
+    features: tuple[str, ...],
     *,
     as_json: bool,
-    **question: Any,  # noqa: ANN401
+    **asked: Any,  # noqa: ANN401
 ) -> None:
     """Estimate the share of positives, the class prior, in FILE.
 
@@ -84,28 +76,19 @@ def command(
     nothing in the data can show it: the answer is then too large. The estimate, its interval, what
     it assumes and what speaks against it are printed, and what the prior would be in that case.
     """
-    from noneg.checks import check_level
-    from noneg.cli.printable import to_json
-    from noneg.cli.terminal import busy, console, say
-
-    check_level(level)
-    with busy(f"Reading {' '.join(files)}"):
-        ask = (
-            _from_scores(files, question) if question["score"] else _from_features(files, question)
-        )
+    question = Question(files, asked)
+    from_scores = bool(question.columns["score"])
+    names = _chosen(methods, from_scores=from_scores)
+    ask = _from_scores(question, features) if from_scores else _from_features(question, features)
     with busy("Estimating"):
-        answers = _answers(ask, _chosen(methods, from_scores=bool(question["score"])), level)
-    source = {"files": list(files), **{name: question[name] for name in ("score", "label")}}
+        answers = _answers(ask, names, question.level)
     if as_json:
         found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
-        click.echo(to_json("noneg.prior/1", {"source": source, "estimates": found}))
+        print_json("noneg.prior/1", source=question.source.to_dict(), estimates=found)
         return
     out = console()
-    shown = ["standard input" if file == "-" else file for file in files]
-    say(
-        out, f"{', '.join(shown)}: label {question['label']!r}, {question['setting']}", style="bold"
-    )
-    _show(out, answers, level)
+    say(out, f"{question.source.words}, {question.setting}", style="bold")
+    _show(out, answers, question.level)
 
 
 def _chosen(methods: tuple[str, ...], *, from_scores: bool) -> list[str]:
@@ -116,44 +99,41 @@ def _chosen(methods: tuple[str, ...], *, from_scores: bool) -> list[str]:
     for name in names:
         find_estimator(name)
         if name not in fitting:
-            msg = f"'methods' must work on scores ({', '.join(fitting)}), got {name!r}."
-            raise ValueError(f"{msg} It looks at features: leave out --score.")
+            rule = f"must work on scores ({', '.join(fitting)})"
+            remedy = "It looks at features: leave out --score."
+            raise InputError("methods", rule, value=name, remedy=remedy)
     return names
 
 
 def _from_scores(
-    files: tuple[str, ...], question: dict[str, Any]
+    question: Question, features: tuple[str, ...]
 ) -> Callable[[str, float], PriorEstimate]:
     from noneg.prior import estimate_prior
-    from noneg.tables import read
 
-    if question["features"]:
-        raise ValueError("'features' must not be given with --score. Choose either.")
-    if question["setting"] == "labelled":
-        raise ValueError(
-            "'setting' must be two-sample or one-sample, got 'labelled': labels of every row "
-            "determine the prior."
-        )
-    columns = {name: value for name, value in question.items() if name != "features"}
-    scores = read(list(files), prior=options.PROVISIONAL, **columns)
+    if features:
+        raise InputError("features", "must not be given with --score. Choose either.")
+    if question.setting == "labelled":
+        rule = "must be two-sample or one-sample, got 'labelled': labels of every row determine the"
+        raise InputError("setting", f"{rule} prior.")
+    scores = question.read_unsettled()
     return lambda name, level: estimate_prior(scores, method=name, level=level)
 
 
 def _from_features(
-    files: tuple[str, ...], question: dict[str, Any]
+    question: Question, features: tuple[str, ...]
 ) -> Callable[[str, float], PriorEstimate]:
     from noneg.prior import FROM_SCORES, discriminate, estimate_prior
-    from noneg.tables.features import read_features
+    from noneg.tables.reading import read_features
 
-    if question["weight"]:
-        raise ValueError("'weight' must not be given without --score.")
-    setting = question["setting"]
-    table = read_features(
-        list(files),
-        label=question["label"],
-        columns=question["features"],
-        positive_label=question["positive_label"],
-    )
+    _check_features(question)
+    setting = question.setting
+    with question.opened() as (files, _):
+        table = read_features(
+            files,
+            label=question.columns["label"],
+            columns=features,
+            positive_label=question.columns["positive_label"],
+        )
     laws: list[Any] = []
 
     def ask(name: str, level: float) -> PriorEstimate:
@@ -165,6 +145,19 @@ def _from_features(
         return estimate_prior(laws[0], method=name, level=level)
 
     return ask
+
+
+def _check_features(question: Question) -> None:
+    """Refuse options that only scores can follow."""
+    if question.columns["weight"]:
+        raise InputError("weight", "must not be given without --score.")
+    if question.exact is False:
+        rule = "must not be given without --score: features are not counted in buckets"
+        raise InputError("sketch", rule, remedy="Pass --score, or leave it out.")
+    if question.is_remote:
+        rule = "must be local without --score: features are read on this machine"
+        remedy = "Pass --score, or copy the files here."
+        raise InputError("engine", rule, value=question.engine, remedy=remedy)
 
 
 def _answers(ask: Callable[[str, float], PriorEstimate], names: list[str], level: float) -> Answers:
@@ -181,7 +174,6 @@ def _answers(ask: Callable[[str, float], PriorEstimate], names: list[str], level
 
 
 def _show(out: Console, answers: Answers, level: float) -> None:
-    from noneg.cli.terminal import say, show_table
     from noneg.prior import ESTIMATORS
 
     header = ["", "prior", f"{100 * level:.6g} % interval", ""]

@@ -1,4 +1,4 @@
-"""``noneg recalibrate``: repair the probabilities in a file."""
+"""``noneg recalibrate`` repairs the probabilities in a file, ``noneg apply`` those of new rows."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli import options
-from noneg.cli.reading import read_scores, reading
-from noneg.cli.writing import check_outputs, force
+from noneg.cli.options import STANDARD_INPUT, Question, as_json, file_names, one_score, reading
+from noneg.cli.output import (
+    busy,
+    check_outputs,
+    console,
+    force,
+    print_json,
+    say,
+    show_table,
+)
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.console import Console
+    import numpy as np
+    from numpy.typing import NDArray
 
     from noneg.recalibration import Calibrator
-    from noneg.recalibration.held_out import HeldOut
-    from noneg.scores import PUScores
+    from noneg.recalibration.choose import HeldOut
 
 column = click.option(
     "--column",
@@ -27,7 +35,21 @@ column = click.option(
     metavar="NAME",
     help="Name of the new column.",
 )
-ENDINGS = ".csv, .csv.gz, .csv.zst, .tsv or .parquet"
+# A sketch knows the ends of the range to its buckets, whose relative width is 2^-9 there.
+BLUR = 1.0 - 2.0**-8
+WHERE = "Where to write FILE with the new column: .csv, .csv.gz, .csv.zst, .tsv or .parquet."
+
+
+class MethodOption(click.Option):
+    """An option whose help lists the methods; they are imported when somebody asks for help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the name of the option and its help."""
+        from noneg.recalibration import METHODS
+
+        listed = (f"{name} ({method.learns})" for name, method in METHODS.items())
+        self.help = f"{', '.join(listed)}."
+        return super().get_help_record(ctx)
 
 
 @click.command(
@@ -36,136 +58,101 @@ ENDINGS = ".csv, .csv.gz, .csv.zst, .tsv or .parquet"
     epilog="\b\nnoneg recalibrate scores.parquet --score p --label confirmed --setting one-sample "
     "--prior 0.12 --out better.parquet --save calibrator.json",
 )
-@reading
+@reading()
 @click.option(
     "--method",
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="auto, platt, temperature, beta, isotonic, histogram, bpm, spline, mix-n-match, "
-    "scaling-binning, prior-shift or identity.",
+    cls=MethodOption,
 )
-@click.option("--out", metavar="FILE", help=f"Where to write FILE with the new column: {ENDINGS}.")
+@click.option("--out", metavar="FILE", help=WHERE)
 @click.option("--save", metavar="FILE", help="Where to write the calibrator, for noneg apply.")
 @column
 @click.option(
     "--folds", type=int, default=5, show_default=True, help="Folds of the before/after table."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
 @force
-@options.as_json
-def command(
+@as_json
+def recalibrate(
     files: tuple[str, ...],
     method: str,
     out: str | None,
     save: str | None,
-    column: str,
     *,
     force: bool,
     as_json: bool,
-    **question: Any,  # noqa: ANN401
+    **asked: Any,  # noqa: ANN401
 ) -> None:
     """Fit a calibrator on the scores in FILE, tell what it repairs, and write what it gives.
 
     The table compares scores before and after on rows that were held out: each fold is mapped by a
-    calibrator fitted on the others. The calibrator that is written is fitted on all rows.
+    calibrator chosen and fitted on the others. The calibrator written is fitted on all rows.
     """
     from noneg.atomic import write_text
-    from noneg.checks import check_level
-    from noneg.cli.terminal import busy
-    from noneg.recalibration.held_out import find_calibrator, held_out
+    from noneg.recalibration.choose import find_calibrator, held_out
 
-    folds, seed, level = (question.pop(name) for name in ("folds", "seed", "level"))
-    check_level(level)
+    folds, seed, column = (asked.pop(name) for name in ("folds", "seed", "column"))
+    question = Question(files, asked)
     check_outputs({"path": out, "save": save}, files, force=force)
-    _check_table(files, out, question)
-    calibrator = find_calibrator(method)
-    scores = read_scores(files, question, level)
+    if out:
+        _check_table(question, out)
+    wanted = find_calibrator(method)
+    scores, _ = question.scores()
     with busy(f"Fitting {method}"):
-        notes = fit_quietly(calibrator, scores)
-        found = held_out(calibrator, scores, folds=folds, level=level, seed=seed)
-    n_rows = write_scores(files, calibrator, out, question["score"], column) if out else None
+        found = held_out(wanted, scores, folds=folds, level=question.level, seed=seed)
+    calibrator, score = found.calibrator, question.columns["score"]
+    calibrator.fitted_on_["score_column"] = score
+    n_rows = _write(files, calibrator.transform, out, score, column) if out else None
     if save:
         write_text(save, calibrator.to_json())
     answer = {
-        "source": {"files": list(files), "score": question["score"], "label": question["label"]},
-        **held_out_dict(found, calibrator),
-        "notes": notes,
+        **found.to_dict(),
+        "notes": list(found.warnings),
         "out": out,
         "save": save,
         "n_rows": n_rows,
     }
-    _show(answer, found, scores, as_json=as_json)
+    if as_json:
+        print_json("noneg.recalibration/1", source=question.source.to_dict(), **answer)
+    else:
+        _show(f"{question.source.name}: {scores!r}", answer, found)
 
 
-def _check_table(files: tuple[str, ...], out: str | None, question: dict[str, Any]) -> None:
+def _check_table(question: Question, out: str) -> None:
     """Refuse to write again what can be read only once, or only elsewhere."""
     from noneg.tables.writing import format_options
 
-    if out and "-" in files:
-        msg = "'source' cannot be standard input with --out, which reads it again."
-        raise ValueError(f"{msg} Write it to a file first.")
-    if out and question.get("engine", "local") != "local":
-        msg = "'path' must not be given when a cluster reads the rows. Pass --save, and map the"
-        raise ValueError(f"{msg} scores there with noneg.recalibration.load.")
-    if out:
-        format_options(Path(out))
+    if STANDARD_INPUT in question.files:
+        rule = "cannot be standard input with --out, which reads it again"
+        raise InputError("source", rule, remedy="Write it to a file first.")
+    if question.is_remote:
+        rule = "must not be given when a cluster reads the rows"
+        there = "Pass --save, and map the scores there with noneg.recalibration.load."
+        raise InputError("path", rule, remedy=there)
+    format_options(Path(out))
 
 
-def fit_quietly(calibrator: Calibrator, scores: PUScores) -> list[str]:
-    """Fit, and return what the calibrator warns of."""
-    import warnings
-
-    from noneg.recalibration import CalibrationWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CalibrationWarning)
-        calibrator.fit(scores)
-    return [str(warning.message) for warning in caught]
-
-
-def write_scores(
-    files: tuple[str, ...], calibrator: Calibrator, out: str, score: str, column: str
+def _write(
+    files: tuple[str, ...], transform: Callable[..., Any], out: str, score: str, column: str
 ) -> int:
     """Write all files with the new column; return the number of rows."""
-    from noneg.cli.terminal import busy
-    from noneg.tables.mapping import map_scores
+    from noneg.tables.writing import map_scores
 
-    transform: Callable[..., Any] = calibrator.transform
     with busy(f"Writing {out}"):
         return map_scores(list(files), out, transform, score=score, column=column)
 
 
-def held_out_dict(found: HeldOut, calibrator: Calibrator) -> dict[str, object]:
-    """Return what was found as JSON has it, with the reason of a choice."""
-    chosen, reason = getattr(calibrator, "chosen_", calibrator), getattr(calibrator, "reason_", "")
-    return {**found.to_dict(), "chosen": chosen.name, "reason": reason}
+def _show(title: str, answer: dict[str, Any], found: HeldOut) -> None:
+    from noneg.performance.selection import CRITERIA
 
-
-def _show(answer: dict[str, Any], found: HeldOut, scores: PUScores, *, as_json: bool) -> None:
-    from noneg.cli.printable import to_json
-    from noneg.cli.terminal import console, say
-
-    if as_json:
-        click.echo(to_json("noneg.recalibration/1", answer))
-        return
     out = console()
-    say(out, f"{', '.join(answer['source']['files'])}: {scores!r}", style="bold")
+    say(out, title, style="bold")
     say(out, answer["reason"] or f"Method: {found.method}.")
     for note in answer["notes"]:
         say(out, f"Note: {note}")
     out.print()
-    _show_table(out, found)
-    for path, what in ((answer["out"], "scores"), (answer["save"], "the calibrator")):
-        if path:
-            say(out, f"Wrote {what} to {path}.", style="bold")
-
-
-def _show_table(out: Console, found: HeldOut) -> None:
-    from noneg.cli.terminal import say, show_table
-    from noneg.performance.selection import CRITERIA
-
     rows = [
         [CRITERIA[name].label, str(found.before[name]), str(found.after[name]), str(gap)]
         for name, gap in found.change.items()
@@ -177,3 +164,101 @@ def _show_table(out: Console, found: HeldOut) -> None:
         " lower is better. Intervals do not include how the map itself varies.",
     )
     out.print()
+    for path, what in ((answer["out"], "scores"), (answer["save"], "the calibrator")):
+        if path:
+            say(out, f"Wrote {what} to {path}.", style="bold")
+
+
+@click.command(
+    "apply",
+    short_help="Map new scores by a stored calibrator.",
+    epilog="\b\nnoneg apply calibrator.json new.parquet --score p --out better.parquet",
+)
+@click.argument("calibrator", metavar="CALIBRATOR", shell_complete=file_names)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
+@one_score
+@click.option("--out", required=True, metavar="FILE", help=WHERE)
+@column
+@click.option(
+    "--any-column", is_flag=True, help="Map another column than the calibrator was fitted on."
+)
+@force
+@as_json
+def apply(
+    calibrator: str,
+    files: tuple[str, ...],
+    score: str,
+    out: str,
+    column: str,
+    *,
+    any_column: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write FILE with a new column, the scores mapped by what noneg recalibrate --save wrote.
+
+    No label is needed. Several files are read as one table.
+    """
+    from noneg.tables.writing import format_options
+
+    check_outputs({"path": out}, (calibrator, *files), force=force)
+    format_options(Path(out))
+    loaded = _load(calibrator)
+    fitted = loaded.fitted_on_.get("score_column", score)
+    if fitted != score and not any_column:
+        rule = f"must be {fitted!r}, the column that the calibrator was fitted on"
+        anyway = "Pass --any-column to map it all the same."
+        raise InputError("score", rule, value=score, remedy=anyway)
+    watched = _Watched(loaded)
+    n_rows = _write(files, watched, out, score, column)
+    warnings = watched.warnings(n_rows)
+    if as_json:
+        print_json(
+            "noneg.apply/1",
+            calibrator=calibrator,
+            method=loaded.name,
+            fitted_on=loaded.fitted_on_,
+            source={"files": list(files), "score": score},
+            out=out,
+            column=column,
+            n_rows=n_rows,
+            warnings=warnings,
+        )
+        return
+    words = f"Wrote {n_rows:,} rows to {out}; column {column!r} is {score!r} mapped by"
+    chosen = getattr(loaded, "chosen_", loaded)
+    say(console(), f"{words} {chosen.name}.", style="bold")
+    for warning in warnings:
+        say(console(), f"Warning: {warning}")
+
+
+class _Watched:
+    """The map, counting scores outside the range that it was fitted on."""
+
+    def __init__(self, calibrator: Calibrator) -> None:
+        self.transform = calibrator.transform
+        self.low, self.high = calibrator.fitted_on_.get("score_range", (0.0, 1.0))
+        self.outside = 0
+
+    def __call__(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        inside = (s >= BLUR * self.low) & (1.0 - s >= BLUR * (1.0 - self.high))
+        self.outside += int(s.size - inside.sum())
+        return self.transform(s)  # type: ignore[no-any-return]
+
+    def warnings(self, n_rows: int) -> list[str]:
+        if not self.outside:
+            return []
+        seen = f"[{self.low:.4g}, {self.high:.4g}], the range that the calibrator was fitted on"
+        return [f"{self.outside:,} of {n_rows:,} scores lie outside {seen}."]
+
+
+def _load(path: str) -> Calibrator:
+    from noneg.recalibration import load
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = f": {error.strerror}" if isinstance(error, OSError) else " is not text in UTF-8"
+        msg = f"the calibrator cannot be read: {path!r}{why}."
+        raise ValueError(f"{msg} Pass a file that noneg recalibrate --save wrote.") from error
+    return load(text)

@@ -15,8 +15,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch.optim import Optimizer
+
+from noneg.extras import optional
+
+with optional("noneg.lab.sgld"):
+    import torch
+    from torch.optim import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,57 +13,43 @@ from noneg._moved import find_moved
 from noneg.extras import optional
 
 if TYPE_CHECKING:
-    from noneg.learning import algorithms, networks
-    from noneg.learning.algorithms import ALGORITHMS
-    from noneg.learning.bagging import BaggingPU
-    from noneg.learning.contract import Algorithm
-    from noneg.learning.data import PUData
-    from noneg.learning.estimator import PUClassifier
-    from noneg.learning.linear import LinearPU
-    from noneg.learning.trainer import Fit, Trainer, train
-    from noneg.learning.weighted import WeightedPU
-
-__all__ = [
-    "ALGORITHMS",
-    "Algorithm",
-    "BaggingPU",
-    "Fit",
-    "LinearPU",
-    "PUClassifier",
-    "PUData",
-    "Trainer",
-    "WeightedPU",
-    "algorithms",
-    "networks",
-    "train",
-]
+    from noneg.learning import algorithms as algorithms
+    from noneg.learning import networks as networks
+    from noneg.learning.algorithms import ALGORITHMS as ALGORITHMS
+    from noneg.learning.contract import Algorithm as Algorithm
+    from noneg.learning.contract import PUData as PUData
+    from noneg.learning.estimator import PUClassifier as PUClassifier
+    from noneg.learning.tabular import BaggingPU as BaggingPU
+    from noneg.learning.tabular import LinearPU as LinearPU
+    from noneg.learning.tabular import WeightedPU as WeightedPU
+    from noneg.learning.training import Fit as Fit
+    from noneg.learning.training import Trainer as Trainer
+    from noneg.learning.training import train as train
 
 # Fetched when first used: the estimators without torch must not load it.
 _HOME = {
     "ALGORITHMS": "algorithms",
     "Algorithm": "contract",
-    "BaggingPU": "bagging",
-    "Fit": "trainer",
-    "LinearPU": "linear",
+    "BaggingPU": "tabular",
+    "Fit": "training",
+    "LinearPU": "tabular",
     "PUClassifier": "estimator",
-    "PUData": "data",
-    "Trainer": "trainer",
-    "WeightedPU": "weighted",
-    "train": "trainer",
+    "PUData": "contract",
+    "Trainer": "training",
+    "WeightedPU": "tabular",
+    "algorithms": "algorithms",
+    "networks": "networks",
+    "train": "training",
 }
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> object:
-    if name in ("algorithms", "networks"):
-        return _load(name)
-    if name in _HOME:
-        return getattr(_load(_HOME[name]), name)
-    return find_moved(__name__, name)
-
-
-def _load(module: str) -> object:
+    if name not in _HOME:
+        return find_moved(__name__, name)
     with optional("noneg.learning"):
-        return import_module(f"noneg.learning.{module}")
+        module = import_module(f"noneg.learning.{_HOME[name]}")
+    return module if name == _HOME[name] else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
-r"""The contract between the trainer and an algorithm.
+"""The contract between the trainer and an algorithm.
 
-The loop (`noneg.learning.trainer`) knows no method by name. It does this::
+The loop (`noneg.learning.training`) knows no method by name. It does this::
 
     algorithm.begin(network, task, data, seed)      # calls build(network) and prepare(data)
     for step in range(steps):
@@ -18,15 +18,15 @@ The loop (`noneg.learning.trainer`) knows no method by name. It does this::
 Writing an algorithm
 --------------------
 A file of at most about 100 lines with one ``@dataclass(kw_only=True, eq=False)`` that derives from
-`Algorithm`, and a line in ``ALGORITHMS`` of ``algorithms/__init__.py``. Its docstring cites the
-paper with equation numbers, and says what its probability means. Then:
+`Algorithm`, and an import in ``algorithms/__init__.py``, which is the registry. Its docstring cites
+the paper with equation numbers, and says what its probability means. Then:
 
-1. **Fields are hyperparameters**, with `noneg.learning.search.hyper` where they are searched.
-   Defaults are those of the original paper; ``hyper(ref, search, bench=other)`` gives "bench" its
-   own. ``variant`` is inherited: "ref" is the original method;
-   "bench" the version behind the PU benchmark's numbers. List "bench" in the class attribute
-   ``variants`` only if it exists. Learning rate, batch size and steps belong to the trainer.
-2. **Facts are class attributes** (`title`, `citation`, `probability`, `needs_prior`,
+1. **Fields are hyperparameters**, with `hyper` where they are searched. Defaults are those of the
+   original paper; ``hyper(ref, search, bench=other)`` gives "bench" its own. ``variant`` is
+   inherited: "ref" is the original method; "bench" the version behind the PU benchmark's numbers.
+   List "bench" in the class attribute ``variants`` only if it exists. Learning rate, batch size and
+   steps belong to the trainer.
+2. **Facts are class attributes** (`name`, `title`, `citation`, `probability`, `needs_prior`,
    `corrections`, `bench_corrections`, `consistent`, `needs_strong`, `needs_validation`,
    `clip_norm`).
 3. **`loss(player, batch)`** returns a scalar. Take margins from ``self.scores(batch)``: one joint
@@ -46,7 +46,8 @@ paper with equation numbers, and says what its probability means. Then:
    `ready` tells whether the predicting network is being trained yet.
 6. **Schedules** read ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``; never a
    count of steps. In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``)
-   or replaced by another of the same class, as methods in stages do.
+   or replaced by another of the same class, as methods in stages do: see `scale_rate`, `restart`
+   and `average`.
 7. **Randomness**: numbers from ``self.random`` (a NumPy generator), tensors from
    ``self.generator`` (a CPU torch generator; ``.to(x.device)`` what it draws). Dropout and the like
    may use torch's global state, which the trainer seeds and puts back.
@@ -60,15 +61,14 @@ The shared contract test runs every entry of the registry.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from noneg.extras import optional
 
 with optional("noneg.learning"):
     import torch
 
-from noneg.learning.data import torch_generator
 from noneg.learning.networks import margin
 from noneg.randomness import stream
 
@@ -77,12 +77,12 @@ if TYPE_CHECKING:
 
     import numpy as np
     from torch import Tensor, nn
+    from torch.optim import Optimizer
 
-    from noneg.learning.data import PUData
     from noneg.learning.task import Correction, Task
 
-    Optimizers = dict[str, torch.optim.Optimizer]
-    MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+    MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
+    Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 Variant = Literal["ref", "bench"]
 
@@ -144,7 +144,7 @@ class Epoch:
     progress: float
     data: PUData
     validation: PUData | None
-    optimizers: Optimizers
+    optimizers: dict[str, Optimizer]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -173,6 +173,8 @@ class Algorithm:
 
     variant: Variant = "ref"
 
+    # Its key in the registry.
+    name: ClassVar[str]
     title: ClassVar[str]
     citation: ClassVar[str]
     # What sigmoid(decision) estimates, in a sentence for users.
@@ -245,7 +247,7 @@ class Algorithm:
     def before_scoring(self, data: PUData) -> None:
         """Compute from the training rows what `decision` needs."""
 
-    def make_optimizer(self, player: str, default: MakeOptimizer) -> torch.optim.Optimizer:
+    def make_optimizer(self, player: str, default: MakeOptimizer) -> Optimizer:
         """Return the optimizer of a player; `default` makes the trainer's."""
         return default(self.players[player].parameters())
 
@@ -315,3 +317,203 @@ def choose_correction(algorithm: Algorithm, asked: str | None, setting: str) -> 
         msg = f"'correction' of {name} must be one of {', '.join(known) or 'none'}, got {asked!r}."
         raise ValueError(msg)
     return asked
+
+
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+@dataclass(frozen=True)
+class PUData:
+    """Inputs of labelled positives and of unlabeled rows; no hidden label is ever in it.
+
+    Parameters
+    ----------
+    pos, unl : Tensor
+        Inputs, a row each along the first axis. Rows are numbered from 0 in each of them.
+    weak : callable, optional
+        ``weak(x, generator)`` augments a training batch; evaluation never does.
+    strong : callable, optional
+        The second, stronger view that some methods want.
+    joint : Tensor, optional
+        All rows in one tensor, of which `pos` and `unl` are slices; `to` makes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> data = PUData(torch.ones(3, 2), torch.zeros(5, 2))
+    >>> data.n_pos, data.n_unl
+    (3, 5)
+    """
+
+    pos: Tensor
+    unl: Tensor
+    weak: Augment | None = None
+    strong: Augment | None = None
+    joint: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("pos", "unl"):
+            if len(getattr(self, name)) == 0:
+                raise ValueError(f"'{name}' must hold at least one row, got none.")
+        if self.pos.shape[1:] != self.unl.shape[1:]:
+            shapes = f"{tuple(self.pos.shape)} and {tuple(self.unl.shape)}"
+            raise ValueError(f"'pos' and 'unl' must have rows of one shape, got {shapes}.")
+
+    @property
+    def n_pos(self) -> int:
+        """Number of labelled positives."""
+        return len(self.pos)
+
+    @property
+    def n_unl(self) -> int:
+        """Number of unlabeled rows."""
+        return len(self.unl)
+
+    def to(self, device: torch.device) -> PUData:
+        """Return the rows on a device, in single precision, both parts slices of one tensor."""
+        joint = torch.cat([self.pos, self.unl]).to(device)
+        joint = joint.float() if joint.dtype not in _HALVES else joint
+        return replace(self, pos=joint[: self.n_pos], unl=joint[self.n_pos :], joint=joint)
+
+
+def torch_generator(seed: int, purpose: str) -> torch.Generator:
+    """Return a torch generator for one purpose."""
+    start = int(stream(seed, purpose).integers(2**62))
+    return torch.Generator().manual_seed(start)
+
+
+class Search(Protocol):
+    """Where to look for a hyperparameter."""
+
+    def draw(self, random: np.random.Generator) -> Any:  # noqa: ANN401
+        """Return one value."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values, each as likely.
+
+    Examples
+    --------
+    >>> from noneg.randomness import stream
+    >>> Choice(0.5, 0.7).draw(stream(0, "search")) in (0.5, 0.7)
+    True
+    """
+
+    values: tuple[Any, ...]
+
+    def __init__(self, *values: object) -> None:
+        object.__setattr__(self, "values", values)
+
+    def draw(self, random: np.random.Generator) -> Any:  # noqa: ANN401
+        """Return one of the values."""
+        return self.values[int(random.integers(len(self.values)))]
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Any number of an interval.
+
+    Examples
+    --------
+    >>> from noneg.randomness import stream
+    >>> 0.0 <= Uniform(0.0, 1.0).draw(stream(0, "search")) < 1.0
+    True
+    """
+
+    low: float
+    high: float
+
+    def draw(self, random: np.random.Generator) -> float:
+        """Return a number of the interval."""
+        return float(random.uniform(self.low, self.high))
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """A number whose logarithm is uniform.
+
+    Examples
+    --------
+    >>> from noneg.randomness import stream
+    >>> 1e-4 <= LogUniform(1e-4, 1e-2).draw(stream(0, "search")) < 1e-2
+    True
+    """
+
+    low: float
+    high: float
+
+    def draw(self, random: np.random.Generator) -> float:
+        """Return a number of the interval."""
+        return float(self.low * (self.high / self.low) ** random.random())
+
+
+def hyper(default: Any, search: Search | None = None, *, bench: Any = None) -> Any:  # noqa: ANN401
+    """Return a dataclass field with its default and its search space, if it is searched at all.
+
+    With `bench`, the default depends on the variant; `Algorithm` fills it in.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from noneg.randomness import stream
+    >>> @dataclass(kw_only=True)
+    ... class Example:
+    ...     temperature: float = hyper(1.0, Uniform(0.5, 2.0))
+    >>> Example().temperature
+    1.0
+    >>> sorted(space(Example))
+    ['temperature']
+    >>> 0.5 < space(Example)["temperature"].draw(stream(0, "search")) < 2.0
+    True
+    """
+    notes: dict[str, Any] = {} if search is None else {"search": search}
+    if bench is None:
+        return field(default=default, metadata=notes)
+    return field(default=None, metadata=notes | {"ref": default, "bench": bench})
+
+
+def space(algorithm: type[Any]) -> dict[str, Search]:
+    """Return the searched fields of a dataclass."""
+    return {f.name: f.metadata["search"] for f in fields(algorithm) if "search" in f.metadata}
+
+
+def scale_rate(optimizer: Optimizer, factor: float) -> None:
+    """Set the learning rate to `factor` times the one the optimizer was made with.
+
+    Examples
+    --------
+    >>> import torch
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+    >>> scale_rate(optimizer, 0.1)
+    >>> scale_rate(optimizer, 0.2)
+    >>> optimizer.param_groups[0]["lr"]
+    0.1
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = factor * group.setdefault("initial_lr", group["lr"])
+
+
+def restart(optimizer: Optimizer) -> None:
+    """Forget momentum and moments, as a new optimizer would."""
+    optimizer.state.clear()
+
+
+def average(into: nn.Module, network: nn.Module, keep: float) -> None:
+    """Move the parameters of `into` to ``keep`` of themselves plus the rest of the network's.
+
+    Buffers, such as the statistics of batch normalization, are copied.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> old, new = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
+    >>> _ = old.requires_grad_(False).weight.fill_(1.0), new.requires_grad_(False).weight.fill_(3.0)
+    >>> average(old, new, 0.75)
+    >>> old.weight.item()
+    1.5
+    """
+    for mine, theirs in zip(into.parameters(), network.parameters(), strict=True):
+        mine.lerp_(theirs.detach(), 1.0 - keep)
+    for buffer, other in zip(into.buffers(), network.buffers(), strict=True):
+        buffer.copy_(other)

@@ -1,15 +1,23 @@
-"""`PUClassifier`: every algorithm of the registry as a scikit-learn estimator."""
+"""PU estimators of scikit-learn's kind: their base, and `PUClassifier` for every algorithm.
+
+Torch is loaded when a network is trained, not before.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from noneg.learning.base import PUEstimator, sigmoid
+from noneg.checks import check_flags, check_prior, check_same_length
+from noneg.learning.task import check_pu_setting, make_task
+from noneg.recalibration.recalibrated import check_binary
 from noneg.scores import PUScores
-from noneg.sklearn import PUStratifiedKFold, PUStratifiedShuffleSplit
+from noneg.sklearn import PUStratifiedKFold, PUStratifiedShuffleSplit, scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,15 +26,135 @@ if TYPE_CHECKING:
     from torch import nn
 
     from noneg.checks import Setting
-    from noneg.learning.base import Floats
-    from noneg.learning.contract import Algorithm
-    from noneg.learning.data import PUData
-    from noneg.learning.task import Correction
-    from noneg.learning.trainer import Fit, Precision, Trainer
+    from noneg.learning.contract import Algorithm, PUData
+    from noneg.learning.task import Correction, Task
+    from noneg.learning.training import Fit, Precision
 
+    Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
+# The largest double below 1 and the smallest above 1/2.
+_BELOW_ONE, _ABOVE_HALF = np.nextafter([1.0, 0.5], [0.0, 1.0])
 
+
+class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of classifiers whose ``y`` is 1 for labelled positives and 0 for unlabeled rows."""
+
+    setting: Setting
+    prior: float | None
+
+    def fit(self, X: ArrayLike, labeled: ArrayLike) -> Self:
+        """Learn from labelled positives and unlabeled rows.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, d), for networks also (n, channels, height, width)
+        labeled : array-like, shape (n,)
+            1 for labelled positives, 0 for unlabeled rows.
+        """
+        self._learn(*self._check_rows(X, labeled))
+        return self
+
+    def _learn(self, rows: NDArray[Any], flags: Flags) -> None:
+        raise NotImplementedError
+
+    def _check_rows(self, X: ArrayLike, labeled: ArrayLike) -> tuple[NDArray[Any], Flags]:
+        check_pu_setting(self.setting)
+        rows = self._check_inputs(X, fresh=True)
+        if labeled is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+        labels = column_or_1d(labeled, warn=True)
+        check_binary(labels)
+        flags = check_flags(labels, "labeled", choosable=False)
+        check_same_length(X=len(rows), labeled=flags.size)
+        for found, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
+            if not found.any():
+                msg = f"'labeled' must hold at least one {what}, got none: only one class is there."
+                raise ValueError(msg)
+        # As it was given: 0 or -1, False, and so on.
+        self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
+        return rows, flags
+
+    def _check_inputs(self, X: ArrayLike, *, fresh: bool = False) -> NDArray[Any]:
+        if not fresh:
+            check_is_fitted(self)
+        rows: NDArray[Any] = validate_data(
+            self, X, reset=fresh, allow_nd=True, dtype=(np.float32, np.float64)
+        )
+        return rows
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _need_prior(self, what: str) -> float:
+        if self.prior is None:
+            msg = (
+                f"'prior' must be given {what}: the share of positives in the population, which "
+                "noneg.prior.estimate_prior(X, labeled, setting=...) can estimate."
+            )
+            raise ValueError(msg)
+        return check_prior(self.prior)
+
+    def _task(self, flags: Flags, prior: float | None) -> Task:
+        n_pos, n_unl = int(flags.sum()), int((~flags).sum())
+        return make_task(n_pos, n_unl, setting=self.setting, prior=prior, correction="weighted")
+
+    def _positive(self, X: ArrayLike) -> Floats:
+        """Return the probability of the positive class."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Return the probabilities of both classes, negative first, shape (n, 2)."""
+        positive = self._positive(X)
+        return np.stack([1.0 - positive, positive], axis=-1)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return finite log odds of the positive class; above 0 where it is predicted."""
+        # Odds of 0 and 1 are infinite, and scikit-learn's areas refuse infinite scores.
+        return np.asarray(logit(np.clip(self._positive(X), np.finfo(float).tiny, _BELOW_ONE)))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the positive label where its probability is above 1/2, else the other one."""
+        positive = (self.decision_function(X) > 0.0).astype(np.intp)
+        chosen: NDArray[Any] = self.classes_[positive]
+        return chosen
+
+    def score(self, X: ArrayLike, labeled: ArrayLike, sample_weight: None = None) -> float:
+        """Return the proxy accuracy, which is the accuracy plus the prior, without any negative.
+
+        Parameters
+        ----------
+        X : array-like
+        labeled : array-like
+            1 for labelled positives, 0 for unlabeled rows.
+        sample_weight : None
+            Not supported.
+        """
+        if sample_weight is not None:
+            raise ValueError("'sample_weight' must be None; weigh with noneg.sklearn.scorer.")
+        self._check_inputs(X)
+        prior = self._need_prior("for the score")
+        # A metric counts scores from the threshold on, `predict` those above 1/2.
+        threshold = float(_ABOVE_HALF)
+        accuracy = scorer("proxy_accuracy", setting=self.setting, prior=prior, threshold=threshold)
+        return float(accuracy(self, X, labeled))
+
+
+def sigmoid(margin: Floats) -> Floats:
+    """Return probabilities that are above 1/2 exactly where the margin is above 0."""
+    return np.maximum(expit(margin), np.where(margin > 0.0, _ABOVE_HALF, 0.0))
+
+
+def standard_scale(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the mean and the deviation of each column, 1 for a constant one."""
+    deviation = rows.std(0)
+    return rows.mean(0), np.where(deviation > 0.0, deviation, 1.0)
+
+
+@dataclass(eq=False, repr=False)
 class PUClassifier(PUEstimator):
     """A neural network trained on positives and unlabeled rows, with usable probabilities.
 
@@ -86,69 +214,38 @@ class PUClassifier(PUEstimator):
     True
     """
 
-    def __init__(  # noqa: PLR0913
-        self,
-        algorithm: str | Algorithm = "nnpu",
-        *,
-        setting: Setting,
-        prior: float | None = None,
-        network: nn.Module | Callable[[], nn.Module] | None = None,
-        recalibrate: str | None = "auto",
-        folds: int = 3,
-        correction: Correction | None = None,
-        validation: float = 0.0,
-        standardize: bool = True,
-        epochs: int = 30,
-        batch_size: int = 128,
-        optimizer: str | Callable[..., Any] = "adam",
-        lr: float = 1e-3,
-        weight_decay: float = 0.0,
-        criterion: str = "proxy_auc",
-        patience: int | None = None,
-        device: str | None = None,
-        precision: Precision = "float32",
-        progress: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.algorithm = algorithm
-        self.setting = setting
-        self.prior = prior
-        self.network = network
-        self.recalibrate = recalibrate
-        self.folds = folds
-        self.correction = correction
-        self.validation = validation
-        self.standardize = standardize
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.optimizer = optimizer
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.criterion = criterion
-        self.patience = patience
-        self.device = device
-        self.precision = precision
-        self.progress = progress
-        self.random_state = random_state
+    algorithm: str | Algorithm = "nnpu"
+    _: KW_ONLY
+    setting: Setting
+    prior: float | None = None
+    network: nn.Module | Callable[[], nn.Module] | None = None
+    recalibrate: str | None = "auto"
+    folds: int = 3
+    correction: Correction | None = None
+    validation: float = 0.0
+    standardize: bool = True
+    epochs: int = 30
+    batch_size: int = 128
+    optimizer: str | Callable[..., Any] = "adam"
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    criterion: str = "proxy_auc"
+    patience: int | None = None
+    device: str | None = None
+    precision: Precision = "float32"
+    progress: bool = False
+    random_state: int = 0
 
-    def fit(self, X: ArrayLike, labeled: ArrayLike) -> PUClassifier:
-        """Train the network, and in folds what recalibrates it.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, d) or (n, channels, height, width)
-        labeled : array-like, shape (n,)
-            1 for labelled positives, 0 for unlabeled rows.
-        """
-        rows, flags = self._check_rows(X, labeled)
+    def _learn(self, rows: NDArray[Any], flags: Flags) -> None:
         if self.recalibrate is not None:
             self._need_prior("to recalibrate (or pass recalibrate=None)")
-        self._learn_scale(rows)
+        self._center, self._scale = np.zeros(1, rows.dtype), np.ones(1, rows.dtype)
+        if self.standardize and rows.ndim == 2:
+            self._center, self._scale = standard_scale(rows)
         rows = self._scaled(rows)
         fit = self._train(rows, flags)
         self.algorithm_, self.history_ = fit.algorithm.to("cpu"), fit.history
         self.calibrator_ = None if self.recalibrate is None else self._calibrator(rows, flags)
-        return self
 
     def _calibrator(self, rows: NDArray[np.float32], flags: Flags) -> Any:  # noqa: ANN401
         from noneg.recalibration import make
@@ -166,10 +263,12 @@ class PUClassifier(PUEstimator):
     def _train(self, rows: NDArray[np.float32], flags: Flags) -> Fit:
         from noneg.learning.algorithms import find_algorithm
         from noneg.learning.networks import MLP
+        from noneg.learning.training import Trainer
 
+        own, size = self.get_params(deep=False), int(np.prod(rows.shape[1:]))
+        shared = {item.name: own[item.name] for item in fields(Trainer) if item.name in own}
         data, held = self._split(rows, flags)
-        size = int(np.prod(rows.shape[1:]))
-        return self._trainer().fit(
+        return Trainer(seed=self.random_state, **shared).fit(
             find_algorithm(self.algorithm),
             (lambda: MLP(size)) if self.network is None else self.network,
             data,
@@ -177,23 +276,6 @@ class PUClassifier(PUEstimator):
             prior=self.prior,
             correction=self.correction,
             validation=held,
-        )
-
-    def _trainer(self) -> Trainer:
-        from noneg.learning.trainer import Trainer
-
-        return Trainer(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            optimizer=self.optimizer,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            criterion=self.criterion,
-            patience=self.patience,
-            device=self.device,
-            precision=self.precision,
-            progress=self.progress,
-            seed=self.random_state,
         )
 
     def _split(self, rows: NDArray[np.float32], flags: Flags) -> tuple[PUData, PUData | None]:
@@ -204,12 +286,6 @@ class PUClassifier(PUEstimator):
         )
         train, test = next(splitter.split(rows, flags))
         return _data(rows[train], flags[train]), _data(rows[test], flags[test])
-
-    def _learn_scale(self, rows: NDArray[Any]) -> None:
-        table = self.standardize and rows.ndim == 2
-        self._center = rows.mean(0) if table else 0.0
-        scale = rows.std(0) if table else np.ones(1)
-        self._scale = np.where(scale > 0.0, scale, 1.0) if table else 1.0
 
     def _scaled(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         return np.asarray((rows - self._center) / self._scale, dtype=np.float32)
@@ -232,7 +308,7 @@ class PUClassifier(PUEstimator):
 def _data(rows: NDArray[np.float32], flags: Flags) -> PUData:
     import torch
 
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import PUData
 
     return PUData(torch.as_tensor(rows[flags]), torch.as_tensor(rows[~flags]))
 

@@ -6,16 +6,8 @@ from __future__ import annotations
 import noneg.calibration  # noqa: F401
 
 # isort: split
-from noneg.performance.areas import (
-    auroc,
-    auroc_interval,
-    average_precision,
-    average_precision_interval,
-    partial_auc,
-    partial_auc_interval,
-)
 from noneg.performance.assumptions import Check, check_assumptions, largest_prior, noise_floor
-from noneg.performance.best import BestThreshold, best_threshold
+from noneg.performance.bands import Assumptions, Tables, latent_fraction
 from noneg.performance.bounds import (
     ContingencyBounds,
     MetricBounds,
@@ -30,25 +22,44 @@ from noneg.performance.bounds import (
     rank_cdf,
     roc_bounds,
 )
-from noneg.performance.ordering import Ordering, ordering
-from noneg.performance.proxies import (
+from noneg.performance.ranking import (
+    PrCurve,
+    RocCurve,
+    auroc,
+    auroc_interval,
+    average_precision,
+    average_precision_interval,
+    lift_at,
+    lift_at_interval,
+    partial_auc,
+    partial_auc_interval,
+    pr,
+    precision_at,
+    precision_at_interval,
+    roc,
+)
+from noneg.performance.risk import risk, risk_interval
+from noneg.performance.selection import (
+    CRITERIA,
+    Criterion,
+    Ordering,
     oracle_accuracy,
     oracle_accuracy_interval,
+    ordering,
     proxy_accuracy,
     proxy_accuracy_interval,
     proxy_auc,
     proxy_auc_interval,
+    select,
 )
-from noneg.performance.ranks import Assumptions, Tables, latent_fraction
-from noneg.performance.risk import risk, risk_interval
-from noneg.performance.roc_pr import PrCurve, RocCurve, pr, roc
-from noneg.performance.selection import CRITERIA, Criterion, select
 from noneg.performance.thresholds import (
+    BestThreshold,
     Confusion,
     accuracy,
     accuracy_interval,
     balanced_accuracy,
     balanced_accuracy_interval,
+    best_threshold,
     cohen_kappa,
     cohen_kappa_interval,
     confusion,
@@ -68,7 +79,6 @@ from noneg.performance.thresholds import (
     specificity,
     specificity_interval,
 )
-from noneg.performance.top import lift_at, lift_at_interval, precision_at, precision_at_interval
 
 __all__ = [
     "CRITERIA",

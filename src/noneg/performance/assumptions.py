@@ -172,11 +172,11 @@ def noise_floor(scores: PUScores, *, edges: ArrayLike | None = None) -> float:
     score = bin_scores(scores, edges=edges).score
     share = score / (score.sum() or 1.0)
     spread = np.sqrt(2.0 * share * (1.0 - share) / (np.pi * scores.effective_positive))
-    return float(scores.prior * spread.sum())
+    return float(scores.known_prior * spread.sum())
 
 
 def _prior_fits(scores: PUScores, level: float) -> Check:
-    limit, prior = largest_prior(scores, level=level), scores.prior
+    limit, prior = largest_prior(scores, level=level), scores.known_prior
     words = f"The prior {prior:.4g} is compatible with the scores, as are all up to {limit:.4g}."
     verdict: Verdict = "holds"
     if prior > limit:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from noneg.performance.ranks import BoundOptions, Options, Tables, chosen, extreme, pose, tightest
+from noneg.performance.bands import BoundOptions, Options, Tables, chosen, extreme, pose, tightest
 from noneg.registry import ALIASES, registered_rules
 from noneg.results import Table as ResultTable
 from noneg.rules import Rule
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from noneg.performance.ranks import Assumptions, Band, Problem, Rate, Side
+    from noneg.performance.bands import Assumptions, Band, Problem, Rate, Side
     from noneg.scores import PUScores
 
     Points = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -18,7 +18,7 @@ Losses (log loss, Brier score, ...)
 Areas
     Placements of each group in the other (DeLong et al. 1988). AUC is a multiple of the proxy AUC.
 Calibration errors
-    See `noneg.calibration.paired`.
+    See `noneg.calibration.interval`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.calibration.paired import METHOD, Masses, PairedErrors
+from noneg.calibration.interval import PAIRED_METHOD, Masses, PairedErrors
 from noneg.checks import check_flags, check_scores, check_setting, check_weights
 from noneg.intervals import over_priors, prior_words, z_score
-from noneg.performance.proxies import placements, proxy_auc
+from noneg.performance.selection import placements, proxy_auc
 from noneg.registry import METRICS, registered_rules
 from noneg.results import Estimate
 from noneg.scores import PUScores
@@ -296,7 +296,7 @@ class Differences:
 
     def _limits(self, criterion: Metric, one: str, other: str) -> tuple[float, float, str]:
         if check_comparable(criterion).name in ERRORS:
-            return *self._error_limits(one, other), METHOD
+            return *self._error_limits(one, other), PAIRED_METHOD
         build = self._rule if criterion.rule else self._loss if criterion.loss else self._area
         known = self.scores[one]
         priors = known.prior_interval or (known.prior, known.prior)

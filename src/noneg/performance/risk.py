@@ -13,16 +13,15 @@ from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from noneg.checks import check_level
-from noneg.functionals import LawMeans, law_means
-from noneg.intervals import prior_words
-from noneg.performance.losses import CLIP, find_loss
+from noneg.intervals import LawMeans, law_means, no_spread, over_prior_grid, prior_words
+from noneg.losses import CLIP, find_loss
 from noneg.registry import Metric, register
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from noneg.performance.losses import Loss, Name
+    from noneg.losses import Loss, Name
     from noneg.scores import PUScores
 
 Form = Literal["unbiased", "non-negative"]
@@ -44,7 +43,7 @@ def risk(
     scores : PUScores
     loss : str or callable
         "zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic" (see
-        `noneg.performance.losses`; margin losses act on the logit of the score), or a function
+        `noneg.losses`; margin losses act on the logit of the score), or a function
         ``loss(score, label)`` of an array of scores and the label 0 or 1.
     form : {"unbiased", "non-negative"}
         :math:`\pi E_+[\ell(s,1)] + N` with
@@ -69,7 +68,7 @@ def risk(
     0.0
     """
     means = _means(scores, find_loss(loss, threshold=threshold, cost=cost, clip=clip))
-    return _value(means, scores.prior, check_form(form))
+    return _value(means, scores.known_prior, check_form(form))
 
 
 def risk_interval(
@@ -105,17 +104,16 @@ def risk_interval(
     """
     level, form = check_level(level), check_form(form)
     means = _means(scores, find_loss(loss, threshold=threshold, cost=cost, clip=clip))
-    value = _value(means, scores.prior, form)
-    ends = [
-        means.estimate(_value(means, prior, "unbiased"), _gradient(means, prior), level)
-        for prior in scores.prior_interval or (scores.prior,)
-    ]
-    low, high = min(end.low for end in ends), max(end.high for end in ends)
-    if min(scores.effective_positive, scores.effective_marginal) < 2:
-        low, high = -inf, inf  # a single row has no spread to learn from
+    value = _value(means, scores.known_prior, form)
+
+    def limits(prior: float) -> tuple[float, float]:
+        one = means.estimate(_value(means, prior, "unbiased"), _gradient(means, prior), level)
+        return one.low, one.high
+
+    low, high = (-inf, inf) if no_spread(scores) else over_prior_grid(limits, scores, 2)
     if form == "non-negative":
         low, high = max(low, 0.0), max(high, value)
-    words = ends[0].method + prior_words(scores)
+    words = "delta method" + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 

@@ -1,18 +1,301 @@
-"""Choosing among models without negatives, by any metric of the registry."""
+r"""Choosing among models without negatives: proxies, criteria, and the order over the prior.
+
+A criterion must rank models as their hidden quality does, from labelled positives and unlabeled
+rows alone. Two do so exactly, in expectation (PU benchmark paper, Section 3, Props 1 and 2):
+
+Proxy accuracy (Def. 1)
+    :math:`\mathrm{PA} = 2\pi\,\mathrm{TPR} + \mu(s < t)`, which is accuracy plus the prior.
+Proxy AUC (Def. 2)
+    The probability that a labelled positive beats an unlabeled row, ties half. It needs no prior.
+
+In one sample the marginal share of Def. 1 is taken over all rows, the labelled ones included. The
+benchmark's published code adds the labelled positives *above* the threshold there instead of those
+below, which rewards recall twice; its one-sample tables may carry that. Here
+:math:`E[\mathrm{PA}] - \pi` equals the accuracy in both settings.
+
+The order of models by a metric is a function of the prior. A metric is a `Curve` over the prior,
+two curves meet where a quadratic polynomial is zero, and so the priors at which the order changes
+are found exactly. Some orders cannot change, because the prior enters all models in the same
+monotone way:
+
+- AUROC, of which :math:`(\mathrm{PAUC} - \pi/2)/(1-\pi)` is the estimate; the proxy AUC; recall;
+- precision :math:`\pi\,\mathrm{TPR}/\mathrm{PPR}` and the negative predictive value;
+- balanced accuracy and Matthews' correlation.
+
+Others can: accuracy, risks and proper scores, specificity, F-measures, kappa, average precision
+and the calibration error, which is convex and piecewise linear in the prior. Claesen et al. (2015,
+Section 6.2) show why a model that is best at one prior need not be at another. Their Figure 4 has
+AUROCs that change order, which the estimate above, a rising linear function of PAUC at every
+prior, cannot do.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from noneg.performance import proxies  # noqa: F401 - registers two criteria
-from noneg.registry import METRICS, Metric, find_metric
+from noneg import kernels
+from noneg.checks import check_flags, check_level, check_prior, check_same_length, check_setting
+from noneg.intervals import area_limits
+from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
+from noneg.registry import METRICS, Metric, find_metric, register
+from noneg.results import Estimate, to_frame
+from noneg.rules import ROUNDING, Curve
+from noneg.scores import PUScores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from noneg.scores import PUScores
+    from numpy.typing import ArrayLike, NDArray
+
+    from noneg.checks import Setting, WeightKind
+    from noneg.registry import Better
+
+    Floats = NDArray[np.float64]
+
+
+def proxy_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
+    r"""Return the proxy accuracy, which is the accuracy plus the prior.
+
+    .. math:: \mathrm{PA} = 2\pi\,\mu_+(s \ge t) + \mu(s < t)
+
+    (PU benchmark paper, Def. 1). The marginal law is that of the unlabeled rows in two samples and
+    of all rows in one sample. The published code of that paper has the wrong sign on the labelled
+    positives of the second term in one sample; with the definition, as here,
+    :math:`E[\mathrm{PA}] - \pi` is the accuracy in every setting.
+
+    Parameters
+    ----------
+    scores : PUScores
+    threshold : float
+        Rows with ``s >= threshold`` are predicted positive.
+
+    Returns
+    -------
+    float
+        Of labelled data in [0, 2]; of PU data it may leave that range by noise.
+
+    See Also
+    --------
+    noneg.performance.accuracy : the same less the prior.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> round(proxy_accuracy(scores, threshold=0.7), 3)
+    1.15
+    """
+    return PROXY_ACCURACY.value(scores, threshold)
+
+
+proxy_accuracy_interval = at_threshold(
+    proxy_accuracy, "Proxy accuracy at 0.5", PROXY_ACCURACY, short="Proxy accuracy"
+)
+
+
+def proxy_auc(scores: PUScores) -> float:
+    r"""Return the probability that a labelled positive beats an unlabeled row, ties half.
+
+    .. math:: \mathrm{PAUC} = \frac{1}{n_P n_U} \sum_{i \in P} \sum_{j \in U}
+        \Bigl(1\{s_i > s_j\} + \tfrac12\,1\{s_i = s_j\}\Bigr)
+
+    (PU benchmark paper, Def. 2). In one sample, too, the second sum runs over the unlabeled rows
+    only. With the share :math:`\beta` of positives among them,
+    :math:`\mathrm{PAUC} = (1-\beta)\,\mathrm{AUC} + \beta/2`: it ranks models as their AUC does,
+    and the prior is not needed. Of labelled data it is the AUC; nan when a class is empty.
+
+    Parameters
+    ----------
+    scores : PUScores
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> proxy_auc(scores)
+    0.875
+    """
+    (u, *masses), (p, *others) = scores.in_order()
+    if not (u.size and p.size):
+        return float("nan")
+    if any(np.ndim(mass) for mass in (*masses, *others)):
+        return _placed(scores)[0]
+    return float(kernels.doubled_wins(u, p) / (2.0 * u.size * p.size))
+
+
+def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
+    """Return the proxy AUC with its interval.
+
+    DeLong's variance: labelled positives and unlabeled rows are different rows in both PU
+    settings, so the variances of the two groups' placements add. Student's interval of the
+    logit. It does not depend on the prior.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20)
+    >>> print(proxy_auc_interval(scores))
+    0.7500 [0.6196, 0.8468]
+    """
+    level, value = check_level(level), proxy_auc(scores)
+    if np.isnan(value):
+        words = "undefined, no pair of a positive and another row"
+        return Estimate(value=value, low=0.0, high=1.0, level=level, method=words)
+    _, variance, rows = _placed(scores)
+    low, high = (0.0, 1.0)
+    if np.isfinite(variance):
+        low, high = area_limits(value, variance, rows, level)
+    words = "DeLong variance, logit interval"
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
+def placements(at: Floats, group: Floats, mass: Floats | float = 1.0) -> Floats:
+    """Return the share of a group below each score, equal scores counted half.
+
+    Parameters
+    ----------
+    at : ndarray
+    group : ndarray
+        Scores in order.
+    mass : ndarray or float
+        Their weights.
+
+    Examples
+    --------
+    >>> placements(np.array([0.2, 0.5]), np.array([0.1, 0.2, 0.3, 0.4]))
+    array([0.375, 1.   ])
+    """
+    below = np.concatenate([[0.0], np.cumsum(np.broadcast_to(mass, group.shape))])
+    left, right = (below[np.searchsorted(group, at, side=side)] for side in _SIDES)
+    share: Floats = (left + right) / (2.0 * below[-1])
+    return share
+
+
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+
+
+def _placed(scores: PUScores) -> tuple[float, float, float]:
+    """Return the proxy AUC, DeLong's variance, and the rows of the smaller group."""
+    (u, f, _, w), (p, g, a, _) = scores.in_order()
+    wins = placements(p, u, f * w)
+    losses = 1.0 - placements(u, p, g * a)
+    value, one, n_one = _mean(wins, np.broadcast_to(g, p.shape), np.broadcast_to(a, p.shape))
+    _, two, n_two = _mean(losses, np.broadcast_to(f, u.shape), np.broadcast_to(w, u.shape))
+    return value, one + two, min(n_one, n_two)
+
+
+def _mean(x: Floats, count: Floats, mass: Floats) -> tuple[float, float, float]:
+    """Return a weighted mean, its variance (infinite for one row), and Kish's number of rows."""
+    total, square = float(count @ mass), float(count @ mass**2)
+    mean, rows = float((count * mass) @ x) / total, total**2 / square
+    spread = float((count * mass**2) @ (x - mean) ** 2) / total**2
+    return mean, spread * rows / (rows - 1.0) if rows > 1.0 else np.inf, rows
+
+
+def oracle_accuracy(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    threshold: float = 0.5,
+    labeled: ArrayLike | None = None,
+    setting: Setting | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_kind: WeightKind = "frequency",
+    positive_label: object = None,
+) -> float:
+    """Return the accuracy where true labels exist, to hold other criteria against.
+
+    PU benchmark paper, Def. 3: the share of right predictions among rows that have the law of the
+    population, which are the unlabeled rows in two samples and all rows in one sample.
+
+    Parameters
+    ----------
+    y_true : array-like
+        True labels, also of unlabeled rows.
+    y_score : array-like
+        Scores in [0, 1].
+    threshold : float
+        Rows with ``s >= threshold`` are predicted positive.
+    labeled : array-like, optional
+        Which rows a PU data set would show as labelled positives. In two samples these are left
+        out, since they are no sample of the population. By default all rows count.
+    setting : {"two-sample", "one-sample"}, optional
+        Needed with `labeled`.
+    sample_weight, weight_kind, positive_label
+        As in `PUScores.from_labels`.
+
+    Examples
+    --------
+    >>> y, s = [1, 1, 1, 0, 0], [0.9, 0.2, 0.8, 0.1, 0.6]
+    >>> oracle_accuracy(y, s)
+    0.6
+    >>> oracle_accuracy(y, s, labeled=[1, 0, 0, 0, 0], setting="two-sample")
+    0.5
+    """
+    keep = _of_population(labeled, setting, np.size(y_score))
+    weight = None if sample_weight is None else np.asarray(sample_weight)[keep]
+    scores = PUScores.from_labels(
+        np.asarray(y_true)[keep],
+        np.asarray(y_score)[keep],
+        sample_weight=weight,
+        weight_kind=weight_kind,
+        positive_label=positive_label,
+    )
+    return accuracy(scores, threshold=threshold)
+
+
+def oracle_accuracy_interval(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    level: float = 0.95,
+    threshold: float = 0.5,
+    labeled: ArrayLike | None = None,
+    setting: Setting | None = None,
+) -> Estimate:
+    """Return the oracle accuracy with its interval; options as in `oracle_accuracy`.
+
+    Examples
+    --------
+    >>> found = oracle_accuracy_interval([0, 0, 1, 1] * 50, [0.1, 0.6, 0.7, 0.9] * 50)
+    >>> 0.65 < found.low < found.value == 0.75 < found.high < 0.85
+    True
+    """
+    keep = _of_population(labeled, setting, np.size(y_score))
+    scores = PUScores.from_labels(np.asarray(y_true)[keep], np.asarray(y_score)[keep])
+    return accuracy_interval(scores, level=level, threshold=threshold)
+
+
+def _of_population(
+    labeled: ArrayLike | None, setting: Setting | None, n: int
+) -> NDArray[np.bool_] | slice:
+    """Return which rows have the law of the population."""
+    if labeled is None:
+        return slice(None)
+    flags = check_flags(labeled, "labeled", choosable=False)
+    check_same_length(y_score=n, labeled=flags.size)
+    if check_setting(setting) == "two-sample":
+        return ~flags
+    return slice(None)
+
+
+register(
+    Metric(
+        name="proxy_auc",
+        title="Proxy AUC, positives against unlabeled",
+        function=proxy_auc,
+        interval=proxy_auc_interval,
+        needs_prior=False,
+        short="Proxy AUC",
+        ranks=True,
+        by_prior=lambda scores: Curve.of(proxy_auc(scores)),
+    )
+)
+
 
 Criterion = Metric
 
@@ -64,3 +347,201 @@ def select(models: Mapping[str, PUScores], *, by: str = "proxy_auc", **options: 
         msg = f"'models' must hold one for which {by} is defined, got {list(models)}."
         raise ValueError(msg)
     return max(known, key=lambda name: known[name])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ordering:
+    """The order of models, best first, at every prior in a range.
+
+    Attributes
+    ----------
+    metric : str
+    better : {"higher", "lower"}
+    models : tuple of str
+        As given; models that are equal keep this order.
+    priors : (float, float)
+        The range.
+    crossings : tuple of float
+        Priors within it at which the order changes, rising.
+    orders : tuple of tuple of str
+        The order below the first crossing, between the first and the second, and so on. Models
+        whose metric is undefined come last.
+    curves : tuple of Curve
+        The metric of each model as a function of the prior.
+    """
+
+    metric: str
+    better: Better
+    models: tuple[str, ...]
+    priors: tuple[float, float]
+    crossings: tuple[float, ...]
+    orders: tuple[tuple[str, ...], ...]
+    curves: tuple[Curve, ...]
+
+    @property
+    def intervals(self) -> tuple[tuple[float, float], ...]:
+        """The interval of priors of each order."""
+        ends = (self.priors[0], *self.crossings, self.priors[1])
+        return tuple(pairwise(ends))
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """Models that are best somewhere in the range."""
+        return tuple(dict.fromkeys(order[0] for order in self.orders))
+
+    def at(self, prior: float) -> tuple[str, ...]:
+        """Return the order at a prior in the range."""
+        low, high = self.priors
+        if not low <= prior <= high:
+            msg = f"'prior' must lie in the range [{low:g}, {high:g}] of the order, got {prior!r}."
+            raise ValueError(msg)
+        return self.orders[int(np.searchsorted(self.crossings, prior, side="right"))]
+
+    def values(self, prior: float) -> dict[str, float]:
+        """Return the metric of each model at a prior."""
+        return {m: float(c(prior)) for m, c in zip(self.models, self.curves, strict=True)}
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return a table with a row for each interval and model, best first."""
+        rows = [
+            (low, high, rank + 1, model, self.values(low)[model], self.values(high)[model])
+            for (low, high), order in zip(self.intervals, self.orders, strict=True)
+            for rank, model in enumerate(order)
+        ]
+        names = ("low", "high", "rank", "model", "value_low", "value_high")
+        return {name: np.array(x) for name, x in zip(names, zip(*rows, strict=True), strict=True)}
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
+        return to_frame(self.columns(), backend)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain numbers, lists and text."""
+        return {
+            "metric": self.metric,
+            "better": self.better,
+            "priors": list(self.priors),
+            "crossings": list(self.crossings),
+            "intervals": [
+                {"low": low, "high": high, "order": list(order)}
+                for (low, high), order in zip(self.intervals, self.orders, strict=True)
+            ],
+        }
+
+
+def ordering(
+    models: Mapping[str, PUScores],
+    *,
+    metric: str = "accuracy",
+    priors: tuple[float, float] | None = None,
+    **options: object,
+) -> Ordering:
+    """Return the order of models at every prior in a range, and where it changes, exactly.
+
+    Parameters
+    ----------
+    models : mapping of str to PUScores
+        PU scores of one setting; their own prior is not used. The prior of labelled data is no
+        free parameter, so it is refused.
+    metric : str
+        A metric with an exact curve: "accuracy", "risk", "f_beta", "ece", "average_precision", ...
+    priors : (float, float), optional
+        The range; by default `prior_range` of the first model.
+    **options
+        Of the metric: `threshold`, `beta`, `bins` and `binning` (the bins stay those of the model's
+        own prior), or for "risk" `loss`, `threshold`, `cost` and `clip`.
+
+    Returns
+    -------
+    Ordering
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> bold = PUScores([0.9, 0.8], [0.9, 0.8, 0.6, 0.1], prior=0.5, setting="two-sample")
+    >>> shy = PUScores([0.9, 0.3], [0.9, 0.4, 0.2, 0.1], prior=0.5, setting="two-sample")
+    >>> found = ordering({"bold": bold, "shy": shy}, priors=(0.1, 0.9))
+    >>> found.crossings, found.orders
+    ((0.5,), (('shy', 'bold'), ('bold', 'shy')))
+    """
+    entry = find_metric(metric)
+    if not entry.has_curve:
+        known = ", ".join(name for name, one in METRICS.items() if one.has_curve)
+        raise ValueError(f"'metric' must be one of {known}, got {metric!r}.")
+    low, high = _check_models(models, priors)
+    better = entry.better
+    curves = tuple(entry.curve(scores, **options) for scores in models.values())
+    names = tuple(models)
+    found = [one.crossings(other, low, high) for one, other in combinations(curves, 2)]
+    cuts = _distinct(np.concatenate([np.zeros(0), *found]))
+    ends = np.concatenate([[low], cuts, [high]])
+    orders = [_order(names, curves, better, x) for x in (ends[:-1] + ends[1:]) / 2.0]
+    changes = [k for k in range(1, len(orders)) if orders[k] != orders[k - 1]]
+    return Ordering(
+        metric=metric,
+        better=better,
+        models=names,
+        priors=(low, high),
+        crossings=tuple(float(cuts[k - 1]) for k in changes),
+        orders=(orders[0], *(orders[k] for k in changes)),
+        curves=curves,
+    )
+
+
+def prior_range(scores: PUScores) -> tuple[float, float]:
+    """Return the priors to look at: what is known of it, else from half to twice its odds.
+
+    In one sample it starts no lower than the labelled share allows.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> prior_range(PUScores([0.9], [0.8, 0.3], prior=0.5, setting="two-sample"))
+    (0.3333333333333333, 0.6666666666666666)
+    """
+    if scores.prior_interval is not None:
+        return scores.prior_interval
+    prior = scores.known_prior
+    return max(prior / (2.0 - prior), scores.least_prior), 2.0 * prior / (1.0 + prior)
+
+
+def _check_models(
+    models: Mapping[str, PUScores], priors: tuple[float, float] | None
+) -> tuple[float, float]:
+    if len(models) < 2:
+        msg = f"'models' must hold at least two models to be put in order, got {len(models)}."
+        raise ValueError(msg)
+    settings = {scores.setting for scores in models.values()}
+    if len(settings) > 1 or "labelled" in settings:
+        msg = (
+            "'models' must all have the same PU setting, 'two-sample' or 'one-sample', got "
+            f"{' and '.join(repr(setting) for setting in sorted(settings))}."
+        )
+        raise ValueError(msg)
+    low, high = prior_range(next(iter(models.values()))) if priors is None else priors
+    low, high = check_prior(low, "priors"), check_prior(high, "priors")
+    if not low <= high:
+        msg = f"'priors' must be a pair (low, high) with low <= high, got ({low:g}, {high:g})."
+        raise ValueError(msg)
+    least = max(scores.least_prior for scores in models.values())
+    if low < least:
+        msg = (
+            f"'priors' must start at {least:.4g} or above, which the labelled share of one sample "
+            f"allows, got ({low:g}, {high:g})."
+        )
+        raise ValueError(msg)
+    return low, high
+
+
+def _distinct(priors: Floats) -> Floats:
+    """Return priors in order, those equal up to rounding once."""
+    x = np.sort(priors)
+    return x[np.diff(x, prepend=-np.inf) > ROUNDING]
+
+
+def _order(
+    names: Sequence[str], curves: Sequence[Curve], better: Better, prior: float
+) -> tuple[str, ...]:
+    values = np.round([float(curve(prior)) for curve in curves], 12)
+    keys = -values if better == "higher" else values
+    return tuple(names[k] for k in np.argsort(keys, kind="stable"))

@@ -12,7 +12,7 @@ estimate, `name_interval` the estimate with its confidence interval, which holds
 
 Without negatives an estimate may leave its range by noise or because of a wrong prior; it is
 reported as it is. A metric that is undefined (the precision when nothing is predicted positive) is
-nan, and its interval the whole range.
+nan, and its interval the whole range. `best_threshold` searches all distinct scores.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from noneg.checks import check_number
-from noneg.functionals import tail_means
+from noneg.checks import check_number, percentage
+from noneg.intervals import tail_means
 from noneg.laws import Ordered
+from noneg.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
 from noneg.results import Estimate, to_frame
 from noneg.rules import Rule, check_threshold, false_positive_share, is_bounded, rates
@@ -32,7 +33,7 @@ from noneg.rules import Rule, check_threshold, false_positive_share, is_bounded,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from noneg.registry import Better
     from noneg.scores import PUScores
@@ -125,11 +126,11 @@ def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
     """
     t = check_threshold(threshold)
     tpr, ppr = rates(tail_means(scores, [t]))
-    fpr = false_positive_share(tpr, ppr, scores.prior)
+    fpr = false_positive_share(tpr, ppr, scores.known_prior)
     if is_bounded(scores):
-        tpr, fpr = np.where(scores.prior > 0.0, tpr, np.nan)[()], np.clip(fpr, 0.0, 1.0)
+        tpr, fpr = np.where(scores.known_prior > 0.0, tpr, np.nan)[()], np.clip(fpr, 0.0, 1.0)
     one = cast("Floats", np.float64(t))
-    return Confusion(threshold=one, tpr=tpr, fpr=fpr, ppr=ppr, prior=scores.prior)
+    return Confusion(threshold=one, tpr=tpr, fpr=fpr, ppr=ppr, prior=scores.known_prior)
 
 
 def confusion_at_all(scores: PUScores) -> Confusion:
@@ -146,9 +147,9 @@ def confusion_at_all(scores: PUScores) -> Confusion:
     return Confusion(
         threshold=steps.thresholds[1:],
         tpr=steps.tpr[1:],
-        fpr=steps.fpr(scores.prior)[1:],
+        fpr=steps.fpr(scores.known_prior)[1:],
         ppr=steps.ppr[1:],
-        prior=scores.prior,
+        prior=scores.known_prior,
     )
 
 
@@ -233,14 +234,23 @@ def f_beta_rule(beta: object = 1.0) -> Rule:
 
 
 ACCURACY = Rule(lambda t, p: (1.0 - p, 2.0 * t - 1.0, 1.0, 0.0))
+
 BALANCED_ACCURACY = Rule(lambda t, p: (1.0 + t - p, -1.0, 2.0, -2.0), of_positives=True)
+
 PRECISION = Rule(lambda t, p: (0.0, t, p, 0.0))
+
 RECALL = Rule(lambda t, _: (t, 0.0, 1.0, 0.0), of_positives=True)
+
 SPECIFICITY = Rule(lambda t, p: (1.0 - p, t - 1.0, 1.0, -1.0))
+
 FALSE_POSITIVE_RATE = Rule(lambda t, p: (p, -t, 1.0, -1.0))
+
 NPV = Rule(lambda t, p: (1.0 - p, t - 1.0, 1.0 - p, 0.0))
+
 MCC = Rule(lambda t, p: (t - p, 0.0, 1.0, 0.0), low=-1.0, by_odds=True)
+
 KAPPA = Rule(lambda t, p: (0.0, 2.0 * (t - p), p, 1.0 - 2.0 * p), low=-1.0)
+
 PROXY_ACCURACY = Rule(lambda t, p: (1.0 - p, 2.0 * t, 1.0, 0.0), high=2.0)
 
 
@@ -397,18 +407,184 @@ def cohen_kappa(scores: PUScores, *, threshold: float = 0.5) -> float:
 
 
 accuracy_interval = at_threshold(accuracy, "Accuracy at 0.5", ACCURACY)
+
 balanced_accuracy_interval = at_threshold(
     balanced_accuracy, "Balanced accuracy at 0.5", BALANCED_ACCURACY
 )
+
 precision_interval = at_threshold(precision, "Precision at 0.5", PRECISION)
+
 recall_interval = at_threshold(recall, "Recall at 0.5", RECALL, needs_prior=False)
+
 specificity_interval = at_threshold(specificity, "Specificity at 0.5", SPECIFICITY)
+
 false_positive_rate_interval = at_threshold(
     false_positive_rate, "False positive rate at 0.5", FALSE_POSITIVE_RATE, better="lower"
 )
+
 npv_interval = at_threshold(npv, "Negative predictive value at 0.5", NPV)
+
 f_beta_interval = at_threshold(f_beta, "F1 at 0.5", f_beta_rule)
+
 mcc_interval = at_threshold(mcc, "Matthews correlation at 0.5", MCC, citation="Matthews (1975)")
+
 cohen_kappa_interval = at_threshold(
     cohen_kappa, "Cohen's kappa at 0.5", KAPPA, citation="Cohen (1960)"
 )
+
+
+# A wanted rate counts as reached up to a rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BestThreshold:
+    """A threshold and what it achieves.
+
+    Attributes
+    ----------
+    threshold : float
+        Predict positive from this score on; infinite if it is best never to do so.
+    value : float
+        What is achieved there: expected cost a row, F-measure, precision or recall.
+    criterion : str
+        What was asked for.
+    confusion : Confusion
+        The confusion matrix there.
+    """
+
+    threshold: float
+    value: float
+    criterion: str
+    confusion: Confusion
+
+    def __str__(self) -> str:
+        names = ("tp", "fp", "fn", "tn")
+        shares = ", ".join(f"{name} {getattr(self.confusion, name):.3f}" for name in names)
+        return f"{self.threshold:.4g} for {self.criterion}: {self.value:.4g} ({shares})"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the fields as plain numbers and text."""
+        return {
+            "threshold": self.threshold,
+            "value": self.value,
+            "criterion": self.criterion,
+            "confusion": self.confusion.to_dict(),
+        }
+
+
+def best_threshold(
+    scores: PUScores,
+    *,
+    cost: ArrayLike | None = None,
+    f_beta: float | None = None,
+    precision: float | None = None,
+    recall: float | None = None,
+) -> BestThreshold:
+    r"""Return the best threshold for one criterion, exactly, over all distinct scores.
+
+    Parameters
+    ----------
+    scores : PUScores
+    cost : array-like, optional
+        Find the smallest expected cost. Either the pair (cost of a false positive, cost of a false
+        negative), or the matrix ``[[tn, fp], [fn, tp]]``. Never predicting positive is considered.
+    f_beta : float, optional
+        Find the largest F-measure for this beta.
+    precision : float, optional
+        Find the smallest threshold whose precision is at least this: the most positives found at
+        the wanted purity.
+    recall : float, optional
+        Find the largest threshold whose recall is at least this.
+
+    Returns
+    -------
+    BestThreshold
+        Of several equally good thresholds the largest. The value is that of the data the threshold
+        was chosen on; estimate it anew on other data.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> best_threshold(scores, f_beta=1).threshold, best_threshold(scores, recall=0.5).threshold
+    (0.4, 0.9)
+    """
+    wanted = {"cost": cost, "f_beta": f_beta, "precision": precision, "recall": recall}
+    given = [name for name, value in wanted.items() if value is not None]
+    if len(given) != 1:
+        msg = (
+            f"give exactly one of 'cost', 'f_beta', 'precision' and 'recall', got "
+            f"{', '.join(given) or 'none'}."
+        )
+        raise ValueError(msg)
+    steps, prior = Ordered(scores), scores.known_prior
+    if cost is not None:
+        values = _expected_cost(steps, prior, check_cost(cost))
+        return _chosen(scores, steps, int(np.argmin(values)), values, "smallest expected cost")
+    if f_beta is not None:
+        values = f_beta_rule(f_beta)(steps.tpr, steps.ppr, prior)
+        return _chosen(scores, steps, _largest(values), values, f"largest F with beta {f_beta:g}")
+    if precision is not None:
+        values = PRECISION(steps.tpr, steps.ppr, prior)
+        k = _reach(values, precision, "precision")[-1]
+        return _chosen(scores, steps, int(k), values, f"precision at least {precision:g}")
+    values = RECALL(steps.tpr, steps.ppr, prior)
+    return _chosen(
+        scores,
+        steps,
+        int(_reach(values, recall, "recall")[0]),
+        values,
+        f"recall at least {recall:g}",
+    )
+
+
+def _expected_cost(steps: Ordered, prior: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
+    (tn, fp), (fn, tp) = cost
+    tpr, fpr = np.nan_to_num(steps.tpr), np.nan_to_num(steps.fpr(prior))
+    positive = prior * (fn + (tp - fn) * tpr)
+    total: NDArray[np.float64] = positive + (1.0 - prior) * (tn + (fp - tn) * fpr)
+    return total
+
+
+def _largest(values: NDArray[np.float64]) -> int:
+    if np.isnan(values[1:]).all():
+        msg = "'scores' must hold a positive for this criterion, got none."
+        raise ValueError(msg)
+    return 1 + int(np.nanargmax(values[1:]))
+
+
+def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np.intp]:
+    """Return the steps, thresholds falling, at which a wanted rate is reached."""
+    rule = "a rate in (0, 1]"
+    rate = check_number(wanted, name, rule)
+    if not 0.0 < rate <= 1.0:
+        msg = f"'{name}' must be {rule}, got {wanted!r}.{percentage(rate)}"
+        raise ValueError(msg)
+    best = values[_largest(values)]
+    places = 1 + np.flatnonzero(values[1:] >= rate - ROUNDING)
+    if not places.size:
+        msg = (
+            f"'{name}' must be reachable: the largest {name} of any threshold is {best:.6g}, "
+            f"got {rate:g}. Ask for no more than that."
+        )
+        raise ValueError(msg)
+    return places
+
+
+def _chosen(
+    scores: PUScores, steps: Ordered, k: int, values: NDArray[np.float64], criterion: str
+) -> BestThreshold:
+    matrix = Confusion(
+        threshold=steps.thresholds[k],
+        tpr=steps.tpr[k],
+        fpr=steps.fpr(scores.known_prior)[k],
+        ppr=steps.ppr[k],
+        prior=scores.known_prior,
+    )
+    return BestThreshold(
+        threshold=float(steps.thresholds[k]),
+        value=float(values[k]),
+        criterion=criterion,
+        confusion=matrix,
+    )

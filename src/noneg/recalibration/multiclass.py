@@ -1,4 +1,4 @@
-"""Many classes: logits scaled by labelled rows, or one question a class without negatives."""
+"""Many classes: logits scaled by labelled rows, or one question per class without negatives."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import softmax
 
 from noneg.calibration.multiclass import class_numbers, class_table
-from noneg.recalibration.contract import CalibrationWarning, Calibrator, not_fitted
-from noneg.recalibration.held_out import find_calibrator
+from noneg.errors import InputError
+from noneg.recalibration.base import CalibrationWarning, Calibrator, not_fitted
+from noneg.recalibration.choose import find_calibrator
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -63,9 +65,9 @@ class TemperatureScaling:
         y_true : array-like, shape (n,)
             Class numbers from 0.
         """
-        z, y = _checked(logits, y_true)
         from scipy.optimize import brentq
 
+        z, y = _checked(logits, y_true)
         # One temperature does not see what all classes share; without it nothing overflows.
         z = z - z.max(axis=1, keepdims=True)
         low, high = _slope(z, y, 0.0), _slope(z, y, STEEPEST)
@@ -82,7 +84,7 @@ class TemperatureScaling:
         """Return class probabilities."""
         if not hasattr(self, "temperature_"):
             raise not_fitted(self, "fit(logits, y_true)")
-        return _softmax(_finite(logits) / self.temperature_)
+        return softmax(_finite(logits) / self.temperature_, axis=1)
 
 
 class VectorScaling:
@@ -133,9 +135,9 @@ class VectorScaling:
         y_true : array-like, shape (n,)
             Class numbers from 0.
         """
-        z, y = _checked(logits, y_true)
         from scipy.optimize import minimize
 
+        z, y = _checked(logits, y_true)
         k = z.shape[1]
         start = np.concatenate([np.ones(k), np.zeros(k)])
         limits: Any = {"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 30}
@@ -156,11 +158,11 @@ class VectorScaling:
         """Return class probabilities."""
         if not hasattr(self, "bias_"):
             raise not_fitted(self, "fit(logits, y_true)")
-        return _softmax(_finite(logits) * self.weight_ + self.bias_)
+        return softmax(_finite(logits) * self.weight_ + self.bias_, axis=1)
 
 
 class OneVsRest:
-    r"""One calibrator a class, fitted on positives of the class and unlabeled rows.
+    r"""One calibrator per class, fitted on positives of the class and unlabeled rows.
 
     .. math:: p_k = g_k(s_k) \Big/ \sum_j g_j(s_j)
 
@@ -196,18 +198,18 @@ class OneVsRest:
         self.method = method
 
     def fit(self, classes: Sequence[PUScores]) -> Self:
-        """Fit one calibrator a class.
+        """Fit one calibrator per class.
 
         Parameters
         ----------
         classes : sequence of PUScores
-            One a class, in the order of the columns of probabilities. Priors of PU classes should
+            One per class, in the order of the columns of probabilities. Priors of PU classes should
             sum to one.
         """
         if isinstance(classes, PUScores) or len(classes) < 2:
-            msg = "'classes' must be a sequence of at least two PUScores, one a class, got"
-            raise ValueError(f"{msg} {classes!r}.")
-        total = sum(scores.prior for scores in classes)
+            rule = "must be a sequence of at least two PUScores, one per class"
+            raise InputError("classes", rule, value=classes)
+        total = sum(scores.known_prior for scores in classes)
         if abs(total - 1.0) > 0.1:  # noqa: PLR2004
             _warn(f"the priors of the classes sum to {total:.3g}, not to 1; check them")
         self.calibrators_ = [find_calibrator(self.method).fit(scores) for scores in classes]
@@ -222,8 +224,8 @@ class OneVsRest:
             raise not_fitted(self, "fit(classes)")
         table = class_table(y_prob)
         if table.shape[1] != len(self.calibrators_):
-            msg = f"'y_prob' must have a column for each of {len(self.calibrators_)} classes, got"
-            raise ValueError(f"{msg} {table.shape[1]}.")
+            rule = f"must have a column for each of {len(self.calibrators_)} classes"
+            raise InputError("y_prob", rule, value=table.shape[1])
         out = np.stack(
             [one.transform(s) for one, s in zip(self.calibrators_, table.T, strict=True)], axis=1
         )
@@ -238,7 +240,7 @@ def _checked(logits: ArrayLike, y_true: ArrayLike) -> tuple[Floats, NDArray[np.i
     z = _finite(logits)
     y = class_numbers(y_true, z, "logits")
     if not y.size:
-        raise ValueError("'logits' must hold at least one row, got none.")
+        raise InputError("logits", "must hold at least one row, got none")
     return z, y
 
 
@@ -247,20 +249,14 @@ def _finite(logits: ArrayLike) -> Floats:
     bad = ~np.isfinite(z).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        msg = f"'logits' must be finite, got {z[row].tolist()} in row {row}."
-        raise ValueError(f"{msg} Take logarithms of probabilities that are not zero.")
+        remedy = "Take logarithms of probabilities that are not zero."
+        raise InputError("logits", "must be finite", value=z[row].tolist(), row=row, remedy=remedy)
     return z
-
-
-def _softmax(z: Floats) -> Floats:
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    shares: Floats = e / e.sum(axis=1, keepdims=True)
-    return shares
 
 
 def _slope(z: Floats, y: NDArray[np.intp], beta: float) -> float:
     """Return the derivative of the mean log loss in the factor of the logits."""
-    return float(np.mean((_softmax(beta * z) * z).sum(axis=1) - z[np.arange(y.size), y]))
+    return float(np.mean((softmax(beta * z, axis=1) * z).sum(axis=1) - z[np.arange(y.size), y]))
 
 
 def _vector_loss(

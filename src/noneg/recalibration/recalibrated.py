@@ -18,14 +18,15 @@ from sklearn.utils.validation import (
 )
 
 from noneg.checks import check_flags, check_setting
-from noneg.recalibration.held_out import find_calibrator
+from noneg.errors import InputError
+from noneg.recalibration.choose import find_calibrator
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting
-    from noneg.recalibration.contract import Calibrator
+    from noneg.recalibration.base import Calibrator
 
     Floats = NDArray[np.float64]
 
@@ -154,16 +155,17 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     def _check_prior(self, setting: Setting) -> None:
         if (setting == "labelled") != (self.prior is None):
             rule = "must not be given" if setting == "labelled" else "must be given"
-            msg = f"'prior' {rule} with setting='{setting}', got {self.prior!r}."
-            raise ValueError(f"{msg} Labels of every row determine it, and nothing else does.")
+            remedy = "Labels of every row determine it, and nothing else does."
+            rule = f"{rule} with setting='{setting}'"
+            raise InputError("prior", rule, value=self.prior, remedy=remedy)
 
     def _flags(self, labels: NDArray[Any], weight: Floats | None) -> NDArray[np.bool_]:
         check_binary(labels)
         flags = check_flags(labels, "y", self.positive_label)
         counted = flags if weight is None else flags[weight > 0.0]
         if counted.all() or not counted.any():
-            msg = "'y' must hold two classes, labelled positives and other rows, got one class."
-            raise ValueError(msg)
+            rule = "must hold two classes, labelled positives and other rows, got one class"
+            raise InputError("y", rule)
         self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
         return flags
 
@@ -184,8 +186,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             out[test] = self._score(model, held_out)
         missing = np.flatnonzero(np.isnan(out))
         if missing.size:
-            msg = f"'cv' must put every row into one test fold, but row {missing[0]} is in none."
-            raise ValueError(f"{msg} Use folds, not random splits.")
+            rule, remedy = "must put every row into one test fold", "Use folds, not random splits."
+            raise InputError("cv", rule, row=int(missing[0]), lack="is in none", remedy=remedy)
         return out
 
     def _splitter(self, flags: NDArray[np.bool_]) -> Any:  # noqa: ANN401
@@ -193,8 +195,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             return check_cv(self.cv)
         fewest = int(min(flags.sum(), (~flags).sum()))
         if isinstance(self.cv, bool) or not isinstance(self.cv, int) or not 2 <= self.cv <= fewest:
-            msg = f"'cv' must be a splitter, or a number of folds from 2 to {fewest}, the number of"
-            raise ValueError(f"{msg} rows of the smaller class, got {self.cv!r}.")
+            rule = f"must be a splitter, or a number of folds from 2 to {fewest}, the number of"
+            raise InputError("cv", f"{rule} rows of the smaller class", value=self.cv)
         return StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
 
     def _score(self, model: Any, X: Any) -> Floats:  # noqa: ANN401

@@ -297,10 +297,11 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     if found is None:
         return
     before, after = found.errors[RECOMMENDED]
-    change = found.change
+    change = found.change["brier"]
     text = (
-        f"The method chosen by held-out loss is {found.method}. On rows that it was not fitted on "
-        f"({found.folds} folds) the calibration error goes from {before:.3f} to {after:.3f}, and "
+        f"The method chosen by held-out loss is {found.chosen}. On rows used neither to choose nor "
+        f"to fit ({found.folds} folds), the calibration error goes from {before:.3f} to "
+        f"{after:.3f}, and "
         f"the Brier score changes by {change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}]"
     )
     text += (
@@ -318,14 +319,14 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
         (METRICS[name].title, Number(one), Number(other))
         for name, (one, other) in found.errors.items()
     )
-    caption = "Before and after, on rows that the map was not fitted on"
+    caption = "Before and after, on rows used neither to choose nor to fit the map"
     yield Section(
         name="recalibration",
         title="Can they be repaired?",
         sentences=tuple(Sentence(text=one) for one in (text, *found.warnings, use)),
         charts=("recalibration",),
         tables=(Table(caption=caption, header=("", "before", "after"), rows=rows),),
-        code=found.calibrator,
+        code=found.calibrator.to_json(),
     )
 
 

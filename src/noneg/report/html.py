@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from noneg.evaluation import Evaluation
+    from noneg.recalibration.choose import HeldOut
     from noneg.report.document import About
 
 
@@ -261,7 +262,7 @@ def to_json(evaluation: Evaluation, about: About | None = None) -> str:
     >>> found["schema"], found["evaluation"]["setting"]
     ('noneg.report/1', 'two-sample')
     """
-    content, repair = document(evaluation, about), evaluation.recalibration
+    content, repaired = document(evaluation, about), evaluation.recalibration
     found = {
         "schema": SCHEMA,
         "version": version("noneg"),
@@ -271,6 +272,19 @@ def to_json(evaluation: Evaluation, about: About | None = None) -> str:
         "source": dict(about.rows()) if about else {},
         "command": about.command if about else "",
         "evaluation": evaluation.to_dict(),
-        "recalibration": None if repair is None else repair.to_dict(),
+        "recalibration": None if repaired is None else _held_out(repaired),
     }
     return json.dumps(plain(found), indent=2, allow_nan=False)
+
+
+def _held_out(found: HeldOut) -> dict[str, object]:
+    return {
+        "method": found.chosen,
+        "reason": found.reason,
+        "folds": found.folds,
+        "errors": {name: list(pair) for name, pair in found.errors.items()},
+        "brier_change": found.change["brier"].to_dict(),
+        **{side: diagram.to_dict() for side, diagram in found.reliability.items()},
+        "calibrator": found.calibrator.to_json(),
+        "warnings": list(found.warnings),
+    }

@@ -234,7 +234,7 @@ def recalibration(evaluation: Evaluation) -> Rows:
     found = evaluation.recalibration
     if found is None:
         return []
-    return overlaid({"before": found.before, "after": found.after})
+    return overlaid(found.reliability)
 
 
 def truth_rows(evaluation: Evaluation, truth: Evaluation) -> Rows:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from noneg.checks import Setting, check_prior, check_setting
+from noneg.errors import Argument, InputError
 from noneg.scores import PUScores
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -527,7 +528,7 @@ class World(ABC):
         >>> world.draw(100, 1000, setting="two-sample", seed=0).prior
         0.5
         """
-        check_setting(setting)
+        setting = check_setting(setting)
         if setting == "labelled":
             _refuse(setting, n_positive=n_positive, n_unlabeled=n_unlabeled)
             scores, y = self.draw_rows(_finite("n", n), seed)
@@ -549,11 +550,11 @@ class World(ABC):
     def _draw_one_sample(self, n_positive: int, n: int, rng: np.random.Generator) -> PUScores:
         expected = self.prior * n  # compared with room for rounding, as PUScores does
         if n_positive > expected * (1 + 1e-12):
-            raise ValueError(
-                f"'n_positive' must be at most prior * n = {expected:.6g} in the one-sample "
-                f"setting (n = n_positive + n_unlabeled = {n}), got {n_positive}. "
-                "Label fewer rows or draw more unlabeled ones."
-            )
+            sizes = Argument("n_positive"), " + ", Argument("n_unlabeled")
+            rule = f"must be at most prior * n = {expected:.6g} in the one-sample setting (n = "
+            remedy = "Label fewer rows or draw more unlabeled ones."
+            told = (rule, *sizes, f" = {n})")
+            raise InputError("n_positive", told, value=n_positive, remedy=remedy)
         scores, y = self.draw_rows(n, rng)
         latent = np.flatnonzero(y)
         if n_positive > latent.size:
@@ -579,21 +580,19 @@ def _finite(name: str, size: float | None) -> int:
     """Return `size` as an int, or raise unless it is a whole number of at least one row."""
     if size is None or not 1 <= size < math.inf or size != int(size):
         infinite = " (math.inf is for the two-sample setting)" if size == math.inf else ""
-        raise ValueError(
-            f"'{name}' must be a whole number >= 1, got {size!r}{infinite}. "
-            f"Pass for example {name}=1000."
-        )
+        rule, one = f"must be a whole number >= 1{infinite}", Argument(name, 1000)
+        raise InputError(name, rule, value=size, remedy=("Pass for example ", one, "."))
     return int(size)
 
 
 def _refuse(setting: str, **sizes: float | None) -> None:
     """Raise when a size is given that the setting does not use."""
-    wanted = "n" if setting == "labelled" else "n_positive and n_unlabeled"
+    both = Argument("n_positive"), " and ", Argument("n_unlabeled")
+    wanted = (Argument("n"),) if setting == "labelled" else both
     for name, size in sizes.items():
         if size is not None:
-            raise ValueError(
-                f"'{name}' is not used in the {setting!r} setting, got {size!r}. Pass {wanted}."
-            )
+            rule = f"is not used in the {setting!r} setting"
+            raise InputError(name, rule, value=size, remedy=("Pass ", *wanted, "."))
 
 
 Components: TypeAlias = tuple[Sequence[float], Sequence[float], Sequence[float]]

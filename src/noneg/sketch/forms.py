@@ -12,7 +12,6 @@ import numpy as np
 
 from noneg.atomic import replacing
 from noneg.checks import LARGEST_WEIGHT, MOST_ROWS
-from noneg.extras import optional
 from noneg.kernels import bucket_of
 from noneg.sketch.table import GRIDS, SUMS
 
@@ -65,7 +64,8 @@ def from_dict(cls: type[S], content: Any) -> S:  # noqa: ANN401
 
 def to_arrow(sketch: Sketch) -> pa.Table:
     """Return a PyArrow table, one row an occupied bucket."""
-    pa = _pyarrow()
+    import pyarrow as pa
+
     bucket, columns = _occupied(sketch)
     arrays: dict[str, Any] = {"bucket": bucket.astype(np.int32)}
     for name, column in columns.items():
@@ -119,7 +119,7 @@ def load(cls: type[S], path: str | os.PathLike[str]) -> S:
 
 
 def _parquet(file: Path) -> pa.Table:
-    pa = _pyarrow()
+    import pyarrow as pa
     from pyarrow.parquet import read_table
 
     try:
@@ -132,12 +132,6 @@ def _kind(path: Path) -> str:
     if path.suffix not in (".json", ".parquet"):
         raise ValueError(f"'path' must end in .json or .parquet, got {str(path)!r}.")
     return path.suffix
-
-
-def _pyarrow() -> Any:  # noqa: ANN401
-    with optional("the Arrow or Parquet form of a sketch", "or use .json"):
-        import pyarrow as pa
-    return pa
 
 
 def _head(sketch: Sketch) -> dict[str, object]:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from noneg import checks
-from noneg.intake import labelled_columns
+from noneg.scores import labelled_columns
 from noneg.sketch import forms
-from noneg.sketch.points import pu_scores
-from noneg.sketch.table import SUMS, add_rows, empty_table, fast_loops, merge_into
+from noneg.sketch.table import SUMS, add_rows, empty_table, fast_loops, merge_into, pu_scores
 
 if TYPE_CHECKING:
     import os
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting, WeightKind
-    from noneg.rows import Chunk
+    from noneg.laws import Chunk
     from noneg.scores import PUScores
 
 

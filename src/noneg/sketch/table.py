@@ -1,6 +1,6 @@
-"""The table behind a sketch: sums of rows in the buckets of `noneg.kernels`.
+"""The table behind a sketch: sums of rows in the buckets of `noneg.kernels`, and its points.
 
-One row a bucket. Without weights, or with weights that count rows, its columns are
+The table has one row per bucket. Without weights, or with weights that count rows, its columns are
 
     n, sum s   of the unlabeled rows;   n, sum s   of the labelled positives;   low, high
 
@@ -10,40 +10,127 @@ and with importance weights
 
 where low and high are the smallest and largest score of both groups: a bucket whose rows all have
 one score is then represented by exactly that score. The second moment of s needs no column: inside
-a bucket s varies by less than 2^-16.
+a bucket s varies by less than 2^-16. The grid without importance weights is twice as fine: either
+table then takes nine to ten megabytes.
 
-The grid without importance weights is twice as fine: either table then takes nine
-to ten megabytes.
+A few weighted points per bucket stand for the rows in `PUScores`. Buckets of many rows are cut into
+cells, so that no cut by score or by rank takes such a bucket whole.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg import checks
 from noneg.kernels import CHUNK, FINE_GRID, GRID, bucket_of
+from noneg.laws import SplitRows, WeightedRows
+from noneg.scores import PUScores
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from numpy.typing import NDArray
 
-    from noneg.checks import WeightKind
+    from noneg.checks import Setting, WeightKind
     from noneg.kernels import Grid
 
     Floats = NDArray[np.float64]
+
+# Largest share of a law in one cell. Half of it is what a cut can miss, so it lies well below the
+# error that is promised; there are at most 2 / CELL more cells than buckets.
+CELL = 2e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Parts of equal width of the range [low, high] of each bucket, in order.
+
+    Attributes
+    ----------
+    low, high : ndarray
+        Smallest and largest score of each bucket.
+    number : ndarray of int
+        Cells of each bucket.
+    """
+
+    low: Floats
+    high: Floats
+    number: NDArray[np.int64]
+
+    @classmethod
+    def cut(cls, low: Floats, high: Floats, shares: Floats) -> Cells:
+        """Cut buckets that hold these shares of a law."""
+        number = np.where(high > low, np.ceil(shares / CELL), 1.0)
+        return cls(low, high, np.maximum(number, 1.0).astype(np.int64))
+
+    @cached_property
+    def bucket(self) -> NDArray[np.int64]:
+        """Bucket of each cell."""
+        return np.repeat(np.arange(self.number.size), self.number)
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """First cell of each bucket."""
+        return np.cumsum(self.number) - self.number
+
+    @cached_property
+    def end(self) -> Floats:
+        """Where each cell ends in the range of its bucket, from 0 to 1."""
+        place = np.arange(self.bucket.size) - self.first[self.bucket] + 1
+        return place / self.number[self.bucket]
+
+    def counts(self, n: Floats, mean: Floats) -> Floats:
+        """Share out the rows of buckets whose number and mean score are known.
+
+        Rows are taken to have a linear density with this mean on [low, high], or next to one end
+        of it if the mean lies in the outer third. Given the mean of rows that are uniform, that is
+        the best linear prediction of their number below a cut. Rows stay whole, and a lone row
+        lies in the cell of its score.
+        """
+        centre = _ratio(mean - self.low, self.high - self.low, 0.5).clip(0.0, 1.0)
+        left, right = np.maximum(3.0 * centre - 2.0, 0.0), np.minimum(3.0 * centre, 1.0)
+        slope = 12.0 * (_ratio(centre - left, right - left, 0.5) - 0.5)
+        b = self.bucket
+        x = _ratio(self.end - left[b], (right - left)[b], 1.0).clip(0.0, 1.0)
+        share = x * (1.0 - 0.5 * slope[b] * (1.0 - x))
+        below = np.where(n[b] == 1.0, self.end >= centre[b], np.floor(n[b] * share + 0.5))
+        below[self.end == 1.0] = n
+        inside = np.diff(below, prepend=0.0)
+        inside[self.first] = below[self.first]
+        # The linear density may be a rounding below zero at its end.
+        return np.maximum(inside, 0.0)
+
+    def places(self, mass: Floats, mean: Floats) -> Floats:
+        """Return one score a cell, such that those of a bucket have its mean under these masses."""
+        b, width = self.bucket, self.high - self.low
+        middle = self.low[b] + width[b] * (self.end - 0.5 / self.number[b])
+        total, weighted = (np.add.reduceat(x, self.first) for x in (mass, mass * middle))
+        shift = mean - _ratio(weighted, total, 0.0)
+        # Rounding must not move a bucket off the only score in it.
+        return np.clip(middle + shift[b], self.low[b], self.high[b])
+
+
+def _ratio(top: Floats, bottom: Floats, otherwise: float) -> Floats:
+    return np.divide(top, bottom, out=np.full_like(top, otherwise), where=bottom > 0.0)
+
 
 # Sums of one group, by kind of weight.
 SUMS: dict[WeightKind, tuple[str, ...]] = {
     "frequency": ("n", "sum"),
     "importance": ("n", "weight", "square", "sum"),
 }
+
 GRIDS: dict[WeightKind, Grid] = {"frequency": FINE_GRID, "importance": GRID}
-# Rows from which importing numba, about a second, pays for itself.
-ROWS_WORTH_AN_IMPORT = 20_000_000
+
+# Rows from which importing numba, about half a second, pays for itself; metrics of their sketch
+# use it, too.
+ROWS_WORTH_AN_IMPORT = 5_000_000
 
 
 def empty_table(kind: WeightKind) -> Floats:
@@ -123,3 +210,98 @@ def merge_into(table: Floats, other: Floats) -> None:
     table[there, :-2] += other[there, :-2]
     table[there, -2] = np.minimum(table[there, -2], other[there, -2])
     table[there, -1] = np.maximum(table[there, -1], other[there, -1])
+
+
+# What lies closer to 0 shares a bucket with it.
+SMALLEST = 2.0**-64
+
+
+def pu_scores(
+    table: Floats,
+    kind: WeightKind,
+    setting: Setting,
+    prior: float | None,
+    prior_interval: tuple[float, float] | None,
+) -> PUScores:
+    """Return the rows of a table as points with weights."""
+    check_prior(setting, prior, prior_interval)
+    k = len(SUMS[kind])
+    table = table[table[:, -1] >= 0.0]
+    groups = table[:, :k], table[:, k : 2 * k]
+    cells = _cells(table, k)
+    counts = [cells.counts(group[:, 0], _mean(group, cells.low)) for group in groups]
+    place = _places(table, cells, counts, setting)
+    pairs = zip(groups, counts, strict=True)
+    rows = SplitRows(*(_group(sums, cells, n, place) for sums, n in pairs))
+    given = None if prior is None else checks.check_prior(prior)
+    return PUScores._build(rows, given, setting, prior_interval)  # noqa: SLF001 - rows are ready
+
+
+def check_prior(
+    setting: Setting, prior: float | None, interval: tuple[float, float] | None
+) -> None:
+    """Refuse a prior that labels determine, and ask for one that they do not."""
+    if setting != "labelled":
+        if prior is None:
+            raise checks.missing_prior(setting)
+        checks.check_prior(prior)
+        if interval is not None:
+            checks.check_prior_interval(interval, prior)
+        return
+    for name, value in (("prior", prior), ("prior_interval", interval)):
+        if value is not None:
+            raise checks.determined(name, value)
+
+
+def _cells(table: Floats, k: int) -> Cells:
+    """Cut the buckets that hold much of either group."""
+    groups = [_mass(table[:, part : part + k]) for part in (0, k)]
+    shares = np.max([mass / (mass.sum() or 1.0) for mass in groups], axis=0)
+    # Scores of exactly 0 share the first bucket with those below 2^-64, and decide its place.
+    low, high = table[:, -2], np.where(table[:, -2] < SMALLEST, table[:, -2], table[:, -1])
+    return Cells.cut(low, high, shares)
+
+
+def _places(table: Floats, cells: Cells, counts: list[Floats], setting: Setting) -> Floats:
+    """Return one score a cell; those of a bucket keep the sum of the marginal law's scores there.
+
+    Both groups share it. Two means would break ties between rows of one cell all in the same
+    direction, which areas and suprema feel at first order in the width; one mean leaves the
+    positive law's sums wrong at second order only.
+    """
+    k = (table.shape[1] - 2) // 2
+    unlabeled, positive = table[:, :k], table[:, k : 2 * k]
+    if setting == "two-sample":
+        alone = unlabeled[:, 0] == 0.0
+        marginal = np.where(alone[:, None], positive, unlabeled)
+        counted = np.where(alone[cells.bucket], counts[1], counts[0])
+    else:
+        marginal, counted = unlabeled + positive, counts[0] + counts[1]
+    return cells.places(counted, _mean(marginal, cells.low))
+
+
+def _mass(sums: Floats) -> Floats:
+    """Return the rows of a group in each bucket, or the sum of their importance weights."""
+    return sums[:, 0 if sums.shape[1] == len(SUMS["frequency"]) else 1]
+
+
+def _mean(sums: Floats, otherwise: Floats) -> Floats:
+    mass = _mass(sums)
+    return np.divide(sums[:, -1], mass, out=otherwise.copy(), where=mass > 0.0)
+
+
+def _group(sums: Floats, cells: Cells, counts: Floats, place: Floats) -> WeightedRows:
+    """Return one group as points whose nine sums are those of its rows.
+
+    With importance weights a point stands for ``(sum w)^2 / sum w^2`` rows of equal mass, which has
+    the right first and second moments; the number of rows is kept beside it.
+    """
+    there = np.flatnonzero(counts)
+    s, n, bucket = place[there], counts[there], cells.bucket[there]
+    if sums.shape[1] == len(SUMS["frequency"]):
+        return WeightedRows(s, n, None, None)
+    total, weight, square, _ = sums[bucket].T
+    mass = np.divide(square, weight, out=np.ones_like(weight), where=weight > 0.0)
+    rows = WeightedRows(s, weight / mass * (n / total), mass, mass)
+    rows.counts = (float(sums[:, 0].sum()), 0.0)
+    return rows

@@ -1,36 +1,122 @@
-"""Files -> columns: paths, globs and standard input, CSV or Parquet, compressed or not."""
+"""Files -> streams of Arrow batches: paths, globs and standard input; CSV, JSON Lines or Parquet.
+
+Arrow reads Parquet and checks sums; DuckDB reads text. Errors of both become
+sentences about a file.
+"""
 
 from __future__ import annotations
 
 import csv
 import glob
 import os
+import re
 import shutil
 import stat
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, cached_property
-from itertools import groupby
+from functools import cache, partial
+from io import StringIO, TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from noneg.atomic import scratch
-from noneg.tables.relations import Part, connect, fetch, literal, plain_errors
-from noneg.tables.zstd import is_whole
+from noneg.tables.batches import BATCH, Columns, Source, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-    from noneg.tables.columns import Columns, Wanted
+    from noneg.tables.batches import Wanted
+
+
+def connect() -> DuckDBPyConnection:
+    """Return a private connection that never reaches for the network nor writes to the terminal."""
+    import duckdb
+
+    connection = duckdb.connect(
+        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    )
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def identifier(name: str) -> str:
+    """Quote a name for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Quote a text for SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@contextmanager
+def plain_errors(name: str) -> Iterator[None]:
+    """Turn what DuckDB or Arrow say into a sentence about a file or frame."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, RuntimeError) and "interrupted" in str(error):
+            raise KeyboardInterrupt from error
+        if not isinstance(error, _engine_errors()):
+            raise
+        raise ValueError(f"'source' cannot be read: {name} {_reason(str(error))}") from error
+
+
+def _engine_errors() -> tuple[type[BaseException], ...]:
+    """Return the errors of the engines that are loaded; others cannot have said anything."""
+    names = {"duckdb": "Error", "pyarrow": "ArrowException"}
+    there = [getattr(sys.modules[m], name) for m, name in names.items() if m in sys.modules]
+    return (OSError, *there)
+
+
+def _reason(message: str) -> str:
+    line = re.search(r"CSV Error on Line: (\d+)|in line (\d+)", message)
+    at = f"line {line[1] or line[2]} " if line else "some line "
+    if fields := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
+        return f"is not regular: {at}has {fields[2]} fields, the header has {fields[1]}. Repair it."
+    for sign, reason in _REASONS.items():
+        if sign in message:
+            return reason.format(at=at)
+    first = re.sub(r"^[A-Z][\w ]* Error: ", "", f"{message.strip()}\n".splitlines()[0])
+    return f"is damaged or of another kind ({first.rstrip('.')}). Copy it again."
+
+
+_REASONS = {
+    "unterminated quote": "is not regular: {at}opens a quote that never closes. Repair it.",
+    "not utf-8": "is not text in UTF-8: {at}has other bytes. Save it as UTF-8, or as Parquet.",
+    "invalid state": "is not regular CSV; it may mix line ends or quotes. Save it again.",
+    "Malformed JSON": "is not regular: {at}is not a JSON object. Repair it.",
+    "Truncated compressed stream": (
+        "is cut off: its compressed data ends too early. Copy it again."
+    ),
+    "zlib": "is damaged: its compressed data and its checksum do not agree. Copy it again.",
+    "ZSTD": "is damaged: its compressed data and its checksum do not agree. Copy it again.",
+    "CRC checksum": "is damaged: a page does not have its checksum. Copy it again.",
+    "magic bytes": "is cut off, or is no Parquet file: its end is missing. Copy it again.",
+    "smaller than the minimum": "is too short to be a Parquet file. Copy it again.",
+    "ecrypt": "is encrypted. Decrypt it first.",
+    "crypto": "is encrypted. Decrypt it first.",
+}
+
 
 STANDARD_INPUT = "-"
+
 _DELIMITERS = (",", "\t", ";", "|")
-_HEADER_LINES = 100
+
+_HEADER_BYTES = 1 << 18
+
+_BUFFER = 1 << 20
+
+# How DuckDB calls a text that begins with this sign.
+_JSON = {"{": "newline_delimited", "[": "array"}
+
 _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
 _OTHER_KINDS = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
     b"ARROW1": "an Arrow (Feather) file",
@@ -43,39 +129,32 @@ _OTHER_KINDS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is written; files of the same layout are read in one go.
+    """How a file is written; consecutive files of one layout can be one DuckDB relation.
 
     Attributes
     ----------
+    kind : {"csv", "json", "parquet"}
     names : tuple of str
         The columns.
     types : tuple of str
-        SQL types of Parquet columns; empty for CSV.
+        Types of Parquet columns; the others are text.
     delimiter, compression : str
-        Of CSV.
-    line_bytes : float
-        Mean length of the first lines of CSV, on disk.
-    n_rows : int
-        Rows of a Parquet file whose wanted columns are numbers and truth values, so that nobody
-        need ask DuckDB what they are; else -1.
+        Of text.
+    n_rows : int or None
+        Rows of a Parquet file.
     """
 
+    kind: str
     names: tuple[str, ...]
     types: tuple[str, ...] = ()
     delimiter: str = ""
-    compression: str = ""
-    line_bytes: float = field(default=1.0, compare=False)
-    n_rows: int = field(default=-1, compare=False)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the wanted columns are known to be numbers and truth values."""
-        return self.n_rows >= 0
+    compression: str = "none"
+    n_rows: int | None = field(default=None, compare=False)
 
     @property
     def is_parquet(self) -> bool:
         """Whether columns have types."""
-        return not self.delimiter
+        return self.kind == "parquet"
 
 
 @dataclass(frozen=True)
@@ -99,96 +178,64 @@ class OpenFiles:
     layouts: list[Layout]
     connect: Callable[[], DuckDBPyConnection]
 
-    @cached_property
-    def connection(self) -> DuckDBPyConnection:
-        """The connection to DuckDB, made when somebody asks for it: it takes a while."""
-        return self.connect()
+    def sources(self, names: dict[str, str]) -> list[Source]:
+        """Return one stream per file of the columns with these names, by argument."""
+        pairs = zip(self.files, self.layouts, strict=True)
+        return [self._source(file, layout, names) for file, layout in pairs]
 
-    @cached_property
-    def parts(self) -> list[Part]:
-        """The rows, as DuckDB reads them."""
-        return _parts(self.connection, self.files, self.layouts)
+    def _source(self, file: File, layout: Layout, names: dict[str, str]) -> Source:
+        place = partial(_place, file, layout)
+        if layout.is_parquet:
+            batches = partial(_parquet_batches, file, names)
+            return Source(file.name, batches, place, layout.n_rows)
+        batches = partial(self._text_batches, file, layout, names)
+        return Source(file.name, batches, place, is_text=True)
 
-    @property
-    def are_plain(self) -> bool:
-        """Whether the wanted columns of all files are known to be numbers and truth values."""
-        return all(layout.is_plain for layout in self.layouts)
-
-    @property
-    def counted(self) -> bool:
-        """Whether the number of rows is exact."""
-        return all(layout.is_parquet for layout in self.layouts)
-
-    @cached_property
-    def n_rows(self) -> int:
-        """Number of rows; of CSV an estimate from the size of the file."""
-        if self.are_plain:
-            return sum(layout.n_rows for layout in self.layouts)
-        rows = 0.0
-        for part in self.parts:
-            if part.typed:
-                rows += part.relation.aggregate("count(*)").fetchall()[0][0]
-        for file, layout in zip(self.files, self.layouts, strict=True):
-            if not layout.is_parquet:
-                rows += Path(file.path).stat().st_size / layout.line_bytes
-        return int(rows)
-
-    def check_filled(self, n_rows: float) -> None:
-        """Refuse files that hold no row."""
-        if not n_rows:
-            names = " and ".join(file.name for file in self.files)
-            raise ValueError(f"'source' must hold at least one row, but {names} has only a header.")
+    def _text_batches(
+        self, file: File, layout: Layout, names: dict[str, str]
+    ) -> Iterator[dict[str, Any]]:
+        with plain_errors(file.name):
+            relation = scan(self.connect(), [file], layout)
+            columns = dict(zip(layout.names, relation.columns, strict=True))
+            sql = [f"{identifier(columns[name])} AS {identifier(a)}" for a, name in names.items()]
+            for batch in relation.project(", ".join(sql)).to_arrow_reader(BATCH):
+                yield {argument: batch.column(k) for k, argument in enumerate(names)}
 
 
 @contextmanager
-def open_files(source: object, wanted: Wanted, *, stream: bool = False) -> Iterator[OpenFiles]:
-    """Find files and see what columns they have; `stream` spares DuckDB where it can."""
+def open_files(source: object, wanted: Wanted) -> Iterator[OpenFiles]:
+    """Find files and see what columns they have."""
     with ExitStack() as stack:
         connection = cache(lambda: stack.enter_context(connect()))
-        folder = stack.enter_context(scratch())
+        folder = cache(lambda: stack.enter_context(scratch()))
         files = list(_find(_listed(source), folder))
         layouts = []
         for file in files:
-            layout = _plain_layout(file, wanted) if stream else None
-            layout = layout or _layout(connection(), file, wanted)
-            wanted.check_names(layout.names, file.name)
-            layouts.append(layout)
-        names, paths = [file.name for file in files], [file.exactly for file in files]
-        with plain_errors(*names, paths=paths):
-            yield OpenFiles(files, layouts, connection)
+            with plain_errors(file.name):
+                layouts.append(_layout(connection, file, wanted))
+            wanted.check_names(layouts[-1].names, file.name)
+        yield OpenFiles(files, layouts, connection)
 
 
 def columns_of_files(source: object, wanted: Wanted) -> Columns:
     """Read the wanted columns of one or more files, one after the other."""
     with open_files(source, wanted) as opened:
-        return columns_of_open(opened, wanted)
+        columns = fill(opened.sources(wanted.names()), wanted)
+        assert isinstance(columns, Columns)  # noqa: S101 - there is no limit
+        return columns
 
 
-def columns_of_open(opened: OpenFiles, wanted: Wanted) -> Columns:
-    """Read the wanted columns of open files."""
-    columns = fetch(opened.parts, wanted)
-    opened.check_filled(columns.score.size)
-    return columns
-
-
-def _parts(
-    connection: DuckDBPyConnection, files: Sequence[File], layouts: Sequence[Layout]
-) -> list[Part]:
-    out = []
-    for layout, pairs in groupby(zip(layouts, files, strict=True), key=lambda pair: pair[0]):
-        group = [file for _, file in pairs]
-        pieces = tuple((file.name, _scan(connection, [file], layout)) for file in group)
-        relation = _scan(connection, group, layout)
-        columns = dict(zip(layout.names, relation.columns, strict=True))
-        out.append(Part(relation, columns, pieces, typed=layout.is_parquet))
-    return out
-
-
-def _scan(
-    connection: DuckDBPyConnection, files: Iterable[File], layout: Layout
-) -> DuckDBPyRelation:
+def scan(connection: DuckDBPyConnection, files: Iterable[File], layout: Layout) -> DuckDBPyRelation:
+    """Return a DuckDB relation of files of one layout; nothing is read yet."""
     if layout.is_parquet:
-        return _from(connection, "read_parquet", files)
+        return _from(connection, "read_parquet", files, hive_partitioning="false")
+    options = {"compression": literal(layout.compression), "hive_partitioning": "false"}
+    if layout.kind == "json":
+        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in layout.names)
+        shape = literal(layout.delimiter)
+        return _from(
+            connection, "read_json", files, format=shape, columns=f"{{{columns}}}", **options
+        )
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(layout.names)))
     return _from(
         connection,
@@ -200,57 +247,66 @@ def _scan(
         quote=literal('"'),
         escape=literal('"'),
         columns=f"{{{columns}}}",
-        compression=literal(layout.compression),
+        **options,
     )
 
 
 def _from(
     connection: DuckDBPyConnection, function: str, files: Iterable[File], **options: str
 ) -> DuckDBPyRelation:
-    """Call a table function of DuckDB with quoted paths; nothing is read yet."""
+    """Call a table function of DuckDB with quoted paths."""
     paths = ", ".join(literal(file.exactly) for file in files)
     named = "".join(f", {name}={value}" for name, value in options.items())
-    return connection.sql(f"FROM {function}([{paths}], hive_partitioning=false{named})")
+    return connection.sql(f"FROM {function}([{paths}]{named})")
 
 
-def _layout(connection: DuckDBPyConnection, file: File, wanted: Wanted) -> Layout:
+def _layout(connection: Callable[[], DuckDBPyConnection], file: File, wanted: Wanted) -> Layout:
     """Find out what a file is by its first bytes, and what columns it has."""
     with Path(file.path).open("rb") as stream:
         start = stream.read(8)
-        _check_kind(file, start)
-        compression = next((c for s, c in _COMPRESSIONS.items() if start.startswith(s)), "none")
-        if compression == "zstd" and not is_whole(stream):
-            raise ValueError(f"'source' cannot be read: {file.name} is cut off. Copy it again.")
-    with plain_errors(file.name):
-        if not start.startswith(b"PAR1"):
-            return _csv_layout(connection, file, compression, wanted)
-        relation = _from(connection, "read_parquet", [file])
-        return Layout(tuple(relation.columns), tuple(str(type_) for type_ in relation.types))
+    _check_kind(file, start)
+    if start.startswith(b"PAR1"):
+        reader = _parquet(file)
+        types = tuple(str(field.type) for field in reader.schema_arrow)
+        names = tuple(reader.schema_arrow.names)
+        return Layout("parquet", names, types, n_rows=reader.metadata.num_rows)
+    compression = next((c for s, c in _COMPRESSIONS.items() if start.startswith(s)), "none")
+    if compression != "none":
+        _check_whole(file, compression)
+    with _opened(file, compression) as stream:
+        head = stream.read(_HEADER_BYTES).decode("utf-8-sig", "replace")
+    if head.lstrip()[:1] in _JSON:
+        return _json_layout(connection(), file, _JSON[head.lstrip()[0]], compression)
+    return _csv_layout(file, head, compression, wanted)
 
 
-def _plain_layout(file: File, wanted: Wanted) -> Layout | None:
-    """Return the layout of a Parquet file of plain columns, None of all that needs a closer look.
+def _parquet(file: File) -> Any:  # noqa: ANN401
+    from pyarrow.parquet import ParquetFile
 
-    That includes files that are damaged: DuckDB says what is wrong with them.
-    """
+    # A buffer bounds the memory whatever the size of row groups.
+    options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
+    return ParquetFile(file.path, **options)
+
+
+def _parquet_batches(file: File, names: dict[str, str]) -> Iterator[dict[str, Any]]:
+    with plain_errors(file.name), _parquet(file) as reader:
+        for batch in reader.iter_batches(BATCH, columns=list(names.values())):
+            yield {argument: batch.column(name) for argument, name in names.items()}
+
+
+def _opened(file: File, compression: str) -> Any:  # noqa: ANN401
+    """Open the text of a file; Arrow verifies the checksums of what is compressed."""
     import pyarrow as pa
-    from pyarrow.parquet import read_metadata
 
-    with Path(file.path).open("rb") as stream:
-        if stream.read(4) != b"PAR1":
-            return None
-    try:
-        metadata = read_metadata(file.path)
-        schema = metadata.schema.to_arrow_schema()
-    except (pa.ArrowException, OSError):
-        return None
-    for argument, name in wanted.names().items():
-        kind = schema.field(name).type if schema.names.count(name) == 1 else None
-        number = kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
-        if not (number or (argument == "label" and kind == pa.bool_())):
-            return None
-    types = tuple(str(field.type) for field in schema)
-    return Layout(tuple(schema.names), types, n_rows=metadata.num_rows)
+    raw = pa.OSFile(file.path)
+    return raw if compression == "none" else pa.CompressedInputStream(raw, compression)
+
+
+def _check_whole(file: File, compression: str) -> None:
+    """Read compressed data to its end: DuckDB verifies no checksum and reads cut frames."""
+    with _opened(file, compression) as stream:
+        while stream.read(_BUFFER):
+            pass
 
 
 def _check_kind(file: File, start: bytes) -> None:
@@ -259,47 +315,61 @@ def _check_kind(file: File, start: bytes) -> None:
         raise ValueError(f"{msg} Write or copy it again.")
     for sign, kind in _OTHER_KINDS.items():
         if start.startswith(sign):
-            msg = f"'source' must be CSV or Parquet, but {file.name} is {kind}. Save it as either."
-            raise ValueError(msg)
+            msg = f"'source' must be CSV, JSON Lines or Parquet, but {file.name} is {kind}."
+            raise ValueError(f"{msg} Save it as one of them.")
     if Path(file.path).suffix in (".parquet", ".pq") and not start.startswith(b"PAR1"):
         msg = f"'source' cannot be read: {file.name} is no Parquet file, despite its name."
         raise ValueError(f"{msg} Copy or save it again.")
 
 
-def _csv_layout(
-    connection: DuckDBPyConnection, file: File, compression: str, wanted: Wanted
+def _json_layout(
+    connection: DuckDBPyConnection, file: File, shape: str, compression: str
 ) -> Layout:
-    """Read the header, and take the delimiter with which it has the wanted columns."""
-    lines = _from(
-        connection,
-        "read_csv",
-        [file],
-        auto_detect="false",
-        header="false",
-        delim=literal("\x01"),
-        quote="''",
-        escape="''",
-        columns="{'line': 'VARCHAR'}",
-        compression=literal(compression),
-    )
-    text = [f"{line or ''}\n" for (line,) in lines.limit(_HEADER_LINES).fetchall()]
+    options = {"format": literal(shape), "compression": literal(compression)}
+    names = tuple(_from(connection, "read_json", [file], **options).columns)
+    return Layout("json", names, (), shape, compression)
+
+
+def _csv_layout(file: File, head: str, compression: str, wanted: Wanted) -> Layout:
+    """Take the delimiter with which the header has the wanted columns."""
     needed = set(wanted.names().values())
-    found = [(_header(text, delimiter, file), delimiter) for delimiter in _DELIMITERS]
+    found = [(_header(head, delimiter, file), delimiter) for delimiter in _DELIMITERS]
     names, delimiter = max(found, key=lambda pair: (len(needed & set(pair[0])), len(pair[0])))
     if not any(names):
         raise ValueError(f"'source' must start with column names, but {file.name} has none.")
-    # Text shrinks to about a quarter when it is compressed.
-    share = 1.0 if compression == "none" else 0.25
-    line_bytes = share * sum(len(line.encode()) for line in text) / len(text)
-    return Layout(names, (), delimiter, compression, line_bytes)
+    return Layout("csv", names, (), delimiter, compression)
 
 
-def _header(lines: Iterable[str], delimiter: str, file: File) -> tuple[str, ...]:
+def _header(head: str, delimiter: str, file: File) -> tuple[str, ...]:
     try:
-        return tuple(next(csv.reader(lines, delimiter=delimiter), []))
+        return tuple(next(csv.reader(StringIO(head, newline=""), delimiter=delimiter), []))
     except csv.Error as error:
         msg = f"'source' cannot be read: {file.name} has no regular header ({error})."
         raise ValueError(msg) from error
+
+
+def _place(file: File, layout: Layout, row: int) -> str:
+    """Say where a row is: its line, as editors and spreadsheets count, if it has one."""
+    if layout.is_parquet or layout.delimiter == "array":
+        return f"row {row} of {file.name} (the first is row 0)"
+    with TextIOWrapper(_opened(file, layout.compression), "utf-8-sig", newline="") as text:
+        if layout.kind == "json":
+            lines: Iterator[int] = (
+                number for number, line in enumerate(text, start=1) if line.strip()
+            )
+        else:
+            # The header is a record, too.
+            lines = islice(_first_lines(text, layout.delimiter), 1, None)
+        return f"line {next(islice(lines, row, None))} of {file.name}"
+
+
+def _first_lines(text: Iterable[str], delimiter: str) -> Iterator[int]:
+    """Yield the line on which each record begins; empty lines are none."""
+    reader, first = csv.reader(text, delimiter=delimiter), 1
+    for record in reader:
+        if record:
+            yield first
+        first = reader.line_num + 1
 
 
 def _listed(source: Any) -> list[str]:  # noqa: ANN401
@@ -313,7 +383,7 @@ def _listed(source: Any) -> list[str]:  # noqa: ANN401
     return [os.fsdecode(item) for item in items]
 
 
-def _find(items: Sequence[str], folder: Path) -> Iterator[File]:
+def _find(items: Sequence[str], folder: Callable[[], Path]) -> Iterator[File]:
     """Yield the files that paths and patterns name; what cannot be read twice is copied first."""
     seen: set[str] = set()
     for item in items:
@@ -345,7 +415,7 @@ def _expand(item: str) -> list[str]:
     raise FileNotFoundError(f"'source' must be a file, but there is none called {item!r}.{hint}")
 
 
-def _on_disk(path: str, folder: Path) -> File:
+def _on_disk(path: str, folder: Callable[[], Path]) -> File:
     name = repr(path)
     if Path(path).is_dir():
         inside = str(Path(path) / "*.parquet")
@@ -360,17 +430,18 @@ def _on_disk(path: str, folder: Path) -> File:
         raise ValueError(f"'source' cannot be read: {name}: {error.strerror}.") from error
 
 
-def _piped(number: int, folder: Path) -> File:
+def _piped(number: int, folder: Callable[[], Path]) -> File:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise ValueError("'source' is standard input, but there is none.")
     return _copied(stream, "standard input", folder, f"stdin-{number}")
 
 
-def _copied(stream: BinaryIO, name: str, folder: Path, as_name: str) -> File:
-    with (folder / as_name).open("wb") as copy:
+def _copied(stream: BinaryIO, name: str, folder: Callable[[], Path], as_name: str) -> File:
+    path = folder() / as_name
+    with path.open("wb") as copy:
         shutil.copyfileobj(stream, copy, 1 << 20)
-    return File(str(folder / as_name), name)
+    return File(str(path), name)
 
 
 def _is_unicode(path: str) -> bool:

@@ -1,23 +1,44 @@
-"""`read`: files or a data frame with scores and labels -> `PUScores`, whole or sketched."""
+"""`read`: files or frames with scores and labels -> `PUScores`, whole or sketched.
+
+`read_features` reads a table of numbers and a label column instead.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from noneg import checks
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
-from noneg.sketch.points import check_prior
-from noneg.tables.columns import Columns, Wanted
+from noneg.sketch.table import check_prior
+from noneg.tables.batches import Columns, Labels, Wanted, fill, numbers, placed
+from noneg.tables.engines import (
+    count_rows,
+    is_remote,
+    known_frame,
+    source_of_frame,
+    source_of_mapping,
+)
+from noneg.tables.files import open_files
 
 if TYPE_CHECKING:
-    from noneg.checks import Setting, WeightKind
-    from noneg.tables.streams import Progress
+    from collections.abc import Sequence
 
-# More rows than this are sketched unless all are asked for: they take about a gigabyte.
-EXACT_ROWS = 10_000_000
+    from numpy.typing import NDArray
+
+    from noneg.checks import Setting, WeightKind
+    from noneg.tables.batches import Batch, Place, Progress, Source
+
+
+# More rows than this are sketched unless all are asked for. From here on a sketch is within its
+# stated error, far below what chance alone does to a metric of so many rows.
+EXACT_ROWS = 2_000_000
 
 
 def read(  # noqa: PLR0913 - each one names a fact that is never guessed
@@ -41,10 +62,11 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     Parameters
     ----------
     source : path, list of paths, mapping of columns, or data frame
-        CSV (any of comma, tab, semicolon or bar between fields, with a header), Parquet, or CSV
-        compressed by gzip or zstd; what a file is shows in its first bytes. A path may be a pattern
-        such as ``"scores-*.parquet"``, or ``"-"`` for standard input. Frames are those of pandas,
-        Polars, PyArrow, DuckDB, Spark and whatever else narwhals knows, eager or lazy.
+        CSV (any of comma, tab, semicolon or bar between fields, with a header), JSON Lines, either
+        of them compressed by gzip or zstd, or Parquet; what a file is shows in its first bytes.
+        Checksums are verified where a file has them. A path may be a pattern such as
+        ``"scores-*.parquet"``, or ``"-"`` for standard input. Frames are those of pandas, Polars,
+        PyArrow, DuckDB, Spark and whatever else narwhals knows, eager or lazy.
     score, label : str
         Names of the columns.
     setting : {"two-sample", "one-sample", "labelled"}
@@ -64,10 +86,10 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     exact : bool, optional
         True keeps every row in memory. False sketches the rows: one pass in constant memory, and
         every metric within a stated distance of its exact value (see `Sketch`). By default tables
-        of more than ten million rows are sketched, and those of a Spark cluster always.
+        of more than two million rows are sketched, and those of a Spark cluster always.
     progress : callable, optional
-        Called now and then with the number of rows that a sketch has seen, and with the number of
-        all rows or None.
+        Called now and then with the number of rows read so far, and with the number of all rows or
+        None.
 
     Returns
     -------
@@ -87,7 +109,8 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     ... )
     PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
     """
-    check_prior(checks.check_setting(setting), prior, prior_interval)
+    setting = checks.check_setting(setting)
+    check_prior(setting, prior, prior_interval)
     wanted = Wanted(
         score=score,
         label=label,
@@ -158,55 +181,34 @@ def read_sketch(  # noqa: PLR0913 - as `read`
         weight_kind=weight_kind, setting=setting, prior=prior, prior_interval=prior_interval
     )
     rows = _rows(source, wanted, exact=False, progress=progress)
-    if isinstance(rows, Columns):
-        rows = _sketched(rows, wanted)
+    assert isinstance(rows, Sketch)  # noqa: S101 - no row is too few
     # Nobody else has the rows: the table need not be copied.
     return facts.add_table(rows._table)  # noqa: SLF001
+
+
+def read_columns(source: object, wanted: Wanted) -> Columns:
+    """Return every row, in order."""
+    rows = _rows(source, wanted, exact=True, progress=None)
+    assert isinstance(rows, Columns)  # noqa: S101 - all rows are wanted
+    return rows
 
 
 def _rows(
     source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None
 ) -> Columns | Sketch:
     """Return all rows, or a sketch of them when they are many."""
+    limit = {True: np.inf, False: 0, None: EXACT_ROWS}[exact]
     if isinstance(source, (str, bytes, os.PathLike, list, tuple)):
-        return _rows_of_files(source, wanted, exact=exact, progress=progress)
-    from noneg.tables.frames import columns_of_frame, columns_of_mapping, count_rows, known_frame
-
+        with open_files(source, wanted) as opened:
+            return fill(opened.sources(wanted.names()), wanted, limit, progress)
     if isinstance(source, Mapping):
-        columns = columns_of_mapping(source, wanted)
-        keep = exact or (exact is None and columns.score.size <= EXACT_ROWS)
-        return columns if keep else _sketched(columns, wanted)
+        return fill([source_of_mapping(source, wanted)], wanted, limit, progress)
     frame = known_frame(source)
-    if exact or (exact is None and count_rows(frame) <= EXACT_ROWS):
-        return columns_of_frame(source, wanted)
-    if hasattr(frame, "collect"):
-        from noneg.tables.expression import sketch_of_frame
+    if is_remote(frame) and not exact and (exact is False or count_rows(frame) > EXACT_ROWS):
+        from noneg.tables.engines import sketch_of_frame
 
         return sketch_of_frame(frame, wanted)
-    return _sketched(columns_of_frame(source, wanted), wanted)
-
-
-def _rows_of_files(
-    source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None
-) -> Columns | Sketch:
-    from noneg.tables.files import columns_of_open, open_files
-    from noneg.tables.streams import can_stream, sketch_of_files
-
-    if exact is False and not can_stream():
-        msg = "'exact' must not be False without pyarrow, which streams files."
-        raise ImportError(f"{msg} Install noneg[fast].")
-    with open_files(source, wanted, stream=exact is False) as opened:
-        small = exact is None and (opened.n_rows <= EXACT_ROWS or not can_stream())
-        if exact or small:
-            return columns_of_open(opened, wanted)
-        sketch = sketch_of_files(opened, wanted, progress)
-        opened.check_filled(sum(sketch.masses))
-        return sketch
-
-
-def _sketched(columns: Columns, wanted: Wanted) -> Sketch:
-    sketch = Sketch(weight_kind=wanted.weight_kind)
-    return sketch.update(columns.flags, columns.score, columns.weight)
+    return fill([source_of_frame(frame, wanted)], wanted, limit, progress)
 
 
 def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> None:
@@ -214,8 +216,6 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
     if isinstance(rows, Sketch):
         others, there = (mass > 0.0 for mass in rows.masses)
     else:
-        if not rows.score.size:
-            raise ValueError("'source' must hold at least one row, got a table without rows.")
         # A row of weight zero counts for nothing.
         counts = True if rows.weight is None else rows.weight > 0.0
         there, others = bool((rows.flags & counts).any()), bool((~rows.flags & counts).any())
@@ -227,3 +227,71 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
         raise ValueError(f"{msg} Add the unlabeled rows to the same table.")
     if not (there or others):
         raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Labels(Wanted):
+    """Only the label must be there; features are what else there is, or what is named."""
+
+    score: str = ""
+    features: tuple[str, ...] = ()
+
+    def names(self) -> dict[str, str]:
+        return {"label": self.label} | {f"column {name}": name for name in self.features}
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Numbers, one row a row of the files, and which rows are labelled positive."""
+
+    names: tuple[str, ...]
+    X: NDArray[np.float64]
+    flags: NDArray[np.bool_]
+
+
+def read_features(
+    source: object,
+    *,
+    label: str,
+    columns: Sequence[str] = (),
+    positive_label: object = None,
+) -> Features:
+    """Read the numbers of all columns but the label, or of some, from files.
+
+    Parameters
+    ----------
+    source : path or list of paths
+    label : str
+        Column with two values: labelled positive, or not.
+    columns : sequence of str
+        Features; by default every column but the label.
+    positive_label : object, optional
+        The label that means positive.
+    """
+    wanted = _Labels(label=label, positive_label=positive_label, features=tuple(columns))
+    with open_files(source, wanted) as opened:
+        names = wanted.features or tuple(n for n in opened.layouts[0].names if n != label)
+        if not names:
+            raise ValueError("'source' must hold a feature beside the label, got no other column.")
+        wanted = replace(wanted, features=names)
+        for file, layout in zip(opened.files, opened.layouts, strict=True):
+            wanted.check_names(layout.names, file.name)
+        return _filled(opened.sources(wanted.names()), wanted)
+
+
+def _filled(sources: Sequence[Source], wanted: _Labels) -> Features:
+    labels, flags, rows = Labels(wanted), [np.empty(0, dtype=np.bool_)], []
+    rows.append(np.empty((0, len(wanted.features))))
+    for source in sources:
+        with closing(placed(source)) as stream:
+            for batch, place in stream:
+                flags.append(labels.flags(batch["label"], place))
+                rows.append(_table(batch, wanted, place, is_text=source.is_text))
+    labels.settle()
+    return Features(wanted.features, np.concatenate(rows), np.concatenate(flags))
+
+
+def _table(batch: Batch, wanted: _Labels, place: Place, *, is_text: bool) -> NDArray[np.float64]:
+    names = {argument: name for argument, name in wanted.names().items() if argument != "label"}
+    columns = [numbers(batch[a], a, n, place, is_text=is_text) for a, n in names.items()]
+    return np.column_stack(columns)

@@ -1,26 +1,41 @@
-"""`write`: `PUScores` -> a CSV or Parquet file, which `read` takes back."""
+"""`write`: `PUScores` -> a file that `read` takes back; and files with one more column.
+
+`map_scores` writes a function of the scores beside the columns they came from, in constant memory:
+mapped scores are staged in a database on disk, a batch at a time, and joined row by row in the
+order of the files.
+"""
 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+import tempfile
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.atomic import replacing
-from noneg.rows import FlaggedRows, SplitRows
-from noneg.tables.relations import connect, identifier, literal
+from noneg.atomic import replacing, scratch
+from noneg.checks import check_scores
+from noneg.laws import FlaggedRows, SplitRows
+from noneg.tables.batches import Wanted, about_columns, check_filled, numbers, placed
+from noneg.tables.files import connect, identifier, literal, open_files, scan
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from duckdb import DuckDBPyRelation
     from numpy.typing import NDArray
 
-    from noneg.rows import Rows
+    from noneg.laws import Rows
     from noneg.scores import PUScores
+    from noneg.tables.files import OpenFiles
+
+    Floats = NDArray[np.float64]
 
 _FORMATS = {
     ".parquet": "FORMAT parquet",
@@ -105,3 +120,165 @@ def _rows(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         none = np.zeros(rows.scores.size, dtype=np.bool_)
         return rows.scores, none if rows.flags is None else rows.flags
     raise ValueError("'scores' must be rows without weights, of finite samples, to be written.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedScore(Wanted):
+    """The score alone."""
+
+    label: str = ""
+
+    def names(self) -> dict[str, str]:
+        """Return the column that is needed."""
+        return {"score": self.score}
+
+
+def map_scores(
+    source: object,
+    path: str | os.PathLike[str],
+    function: Callable[[Floats], Floats],
+    *,
+    score: str,
+    column: str,
+) -> int:
+    r"""Write files again with one more column: a function of their scores.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        As in `noneg.read`. Files must have the same columns.
+    path : path
+        Where to write: .csv, .csv.gz, .csv.zst, .tsv or .parquet. It appears when all is written.
+    function : callable
+        Maps a vector of scores in [0, 1] to one of the same length.
+    score : str
+        Column of the scores.
+    column : str
+        Name of the new column.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     one, two = Path(folder) / "one.csv", Path(folder) / "two.csv"
+    ...     _ = one.write_text("id,p\n007,0.5\n008,1\n")
+    ...     n = map_scores(one, two, lambda s: s / 2, score="p", column="half")
+    ...     print(n, two.read_text().split())
+    2 ['id,p,half', '007,0.5,0.25', '008,1,0.5']
+    """
+    options = format_options(Path(path))
+    typed = options.startswith("FORMAT parquet")
+    with open_files(source, WantedScore(score=score)) as opened, _staged(opened) as stage:
+        _check_columns(opened, column)
+        n_rows = _map(opened, stage, function, score)
+        table = _table(opened, score, typed=typed)
+        table.create_view("noneg_table")
+        new = f"{stage}.mapped.value AS {identifier(column)}"
+        query = f"SELECT noneg_table.*, {new} FROM noneg_table POSITIONAL JOIN {stage}.mapped"  # noqa: S608
+        with replacing(path) as partial, write_errors():
+            opened.connect().execute(f"COPY ({query}) TO {literal(str(partial))} ({options})")
+    return n_rows
+
+
+@contextmanager
+def _staged(opened: OpenFiles) -> Iterator[str]:
+    """Attach an empty database on disk, and yield its name."""
+    with scratch() as folder, _stage_errors(str(folder)):
+        run, place = opened.connect().execute, literal(str(folder / "stage.db"))
+        # What is thrown away need not be written to its end.
+        run("PRAGMA disable_checkpoint_on_shutdown")
+        # By default DuckDB spills into the working folder.
+        run(f"SET temp_directory = {literal(str(folder))}")
+        run(f"ATTACH {place} AS noneg_stage")
+        try:
+            yield "noneg_stage"
+        finally:
+            run("DROP VIEW IF EXISTS noneg_table")
+            run("DETACH noneg_stage")
+
+
+@contextmanager
+def _stage_errors(folder: str) -> Iterator[None]:
+    """Tell a folder without room for the stage from a file that cannot be read."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        if folder not in str(error):
+            raise
+        reason = write_failure(error)
+        where = f"the temporary folder {tempfile.gettempdir()!r}, which cannot be written: {reason}"
+        msg = f"'source' needs room for its scores in {where}. Set TMPDIR to a folder with room."
+        raise OSError(msg) from error
+
+
+def _check_columns(opened: OpenFiles, column: str) -> None:
+    first, names = opened.files[0], opened.layouts[0].names
+    for file, layout in zip(opened.files, opened.layouts, strict=True):
+        if layout.names != names or layout.is_parquet != opened.layouts[0].is_parquet:
+            msg = f"'source' must hold files with the same columns, but {file.name} differs from"
+            raise ValueError(f"{msg} {first.name}. Write them one by one.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"'source' must have a name for each column, but {twice!r} comes twice.")
+    if column in names:
+        msg = f"'column' must be a new name, but {first.name} has a column {column!r} already."
+        raise ValueError(f"{msg} Choose another name.")
+
+
+def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], score: str) -> int:
+    """Fill the table of mapped scores, in the order of rows; return how many there are."""
+    connection, n_rows = opened.connect(), 0
+    connection.execute(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
+    sources = opened.sources({"score": score})
+    for source in sources:
+        # The connection that reads a text file cannot write meanwhile.
+        with closing(placed(source)) as stream, connection.cursor() as writer:
+            for batch, place in stream:
+                s = numbers(batch["score"], "score", score, place, is_text=source.is_text)
+                with about_columns(place):
+                    value = function(check_scores(s, score))
+                writer.register("noneg_piece", {"value": np.ascontiguousarray(value)})
+                writer.execute(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
+                writer.unregister("noneg_piece")
+                n_rows += s.size
+    check_filled(n_rows, sources)
+    return n_rows
+
+
+def _table(opened: OpenFiles, score: str, *, typed: bool) -> DuckDBPyRelation:
+    """Return all columns under their own names; text becomes numbers only where nothing is lost."""
+    names = opened.layouts[0].names
+    groups = groupby(zip(opened.layouts, opened.files, strict=True), key=lambda pair: pair[0])
+    parts = []
+    for layout, members in groups:
+        part = scan(opened.connect(), [file for _, file in members], layout)
+        named = zip(part.columns, names, strict=True)
+        parts.append(
+            part.project(", ".join(f"{identifier(c)} AS {identifier(n)}" for c, n in named))
+        )
+    whole = reduce(lambda one, other: one.union(other), parts)
+    if not typed or opened.layouts[0].is_parquet:
+        return whole
+    kinds = {name: _kind(whole, name) for name in names} | {score: "DOUBLE"}
+    casts = [f"CAST({identifier(n)} AS {kind}) AS {identifier(n)}" for n, kind in kinds.items()]
+    return whole.project(", ".join(casts))
+
+
+def _kind(table: DuckDBPyRelation, name: str) -> str:
+    """Return the type that every text of a column can be read as and written back from."""
+    x = identifier(name)
+    back = {kind: f"CAST(TRY_CAST({x} AS {kind}) AS VARCHAR)" for kind in ("BIGINT", "BOOLEAN")}
+    same = ", ".join(
+        f"coalesce(bool_and(coalesce({written} = {text}, false)), false)"
+        for written, text in ((back["BIGINT"], x), (back["BOOLEAN"], f"lower({x})"))
+    )
+    found = table.filter(f"{x} IS NOT NULL").aggregate(same).fetchall()[0]
+    return next((kind for kind, holds in zip(back, found, strict=True) if holds), "VARCHAR")

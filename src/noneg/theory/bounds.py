@@ -27,7 +27,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from noneg.bin_count import labelled_order_rule, order_rule
+from noneg.bins import labelled_order_rule, order_rule
 from noneg.checks import check_prior
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from noneg.checks import check_prior
+from noneg.errors import Argument, InputError
 from noneg.theory.bounds import (
     Binning,
     check_bins,
@@ -189,11 +190,10 @@ def _solve(
 ) -> tuple[int, int]:
     """Return the smallest sizes that reach `eps`, when one is fixed or both are tied by `ratio`."""
     if n_positive is not None and n_unlabeled is not None:
-        raise ValueError(
-            "'n_positive' and 'n_unlabeled' must not both be given, got "
-            f"{n_positive!r} and {n_unlabeled!r}: nothing is left to plan. Leave one out, or ask "
-            "bias_bound what the two achieve."
-        )
+        both = f"{n_positive!r} and {n_unlabeled!r}"
+        rule = f"must not both be given, got {both}: nothing is left to plan"
+        remedy = "Leave one out, or ask bias_bound what the two achieve."
+        raise InputError(("n_positive", "n_unlabeled"), rule, remedy=remedy)
     if n_positive is not None:
         _check_floor(lambda n: precision(n, math.inf)[0], eps, n_positive, "n_positive")
         return n_positive, _smallest(lambda n: precision(n_positive, n)[0], eps, MOST_ROWS)
@@ -224,10 +224,10 @@ def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: 
         raise ValueError(f"{msg} Pass the number of rows.")
     floor = floor_of(size)
     if floor >= eps:
-        raise ValueError(
-            f"'eps' must be above {floor:.4g} with {name}={size}, got {eps!r}: that much remains "
-            "however large the other sample. Ask for a larger error or collect more of these rows."
-        )
+        remains = f", got {eps!r}: that much remains however large the other sample"
+        rule = (f"must be above {floor:.4g} with ", Argument(name, size), remains)
+        remedy = "Ask for a larger error or collect more of these rows."
+        raise InputError("eps", rule, remedy=remedy)
 
 
 def _check(eps: float, ratio: float, method: Method, mean_score: float) -> None:

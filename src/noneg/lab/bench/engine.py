@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
 
     from noneg.lab.bench.protocol import RunConfig
-    from noneg.learning.trainer import Precision
+    from noneg.learning.training import Precision
 
     Tell = Callable[[int, int, int], None]
     Ends = Generator[str, None, None]

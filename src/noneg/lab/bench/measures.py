@@ -16,9 +16,9 @@ import numpy as np
 
 from noneg.lab.bench.protocol import RunConfig
 from noneg.metrics import METRICS
-from noneg.performance.proxies import oracle_accuracy
+from noneg.performance.selection import oracle_accuracy
 from noneg.recalibration import Platt
-from noneg.recalibration.contract import CalibrationWarning
+from noneg.recalibration.base import CalibrationWarning
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:

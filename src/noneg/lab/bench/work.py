@@ -22,9 +22,8 @@ with optional("noneg bench run"):
 
     from noneg.learning import networks, views
     from noneg.learning.algorithms import ALGORITHMS
-    from noneg.learning.data import PUData
-    from noneg.learning.search import LogUniform, space
-    from noneg.learning.trainer import Trainer
+    from noneg.learning.contract import LogUniform, PUData, space
+    from noneg.learning.training import Trainer
 
 if TYPE_CHECKING:
     import os
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from noneg.lab.bench.draws import Draw
     from noneg.lab.bench.protocol import RunConfig
     from noneg.learning.contract import Algorithm
-    from noneg.learning.trainer import Precision
+    from noneg.learning.training import Precision
 
 # Training rows have no labels, so what needs them cannot take part.
 METHODS = [name for name in ALGORITHMS if name != "pn-oracle"]

@@ -9,76 +9,41 @@ from __future__ import annotations
 import copy
 
 from noneg.extras import optional
+from noneg.learning.contract import Algorithm
 
 with optional("noneg.learning"):
-    from noneg.learning.algorithms.baselines import ElkanNoto, Naive, PNOracle
-    from noneg.learning.algorithms.count_loss import CountLoss
-    from noneg.learning.algorithms.cvir import CVIR, TEDn
-    from noneg.learning.algorithms.dist import DistPU
-    from noneg.learning.algorithms.glws import GLWS
-    from noneg.learning.algorithms.holistic import HolisticPU
-    from noneg.learning.algorithms.lbe import LBE
-    from noneg.learning.algorithms.nnpu import NNPU, NNPUGA
-    from noneg.learning.algorithms.p3mix import P3MIXC
-    from noneg.learning.algorithms.p3mix_e import P3MIXE
-    from noneg.learning.algorithms.pan import PAN
-    from noneg.learning.algorithms.pubn import PUbN
-    from noneg.learning.algorithms.pue import PUe
-    from noneg.learning.algorithms.pusb import PUSB
-    from noneg.learning.algorithms.robust import RobustPU
-    from noneg.learning.algorithms.upu import UPU
-    from noneg.learning.algorithms.vpu import VPU
-    from noneg.learning.contract import Algorithm
+    # The registry: a method is this one line, in the order of the benchmark paper.
+    # isort: off
+    from noneg.learning.algorithms.upu import UPU as UPU
+    from noneg.learning.algorithms.nnpu import NNPU as NNPU
+    from noneg.learning.algorithms.nnpu import NNPUGA as NNPUGA
+    from noneg.learning.algorithms.pusb import PUSB as PUSB
+    from noneg.learning.algorithms.pubn import PUbN as PUbN
+    from noneg.learning.algorithms.vpu import VPU as VPU
+    from noneg.learning.algorithms.pan import PAN as PAN
+    from noneg.learning.algorithms.cvir import CVIR as CVIR
+    from noneg.learning.algorithms.cvir import TEDn as TEDn
+    from noneg.learning.algorithms.dist import DistPU as DistPU
+    from noneg.learning.algorithms.p3mix_e import P3MIXE as P3MIXE
+    from noneg.learning.algorithms.p3mix import P3MIXC as P3MIXC
+    from noneg.learning.algorithms.lbe import LBE as LBE
+    from noneg.learning.algorithms.count_loss import CountLoss as CountLoss
+    from noneg.learning.algorithms.robust import RobustPU as RobustPU
+    from noneg.learning.algorithms.holistic import HolisticPU as HolisticPU
+    from noneg.learning.algorithms.pue import PUe as PUe
+    from noneg.learning.algorithms.glws import GLWS as GLWS
+    from noneg.learning.algorithms.baselines import ElkanNoto as ElkanNoto
+    from noneg.learning.algorithms.baselines import Naive as Naive
+    from noneg.learning.algorithms.baselines import PNOracle as PNOracle
+    # isort: on
 
-__all__ = [
-    "CVIR",
-    "GLWS",
-    "LBE",
-    "NNPU",
-    "NNPUGA",
-    "P3MIXC",
-    "P3MIXE",
-    "PAN",
-    "PUSB",
-    "UPU",
-    "VPU",
-    "CountLoss",
-    "DistPU",
-    "ElkanNoto",
-    "HolisticPU",
-    "Naive",
-    "PNOracle",
-    "PUbN",
-    "PUe",
-    "RobustPU",
-    "TEDn",
-    "find_algorithm",
-]
-
-# The only registry: one line a method. Keep it in the order of the benchmark paper.
 ALGORITHMS: dict[str, type[Algorithm]] = {
-    "upu": UPU,
-    "nnpu": NNPU,
-    "nnpu-ga": NNPUGA,
-    "pusb": PUSB,
-    "pubn": PUbN,
-    "vpu": VPU,
-    "pan": PAN,
-    "cvir": CVIR,
-    "tedn": TEDn,
-    "dist-pu": DistPU,
-    "p3mix-e": P3MIXE,
-    "p3mix-c": P3MIXC,
-    "lbe": LBE,
-    "count-loss": CountLoss,
-    "robust-pu": RobustPU,
-    "holistic-pu": HolisticPU,
-    "pue": PUe,
-    "glws": GLWS,
-    "elkan-noto": ElkanNoto,
-    "naive": Naive,
-    "pn-oracle": PNOracle,
+    kind.name: kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, Algorithm) and kind is not Algorithm
 }
+__all__ = [kind.__name__ for kind in ALGORITHMS.values()]
+__all__ += ["find_algorithm"]
 
 
 def find_algorithm(algorithm: str | Algorithm) -> Algorithm:

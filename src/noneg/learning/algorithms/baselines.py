@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
 
@@ -43,6 +42,7 @@ class PNOracle(Algorithm):
 
     truth: Tensor
 
+    name: ClassVar[str] = "pn-oracle"
     title: ClassVar[str] = "PN oracle"
     citation: ClassVar[str] = "supervised learning"
     probability: ClassVar[str] = "The class probability."
@@ -78,6 +78,7 @@ class Naive(Algorithm):
     False
     """
 
+    name: ClassVar[str] = "naive"
     title: ClassVar[str] = "P vs U"
     citation: ClassVar[str] = "Elkan and Noto (KDD 2008), Lemma 1"
     probability: ClassVar[str] = "The probability of being labelled, not of being positive."
@@ -115,6 +116,7 @@ class ElkanNoto(Algorithm):
 
     first_stage: float = 0.5
 
+    name: ClassVar[str] = "elkan-noto"
     title: ClassVar[str] = "Elkan-Noto"
     citation: ClassVar[str] = "Elkan and Noto (KDD 2008)"
     probability: ClassVar[str] = "The class probability, as good as the first network's."

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from torch.nn.functional import logsigmoid, pad, softplus
 
-from noneg.learning.contract import Algorithm, Variant
-from noneg.learning.search import Choice, hyper
+from noneg.learning.contract import Algorithm, Choice, Variant, hyper
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -95,6 +94,7 @@ class CountLoss(Algorithm):
         "binomial", Choice("binomial", "exact"), bench="exact"
     )
 
+    name: ClassVar[str] = "count-loss"
     title: ClassVar[str] = "Count Loss"
     citation: ClassVar[str] = "Shukla, Zeng, Ahmed and Van den Broeck (NeurIPS 2023)"
     probability: ClassVar[str] = (

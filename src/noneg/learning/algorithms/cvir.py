@@ -14,8 +14,7 @@ from noneg.learning.task import logit
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
 # Share estimates of exactly 0 or 1 would make the log odds of the prior infinite.
@@ -42,6 +41,7 @@ class CVIR(Algorithm):
     ()
     """
 
+    name: ClassVar[str] = "cvir"
     title: ClassVar[str] = "CVIR"
     citation: ClassVar[str] = "Garg, Wu, Smola, Balakrishnan and Lipton (NeurIPS 2021)"
     probability: ClassVar[str] = (
@@ -107,6 +107,7 @@ class TEDn(CVIR):
 
     warm_up: float = 0.1
 
+    name: ClassVar[str] = "tedn"
     title: ClassVar[str] = "TEDn"
     needs_prior: ClassVar[bool] = False
     needs_validation: ClassVar[bool] = True

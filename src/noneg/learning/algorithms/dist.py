@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
-from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.contract import Algorithm, Choice, Variant, hyper, restart, scale_rate
 from noneg.learning.losses import binary_entropy, soft_cross_entropy
 from noneg.learning.networks import margin
-from noneg.learning.search import Choice, hyper
-from noneg.learning.stages import restart, scale_rate
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, Epoch, PUData
 
 # Logits beyond this are cut in entropies and mixed losses.
 _LIMIT = 10.0
@@ -67,6 +64,7 @@ class DistPU(Algorithm):
     mixed: float = hyper(5.0, Choice(1.0, 5.0))
     alpha: float = 6.0
 
+    name: ClassVar[str] = "dist-pu"
     title: ClassVar[str] = "Dist-PU"
     citation: ClassVar[str] = "Zhao, Xu, Jiang, Wen and Huang (CVPR 2022)"
     probability: ClassVar[str] = (

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Variant
-from noneg.learning.counts import count_posterior, released_posterior
-from noneg.learning.losses import soft_cross_entropy
+from noneg.learning.losses import count_posterior, released_posterior, soft_cross_entropy
 from noneg.learning.networks import margin
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class GLWS(Algorithm):
 
     ``variant="bench"``: not moved, one view, k rounded down, the prior of the population even in
     one sample, and q from the released recursion, in which a term is wrong (see
-    `noneg.learning.counts.released_posterior`): labels do not sum to k.
+    `noneg.learning.losses.released_posterior`): labels do not sum to k.
 
     Examples
     --------
@@ -48,6 +47,7 @@ class GLWS(Algorithm):
     ('shift', 'none')
     """
 
+    name: ClassVar[str] = "glws"
     title: ClassVar[str] = "GLWS"
     citation: ClassVar[str] = "Chen et al. (ICML 2024)"
     probability: ClassVar[str] = (

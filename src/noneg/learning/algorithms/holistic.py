@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm
-from noneg.learning.losses import soft_cross_entropy
+from noneg.learning.contract import Algorithm, Choice, average, hyper, restart, scale_rate
+from noneg.learning.losses import pseudo_labels, soft_cross_entropy
 from noneg.learning.networks import margin, new_network
-from noneg.learning.search import Choice, hyper
-from noneg.learning.stages import average, restart, scale_rate
-from noneg.learning.trends import pseudo_labels
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
 # Fewer records make no trend.
@@ -36,7 +32,7 @@ class HolisticPU(Algorithm):
 
     First stage: :math:`\tfrac12[\ell_\rho(P) + \ell_\rho(P_{\mathrm{strong}})] + \ell(U, 0)` with
     smoothed labels; before each epoch a moving average of the network scores all unlabeled rows.
-    Then `noneg.learning.trends` sums up each row's record; its two natural classes (Jenks) are the
+    Then `noneg.learning.losses` sums up each row's record; its two natural classes (Jenks) are the
     pseudo-labels :math:`\hat y`. Second stage, a new network: cross-entropy with 1 on P and with
     :math:`\lambda\hat y` on U, where :math:`\lambda = t^{0.8}` grows with the progress t of the
     stage, and, where the prediction is at least 0.9 sure, cross-entropy of the strong view with it
@@ -63,6 +59,7 @@ class HolisticPU(Algorithm):
     smoothing: float = hyper(0.1, Choice(0.01, 0.1))
     keep: float = hyper(0.999, Choice(0.99, 0.999))
 
+    name: ClassVar[str] = "holistic-pu"
     title: ClassVar[str] = "Holistic-PU"
     citation: ClassVar[str] = "Wang, Wan, Geng, Li and Chen (NeurIPS 2023)"
     probability: ClassVar[str] = (

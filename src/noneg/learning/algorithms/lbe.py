@@ -58,6 +58,7 @@ class LBE(Algorithm):
 
     warmup: float = 1.0 / 11.0
 
+    name: ClassVar[str] = "lbe"
     title: ClassVar[str] = "LBE"
     citation: ClassVar[str] = "Gong, Wang, Liu, Han, You, Yang and Tao (TPAMI 2022)"
     probability: ClassVar[str] = (

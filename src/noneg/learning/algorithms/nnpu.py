@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from noneg.learning.algorithms.upu import Risk
-from noneg.learning.search import Uniform, hyper
+from noneg.learning.contract import Uniform, hyper
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,6 +39,7 @@ class NNPU(Risk):
     ('ref', 'bench')
     """
 
+    name: ClassVar[str] = "nnpu"
     title: ClassVar[str] = "nnPU"
     citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017)"
     probability: ClassVar[str] = (
@@ -80,6 +81,7 @@ class NNPUGA(Risk):
     beta: float = hyper(0.0, Uniform(0.0, 0.1))
     gamma: float = hyper(1.0, Uniform(0.0, 1.0))
 
+    name: ClassVar[str] = "nnpu-ga"
     title: ClassVar[str] = "nnPU-GA"
     citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017), Algorithm 1"
     probability: ClassVar[str] = (

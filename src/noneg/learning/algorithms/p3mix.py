@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
-from noneg.learning.contract import Algorithm
+from noneg.learning.contract import Algorithm, Choice, Uniform, hyper, scale_rate
 from noneg.learning.losses import binary_entropy, soft_cross_entropy
 from noneg.learning.networks import margin
-from noneg.learning.search import Choice, Uniform, hyper
-from noneg.learning.stages import scale_rate
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
 # Probabilities are cut to [1e-4, 1 - 1e-4] in the loss.
@@ -92,6 +89,7 @@ class P3MIXC(Algorithm):
     weight_entropy: float = hyper(0.1, Choice(0.05, 0.1, 0.5))
     alpha: float = 1.0
 
+    name: ClassVar[str] = "p3mix-c"
     title: ClassVar[str] = "P3MIX-C"
     citation: ClassVar[str] = "Li, Li, Feng and Ouyang (ICLR 2022)"
     probability: ClassVar[str] = (

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from noneg.learning.algorithms.p3mix import P3MIXC, Pairs
+from noneg.learning.contract import Choice, Uniform, average, hyper
 from noneg.learning.networks import margin
-from noneg.learning.search import Choice, Uniform, hyper
-from noneg.learning.stages import average
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -53,6 +52,7 @@ class P3MIXE(P3MIXC):
     weight_teacher: float = hyper(5.0, Choice(0.5, 5.0))
     keep: float = 0.997
 
+    name: ClassVar[str] = "p3mix-e"
     title: ClassVar[str] = "P3MIX-E"
     corrects: ClassVar[bool] = False
 

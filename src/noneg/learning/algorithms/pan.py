@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
-from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.contract import Algorithm, LogUniform, Variant, hyper
 from noneg.learning.networks import new_network
-from noneg.learning.search import LogUniform, hyper
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -53,6 +52,7 @@ class PAN(Algorithm):
 
     weight: float = hyper(1e-4, LogUniform(1e-5, 1e-2))
 
+    name: ClassVar[str] = "pan"
     title: ClassVar[str] = "PAN"
     citation: ClassVar[str] = "Hu, Le, Liu, Ji, Ma, Zhao and Yan (AAAI 2021)"
     probability: ClassVar[str] = (

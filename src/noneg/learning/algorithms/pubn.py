@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.contract import Algorithm, Choice, Variant, hyper
 from noneg.learning.losses import find_loss, pu_risks
 from noneg.learning.networks import new_network
-from noneg.learning.search import Choice, hyper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torch import Tensor, nn
 
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
 # What the benchmark's code has for 1 - prior - rho, whatever the data.
@@ -62,6 +60,7 @@ class PUbN(Algorithm):
     tau: float = hyper(0.9, Choice(0.5, 0.7, 0.9), bench=0.5)
     first_stage: float = 0.5
 
+    name: ClassVar[str] = "pubn"
     title: ClassVar[str] = "PUbN"
     citation: ClassVar[str] = "Hsieh, Niu and Sugiyama (ICML 2019)"
     probability: ClassVar[str] = (

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.contract import Algorithm, Variant, hyper
 from noneg.learning.networks import margin, new_network
-from noneg.learning.search import hyper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torch import Tensor, nn
 
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
 # Propensities below this would give single rows all the weight.
@@ -61,6 +59,7 @@ class PUe(Algorithm):
     # 2,000 of 22,000 steps in the benchmark.
     first_stage: float = 1.0 / 11.0
 
+    name: ClassVar[str] = "pue"
     title: ClassVar[str] = "PUe"
     citation: ClassVar[str] = "Wang, Chen, Guo and Wang (NeurIPS 2023)"
     probability: ClassVar[str] = (

@@ -13,8 +13,7 @@ from noneg.learning.algorithms.upu import Risk
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noneg.learning.contract import Batch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, PUData
 
 
 @dataclass(kw_only=True, eq=False)
@@ -38,6 +37,7 @@ class PUSB(Risk):
     'PUSB'
     """
 
+    name: ClassVar[str] = "pusb"
     title: ClassVar[str] = "PUSB"
     citation: ClassVar[str] = "Kato, Teshima and Honda (ICLR 2019)"
     probability: ClassVar[str] = (

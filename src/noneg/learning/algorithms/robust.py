@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.contract import Algorithm, Choice, Variant, hyper, restart
 from noneg.learning.losses import find_loss, pu_risks
-from noneg.learning.search import Choice, hyper
-from noneg.learning.stages import restart
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
 # A class whose mean weight is below this would not be trained on at all: take all its rows.
@@ -70,6 +67,7 @@ class RobustPU(Algorithm):
     first_stage: float = 0.5
     episode: int = hyper(1, bench=_BENCH_EPISODE)
 
+    name: ClassVar[str] = "robust-pu"
     title: ClassVar[str] = "Robust-PU"
     citation: ClassVar[str] = "Zhu et al. (KDD 2023)"
     probability: ClassVar[str] = (

@@ -65,6 +65,7 @@ class UPU(Risk):
     'double-hinge'
     """
 
+    name: ClassVar[str] = "upu"
     title: ClassVar[str] = "uPU"
     citation: ClassVar[str] = "du Plessis, Niu and Sugiyama (ICML 2015)"
     probability: ClassVar[str] = (

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch.nn.functional import logsigmoid
 
-from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.contract import Algorithm, Choice, Variant, hyper
 from noneg.learning.losses import LARGEST_LOGIT
 from noneg.learning.networks import margin
-from noneg.learning.search import Choice, hyper
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noneg.learning.contract import Batch
-    from noneg.learning.data import PUData
+    from noneg.learning.contract import Batch, PUData
     from noneg.learning.task import Correction
 
 # A mixing coefficient of 0 or 1 would make a logarithm infinite.
@@ -61,6 +59,7 @@ class VPU(Algorithm):
     regularizer: float = hyper(0.03, Choice(1e-4, 0.03, 0.1, 0.3))
     alpha: float = 0.3
 
+    name: ClassVar[str] = "vpu"
     title: ClassVar[str] = "VPU"
     citation: ClassVar[str] = "Chen, Liu, Wang, Zhao and Wu (NeurIPS 2020)"
     probability: ClassVar[str] = (

@@ -1,0 +1,20 @@
+"""Studies behind the claims of the documentation: ``python -m experiments`` lists them.
+
+Each study has a folder of its name with its stored tables, pictures and page. Code that several
+studies share lies in `synthetic` (worlds that are known exactly), `training` (learning algorithms)
+and `stacked` (many networks at once).
+"""
+
+STUDIES = {
+    "bpm": "experiments.bpm.study",
+    "coverage": "experiments.synthetic.coverage",
+    "information": "experiments.information.study",
+    "learners": "experiments.training.learners",
+    "metric_study": "experiments.synthetic.metrics",
+    "prior": "experiments.prior.study",
+    "pu_benchmark": "experiments.training.benchmark",
+    "pu_ece": "experiments.synthetic.pu_ece",
+    "pu_ece_neural": "experiments.pu_ece_neural.study",
+    "pu_performance": "experiments.pu_performance.study",
+    "recalibration": "experiments.recalibration.study",
+}

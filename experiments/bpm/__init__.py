@@ -1,0 +1,1 @@
+"""Calibration by binomial process modelling (Dong et al., AAAI 2025)."""

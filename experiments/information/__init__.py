@@ -1,0 +1,1 @@
+"""Calibration on seen and unseen rows (Futami & Fujisawa, 2024)."""

@@ -1,0 +1,200 @@
+"""Figures and tables of the page, from the stored tables."""
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+from experiments.drawing import BLUE, GREEN, VERMILION, line, panels, shared_legend
+from experiments.tables import Row, Tables, column, distinct, pick
+from noneg.theory import recalibration_bound, reuse_bound  # noqa: F401 - of the template
+
+TITLES = {
+    "mnist-labelled-adam": "MNIST, Adam",
+    "mnist-labelled-sgld": "MNIST, SGLD",
+    "mnist-labelled-sgld-code": "MNIST, SGLD, noise of the published code",
+    "cifar10-labelled-sgd": "CIFAR-10, SGD",
+    "cifar10-labelled-sgld": "CIFAR-10, SGLD",
+    "cifar10-labelled-sgld-code": "CIFAR-10, SGLD, noise of the published code",
+    "mnist-pu-adam": "MNIST, Adam, PU",
+    "mnist-pu-sgld": "MNIST, SGLD, PU",
+    "cifar10-pu-sgd": "CIFAR-10, SGD, PU",
+    "cifar10-pu-sgld": "CIFAR-10, SGLD, PU",
+}
+LABELLED = tuple(g for g in TITLES if "-labelled-" in g and not g.endswith("code"))
+PU = tuple(g for g in TITLES if "-pu-" in g)
+WORDS = {"ece_gap": "gap", "reused": "error on unseen rows"}
+FIXED = (6, 9, 14, 22, 34, 52)
+
+
+def bare(ax: plt.Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def draw_figure1(tables: Tables) -> plt.Figure:
+    """Bound and gap of unseen rows, and the number of bins that is best."""
+    rows = tables("figure1")
+    figure, axes = panels(2, 2, size=(11, 7.6), sharex=True, sharey="row", layout="tight")
+    for (top, below), world in zip(axes.T, distinct(rows, "world"), strict=True):
+        some = pick(rows, world=world)
+        n, gap = column(some, "n"), column(some, "gap")
+        top.loglog(n, column(some, "bound"), color=BLUE, marker="s", label="bound")
+        error = 1.96 * column(some, "gap_se")
+        top.errorbar(n, gap, error, color=VERMILION, marker="o", label="mean |ECE - TCE|")
+        top.loglog(n, gap[0] * (n / n[0]) ** (-1 / 3), "k:", label="$n^{-1/3}$ from first gap")
+        below.loglog(n, column(some, "bins"), color=BLUE, label="optimal B, closed form")
+        for what, mark, colour in (("bound", "s", BLUE), ("gap", "o", VERMILION)):
+            look = {"color": colour, "label": f"candidate with least {what}", "mfc": "none"}
+            below.loglog(n, column(some, f"bins_of_least_{what}"), mark, mew=1.8, **look)
+        below.loglog(n, np.cbrt(n), "k:", label="$n^{1/3}$")
+        top.set_title(world)
+        below.set_xlabel("n (log scale)")
+        bare(top)
+        bare(below)
+    axes[0, 0].set_ylabel("bound and gap (log scale)")
+    axes[1, 0].set_ylabel("number of bins B (log scale)")
+    axes[0, 1].legend(loc="lower left")
+    axes[1, 1].legend(loc="upper left")
+    return figure
+
+
+def row_of_panels(groups: list[str], width: float, height: float):
+    size = (max(width * len(groups) + 0.6, 9.0), height)
+    return panels(1, len(groups), size=size, squeeze=False, sharey=True)
+
+
+def finish(ax: plt.Axes, group: str, sizes) -> None:
+    ax.set(title=TITLES[group], xscale="log", xlabel="n (log scale)")
+    ax.set_xticks(sizes, [f"{int(n):,}" for n in sizes])
+    ax.minorticks_off()
+    bare(ax)
+
+
+def by_group(rows: list[Row], groups: tuple[str, ...], panel: Callable, gap: str = "ece_gap"):
+    """Draw one panel a group that was trained."""
+    there = [group for group in groups if pick(rows, group=group)]
+    figure, axes = row_of_panels(there, 4.1, 4.9)
+    axes[0, 0].set_ylabel(f"bound and {WORDS[gap]}")
+    handles = {}
+    for ax, group in zip(axes[0], there, strict=True):
+        some = pick(rows, group=group)
+        panel(ax, some)
+        finish(ax, group, sorted(distinct(some, "n")))
+        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+    columns = 5 if len(there) > 3 else 3
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns)
+    return figure
+
+
+def fixed_bins(rows: list[Row]):
+    """Yield colour and rows of each number of bins that several sizes have."""
+    every = [b for b in FIXED if len(pick(rows, bins=b)) > 1]
+    shades = plt.get_cmap("viridis")(np.linspace(0.05, 0.9, len(every)))
+    for colour, bins in zip(shades, every, strict=True):
+        yield {"ms": 3, "lw": 1, "color": colour}, bins, pick(rows, bins=bins)
+
+
+def bounds_panel(binning: str, bound: str = "bound", gap: str = "ece_gap") -> Callable:
+    """Return what draws bounds for numbers of bins, and the gap at the rule's number."""
+
+    def panel(ax: plt.Axes, rows: list[Row]) -> None:
+        rows = pick(rows, binning=binning)
+        for look, bins, some in fixed_bins(rows):
+            line(ax, some, "n", bound, marker="s", ls="-", **look, label=f"bound, B = {bins}")
+        best = pick(rows, is_rule=1)
+        look = {"color": "k", "ls": "--", "lw": 2, "marker": "s"}
+        line(ax, best, "n", bound, **look, label="bound, B by the rule")
+        points = (column(best, name) for name in ("n", gap, f"{gap}_sd"))
+        look = {"color": VERMILION, "marker": "o", "capsize": 3, "lw": 2}
+        ax.errorbar(*points, **look, label=f"{WORDS[gap]}, B by the rule (± sd)")
+        ax.axhline(1.0, color="0.5", lw=1, ls=":", label="above 1 a bound says nothing")
+        ax.set_ylim(0.0, 1.3)
+
+    return panel
+
+
+def both_panel(ax: plt.Axes, rows: list[Row]) -> None:
+    """Draw bounds and gaps for each number of bins, on a log scale."""
+    rows = pick(rows, binning="mass")
+    marks = {"bound": {"marker": "s", "ls": "-"}, "ece_gap": {"marker": "o", "ls": "--"}}
+    names = {"bound": "bound", "ece_gap": "gap"}
+    for look, bins, some in fixed_bins(rows):
+        for name, mark in marks.items():
+            line(ax, some, "n", name, **mark, **look, label=f"{names[name]}, B = {bins}")
+    for name, mark in marks.items():
+        look = mark | {"color": "k", "lw": 2, "label": f"{names[name]}, B by the rule"}
+        line(ax, pick(rows, is_rule=1), "n", name, **look)
+    ax.set_yscale("log")
+
+
+def draw_figure2(tables: Tables) -> plt.Figure:
+    return by_group(tables("bounds"), LABELLED, bounds_panel("mass"))
+
+
+def draw_figure3(tables: Tables) -> plt.Figure:
+    return by_group(tables("bounds"), LABELLED, bounds_panel("width"))
+
+
+def draw_figure4(tables: Tables) -> plt.Figure:
+    panel = bounds_panel("mass", "reuse_printed", "reused")
+    return by_group(tables("bounds"), LABELLED, panel, "reused")
+
+
+def draw_figure5(tables: Tables) -> plt.Figure:
+    return by_group(tables("bounds"), LABELLED, both_panel)
+
+
+def draw_pu(tables: Tables) -> plt.Figure:
+    return by_group(tables("bounds"), PU, bounds_panel("mass"))
+
+
+def draw_information(tables: Tables) -> plt.Figure:
+    """Draw what many draws show of the coins, in nats a row."""
+    rows = tables("information")
+    groups = distinct(rows, "group")
+    figure, axes = row_of_panels(groups, 4.6, 5.0)
+    for ax, group in zip(axes[0], groups, strict=True):
+        some = pick(rows, group=group)
+        n = column(some, "n")
+        for name, colour, label in (("fcmi", BLUE, "scores"), ("ecmi", GREEN, "bins")):
+            ax.plot(n, column(some, name) / n, "o-", color=colour, label=f"{label}, own coin")
+            look = {"mfc": "none", "color": colour, "label": f"{label}, shuffled coins"}
+            ax.plot(n, column(some, f"{name}_noise") / n, "o:", **look)
+        ax.axhline(np.log(2.0), color="k", ls="--", lw=1, label="the most there can be, log 2")
+        ax.axhline(0.125, color="0.5", ls=":", lw=1.5, label="more makes every bound vacuous, 1/8")
+        ax.set_ylim(0, 0.75)
+        finish(ax, group, n)
+    axes[0, 0].set_ylabel("information a row, nats")
+    shared_legend(figure, axes[0, 0], 2)
+    return figure
+
+
+def slopes(found: list[Row]) -> str:
+    """How fast gap and bound fall, on log scales, from n = 1000 on."""
+    parts = []
+    for world in distinct(found, "world"):
+        some = [r for r in pick(found, world=world) if r["n"] >= 1000]
+        n = np.log(column(some, "n"))
+        gap, bound = (np.polyfit(n, np.log(column(some, k)), 1)[0] for k in ("gap", "bound"))
+        parts.append(f"{world} {gap:.2f} (bound {bound:.2f})")
+    return f"Slope of the mean gap on log scales, n from 1000: {', '.join(parts)}."
+
+
+def of_kind(found: list[Row], kind: str) -> list[Row]:
+    return [r for r in found if f"-{kind}-" in r["group"]]
+
+
+def at_rule(tables: Tables, kind: str, binning: str = "mass") -> list[Row]:
+    found, order = pick(tables("bounds"), binning=binning, is_rule=1), list(TITLES)
+    return sorted(of_kind(found, kind), key=lambda r: (order.index(r["group"]), r["n"]))
+
+
+def nearest(found: list[Row]) -> Row:
+    """Return the cell whose gap is the largest share of its bound."""
+    return max(found, key=lambda r: r["ece_gap"] / r["bound"])
+
+
+def places(found: list[Row]) -> list[str]:
+    """Where networks were trained."""
+    place = "{device}, torch {torch}, Python {python}, numpy {numpy}"
+    return sorted({place.format_map(r) for r in found})

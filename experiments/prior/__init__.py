@@ -1,0 +1,1 @@
+"""Estimators of the class prior, ours and published ones, on mixtures with a known share."""

@@ -1,0 +1,188 @@
+"""Tables and the picture, from the stored tables."""
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+
+from experiments.drawing import panels
+from experiments.prior.mixtures import REDUCIBLE, Cell, identifiable
+from experiments.tables import Tables
+from noneg.prior import DEFAULT
+from noneg.prior.base import overlapping
+
+SEPARABLE = 0.9
+CELL = ["world", "prior", "n_positive", "seed"]
+DRAW = ["setting", "share", "seed"]
+WIDTHS = "ours with the published widths"
+
+
+def load(tables: Tables) -> pd.DataFrame:
+    """All estimates of irreducible worlds and of reducible ones, with their errors."""
+    study = pd.DataFrame(tables("study"))
+    known = study[[*CELL, "auc", "auc_pu"]].drop_duplicates()
+    peers = pd.DataFrame(tables("peers")).merge(known, on=CELL)
+    # Other peers were asked about some of the cells only: they have a table of their own.
+    everywhere = peers[peers["method"].str.startswith("pulearn")]
+    data = pd.concat([study, everywhere], ignore_index=True)
+    for name in ("low", "high", "seconds"):
+        data[name] = pd.to_numeric(data[name])
+    data["best"] = [identifiable(Cell(*cell)) for cell in data[CELL].itertuples(index=False)]
+    data["bias"] = data["value"] - data["prior"]
+    data["error"] = data["bias"].abs()
+    return data
+
+
+def fair(data: pd.DataFrame, least: float = SEPARABLE) -> pd.DataFrame:
+    """Keep irreducible worlds, and cells in which the score tells the classes apart."""
+    return data[~data["world"].isin(REDUCIBLE) & (data["auc"] >= least)]
+
+
+def by_method(data: pd.DataFrame) -> pd.Series:
+    return data.groupby("method")["error"].mean().sort_values()
+
+
+def overall(data: pd.DataFrame) -> pd.DataFrame:
+    """A row a method: errors in separable cells, everywhere, and the time of one estimate."""
+    near, every = (part.groupby("method") for part in (fair(data), fair(data, 0.0)))
+    found = near.agg(error=("error", "mean"), bias=("bias", "mean"), cells=("error", "size"))
+    rest = {
+        "everywhere": ("error", "mean"),
+        "all": ("error", "size"),
+        "seconds": ("seconds", "mean"),
+    }
+    return found.join(every.agg(**rest)).sort_values("error")
+
+
+def by(data: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Mean absolute error of each method at each value of a column, separable cells."""
+    found = fair(data).pivot_table(index="method", columns=column, values="error")
+    return found.loc[by_method(fair(data)).index]
+
+
+def worst_gap(data: pd.DataFrame):
+    """Yield the default and the best other method of each group."""
+    for column in ("world", "n_positive", "prior"):
+        for value, part in fair(data).groupby(column):
+            # Only methods that answered every cell of the group compare fairly.
+            full = part.groupby("method")["error"].agg(["mean", "size"])
+            full = full[full["size"] == full.loc[DEFAULT, "size"]]["mean"]
+            others = full.drop(DEFAULT)
+            yield column, value, full[DEFAULT], others.idxmin(), others.min()
+
+
+def by_draw(data: pd.DataFrame) -> pd.DataFrame:
+    """Errors on each draw: a method chosen on the first one is measured fairly on the second."""
+    found = by(data, "seed").dropna().sort_index()
+    return found.sort_values(found.columns[0]).head(6)
+
+
+def coverage(data: pd.DataFrame):
+    """Yield how often intervals at 95 % hold the share, and their width."""
+    every = fair(data, 0.0).dropna(subset=["high"])
+    for where, keep in (("separable", True), ("others", False)):
+        for name, a in every[(every["auc"] >= SEPARABLE) == keep].groupby("method"):
+            below, inside = a["prior"] <= a["high"], a["prior"].between(a["low"], a["high"])
+            width = (a["high"] - a["low"]).mean()
+            yield f"{name}, {where}", len(a), inside.mean(), below.mean(), width
+
+
+def reducible(data: pd.DataFrame) -> pd.DataFrame:
+    """What the default finds where negatives contain positives, and whether it is flagged."""
+    own = data[(data["method"] == DEFAULT) & data["world"].str.startswith("gauss")].copy()
+    sizes = [Cell(r.world, r.prior, r.n_positive, 0).n_unlabeled for r in own.itertuples()]
+    columns = (own["auc_pu"], own["value"], own["n_positive"], sizes)
+    own["flagged"] = [overlapping(*row) for row in zip(*columns, strict=True)]
+    found = own[own["n_positive"] >= 1000].groupby(["world", "prior"])
+    return found[["best", "value", "flagged"]].mean().reset_index()
+
+
+def difference(ours: pd.Series, theirs: pd.Series) -> tuple[float, float]:
+    """Return ours minus theirs, and the standard error of that."""
+    gap = ours.to_numpy() - theirs.to_numpy()
+    return float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(gap.size))
+
+
+def paired(tables: Tables, least: float) -> list[tuple]:
+    """One line a peer: its error, ours on the same mixtures, and the difference."""
+    study, peers = (pd.DataFrame(tables(name)) for name in ("study", "peers"))
+    own = fair(study[study["method"] == DEFAULT], least).set_index(CELL)
+    lines = []
+    for name, part in peers.groupby("method"):
+        both = own.join(part.set_index(CELL)["value"].rename("peer"), how="inner").reset_index()
+        if len(both) > 1:
+            ours, theirs = ((both[c] - both["prior"]).abs() for c in ("value", "peer"))
+            lines.append((name, len(both), theirs.mean(), ours.mean(), *difference(ours, theirs)))
+    return sorted(lines, key=lambda line: line[2])
+
+
+def papers(tables: Tables) -> list[tuple]:
+    """Errors in the papers' settings: as published, by their code here, and ours.
+
+    The error is against the share that the data can tell at best, as in DEDPUL's paper. The
+    difference is ours less their code's, on the same draws.
+    """
+    found, published = pd.DataFrame(tables("papers")), pd.DataFrame(tables("published"))
+    found["error"] = (found["value"] - found["best"]).abs()
+    found["group"] = group(found["setting"])
+    printed = published.groupby(["setting", "share"])["error"].mean()
+    lines = []
+    for name, part in found.groupby("group", sort=False):
+        wide = part.pivot_table(index=DRAW, columns="method", values="error")
+        places = {(setting.split(", width")[0], share) for setting, share, _ in wide.index}
+        theirs = [printed[place] for place in places if place in printed.index]
+        for peer in ("DEDPUL", "TEDn"):
+            code, scores = f"{peer} code", f"ours on {peer}'s scores"
+            both = wide.reindex(columns=(code, scores, "ours")).dropna()
+            if peer == ("TEDn" if name.startswith("mnist") else "DEDPUL"):
+                line = [name, peer, len(wide), float(np.mean(theirs)) if theirs else np.nan]
+            elif len(both):
+                line = [name, peer, len(both), np.nan]
+            else:
+                continue
+            gap = difference(both["ours"], both[code]) if len(both) > 1 else (np.nan, np.nan)
+            means = both[code].mean(), both[scores].mean(), wide[WIDTHS].mean(), wide["ours"].mean()
+            lines.append((*line, *map(float, means), *gap))
+    return [*lines, everywhere(found, printed)]
+
+
+def everywhere(found: pd.DataFrame, printed: pd.Series) -> tuple:
+    """The line of all settings in which DEDPUL's code was run."""
+    columns = ["DEDPUL code", "ours on DEDPUL's scores", WIDTHS, "ours"]
+    wide = found.pivot_table(index=DRAW, columns="method", values="error")[columns].dropna()
+    theirs = float(np.mean([printed[setting, share] for setting, share, _ in wide.index]))
+    gap = difference(wide["ours"], wide["DEDPUL code"])
+    return ("all of DEDPUL's", "DEDPUL", len(wide), theirs, *map(float, wide.mean()), *gap)
+
+
+def group(setting: pd.Series) -> pd.Series:
+    """Worlds on a line by law and by what differs, everything else by its name."""
+    law = setting.str.extract(r"^(\w+)\((\d), (\d)\)$")
+    kind = np.where(law[1] == "0", "wider negatives", "shifted negatives")
+    return pd.Series(np.where(law[0].isna(), setting, law[0] + ", " + kind), index=setting.index)
+
+
+def draw_study(tables: Tables) -> plt.Figure:
+    """Error against the number of positives, and estimates against the truth."""
+    data = load(tables)
+    near = fair(data)
+    names = ["dedpul", "bbe", "tedn", "quick", "elkan-noto-e1", "alphamax", "tice", "km2"]
+    figure, (left, right) = panels(1, 2, size=(11, 5.2), shade=None)
+    for k, name in enumerate([*names, *({"pulearn EM"} & set(near["method"]))]):
+        line = near[near["method"] == name].groupby("n_positive")["error"].mean()
+        width = 2.6 if name == DEFAULT else 1.2
+        left.plot(line.index, line, "o-", color=f"C{k}", lw=width, ms=4, label=name)
+    left.axhline(0.03, color="0.6", lw=1, ls=":")
+    left.set(xscale="log", yscale="log", xlabel="labelled positives", ylabel="mean absolute error")
+    left.set_title("Where classes are separable (AUC at least .9)", fontsize=10)
+    left.yaxis.set_major_formatter("{x:g}")
+    left.yaxis.set_minor_formatter(lambda x, _: f"{x:g}" if round(100 * x) in (2, 3, 5) else "")
+    own = data[(data["method"] == DEFAULT) & (data["n_positive"] == 1000)]
+    for k, (world, part) in enumerate(own.groupby("world")):
+        mean, style = part.groupby("prior")["value"].mean(), "s--" if world in REDUCIBLE else "o-"
+        right.plot(mean.index, mean, style, color=f"C{k}", ms=4, lw=1.2, label=world)
+    right.plot([0, 1], [0, 1], color="0.6", lw=1)
+    right.set(xlabel="true share", ylabel=f"{DEFAULT}, 1000 positives", xlim=(0, 1), ylim=(0, 1))
+    right.set_title("Dashed: negatives contain positives", fontsize=10)
+    for ax in (left, right):
+        ax.legend(fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    return figure

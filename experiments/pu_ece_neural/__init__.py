@@ -1,0 +1,1 @@
+"""Calibration of networks trained without negatives (the PU-ECE paper)."""

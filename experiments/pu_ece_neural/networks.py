@@ -1,0 +1,329 @@
+"""Digits 5 to 9 against 0 to 4, many networks at once; vehicles against animals, one by one."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from experiments.pu_ece_neural.ensemble import Clock, Ensemble, Fit, Interruptible, adamw
+from experiments.pu_ece_neural.objectives import (
+    BATCH,
+    EPOCHS,
+    MIXED,
+    PN,
+    PU,
+    Images,
+    draw_rows,
+    loss_of,
+    pu_error,
+    rate,
+    shuffled,
+    split_size,
+)
+from experiments.pu_ece_neural.storage import Model
+from noneg.lab.datasets import load
+from noneg.learning.networks import MLP, ResNet, margin, resnet18
+from noneg.randomness import stream
+
+CHUNK = 1000  # rows of an evaluation at once
+VEHICLES = (0, 1, 8, 9)  # airplane, automobile, ship, truck
+RATES = {"mnist": 1e-3, "cifar": 1e-5}  # Table 1 of the paper
+# What the paper shows comes first.
+ORDER = ("PU-sigmoid", "PU-logistic", *PN, *MIXED, "PU-GA-sigmoid", "PU-GA-logistic")
+Part = tuple[str, Callable[[Clock], list[Model]]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to train: the paper's numbers by default, and the sizes of our Figure 1.
+
+    Of CIFAR-10 the paper has 10,000 positives and 50,000 unlabeled images. 20,000 are at hand, so
+    we keep the share of labelled images: 4,000. They are then half of the vehicles there are.
+    """
+
+    sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10_000)
+    n_unlabeled: int = 60_000
+    epochs: int = EPOCHS
+    n_test: int = 10_000
+    small: bool = False  # a tiny network, to see that everything runs
+
+
+PLANS = {"mnist": Plan(), "cifar": Plan((4000,), 20_000)}
+QUICK = {
+    "mnist": Plan((100, 1000), 6000, 10, 2000),
+    "cifar": Plan((400,), 2000, 2, 1000, small=True),
+}
+
+
+def images(name: str, plan: Plan, device: torch.device) -> Images:
+    """Return flat digits, or images as (rows, channels, height, width) with channels last."""
+    data = load("mnist" if name == "mnist" else "cifar10")
+    n, m = plan.n_unlabeled, plan.n_test
+    pixels, labels = (
+        np.concatenate([getattr(data, f"{x}_train")[:n], getattr(data, f"{x}_test")[:m]])
+        for x in "Xy"
+    )
+    if name == "mnist":
+        pixels = torch.from_numpy(pixels.reshape(-1, 784).astype(np.uint8)).to(device)
+        return Images(pixels, labels >= 5, n)
+    pixels = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2)
+    return Images(pixels, np.isin(labels, VEHICLES), n)
+
+
+def seeded(what: str, trial: int, make: Callable):
+    """Make a network whose weights depend on the trial alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(stream(trial, f"{what} weights").integers(2**62)))
+        return make()
+
+
+def generator(what: str, trial: int, epoch: int, device: torch.device) -> torch.Generator:
+    seed = int(stream(trial, f"{what} order {epoch}").integers(2**62))
+    return torch.Generator(device=device).manual_seed(seed)
+
+
+def first(rows: list[np.ndarray], n: int) -> np.ndarray:
+    shortest = min(map(len, rows))
+    if shortest < n:
+        raise ValueError(f"'n' must be at most {shortest} rows here, got {n}.")
+    return np.stack([r[:n] for r in rows])
+
+
+class Block:
+    """Trials that are trained together, and what all of their trainings share."""
+
+    def __init__(self, data: Images, plan: Plan, trials: range) -> None:
+        self.data, self.plan, self.trials = data, plan, trials
+        self.rows = [draw_rows(data.positive[: data.n_train], t, "mnist") for t in trials]
+        self.held = data.tensor(np.stack([r.held for r in self.rows]))
+
+    def networks(self, copies: int) -> Ensemble:
+        """Return networks that start from the weights of their trial, whatever the classifier."""
+        fresh = [seeded("mnist", t, lambda: MLP(784, (100, 100), outputs=1)) for t in self.trials]
+        return Ensemble(fresh * copies, lr=RATES["mnist"], device=self.data.device)
+
+    def steps(self, rows: Tensor, copies: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield inputs and row numbers of rows (units, steps, rows), repeated for copies."""
+        for step in range(rows.shape[1]):
+            chosen = rows[:, step].repeat(copies, 1)
+            yield self.data.take(chosen), chosen
+
+    @torch.no_grad()
+    def evaluate(self, ensemble: Ensemble, weights: dict[str, Tensor], rows: Tensor) -> Tensor:
+        """Return logits (networks, rows) of each trial's rows; trials are the fastest axis."""
+        copies = len(next(iter(weights.values()))) // len(self.trials)
+        parts = [
+            ensemble.logits(self.data.take(part.repeat(copies, 1)), weights)
+            for part in rows.split(CHUNK, dim=1)
+        ]
+        return torch.cat(parts, dim=1)
+
+    def train(self, label: str, names, sizes, steps: int, order, risk, clock: Clock) -> list[Model]:
+        """Train classifiers at sizes: networks are (classifier, size, trial).
+
+        `order` gives the rows of an epoch (size and trial, steps, rows) from a generator, `risk`
+        the held-out risk of an ensemble.
+        """
+        heads = [torch.func.vmap(loss_of(name, self.data)) for name in names]
+        start, copies = self.trials[0], len(heads)
+
+        def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+            chance = generator(f"mnist {label}", start, epoch, self.data.device)
+            return self.steps(order(chance), copies)
+
+        def losses(f: Tensor, rows: Tensor) -> Tensor:
+            parts = zip(heads, f.chunk(copies), rows.chunk(copies), strict=True)
+            return torch.cat([head(*own) for head, *own in parts])
+
+        ensemble = self.networks(copies * len(sizes))
+        fit = Fit(ensemble, self.plan.epochs, steps, batches, losses, risk(ensemble))
+        fit.run(clock, f"mnist-{label}-{start:03d}".replace(" ", "-"))
+        return self.models(fit, list(product(names, sizes)))
+
+    def models(self, fit: Fit, named: list[tuple[str, int]]) -> list[Model]:
+        """Return what is kept of the networks (name and size, trial)."""
+        test = self.data.test.expand(len(self.trials), -1)
+        on_test, on_held = (
+            self.evaluate(fit.ensemble, fit.best.weights, rows).cpu().numpy()
+            for rows in (test, self.held)
+        )
+        risks, losses = torch.stack(fit.history).permute(1, 2, 0).numpy()
+        out = []
+        for k, ((name, n), t) in enumerate(product(named, range(len(self.trials)))):
+            logits = self.rows[t].grouped(self.data, on_test[k], on_held[k], n)
+            about = ("mnist", name, n, self.trials[t], int(fit.best.epoch[k]) + 1, self.data.prior)
+            out.append(Model(*about, risks[k], losses[k], logits))
+        return out
+
+    def labelled(self, clock: Clock) -> list[Model]:
+        """Train on n labelled images, a tenth of them held out, with both losses."""
+        return [model for n in self.plan.sizes for model in self.at_size(n, clock)]
+
+    def at_size(self, n: int, clock: Clock) -> list[Model]:
+        n_train, n_held = split_size(n)
+        rows = self.data.tensor(first([r.train for r in self.rows], n_train))
+        size = min(BATCH, n_train)
+        steps, held = n_train // size, self.held[:, :n_held]
+        truth = self.data.tensor(self.data.positive)[held].repeat(len(PN), 1)
+
+        def order(chance: torch.Generator) -> Tensor:
+            return shuffled(rows, steps * size, chance).reshape(len(self.trials), steps, size)
+
+        def risk(ensemble: Ensemble) -> Callable:
+            return lambda w: ((self.evaluate(ensemble, w, held) >= 0) != truth).float().mean(-1)
+
+        return self.train(f"labelled {n}", PN, [n], steps, order, risk, clock)
+
+    def unlabeled(self, clock: Clock, *, mixed: bool = False) -> list[Model]:
+        """Train all PU classifiers at all sizes.
+
+        An epoch has as many batches as the unlabeled rows fill. Mixed batches of 256 come from both
+        samples together, the others have 256 rows of each.
+        """
+        data, sizes = self.data, self.plan.sizes
+        unlabeled = np.stack([r.train for r in self.rows])
+        known = [first([r.train_pos for r in self.rows], split_size(n)[0]) for n in sizes]
+        steps = unlabeled.shape[1] // BATCH
+        groups = [unlabeled, *known]
+        if mixed:
+            groups = [np.concatenate([data.tagged(p), unlabeled], axis=1) for p in known]
+        groups = [data.tensor(rows) for rows in groups]
+
+        def order(chance: torch.Generator) -> Tensor:
+            parts = [
+                shuffled(rows, steps * BATCH, chance).reshape(len(self.trials), steps, BATCH)
+                for rows in groups
+            ]
+            if mixed:
+                return torch.cat(parts)
+            return torch.cat([torch.cat([own, parts[0]], dim=2) for own in parts[1:]])
+
+        names, label = (MIXED, "mixed") if mixed else (PU, "pu")
+        return self.train(label, names, sizes, steps, order, self.pu_risk, clock)
+
+    def mixed(self, clock: Clock) -> list[Model]:
+        return self.unlabeled(clock, mixed=True)
+
+    def pu_risk(self, ensemble: Ensemble) -> Callable[[dict[str, Tensor]], Tensor]:
+        """Return the uPU 0-1 risk of networks (classifier, size, trial) on held-out rows."""
+        masks = [[r.labelled(n) for r in self.rows] for n in self.plan.sizes]
+        labelled = self.data.tensor(np.array(masks)).float()
+
+        def risk(weights: dict[str, Tensor]) -> Tensor:
+            said = (self.evaluate(ensemble, weights, self.held) >= 0).float()
+            return pu_error(said.reshape(-1, *labelled.shape), labelled, self.data.prior).flatten()
+
+        return risk
+
+
+@dataclass
+class Residual(Interruptible):
+    """One ResNet-18: its network, the rows of its trial, and how far it is."""
+
+    data: Images
+    plan: Plan
+    name: str
+    trial: int
+    history: list[tuple[float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        data, plan, self.epochs = self.data, self.plan, self.plan.epochs
+        self.n, self.rows = (
+            plan.sizes[0],
+            draw_rows(data.positive[: data.n_train], self.trial, "cifar10"),
+        )
+        small = lambda: ResNet((8, 16), (1, 1), outputs=1)  # noqa: E731
+        net = seeded("cifar10", self.trial, small if plan.small else lambda: resnet18(outputs=1))
+        self.net = net.to(data.device, memory_format=torch.channels_last)
+        self.optimizer = adamw(self.net.parameters(), RATES["cifar"], data.device)
+        pixels = data.pixels[: data.n_train].float()
+        self.mean, self.sd = (f((0, 2, 3), keepdim=True) for f in (pixels.mean, pixels.std))
+        self.best = {"risk": float("inf"), "epoch": 0, "state": None}
+        self.loss = loss_of(self.name, data)
+        self.prepare(*split_size(self.n))
+
+    def prepare(self, n_train: int, n_held: int) -> None:
+        """Choose rows and held-out risk of the classifier."""
+        data, rows, own = self.data, self.rows, self.rows.train
+        self.held = data.tensor(rows.held)
+        labelled = data.tensor(rows.labelled(self.n)).float()
+        self.risk = lambda said: pu_error(said.float(), labelled, data.prior)
+        if self.name in PN:
+            own, self.held = rows.train[:n_train], self.held[:n_held]
+            truth = data.tensor(data.positive)[self.held]
+            self.risk = lambda said: (said != truth).float().mean()
+            parts = [own]
+        elif self.name in PU:
+            parts = [rows.train_pos[:n_train], own]
+        else:
+            parts = [np.concatenate([data.tagged(rows.train_pos[:n_train]), own])]
+        self.parts = [data.tensor(part[None]) for part in parts]
+        self.steps = max(1, len(own) // BATCH)
+
+    def logits(self, rows: Tensor) -> Tensor:
+        x = (self.data.pixels[rows % len(self.data.positive)].float() - self.mean) / self.sd
+        cuda = self.data.device.type == "cuda"
+        with torch.autocast("cuda", torch.bfloat16) if cuda else nullcontext():
+            return margin(self.net(x.contiguous(memory_format=torch.channels_last))).float()
+
+    @torch.no_grad()
+    def evaluate(self, rows: Tensor) -> Tensor:
+        self.net.eval()
+        return torch.cat([self.logits(part) for part in rows.split(CHUNK)])
+
+    def epoch(self, number: int) -> None:
+        steps, chance = self.steps, generator("cifar10", self.trial, number, self.data.device)
+        order = [shuffled(r, steps * BATCH, chance).reshape(steps, BATCH) for r in self.parts]
+        self.net.train()
+        total = 0.0
+        for step, chosen in enumerate(torch.cat(order, dim=1)):
+            share = rate(number * steps + step, self.epochs * steps)
+            for group in self.optimizer.param_groups:
+                group["lr"] = share * RATES["cifar"]
+            loss = self.loss(self.logits(chosen), chosen)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+            total += loss.detach()
+        found = float(self.risk(self.evaluate(self.held) >= 0))
+        if found < self.best["risk"]:
+            state = copy.deepcopy(self.net.state_dict())
+            self.best = {"risk": found, "epoch": number, "state": state}
+        self.history.append((found, float(total) / steps))
+
+    def state(self) -> dict:
+        saved = {"net": self.net.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return saved | {"best": self.best}
+
+    def restore(self, saved: dict) -> None:
+        self.net.load_state_dict(saved["net"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.best, self.history = saved["best"], saved["history"]
+
+    def model(self, clock: Clock) -> list[Model]:
+        self.run(clock, f"cifar-{self.name}-{self.trial:03d}")
+        self.net.load_state_dict(self.best["state"])
+        rows = (self.data.test, self.data.tensor(self.rows.held))
+        on_test, on_held = (self.evaluate(part).cpu().numpy() for part in rows)
+        risks, losses = np.array(self.history).T
+        about = ("cifar10", self.name, self.n, self.trial, self.best["epoch"] + 1, self.data.prior)
+        logits = self.rows.grouped(self.data, on_test, on_held, self.n)
+        return [Model(*about, risks, losses, logits)]
+
+
+def mnist_parts(data: Images, plan: Plan, trials: range, block: int) -> Iterator[Part]:
+    for start in trials[::block]:
+        own = Block(data, plan, range(start, min(start + block, trials.stop)))
+        yield f"mnist-PN-{start:03d}", own.labelled
+        yield f"mnist-PU-{start:03d}", own.unlabeled
+        yield f"mnist-PUmixed-{start:03d}", own.mixed
+
+
+def cifar_parts(data: Images, plan: Plan, trials: range, _: int) -> Iterator[Part]:
+    for trial, name in product(trials, ORDER):
+        yield f"cifar-{name}-{trial:03d}", Residual(data, plan, name, trial).model

@@ -1,0 +1,239 @@
+"""Figures and tables of the page, from the stored tables."""
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+from experiments.drawing import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    legend_below,
+    line,
+    panels,
+)
+from experiments.pu_performance.cover import text_coverage  # noqa: F401 - of the page
+from experiments.tables import Row, Tables, column, distinct, pick
+
+TRUTH = {"color": "black", "lw": 1.6}
+NAIVE = {"color": VERMILION, "ls": "--", "label": r"$\hat\beta = 0$"}
+
+
+def roc_axes(ax: plt.Axes) -> None:
+    ax.plot([0, 1], [0, 1], color="0.6", lw=0.8, ls=":")
+    ax.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
+
+
+def band(ax: plt.Axes, rows: list[Row], x: str, colour: str, label: str, alpha: float = 0.3):
+    ends = column(rows, x), column(rows, "lower"), column(rows, "upper")
+    ax.fill_between(*ends, color="white", lw=0)
+    ax.fill_between(*ends, color=colour, alpha=alpha, lw=0)
+    line(ax, rows, x, "lower", color=colour, lw=1.2, label=label)
+    line(ax, rows, x, "upper", color=colour, lw=1.2)
+
+
+def draw_figure2(tables: Tables) -> plt.Figure:
+    figure, (left, right) = panels(1, 2, size=(12, 5))
+    paper = pick(tables("figure2"), band="pointwise")
+    n = column(paper, "n_known")
+    for end, colour, marker in (("upper", BLUE, "v"), ("lower", VERMILION, "^")):
+        tails = column(paper, f"{end}_2.5%"), column(paper, f"{end}_97.5%")
+        left.fill_between(n, *tails, color=colour, alpha=0.2, lw=0)
+        line(left, paper, "n_known", end, color=colour, marker=marker, lw=2, label=f"{end} bound")
+    left.axhline(column(paper, "true_auc").mean(), **TRUTH, label="true AUROC")
+    left.set(xscale="log", xlabel="known positives (log scale)", ylabel="AUROC")
+    left.set_title("bounds, mean and 95 % of trials")
+    left.legend(loc="lower right")
+    for name, colour, marker in (("pointwise", BLUE, "o"), ("exact", ORANGE, "s")):
+        part, look = pick(tables("figure2"), band=name), {"color": colour, "marker": marker}
+        line(right, part, "n_known", "width", **look, lw=2, label=name)
+    guide = column(paper, "width")[-1] * np.sqrt(n[-1] / n)
+    right.plot(n, guide, color="0.4", ls=":", lw=1.6, label=r"$|P_L|^{-1/2}$ from the last point")
+    right.set(xscale="log", yscale="log", xlabel="known positives (log scale)")
+    right.set(ylabel="upper minus lower bound (log scale)", title="width by kind of band")
+    right.legend()
+    return figure
+
+
+def draw_figure3(tables: Tables) -> plt.Figure:
+    curves, areas = tables("figure3_curves"), tables("figure3")
+    figure, (left, right) = panels(1, 2, size=(12, 5.6))
+    for beta, colour in ((0.5, PURPLE), (0.4, GREEN), (0.3, BLUE), (0.1, ORANGE)):
+        band(left, pick(curves, beta=beta), "fpr", colour, rf"$\hat\beta = {beta}$")
+    line(left, pick(curves, beta=0), "fpr", "lower", **NAIVE, lw=2)
+    line(left, pick(curves, beta="true"), "fpr", "lower", **TRUTH, label="true curve")
+    roc_axes(left)
+    left.set_title(r"ROC bounds, $\beta = 0.3$")
+    left.legend(loc="lower right")
+    for row in areas[1:]:
+        beta, ends = row["beta"], (row["roc_lower"], row["roc_upper"])
+        colour = BLUE if beta == 0.3 else "0.45"
+        right.plot([beta, beta], ends, color=colour, lw=5, marker="_", ms=14)
+    right.axhline(areas[0]["roc_lower"], **TRUTH, label="true AUROC")
+    right.axvline(0.3, color=BLUE, ls=":", lw=1.2, label=r"true $\beta$")
+    right.set(xlabel=r"assumed $\hat\beta$", ylabel="AUROC", title="bounds on the area")
+    right.legend(loc="upper left")
+    return figure
+
+
+def draw_figure4(tables: Tables) -> plt.Figure:
+    curves, values = tables("figure4_curves"), tables("figure4")
+    names = distinct(values, "model")
+    colours = dict(zip(names, (BLUE, VERMILION, GREEN, PURPLE), strict=True))
+    titles = ("no latent positives", "a tenth latent positives")
+    figure, axes = panels(2, 2, size=(12, 10))
+    for (left, right), pair, title in zip(axes, (names[:2], names[2:]), titles, strict=True):
+        for model in pair:
+            for beta, dashes in ((0, "-"), (0.1, "--")):
+                look = {"color": colours[model], "ls": dashes, "lw": 1.8}
+                look["label"] = rf"model {model}, $\hat\beta = {beta}$"
+                line(left, pick(curves, model=model, beta=beta), "fpr", "tpr", **look)
+        roc_axes(left)
+        left.legend(loc="lower right")
+        area_panel(right, {m: pick(values, model=m) for m in pair}, colours)
+        left.set_title(f"{title}: curves")
+        right.set_title(f"{title}: areas")
+    return figure
+
+
+def area_panel(ax: plt.Axes, models: dict[str, list[Row]], colours: dict[str, str]) -> None:
+    """Draw areas against beta; grey where some model's curve would leave the unit square."""
+    for name, rows in models.items():
+        line(ax, rows, "beta", "auc", color=colours[name], lw=2, label=f"model {name}")
+        line(ax, rows, "beta", "auc_unclipped", color=colours[name], ls=":", lw=1.6)
+    ax.plot([], [], color="0.3", ls=":", lw=1.6, label=r"$(\mathrm{PAUC}-\beta/2)/(1-\beta)$")
+    limit = min(rows[0]["largest_beta"] for rows in models.values())
+    ax.axvspan(limit, 0.2, color="0.93", lw=0, label=r"$\hat\beta$ contradicts a model's ranks")
+    ax.set(xlabel=r"assumed $\hat\beta$", ylabel="AUROC", xlim=(0, 0.2))
+    ax.legend(loc="upper left")
+
+
+def draw_figure5(tables: Tables) -> plt.Figure:
+    cdf, curves = tables("figure5_cdf"), tables("figure5_curves")
+    figure, axes = panels(1, 3, size=(16, 5.4))
+    rank = column(cdf, "rank") / 1000
+    ends = column(cdf, "low"), column(cdf, "high")
+    axes[0].fill_between(rank, *ends, color=BLUE, alpha=0.35, lw=0)
+    axes[0].plot([], [], color=BLUE, alpha=0.5, lw=6, label="95 % band from known positives")
+    axes[0].plot(rank, column(cdf, "latent"), **TRUTH, label="latent positives")
+    axes[0].set(xlabel="rank, thousands", ylabel="rank CDF", title="(a) rank CDF", ylim=(0, 1.01))
+    axes[0].legend(loc="lower right")
+    for ax, kind, title in ((axes[1], "roc", "(b) ROC"), (axes[2], "pr", "(c) PR")):
+        here = pick(curves, curve=kind)
+        interval = r"$0.8\beta \leq \hat\beta \leq 1.2\beta$"
+        band(ax, pick(here, beta="0.8 to 1.2 beta"), "x", ORANGE, interval)
+        band(ax, pick(here, beta="beta"), "x", BLUE, r"$\hat\beta = \beta$", 0.45)
+        line(ax, pick(here, beta="beta = 0"), "x", "lower", **NAIVE, lw=1.8)
+        line(ax, pick(here, beta="true"), "x", "lower", **TRUTH, label="true curve")
+        ax.set_title(title)
+    roc_axes(axes[1])
+    axes[1].legend(loc="lower right")
+    axes[2].set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.01))
+    return figure
+
+
+GUESSES = ((0.8, -0.22, ORANGE, "s"), (1, 0.0, BLUE, "o"), (1.2, 0.22, GREEN, "^"))
+
+
+def draw_tables(tables: Tables) -> plt.Figure:
+    rows = pick(tables("tables"), band="pointwise")
+    negatives, known = (sorted(distinct(rows, f"known_{c}")) for c in ("negatives", "positives"))
+    figure, axes = panels(2, len(negatives), size=(16, 8), sharex=True, sharey=True)
+    for panel_row, basis in zip(axes, ("positives", "tighter"), strict=True):
+        for ax, share in zip(panel_row, negatives, strict=True):
+            part = pick(rows, basis=basis, known_negatives=share)
+            for guess, *look in GUESSES:
+                range_panel(ax, pick(part, guess=guess), *look)
+            ax.axhline(100 * rows[0]["true_auc"], color="black", ls="--", lw=1.2)
+    for ax, share in zip(axes[0], negatives, strict=True):
+        ax.set_title(f"{100 * share:.0f} % of negatives known")
+    for ax in axes[1]:
+        ax.set(xlabel="% of positives known", xticks=range(len(known)))
+        ax.set_xticklabels([f"{100 * k:.0f}" for k in known])
+    axes[0, 0].set_ylabel("Table 1: from known positives\nAUROC, %")
+    axes[1, 0].set_ylabel("Table 2: from the tighter class\nAUROC, %")
+    looks = [
+        (rf"$\hat\beta = {g}\,\beta$", {"color": c, "marker": m, "lw": 3}) for g, _, c, m in GUESSES
+    ]
+    looks.append(("true AUROC", {"color": "black", "ls": "--"}))
+    hollow = {"color": "0.4", "marker": "o", "mfc": "white", "lw": 3}
+    legend_below(figure, *looks, ("from known negatives", hollow))
+    return figure
+
+
+def range_panel(ax: plt.Axes, rows: list[Row], offset: float, colour: str, marker: str) -> None:
+    for k, row in enumerate(sorted(rows, key=lambda r: r["known_positives"])):
+        fill = "white" if row["from_negatives"] > 0.5 else colour
+        look = {"color": colour, "lw": 3, "marker": marker, "ms": 6, "mfc": fill}
+        ax.plot([k + offset] * 2, (100 * row["lower"], 100 * row["upper"]), **look)
+
+
+def draw_latent(tables: Tables) -> plt.Figure:
+    figure, ax = panels(1, 1, size=(7.5, 5))
+    looks = (("prediction", BLUE, "o"), ("exact", ORANGE, "s"), ("pointwise", VERMILION, "^"))
+    for name, colour, marker in looks:
+        part = pick(tables("latent"), band=name)
+        ratio = column(part, "latent") / column(part, "known")
+        look = {"color": colour, "marker": marker, "lw": 2, "label": name}
+        ax.plot(ratio, 100 * column(part, "coverage"), **look)
+    ax.axhline(95, color="black", ls="--", lw=1.2, label="nominal")
+    ax.set(xscale="log", xlabel="latent positives for each known one (log scale)")
+    ax.set(ylabel="tables that contain the truth, %")
+    ax.set_xticks([0.25, 1, 4, 16, 64], labels=["1/4", "1", "4", "16", "64"])
+    ax.legend(loc="lower right")
+    return figure
+
+
+def draw_proxies(tables: Tables) -> plt.Figure:
+    figure, axes = panels(1, 3, size=(16, 5.4))
+    looks = {
+        "two-sample": {"color": BLUE, "marker": "o"},
+        "one-sample": {"color": VERMILION, "marker": "x"},
+    }
+    titles = {"PA": "Proposition 1: proxy accuracy", "PAUC": "Proposition 2: proxy AUC"}
+    for ax, (proxy, title) in zip(axes, titles.items(), strict=False):
+        for setting, look in looks.items():
+            part = pick(tables("propositions"), proxy=proxy, setting=setting)
+            line(ax, part, "expected", "mean", **look, ls="", ms=6, alpha=0.8, label=setting)
+        ends = np.array(ax.get_xlim())
+        ax.plot(ends, ends, color="black", lw=1, label="equal")
+        ax.set(xlabel="expected from the truth", ylabel="mean over validation sets", title=title)
+        ax.legend(loc="lower right")
+    for proxy, dashes in (("PA", "-"), ("PAUC", "--")):
+        for setting, look in looks.items():
+            part = pick(tables("orders"), proxy=proxy, setting=setting, case="case 1")
+            look |= {"ls": dashes, "lw": 1.8, "label": f"{proxy}, {setting}"}
+            line(axes[2], part, "n", "pairs_in_order", 100, **look)
+    axes[2].set(xscale="log", xlabel="rows of the validation set (log scale)")
+    axes[2].set(ylabel="pairs of classifiers in order, %", title="one validation set, case 1")
+    axes[2].set_xticks([250, 1000, 4000], labels=["250", "1,000", "4,000"])
+    axes[2].minorticks_off()
+    axes[2].legend(loc="lower right")
+    return figure
+
+
+def draw_shift(tables: Tables) -> plt.Figure:
+    figure, axes = panels(1, 2, size=(12, 5), sharey=True)
+    looks = {
+        "two-sample": (BLUE, "o", "two samples"),
+        "one-sample": (VERMILION, "s", "one sample, risk for two"),
+        "one-sample, corrected": (GREEN, "^", "one sample, corrected"),
+    }
+    for ax, case in zip(axes, ("case 1", "case 2"), strict=True):
+        for name, (colour, marker, label) in looks.items():
+            part = pick(tables("shift"), case=case, training=name)
+            x, y, error = (column(part, c) for c in ("labelled", "accuracy", "standard_error"))
+            look = {"color": colour, "marker": marker, "lw": 2, "capsize": 3, "label": label}
+            ax.errorbar(100 * x, 100 * y, 200 * error, **look)
+        ax.set(xlabel="positives labelled, %", title=f"USPS, {case}")
+    axes[0].set_ylabel("test accuracy, %")
+    axes[0].legend(loc="lower left")
+    return figure
+
+
+def z_scores(rows: list[Row]) -> tuple[float, float, float]:
+    """Return the largest gap from what is expected, in standard errors too, and their rms."""
+    gap, error = column(rows, "mean") - column(rows, "expected"), column(rows, "standard_error")
+    z = gap[error > 1e-9] / error[error > 1e-9]  # who calls nobody positive has no error
+    return np.abs(gap).max(), np.abs(z).max(), np.sqrt((z**2).mean())

@@ -1,0 +1,1 @@
+"""Recalibration with and without labels."""

@@ -1,0 +1,238 @@
+"""Recalibration: the papers' tables, again without labels, and against the truth.
+
+Tables 1 and 5 of the binomial-process paper: a network's top-label question is binary, the score is
+the largest class probability, the label whether that class is right. Calibrators learn on the
+calibration split and are judged on the test split. Labels hidden: of the calibration rows, each
+*hit* is marked with probability `rate`, by a coin; misses and unmarked hits look alike.
+
+``synthetic`` follows the true error in worlds whose posterior is known. ``mnist`` is Table 1 of the
+ECE bias paper: recalibrate with 100 separate rows, or with the training rows; it trains the
+networks of experiments/information and wants a GPU.
+"""
+
+import warnings
+from functools import partial
+
+import numpy as np
+
+from experiments.recalibration import page
+from experiments.study import Run, Study, cells, data_file
+from experiments.tables import Row
+from noneg import PUScores, compare
+from noneg.calibration import debiased_ece, ece, ks_error, smooth_ece, sweep_ece, tce_bpm
+from noneg.recalibration import CalibrationWarning, Histogram, make
+from noneg.recalibration.multiclass import TemperatureScaling, VectorScaling
+from noneg.simulation import BinomialProcess, LogisticGaussian
+
+WORLDS = {"logistic": LogisticGaussian(beta0=-1.0, beta1=3.0), "D4": BinomialProcess("D4")}
+POPULATION = 50_000
+IMAGENET = "densenet161 imagenet"
+RATES, HIDINGS = (0.2, 0.5, 0.8), 10
+METRICS = {
+    "ece": partial(ece, bins=15),
+    "debiased": partial(debiased_ece, bins=15, norm="l1"),
+    "sweep": sweep_ece,
+    "ks": ks_error,
+    "smooth": smooth_ece,
+    "bpm": tce_bpm,
+}
+N_TRAIN, N_RECALIBRATION, TRIALS, EPOCHS = 4000, 100, 20, 200
+BINS = 15  # floor(4000^(1/3)), for both methods, as the paper's bound of .8475 shows
+
+
+def fitted(name: str, scores: PUScores):
+    """Fit a method; what it warns of is no matter in a study of many fits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return make(name).fit(scores)
+
+
+def true_error(value: np.ndarray, posterior: np.ndarray) -> Row:
+    """Return the calibration error of mapped scores, and their distance from the posterior.
+
+    The posterior is averaged over the scores that share a value, which matters for maps with steps.
+    """
+    _, place, size = np.unique(value, return_inverse=True, return_counts=True)
+    mean = np.bincount(place, weights=posterior) / size
+    error, distance = (float(np.mean(np.abs(p - value))) for p in (mean[place], posterior))
+    return {"error": error, "distance": distance}
+
+
+def synthetic_rows(world: str, n_positive: int, seeds: int) -> list[Row]:
+    """Return errors over 50,000 scores, from PU data and from as many labelled rows."""
+    law, n = WORLDS[world], n_positive
+    s, _ = law.draw_rows(POPULATION, seed=10_000)
+    posterior, rows = law.posterior(s), []
+    if n == 0:
+        return [{"data": "none", "seed": 0, "method": "none"} | true_error(s, posterior)]
+    for seed in range(seeds):
+        samples = {
+            "PU": law.draw(n, 10 * n, setting="two-sample", seed=seed),
+            "labelled": law.draw(n=11 * n, setting="labelled", seed=seed),
+        }
+        for data, scores in samples.items():
+            for method in page.NAMES:
+                found = true_error(fitted(method, scores).transform(s), posterior)
+                rows.append({"data": data, "seed": seed, "method": method} | found)
+    return rows
+
+
+def synthetic(run: Run) -> None:
+    every = cells(world=WORLDS, n_positive=(0, *run.pick(page.SIZES, page.SIZES[:2])))
+    run.resume("synthetic", partial(synthetic_rows, seeds=run.trials(15, 2)), every)
+
+
+def top(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    best = probabilities.argmax(axis=1)
+    return probabilities[np.arange(len(best)), best], best == labels
+
+
+def top_label(part: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the top label of logits; what has one axis is top-label already."""
+    if part.ndim == 1:
+        return part, labels
+    z = np.exp(part - part.max(axis=1, keepdims=True))
+    return top(z / z.sum(axis=1, keepdims=True), labels)
+
+
+def networks_of(data: str) -> list[str]:
+    with np.load(data_file(f"logits_{data}.npz"), allow_pickle=False) as stored:
+        names = (key.removesuffix("_test_logits") for key in stored.files)
+        return sorted(f"{name} {data}" for name in names if not name.endswith(("logits", "labels")))
+
+
+def splits(network: str) -> list[np.ndarray]:
+    """Return logits or confidences, and labels or hits, of the calibration and the test split."""
+    name, data = network.split(" ")
+    if network == IMAGENET:
+        with np.load(data_file("top1_confidences.npz"), allow_pickle=False) as stored:
+            hit = stored["imagenet_tv_densenet161_pred"] == stored["imagenet_true"]
+            score = np.minimum(stored["imagenet_tv_densenet161_conf"].astype(float), 1.0)
+        first, second = np.split(np.random.default_rng(0).permutation(hit.size), 2)
+        return [part[rows] for rows in (first, second) for part in (score, hit)]
+    with np.load(data_file(f"logits_{data}.npz"), allow_pickle=False) as stored:
+        parts = [stored[f"{name}_{s}_{x}"] for s in ("val", "test") for x in ("logits", "labels")]
+    return [part.astype(float) if part.ndim == 2 else part for part in parts]
+
+
+def differences(after: np.ndarray, before: np.ndarray, hit: np.ndarray):
+    """Return the changes of the calibration error (over optimal bins) and of the Brier score."""
+    scores, criteria = {"after": after, "before": before}, ["ece", "brier"]
+    found = compare(scores, hit, setting="labelled", criteria=criteria, reference="before")
+    return [found.criteria[c].differences["after"] for c in criteria]
+
+
+def judged(method: str, score: np.ndarray, hit: np.ndarray, before: np.ndarray | None) -> Row:
+    """Return all metrics after a method, and the change of the error with its interval."""
+    scores = PUScores.from_labels(hit, score)
+    found = {metric: float(function(scores)) for metric, function in METRICS.items()}
+    ends = ("change", "change_low", "change_high", "brier_change", "brier_low", "brier_high")
+    values = [""] * len(ends)
+    if before is not None:
+        values = [
+            x for gap in differences(score, before, hit) for x in (gap.value, gap.low, gap.high)
+        ]
+    return {"method": method} | found | dict(zip(ends, values, strict=True))
+
+
+def labelled(network: str):
+    """Yield the rows of the paper's table, all labels known."""
+    val, val_labels, test, test_labels = splits(network)
+    s, hit = top_label(val, val_labels)
+    t, test_hit = top_label(test, test_labels)
+    yield judged("none", t, test_hit, None)
+    for method in page.NAMES:
+        after = fitted(method, PUScores.from_labels(hit, s)).transform(t)
+        yield judged(method, after, test_hit, t)
+    if val.ndim == 2:
+        for method in (TemperatureScaling(), VectorScaling()):
+            scaled = method.fit(val, val_labels).predict_proba(test)
+            after, its_hit = top(scaled, test_labels)
+            # Another class may come out on top, so rows are not the same question any more.
+            same = np.array_equal(its_hit, test_hit)
+            yield judged(f"{method.name} (logits)", after, its_hit, t if same else None)
+
+
+def hidden(network: str, hidings: int):
+    """Yield, for each rate, hiding and method, the error on the test split."""
+    val, val_labels, test, test_labels = splits(network)
+    s, hit = top_label(val, val_labels)
+    t, test_hit = top_label(test, test_labels)
+    for cell in cells(rate=RATES, seed=range(hidings), method=page.NAMES):
+        coins = np.random.default_rng([cell["seed"], round(100 * cell["rate"])]).random(hit.size)
+        marked = hit & (coins < cell["rate"])
+        scores = PUScores.from_pu_labels(marked, s, prior=hit.mean(), setting="one-sample")
+        after = fitted(cell["method"], scores).transform(t)
+        row = cell | {"ece": float(ece(PUScores.from_labels(test_hit, after), bins=15))}
+        for name, gap in zip(("ece", "brier"), differences(after, t, test_hit), strict=True):
+            row |= {f"{name}_change": gap.value, f"{name}_low": gap.low, f"{name}_high": gap.high}
+        yield row
+
+
+def networks(run: Run) -> None:
+    if data_file("logits_cifar100.npz") is None:
+        return
+    others = [*networks_of("cifar10"), *networks_of("cifar100")]
+    every = list(dict.fromkeys([*page.NETWORKS, *run.pick(others, [])]))
+    run.resume("networks", labelled, cells(network=every))
+    found = partial(hidden, hidings=run.trials(HIDINGS, 1))
+    run.resume("networks_hidden", found, cells(network=page.NETWORKS))
+
+
+def trained(optimiser: str, order: np.ndarray, epochs: int) -> np.ndarray:
+    """Return scores of all rows under each trial's network, trained on its first rows."""
+    import torch
+    from scipy.special import expit
+
+    from experiments.information.cells import pool
+    from experiments.information.ensemble import Images, Rows, Training, fastest
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    images, rows = Images("mnist", *pool("mnist"), device), torch.tensor(order, device=device)
+    first = Rows(rows[:, :N_TRAIN])
+    way, _ = fastest("mnist", optimiser, first, images, device)
+    training = Training("mnist", optimiser, first, way=way, device=device, seed=0)
+    for _ in range(epochs):
+        training.epoch(images)
+    return expit(training.margins(images, rows.sort(dim=1).values).astype(float))
+
+
+def recalibrated(score: np.ndarray, label: np.ndarray, order: np.ndarray) -> Row:
+    """Return the errors on test rows: as they are, by separate rows, by the training rows."""
+    parts = np.split(order, [N_TRAIN, N_TRAIN + N_RECALIBRATION])
+    train, separate, test = ((label[part] == 1, score[part]) for part in parts)
+    out = {"before": ece(PUScores.from_labels(*test), bins=BINS)}
+    for name, (y, s) in (("separate", separate), ("reuse", train)):
+        histogram = Histogram(bins=BINS).fit(PUScores.from_labels(y, s))
+        after = histogram.transform(test[1])
+        # The map has few values, so the bins at its values are exact.
+        edges = np.concatenate([[0.0], np.unique(after)[:-1], [1.0]])
+        out[name] = ece(PUScores.from_labels(test[0], after), edges=np.unique(edges))
+        out[f"{name}_bins"] = histogram.n_bins_
+        fcmi = None if name == "separate" else 0.0
+        out[f"{name}_bound"] = histogram.bound(fcmi=fcmi).value
+    return out
+
+
+def mnist(run: Run) -> dict[str, list[Row]]:
+    from experiments.information.cells import pool
+
+    labels, random, rows = pool("mnist")[1], np.random.default_rng(0), []
+    order = np.stack([random.permutation(labels.size) for _ in range(run.trials(TRIALS, 2))])
+    for optimiser in ("adam", "sgld"):
+        scores = trained(optimiser, order, run.pick(EPOCHS, 1))
+        for k, score in enumerate(scores):
+            accuracy = float(np.mean((score > 0.5) == labels))
+            named = {"optimiser": optimiser, "trial": k, "accuracy": accuracy}
+            rows.append(named | recalibrated(score, labels, order[k]))
+    return {"mnist": rows}
+
+
+STUDY = Study(
+    "recalibration",
+    parts=(synthetic, networks, mnist),
+    page="experiments.recalibration.page",
+    style={"savefig.dpi": 120},
+    named=("mnist",),
+    optional=("synthetic", "networks_hidden"),
+)

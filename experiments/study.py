@@ -1,0 +1,259 @@
+"""One runner for all studies: cells to measure, tables to store, pictures and a page to make.
+
+A `Study` has parts, each of which returns tables. A part hands a list of cells (dicts of
+parameters) and a worker to `Run.map`, which asks processes, or to `Run.resume`, which stores the
+table after every cell and skips those that it holds. Pictures, texts and the places of the README
+are made from the stored tables alone.
+
+NumPy is all that this file needs, so that a study can run where noneg is not installed.
+"""
+
+import argparse
+import hashlib
+import importlib
+import multiprocessing
+import os
+import platform
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from experiments.tables import Row, Tables, fill, read, write
+
+HERE = Path(__file__).parent
+BUILD = HERE.parent / "build"
+PACKAGES = ("noneg", "numpy", "scipy", "scikit-learn", "matplotlib", "torch")
+Cell = dict[str, object]
+
+
+def seeded(*names: object) -> np.random.Generator:
+    """Random numbers that depend on these names and on nothing else."""
+    digest = hashlib.sha256("|".join(map(str, names)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16]))
+
+
+def versions() -> dict[str, str]:
+    """Return what is installed of the packages that numbers depend on."""
+    found = {"Python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package).partition("+")[0]
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def command() -> str:
+    """Return the command of this run; folders are those of one machine, their names will do."""
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
+    return shlex.join(["python", "-m", "experiments", *words])
+
+
+def data_file(name: str) -> Path | None:
+    """Return a file of the folder that NONEG_DATA names, or None and a message."""
+    folder = os.environ.get("NONEG_DATA")
+    if folder and (Path(folder) / name).exists():
+        return Path(folder) / name
+    print(f"SKIPPED what needs {name}: NONEG_DATA names no folder that holds it.", file=sys.stderr)
+    return None
+
+
+def cells(**values: Iterable) -> list[Cell]:
+    """Return every combination of parameters, the last one varying fastest.
+
+    >>> cells(world=["a"], n=[10, 20])
+    [{'world': 'a', 'n': 10}, {'world': 'a', 'n': 20}]
+    """
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+
+
+def call(work: Callable, cell: Cell) -> object:
+    found = work(**cell)
+    return list(found) if isinstance(found, Iterator) else found
+
+
+@dataclass
+class Run:
+    """What was asked for, and where its tables go."""
+
+    out: Path
+    quick: bool = False
+    options: argparse.Namespace = field(default_factory=argparse.Namespace)
+    digits: int | None = 6
+    started: float = field(default_factory=time.time)
+
+    def say(self, *words: object) -> None:
+        print(f"[{time.time() - self.started:7.1f} s]", *words, flush=True)
+
+    def pick(self, full: object, quick: object) -> object:
+        return quick if self.quick else full
+
+    def trials(self, full: int, quick: int) -> int:
+        return self.options.trials or self.pick(full, quick)
+
+    @property
+    def minutes_over(self) -> bool:
+        return time.time() - self.started > 60 * self.options.minutes
+
+    @contextmanager
+    def pool(self):
+        """A map over processes, or over this one; torch cannot be forked."""
+        if self.options.processes == 1:
+            yield map
+            return
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.options.processes, mp_context=context) as pool:
+            yield pool.map
+
+    def map(self, work: Callable, cells: Iterable[Cell], **fixed: object) -> list:
+        """Return what the worker says of every cell, in their order."""
+        cells, found = list(cells), []
+        with self.pool() as over:
+            for result in over(partial(call, partial(work, **fixed)), cells):
+                found.append(result)
+                if len(found) % max(1, len(cells) // 10) == 0:
+                    self.say(work.__name__, f"{len(found)} of {len(cells)}")
+        return found
+
+    def rows(self, work: Callable, cells: Iterable[Cell], **fixed: object) -> list[Row]:
+        """Return one table of cells whose worker gives a row, or several."""
+        cells, rows = list(cells), []
+        for cell, found in zip(cells, self.map(work, cells, **fixed), strict=True):
+            rows += [cell | row for row in ([found] if isinstance(found, dict) else found)]
+        return rows
+
+    def resume(
+        self, name: str, work: Callable, cells: list[Cell], mine: Callable = lambda _: True
+    ) -> None:
+        """Measure the cells that the stored table lacks, all rows of a cell or none.
+
+        `mine` says which rows of the table belong to this worker, where several share it.
+        """
+        path = self.out / f"{name}.csv"
+        rows = read(path, raw=True) if path.exists() else []
+        done = {tuple(row[key] for key in cells[0]) for row in rows if mine(row)}
+        left = [cell for cell in cells if tuple(map(str, cell.values())) not in done]
+        with self.pool() as over:
+            for k, found in enumerate(over(partial(call, work), left)):
+                rows += [left[k] | row for row in found]
+                write(path, rows, self.digits)
+                self.say(name, f"{k + 1} of {len(left)}", *left[k].values())
+                if self.minutes_over:
+                    return
+
+
+@dataclass(frozen=True)
+class Study:
+    """Parts that are measured, and what is made from their tables.
+
+    A part is a function that returns tables by name. Functions of the module that `page` names, and
+    macros of the template of its name, make the rest from stored tables: ``draw_x`` the picture
+    x.png, ``text_x`` the text x.md, ``show_x`` what stands at the place x of the README. `named`
+    are parts that run only if asked for. What is in `optional` is left out when there is no table
+    of that name.
+    """
+
+    name: str
+    parts: tuple[Callable[[Run], dict[str, list[Row]] | None], ...]
+    page: str
+    style: dict[str, object] = field(default_factory=dict)
+    named: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None
+    digits: int | None = 6
+
+    @property
+    def home(self) -> Path:
+        return HERE / self.name
+
+    def made(self, kind: str, folder: Path) -> dict[str, Callable[[Tables], object]]:
+        """Return the functions of the page of one kind, with a note for what has no table."""
+        from experiments import template
+
+        module = importlib.import_module(self.page)
+        every = vars(module) | template.functions(module)
+        found = {n.removeprefix(kind): f for n, f in every.items() if n.startswith(kind)}
+        for name in found.keys() & set(self.optional):
+            if not (folder / f"{name}.csv").exists():
+                found[name] = None
+        return found
+
+    def main(self, words: list[str]) -> None:
+        options = self.parser().parse_args(words)
+        out = options.out or (BUILD / self.name / "quick" if options.quick else self.home)
+        run = Run(out, options.quick, options, self.digits)
+        if out != self.home:
+            out.mkdir(parents=True, exist_ok=True)
+            for page in self.home.glob("README.md"):
+                shutil.copy(page, out)
+        if not options.redraw:
+            self.measure(run)
+        if not options.no_page:
+            self.render(out, None if options.redraw else self.made_with())
+        run.say("wrote", out)
+
+    def parser(self) -> argparse.ArgumentParser:
+        module = sys.modules[self.parts[0].__module__]
+        kind = argparse.RawDescriptionHelpFormatter
+        about = {"prog": f"python -m experiments {self.name}", "description": module.__doc__}
+        parser = argparse.ArgumentParser(**about, formatter_class=kind)
+        add = parser.add_argument
+        add("--quick", action="store_true", help="small, into build/NAME/quick")
+        add("--parts", nargs="+", choices=[p.__name__ for p in self.parts], help="these alone")
+        add("--trials", type=int, help="repetitions of a cell")
+        add("--processes", type=int, default=os.cpu_count(), help="side by side")
+        add("--minutes", type=float, default=np.inf, help="start nothing after so many")
+        add("--out", type=Path, help="folder of the tables")
+        add("--redraw", action="store_true", help="pictures and page from the stored tables")
+        add("--no-page", action="store_true", help="tables alone")
+        self.arguments(parser)
+        return parser
+
+    def measure(self, run: Run) -> None:
+        for part in self.parts:
+            asked, name = run.options.parts, part.__name__
+            if name not in (asked or {name} - set(self.named)):
+                continue
+            for table, rows in (part(run) or {}).items():
+                if rows:
+                    write(run.out / f"{table}.csv", rows, self.digits)
+
+    def made_with(self) -> str:
+        return ", ".join([f"`{command()}`", *(f"{k} {v}" for k, v in versions().items())])
+
+    def render(self, folder: Path, made_with: str | None = None, *, pictures: bool = True) -> None:
+        """Draw the pictures and write texts and page; without `made_with` its tables are old."""
+        tables = Tables(folder)
+        for name, draw in self.made("draw_", folder).items():
+            if pictures and draw is not None:
+                self.draw(draw, tables, folder / f"{name}.png")
+        for name, text in self.made("text_", folder).items():
+            if text is not None:
+                (folder / f"{name}.md").write_text(f"{text(tables).strip()}\n", encoding="utf-8")
+        places = {
+            name: f"(left out: no {name}.csv)" if show is None else show(tables)
+            for name, show in self.made("show_", folder).items()
+        }
+        if places:
+            page = folder / "README.md"
+            if made_with is not None and "<!-- versions -->" in page.read_text(encoding="utf-8"):
+                places["versions"] = made_with
+            fill(page, places)
+
+    def draw(self, figure: Callable, tables: Tables, path: Path) -> None:
+        from matplotlib import pyplot as plt
+
+        with plt.rc_context(self.style):
+            figure(tables).savefig(path)
+        plt.close("all")

@@ -1,0 +1,1 @@
+"""Studies in worlds whose calibration is known exactly: coverage, metrics, and bias of PU-ECE."""

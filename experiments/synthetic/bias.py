@@ -1,0 +1,232 @@
+"""The distance between PU-ECE and the true error, measured in any world and fitted over sizes."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from experiments.study import seeded
+from experiments.synthetic.worlds import Known
+from experiments.tables import Row
+from noneg.bins import bin_scores, labelled_order_rule, order_rule
+from noneg.calibration.errors import norm
+from noneg.scores import PUScores
+from noneg.theory import Bound, bias_bound, labelled_bias_bound
+
+SIZES = [round(10 ** (1 + k / 4)) for k in range(13)]  # 10 to 10,000
+SLOPE_RANGES = ((100, 10_000), (10, 10_000))
+RESAMPLES = 2000
+FIXED_POSITIVES = (100, 1000, 10_000)
+LIMIT = "n_P = N, n_U = inf"
+LABELLED, LABELLED_MORE = "labelled, n = N", "labelled, n = N, more bins"
+# Sizes of the positive and of the unlabeled sample at N; None for labelled data.
+SETTINGS = {
+    4: {
+        LIMIT: lambda n: (n, math.inf),
+        "n_P = inf, n_U = N": lambda n: (math.inf, n),
+        "n_P = N, n_U = 10 N": lambda n: (n, 10 * n),
+        LABELLED: None,
+        LABELLED_MORE: None,
+    },
+    5: {f"n_P = {p}, n_U = N": lambda n, p=p: (p, n) for p in FIXED_POSITIVES}
+    | {LIMIT: lambda n: (n, math.inf)},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a figure: a world, a setting and a size, measured in many trials."""
+
+    figure: int
+    world: str
+    setting: str
+    n: int
+    trials: int
+    known: Known
+
+    @property
+    def curve(self) -> tuple[int, str, str]:
+        return self.figure, self.world, self.setting
+
+    @property
+    def sizes(self) -> tuple[float, float] | None:
+        rule = SETTINGS[self.figure][self.setting]
+        return None if rule is None else rule(self.n)
+
+    @property
+    def n_marginal(self) -> float:
+        return self.n if self.sizes is None else self.sizes[1]
+
+    @property
+    def rule(self) -> int:
+        """Number of bins by the paper's rule."""
+        prior = self.known.world.prior
+        if self.sizes is not None:
+            return order_rule(*self.sizes, prior)
+        if self.setting == LABELLED_MORE:
+            return order_rule(self.n, math.inf, prior)
+        return labelled_order_rule(self.n)
+
+    @property
+    def bins(self) -> int:
+        """The rule, capped so that every bin of equal mass can hold two rows."""
+        return self.rule if math.isinf(self.n_marginal) else min(self.rule, self.n_marginal // 2)
+
+    @property
+    def names(self) -> Row:
+        return {"world": self.world, "setting": self.setting, "n": self.n, "bins": self.bins}
+
+    def draw(self, trial: int) -> PUScores:
+        rng = seeded(*self.curve, self.n, trial)
+        if self.sizes is None:
+            return self.known.world.draw(n=self.n, setting="labelled", seed=rng)
+        return self.known.world.draw(*self.sizes, setting="two-sample", seed=rng)
+
+    def bound(self, binning: str, delta: float | None = None, form: str = "corrected") -> Bound:
+        """Theorem 1, and for labelled data the bound of Futami & Fujisawa (2024) behind it."""
+        options = {
+            "bins": self.bins,
+            "binning": binning,
+            "lipschitz": self.known.lipschitz,
+            "delta": delta,
+            "form": form,
+        }
+        if self.sizes is None:
+            return labelled_bias_bound(self.n, **options)
+        return bias_bound(*self.sizes, self.known.world.prior, **options)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the trials of one cell gave with one kind of bins, a trial an entry."""
+
+    cell: Cell
+    binning: str
+    ece: np.ndarray
+    binned_tce: np.ndarray
+
+    @property
+    def error(self) -> np.ndarray:
+        """ECE minus TCE."""
+        return self.ece - self.cell.known.tce
+
+    @property
+    def total(self) -> np.ndarray:
+        return np.abs(self.error)
+
+    @property
+    def from_binning(self) -> np.ndarray:
+        return np.abs(self.binned_tce - self.cell.known.tce)
+
+    @property
+    def from_noise(self) -> np.ndarray:
+        return np.abs(self.ece - self.binned_tce)
+
+
+def all_cells(worlds: dict[str, Known], shown: dict[int, list[str]], sizes: list[int], trials: int):
+    """Return the cells of both figures; `shown` names the worlds of each."""
+    return [
+        {"cell": Cell(figure, world, setting, n, trials, worlds[world])}
+        for figure, settings in SETTINGS.items()
+        for world, setting, n in product(shown[figure], settings, sizes)
+    ]
+
+
+def measure(cell: Cell, binnings: tuple[str, ...]) -> list[Measured]:
+    """Run every trial of a cell, with all kinds of bins on the same rows."""
+    values = np.empty((len(binnings), 2, cell.trials))
+    for trial in range(cell.trials):
+        scores = cell.draw(trial)
+        for kind, binning in enumerate(binnings):
+            binned = bin_scores(scores, bins=cell.bins, binning=binning)
+            values[kind, :, trial] = norm(binned, 1), cell.known.world.binned_tce(binned.edges)
+    return [Measured(cell, binning, *v) for binning, v in zip(binnings, values, strict=True)]
+
+
+def bias_row(m: Measured) -> Row:
+    """One point of Figure 4 or 5."""
+    low, high = np.quantile(m.total, [0.05, 0.95])
+    return m.cell.names | {
+        "capped": m.cell.bins < m.cell.rule,
+        "bias": m.total.mean(),
+        "low": low,
+        "high": high,
+        "signed_bias": m.error.mean(),
+        "sd": m.error.std(ddof=1),
+        "binning_bias": m.from_binning.mean(),
+        "statistical_bias": m.from_noise.mean(),
+        "bound": m.cell.bound("mass").value,
+        "trials": m.cell.trials,
+    }
+
+
+def log_slope(sizes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the least-squares slope of log values on log sizes, along the last axis."""
+    x = np.log(sizes) - np.log(sizes).mean()
+    return np.log(values) @ x / (x @ x)
+
+
+def slope_row(curve: list[Measured], low: int, high: int) -> Row:
+    """Fit the rate of one curve; the standard error comes from resampling trials at every size."""
+    curve = [m for m in curve if low <= m.cell.n <= high]
+    sizes = np.array([m.cell.n for m in curve], dtype=float)
+    total = np.array([m.total for m in curve])
+    cell = curve[0].cell
+    rng = seeded("slope", *cell.curve, low, high)
+    pick = rng.integers(cell.trials, size=(RESAMPLES, *total.shape))
+    means = np.take_along_axis(total[None], pick, axis=2).mean(axis=2)
+    bounds = np.array([m.cell.bound("mass").value for m in curve])
+    spread = np.array([m.error.std(ddof=1) for m in curve])
+    signed = np.array([m.error.mean() for m in curve])
+    return {
+        "figure": cell.figure,
+        "world": cell.world,
+        "setting": cell.setting,
+        "n_low": low,
+        "n_high": high,
+        "slope": log_slope(sizes, total.mean(axis=1)),
+        "standard_error": log_slope(sizes, means).std(ddof=1),
+        "signed_slope": log_slope(sizes, signed) if (signed > 0.0).all() else math.nan,
+        "sd_slope": log_slope(sizes, spread),
+        "bound_slope": log_slope(sizes, bounds),
+    }
+
+
+def slope_rows(mass: list[Measured]) -> list[Row]:
+    curves: dict[tuple, list[Measured]] = {}
+    for m in mass:
+        curves.setdefault(m.cell.curve, []).append(m)
+    return [slope_row(curve, *ends) for curve in curves.values() for ends in SLOPE_RANGES]
+
+
+def mean_and_error(name: str, values: np.ndarray) -> Row:
+    return {name: values.mean(), f"{name}_se": values.std(ddof=1) / math.sqrt(values.size)}
+
+
+def floor_rows(mass: list[Measured]) -> list[Row]:
+    """Bias at the largest n_U beside what infinitely many unlabeled rows would leave."""
+    at = {(m.cell.world, m.cell.setting, m.cell.n): m.total for m in mass if m.cell.figure == 5}
+    worlds, last = dict.fromkeys(world for world, _, _ in at), max(n for _, _, n in at)
+    return [
+        {"world": world, "n_positive": p, "n_unlabeled": last}
+        | mean_and_error("bias", at[world, f"n_P = {p}, n_U = N", last])
+        | mean_and_error("floor", at[world, LIMIT, p])
+        for world, p in product(worlds, FIXED_POSITIVES)
+    ]
+
+
+def world_rows(worlds: dict[str, Known]) -> list[Row]:
+    return [{"world": w, "tce": k.tce, "lipschitz": k.lipschitz} for w, k in worlds.items()]
+
+
+def figure_tables(measured: Iterable[Measured], worlds: dict[str, Known]) -> dict[str, list[Row]]:
+    """Return the tables of Figures 4 and 5, by bins of equal mass."""
+    mass = [m for m in measured if m.binning == "mass"]
+    points = {
+        f"figure{figure}": [bias_row(m) for m in mass if m.cell.figure == figure]
+        for figure in SETTINGS
+    }
+    rates = {"slopes": slope_rows(mass), "floors": floor_rows(mass)}
+    return points | rates | {"worlds": world_rows(worlds)}

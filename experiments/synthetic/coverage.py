@@ -1,0 +1,99 @@
+"""Does the interval of the calibration error cover, and does the calibration test keep its level?
+
+For each world, size and setting: how often does the nominal 95 % interval contain the population
+error over the same bins, and the percentile bootstrap beside it? How often does the test reject
+scores that are calibrated?
+"""
+
+from itertools import product
+
+import numpy as np
+
+from experiments.study import Run, Study, cells
+from experiments.synthetic.worlds import PAPER, RATIO, SETTINGS, draw
+from noneg.bins import Binned, bin_scores
+from noneg.calibration import calibration_test, ece_interval
+from noneg.calibration.errors import norm
+from noneg.scores import PUScores
+from noneg.simulation import LogisticGaussian
+
+SIZES = (100, 1000, 5000)
+PRIORS = (0.5, 0.1)
+STATISTICS = ("ece", "ks")
+N_POSITIVE = 100
+REPLICATES = 199
+LEVELS = (0.01, 0.05, 0.1)
+
+
+def bootstrap_interval(
+    scores: PUScores, binned: Binned, rng: np.random.Generator, replicates: int = 200
+) -> tuple[float, float]:
+    """Percentile bootstrap over rows, drawn as counts in bins (scores within a bin: normal)."""
+    n = int(scores.n_marginal)
+    count = rng.multinomial(n, binned.marginal, size=replicates)
+    mean = np.nan_to_num(binned.mean_score)
+    square = binned.second[:, 2, 2] * n / np.maximum(binned.marginal, 1e-12)
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    score = (count * mean + np.sqrt(count) * spread * rng.standard_normal(count.shape)) / n
+    if scores.setting == "two-sample":
+        hits = rng.multinomial(int(scores.n_positive), binned.positive, size=replicates)
+    else:
+        rate = np.nan_to_num(binned.positive * scores.n_positive / (binned.marginal * n))
+        hits = rng.binomial(count, np.minimum(rate, 1.0))
+    total = n if scores.setting == "labelled" else np.maximum(hits.sum(axis=1, keepdims=True), 1)
+    positive = hits / total * (1.0 if scores.setting == "labelled" else scores.prior)
+    low, high = np.quantile(np.abs(positive - score).sum(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def cover(world: str, n_positive: int, setting: str, trials: int) -> dict[str, object]:
+    """Return how often both intervals of one cell contain the error of the population."""
+    target, low, high, value = np.empty((4, trials))
+    inside = np.empty(trials, dtype=bool)
+    for trial in range(trials):
+        scores = draw(PAPER[world], n_positive, setting, trial)
+        binned = bin_scores(scores)
+        target[trial] = PAPER[world].binned_tce(binned.edges)
+        estimate = ece_interval(scores)
+        low[trial], high[trial], value[trial] = estimate.low, estimate.high, estimate.value
+        assert estimate.value == norm(binned, 1)
+        a, b = bootstrap_interval(scores, binned, np.random.default_rng(trial))
+        inside[trial] = a <= target[trial] <= b
+    return {
+        "target": target.mean(),
+        "mean_error": value.mean(),
+        "mean_low": low.mean(),
+        "mean_high": high.mean(),
+        "coverage": ((low <= target) & (target <= high)).mean(),
+        "below_low": (target < low).mean(),
+        "above_high": (target > high).mean(),
+        "bootstrap_coverage": inside.mean(),
+        "trials": trials,
+    }
+
+
+def coverage(run: Run) -> dict[str, list]:
+    every = [
+        {"world": world, "n_positive": n, "setting": setting}
+        for world, setting, n in product(PAPER, SETTINGS, SIZES)
+    ]
+    return {"coverage": run.rows(cover, every, trials=run.trials(400, 20))}
+
+
+def reject(prior: float, setting: str, statistic: str, trials: int) -> dict[str, object]:
+    """Return how often the test rejects calibrated scores at each level."""
+    world, unlabeled = LogisticGaussian.calibrated(prior), int(RATIO * N_POSITIVE * 0.5 / prior)
+    p = np.empty(trials)
+    for seed in range(trials):
+        scores = draw(world, N_POSITIVE, setting, seed, unlabeled)
+        options = {"statistic": statistic, "replicates": REPLICATES, "seed": seed}
+        p[seed] = calibration_test(scores, **options).p_value
+    return {f"size at {a:.0%}": float((p <= a).mean()) for a in LEVELS} | {"trials": trials}
+
+
+def size(run: Run) -> dict[str, list]:
+    every = cells(prior=PRIORS, setting=SETTINGS, statistic=STATISTICS)
+    return {"size": run.rows(reject, every, trials=run.trials(4000, 20))}
+
+
+STUDY = Study("coverage", parts=(coverage, size), page=__name__)

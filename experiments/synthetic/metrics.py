@@ -1,0 +1,91 @@
+"""Which calibration metric should one trust on PU data?
+
+For worlds from well to badly calibrated, priors from .05 to .5 and 30 to 10,000 positives: the
+mean absolute distance of every calibration error of the registry from the true one.
+"""
+
+import math
+
+import numpy as np
+
+from experiments.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, panels, shared_legend
+from experiments.study import Run, Study, cells
+from experiments.synthetic.worlds import LINES, MIXTURES, draw, shaped
+from experiments.tables import Row, Tables, column, distinct, pick, table
+from noneg.metrics import METRICS
+
+PRIORS = (0.05, 0.2, 0.5)
+SIZES = (30, 100, 300, 1000, 3000, 10_000)
+NAMES = [name for name, metric in METRICS.items() if metric.family == "calibration error"]
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", "#999999")
+MARKERS = "osDv^PX*"
+
+
+def distances(world: str, prior: float, n_positive: int, trials: int) -> list[Row]:
+    """Return the distance of every metric from the truth in one cell."""
+    law = shaped(world, prior)
+    truth, values = law.tce(), np.empty((trials, len(NAMES)))
+    for trial in range(trials):
+        scores = draw(law, n_positive, "two-sample", trial)
+        values[trial] = [METRICS[name].function(scores) for name in NAMES]
+    gap = np.abs(values - truth)
+    return [
+        {
+            "metric": name,
+            "tce": truth,
+            "mean": values[:, k].mean(),
+            "error": gap[:, k].mean(),
+            "standard_error": gap[:, k].std(ddof=1) / math.sqrt(trials),
+        }
+        for k, name in enumerate(NAMES)
+    ]
+
+
+def study(run: Run) -> dict[str, list[Row]]:
+    sizes = run.pick(SIZES, SIZES[:3])
+    # Large samples first: the last processes to finish are then short.
+    every = cells(world=[*LINES, *MIXTURES], prior=PRIORS, n_positive=sizes)
+    every.sort(key=lambda cell: -cell["n_positive"])
+    return {"study": run.rows(distances, every, trials=run.trials(20, 4))}
+
+
+def mean_error(rows: list[Row], **wanted: object) -> float:
+    return column(pick(rows, **wanted), "error").mean()
+
+
+def text_summary(tables: Tables) -> str:
+    """Mean absolute error a metric and size, over priors and worlds, best metric first."""
+    rows = tables("study")
+    sizes = sorted(distinct(rows, "n_positive"))
+    errors = {m: [mean_error(rows, metric=m, n_positive=n) for n in sizes] for m in NAMES}
+    ranked = sorted(errors.items(), key=lambda item: float(np.mean(item[1])))
+    lines = [[f"`{m}`", *(f"{v:.4f}" for v in (*found, np.mean(found)))] for m, found in ranked]
+    return table(["metric", *(f"n_P = {n:,}" for n in sizes), "all"], lines, "lr")
+
+
+def draw_study(tables: Tables):
+    """Distance against the number of positives, a panel a world."""
+    rows = tables("study")
+    worlds = [*LINES, *MIXTURES]
+    figure, axes = panels(1, len(worlds), size=(20, 4.4), shade=None, layout=None, sharey=True)
+    for ax, world in zip(axes, worlds, strict=True):
+        for k, name in enumerate(NAMES):
+            mine = pick(rows, world=world, metric=name)
+            sizes = sorted(distinct(mine, "n_positive"))
+            ax.plot(
+                sizes,
+                [mean_error(mine, n_positive=n) for n in sizes],
+                color=COLOURS[k % len(COLOURS)],
+                marker=MARKERS[k % len(MARKERS)],
+                linestyle="-" if k < len(COLOURS) else "--",
+                markersize=4,
+                label=name,
+            )
+        ax.set(title=world, xscale="log", yscale="log", xlabel="labelled positives")
+    axes[0].set_ylabel("mean distance from the true error")
+    shared_legend(figure, axes[0], 6, loc="lower center", frameon=False)
+    figure.tight_layout(rect=(0, 0.14, 1, 1))
+    return figure
+
+
+STUDY = Study("metric_study", parts=(study,), page=__name__, style={"savefig.dpi": 110})

@@ -1,0 +1,150 @@
+"""Stored tables, how pages show them, and where."""
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+Row = dict[str, object]
+_RULES = {"l": "---", "r": "---:"}
+
+
+def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None = 6) -> None:
+    """Store a table; six digits of every number are more than any page shows."""
+
+    def short(value: object) -> object:
+        number = digits is not None and isinstance(value, float | np.floating)
+        return f"{value:.{digits}g}" if number else value
+
+    part = path.with_suffix(".part")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: short(value) for name, value in row.items()} for row in rows)
+    part.replace(path)
+
+
+def read(path: Path, *, raw: bool = False) -> list[Row]:
+    """Return the rows of a stored table, with numbers where there are some unless `raw`."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return rows if raw else [{name: parsed(text) for name, text in row.items()} for row in rows]
+
+
+@cache
+def parsed(text: str) -> object:
+    """Return what a cell of a table stands for.
+
+    >>> parsed("3"), parsed("0.5"), parsed("True"), parsed("D1")
+    (3, 0.5, True, 'D1')
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"True": True, "False": False}.get(text, text)
+
+
+class Tables:
+    """The tables of a folder, by name; a table that is not there has no rows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.known = folder, {}
+
+    def __call__(self, name: str) -> list[Row]:
+        path = self.folder / f"{name}.csv"
+        if name not in self.known:
+            self.known[name] = read(path) if path.exists() else []
+        return self.known[name]
+
+
+def pick(rows: Iterable[Row], **wanted: object) -> list[Row]:
+    """Return the rows that have these values.
+
+    >>> pick([{"n": 10, "m": 1}, {"n": 20, "m": 2}], n=20)
+    [{'n': 20, 'm': 2}]
+    """
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def column(rows: Iterable[Row], name: str) -> np.ndarray:
+    """Return a column of numbers.
+
+    >>> column([{"n": 10}, {"n": 20}], "n")
+    array([10., 20.])
+    """
+    return np.array([row[name] for row in rows], dtype=float)
+
+
+def distinct(rows: Iterable[Row], name: str) -> list:
+    """Return the values of a column, each once, in their order."""
+    return list(dict.fromkeys(row[name] for row in rows))
+
+
+def table(head: str | Sequence[str], rows: Iterable[Sequence[str]], align: str = "l") -> str:
+    """Return a Markdown table, without a newline at its end.
+
+    `align` has a letter a column, "l" or "r"; its last one holds for all that follow.
+
+    >>> print(table("metric | mean", [["ece", "0.02"]], "lr"))
+    | metric | mean |
+    |---|---:|
+    | ece | 0.02 |
+    """
+    head = head.split(" | ") if isinstance(head, str) else head
+    rule = [_RULES[align[min(k, len(align) - 1)]] for k in range(len(head))]
+    lines = [_line(head), f"|{'|'.join(rule)}|"]
+    for row in rows:
+        if len(row) != len(head):
+            msg = f"a row has {len(row)} cells, the header {len(head)}: {row!r}"
+            raise ValueError(msg)
+        lines.append(_line(row))
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def percent(share: float | None, digits: int = 1, missing: str = "n/a") -> str:
+    """Return a share as a number of percent, without its sign.
+
+    >>> percent(0.5), percent(0.123, 0), percent(None)
+    ('50.0', '12', 'n/a')
+    """
+    return missing if share is None or math.isnan(share) else f"{100 * share:.{digits}f}"
+
+
+def with_error(mean: float, error: float, digits: int = 4, missing: str = "") -> str:
+    """Return a mean with its standard error, where there is one.
+
+    >>> with_error(0.5, 0.01, 2), with_error(0.5, math.nan, 2)
+    ('0.50 ± 0.01', '0.50')
+    """
+    if math.isnan(mean):
+        return missing
+    text = f"{mean:.{digits}f}"
+    return text if math.isnan(error) else f"{text} ± {error:.{digits}f}"
+
+
+def fill(page: Path, parts: Mapping[str, str]) -> None:
+    """Replace what stands between ``<!-- name -->`` and the next ``<!-- end -->``.
+
+    A name without a place, or with two, is an error: a page must not keep old numbers in silence.
+    """
+    text = page.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        place = rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)"
+        inside = part.strip("\n")
+        text, count = re.subn(
+            place, lambda m, new=inside: f"{m[1]}\n{new}\n\n{m[2]}", text, flags=re.DOTALL
+        )
+        if count != 1:
+            msg = f"{page} has {count} places for {name!r}, not one."
+            raise ValueError(msg)
+    page.write_text(text, encoding="utf-8")

@@ -1,0 +1,38 @@
+"""Pages as templates: tables stand in Markdown as they are printed, filled from the stored ones."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import jinja2
+
+from experiments.tables import Tables, column, distinct, percent, pick, with_error
+
+
+def environment(**names: object) -> jinja2.Environment:
+    """Return what reads templates that may use these names."""
+    page = jinja2.Environment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - Markdown
+    )
+    page.filters |= {"percent": percent, "error": with_error, "pick": pick, "column": column}
+    page.filters["fixed"] = lambda value, digits: f"{value:.{digits}f}"
+    page.filters["signed"] = lambda value, digits: f"{value:+.{digits}f}"
+    page.filters["comma"] = lambda value: f"{value:,}"
+    page.filters["yes"] = lambda value: "yes" if value else "no"
+    page.filters["distinct"] = distinct
+    page.filters["below_of"] = lambda rows, a, b: [r for r in rows if r[a] < r[b]]
+    page.filters["reached"] = lambda rows, a, b: [r for r in rows if r[a] >= r[b]]
+    page.globals |= names
+    return page
+
+
+def functions(module: ModuleType) -> dict[str, Callable[[Tables], str]]:
+    """Return the macros of the template beside a module, which may use the module's names."""
+    path = Path(module.__file__).with_suffix(".md")
+    if not path.exists():
+        return {}
+    template = environment(**vars(module)).from_string(path.read_text(encoding="utf-8"))
+    return {name: macro for name, macro in vars(template.module).items() if callable(macro)}

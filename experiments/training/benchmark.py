@@ -1,0 +1,73 @@
+"""The PU benchmark paper's study, with calibration: trains what has no record yet, writes the page.
+
+Stop it whenever you like: the same command goes on where it was. ``--only dataset=usps case=1
+rate=0.3`` trains a part of the runs. The page and its tables are made from the records alone.
+"""
+
+import argparse
+from pathlib import Path
+
+from experiments.study import BUILD, Run, Study
+from experiments.training import plan
+
+
+def kept(runs: list, rules: list[str]) -> list:
+    """Return the runs that have one of the values of every rule, as ``given_prior=0.35,0.7``."""
+    split = [rule.partition("=") for rule in rules]
+    return [
+        run
+        for run in runs
+        if all(str(getattr(run, name)) in values.split(",") for name, _, values in split)
+    ]
+
+
+def folder(run: Run) -> Path:
+    return (run.options.records or BUILD / "pu_benchmark") / run.pick("full", "quick-records")
+
+
+def train(run: Run, runs: list) -> None:
+    from noneg.lab.bench.engine import run_all
+
+    asked, left = run.options, 60 * run.options.minutes
+    counts = run_all(
+        kept(runs, asked.only),
+        folder(run),
+        jobs=asked.processes,
+        device=asked.device,
+        precision="bfloat16" if asked.device.startswith("cuda") else "float32",
+        seconds=left if left < float("inf") else None,
+        tell=lambda done, failed, total: run.say(done, "done,", failed, "failed of", total),
+    )
+    run.say(counts)
+
+
+def tables(run: Run) -> None:
+    train(run, plan.tables(quick=run.quick))
+
+
+def images(run: Run) -> None:
+    train(run, plan.images(quick=run.quick))
+
+
+def records(run: Run) -> None:
+    """Put what was trained beside the stored records."""
+    from experiments.training.selections import collect
+
+    collect(folder(run), run.out)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--device", default="cpu", help="of torch")
+    add("--records", type=Path, help="folder of records")
+    add("--only", nargs="*", default=[], metavar="FIELD=VALUE,...", help="runs with these values")
+
+
+STUDY = Study(
+    "pu_benchmark",
+    parts=(tables, images, records),
+    page="experiments.training.benchmark_figures",
+    style={"savefig.dpi": 110},
+    named=("images",),
+    arguments=arguments,
+)

@@ -1,0 +1,331 @@
+"""The page of the benchmark: every number on it is computed from the records, in its template."""
+
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import jinja2
+import numpy as np
+import pandas as pd
+
+from experiments.tables import percent, table
+from experiments.template import environment
+from experiments.training import findings, plan
+from experiments.training.selections import (
+    WORLD_NAMES,
+    Interval,
+    Record,
+    chosen,
+    configs,
+    defaults,
+    fair,
+    interval,
+    main_runs,
+    sem,
+    single,
+    title,
+)
+from noneg.lab.bench import against_paper, summarise
+from noneg.lab.bench.ranks import Ranks
+from noneg.lab.bench.summaries import paper_name, paper_numbers
+from noneg.lab.bench.work import set_up, versions  # noqa: F401 - the template counts them
+from noneg.learning.algorithms import ALGORITHMS
+
+SHORT = {
+    "proxy_accuracy": "PA",
+    "proxy_auc": "PAUC",
+    "oracle_accuracy": "OA",
+    "pu_log_loss": "PU log loss",
+    "pu_brier": "PU Brier",
+    "pu_ece": "PU-ECE",
+}
+RATE_ROWS = (
+    ("upu", "none", "uPU"),
+    ("nnpu", "none", "nnPU = PUSB"),
+    ("nnpu-ga", "none", "nnPU-GA"),
+    ("upu", "batch", "uPU-c = nnPU-c = nnPU-GA-c = PUSB-c"),
+    ("vpu", "none", "VPU"),
+    ("vpu", "batch", "VPU-c"),
+    ("dist-pu", "none", "Dist-PU"),
+    ("dist-pu", "batch", "Dist-PU-c"),
+)
+CASES = sorted(plan.WORLDS, reverse=True, key=lambda world: (world[0], -world[1]))
+
+
+def text(records: list[Record]) -> str:
+    """Fill the template; its functions are those of this module."""
+    page = environment(**globals(), f=findings, short=SHORT, names=WORLD_NAMES)
+    page.filters |= {"beside": beside, "by_rate": by_rate}
+    template = Path(__file__).with_name("benchmark.md").read_text(encoding="utf-8")
+    against = partial(findings.against, records)
+    return page.from_string(template).render(records=records, against=against)
+
+
+def beside(gap: Interval | jinja2.Undefined, digits: int = 0) -> str:
+    """Return a difference in brackets: in points, or with so many digits."""
+    if not isinstance(gap, Interval):
+        return ""
+    return f" ({gap.text(1, digits) if digits else gap.points})"
+
+
+def by_rate(numbers) -> list[int]:
+    return sorted(numbers, key=lambda number: drawn(number).lr)
+
+
+def counted(counts: Counter) -> str:
+    return ", ".join(f"{name} {n}" for name, n in counts.most_common())
+
+
+def holds(true: bool) -> str:  # noqa: FBT001
+    return "holds" if true else "is not supported"
+
+
+def verdict(gap: Interval, better: int) -> str:
+    if not gap.clear:
+        return "no clear difference"
+    return "better" if gap.value * better > 0 else "worse"
+
+
+def labels(gap: Interval) -> str:
+    words = {1: "help", 0: "do not clearly help", -1: "do harm"}
+    return words[int(gap.low > 0) - int(gap.high < 0)]
+
+
+def better(means: pd.Series | jinja2.Undefined) -> str:
+    if not isinstance(means, pd.Series):
+        return ""
+    return f" (better in {(means > 0).sum()} of {len(means)}, median {100 * means.median():+.1f})"
+
+
+def done(records: list[Record]) -> list[Record]:
+    return [r for r in records if r["status"] == "done"]
+
+
+def trouble(failed: list[Record]) -> dict[str, int]:
+    return dict(Counter(r["error"].split(":")[0] for r in failed))
+
+
+def methods(records: list[Record]) -> set[str]:
+    return {run.method for run, _ in configs(records)}
+
+
+def on_world(records: list[Record], dataset: str, case: int) -> list[Record]:
+    place = (dataset, case)
+    return [r for r in records if (r["run"]["dataset"], r["run"]["case"]) == place]
+
+
+def split_counts(records: list[Record]) -> list[tuple[int, int]]:
+    """Return how many cells (data set, case, method) have how many splits, the most first."""
+    runs = configs(defaults(done(main_runs(records))))
+    splits = Counter((run.dataset, run.case, run.method) for run, _ in runs)
+    return sorted(Counter(splits.values()).items(), reverse=True)
+
+
+def missing(records: list[Record]) -> list[str]:
+    """Name what has no run yet."""
+    runs = configs(single(defaults(done(main_runs(records)))))
+    there = {(run.dataset, run.case, run.method) for run, _ in runs}
+    return [
+        f"{title(method)} on {WORLD_NAMES[dataset]} {case}"
+        for method in sorted({method for *_, method in there})
+        for dataset, case in CASES
+        if (dataset, case, method) not in there
+    ]
+
+
+def ties(ranks: Ranks) -> tuple[str, ...]:
+    """Return the methods that do not differ significantly from the best."""
+    return next((g for g in ranks.groups if ranks.methods[0] in g), (ranks.methods[0],))
+
+
+def early(tied: tuple[str, ...]) -> list[str]:
+    return [m for m in tied if m.split(" ")[0].split("-c")[0] in ("uPU", "nnPU", "nnPU-GA")]
+
+
+def version_rows(found: dict) -> list[list[str]]:
+    """A row a version that is told a prior: in two samples, in one, the loss; and its original."""
+    rows = []
+    for method in sorted(found["told"], key=lambda m: -found["lost"]["mean"][m]):
+        cells = [title(method)]
+        for name in (method, findings.original(method)):
+            if name not in found["lost"].index:
+                cells += ["", "", ""]
+                continue
+            lost, mean = found["lost"].loc[name], found["means"].loc[name]
+            error = f" ± {100 * lost['sem']:.1f}" if lost["size"] > 1 else ""
+            gap = f"{100 * lost['mean']:+.1f}{error}"
+            cells += [percent(mean["two"]), percent(mean["one"]), gap]
+        rows.append(cells)
+    return rows
+
+
+def rates(records: list[Record]) -> str:
+    found = findings.rate_table(records)
+    levels, body = sorted(set(found.index.get_level_values("rate"))), []
+    for dataset in ("usps", "letter"):
+        for name, correction, label in RATE_ROWS:
+            means = findings.rate_line(found, dataset, name, correction)["mean"]
+            numbers = [f"{means[rate]:.1f}" if rate in means.index else "" for rate in levels]
+            body.append([f"{WORLD_NAMES[dataset]} 1", label, *numbers])
+    return table(["data", "method", *(f"{rate:.0%}" for rate in levels)], body, "llr")
+
+
+def change(cells: dict, prior: float) -> str:
+    """Say what a wrong prior does to the mean over splits, by method."""
+    accuracy, ece = (
+        interval(list(cells), [c[prior][m].mean() - c[0.5][m].mean() for c in cells.values()])
+        for m in ("accuracy", "ece")
+    )
+    splits = min(len(c[prior]) for c in cells.values())
+    return (
+        f"Told {prior:g} ({splits} split{'s' * (splits > 1)}): accuracy {accuracy.points} points, "
+        f"calibration error {ece.text(1, 3)}."
+    )
+
+
+def kinds(records: list[Record]):
+    return Counter(f"{r['device']}, {r['precision']}" for r in done(records)).items()
+
+
+def machines(records: list[Record]):
+    place = "Python {python}, torch {torch}"
+    return Counter(place.format_map(r["versions"]) for r in done(records)).most_common()
+
+
+def by_device(records: list[Record]) -> list[tuple[str, list[Record]]]:
+    groups: dict[str, list[Record]] = {}
+    for r in done(records):
+        name = f"{WORLD_NAMES[r['run']['dataset']]}, {r['device']}"
+        groups.setdefault(name, []).append(r)
+    return sorted(groups.items())
+
+
+def median(records: list[Record], name: str) -> float:
+    return float(np.median([r[name] for r in records]))
+
+
+def median_size(gaps: list[float]) -> float:
+    return float(np.median(np.abs(gaps)))
+
+
+def published(method: str) -> str | None:
+    """Return the paper's name of a method; None for original methods of which it has a version."""
+    algorithm, *rest = method.split("/")
+    original = "bench" in ALGORITHMS[algorithm].variants and "bench" not in rest
+    return None if original else paper_name(method)
+
+
+def theirs(dataset: str, case: int) -> dict[str, float]:
+    """The paper's accuracies, selected by OA, by its names of methods."""
+    wanted = (dataset, case, "accuracy", "oracle_accuracy")
+    keys = ("dataset", "case", "metric", "criterion")
+    return {
+        n["method"]: n["mean"] for n in paper_numbers() if tuple(n[key] for key in keys) == wanted
+    }
+
+
+def world_table(records: list[Record]) -> str:
+    """One row a method: accuracy by three criteria, the paper's, and calibration."""
+    found = {criterion: chosen(records, criterion) for criterion in findings.THREE}
+    oracle, lines = found["oracle_accuracy"], []
+    numbers = theirs(oracle["dataset"].iloc[0], oracle["case"].iloc[0])
+    own = {c: part.groupby(level="method") for c, part in found.items()}
+    stats = {c: part["accuracy"].agg(["mean", sem, "size"]) for c, part in own.items()}
+    errors = own["proxy_accuracy"][["ece", "ece_recalibrated"]].mean()
+    for method in dict.fromkeys(oracle["method"]):
+        cells = [with_sem(stats[c].loc[method]) for c in findings.THREE]
+        paper = numbers.get(published(method) or "")
+        printed = "" if paper is None else f"{paper:.1f}"
+        error = [f"{x:.3f}" for x in errors.loc[method]]
+        size = int(stats["oracle_accuracy"]["size"][method])
+        lines.append([title(method), size, *cells, printed, *error])
+    # By the printed accuracy, the order of records where it is equal.
+    lines.sort(key=lambda line: -float(line[4].split(" ")[0]))
+    head = "method | splits | by PA | by PAUC | by OA | paper, OA | true ECE | recalibrated"
+    return table(head, lines, "lr")
+
+
+def with_sem(found: pd.Series) -> str:
+    error = f" ± {100 * found['sem']:.1f}" if found["size"] > 1 else ""
+    return f"{percent(found['mean'])}{error}"
+
+
+def world_tables(records: list[Record]):
+    parts = [(place, on_world(fair(records), *place)) for place in CASES]
+    return [(place, world_table(part)) for place, part in parts if done(part)]
+
+
+def paper_runs(records: list[Record]) -> list[Record]:
+    return fair(records) + on_world(records, "cifar10", 1)
+
+
+def beside_paper(runs: list[Record]) -> list[dict]:
+    """Accuracies selected by OA beside the paper's, where both have the method."""
+    cells = summarise(runs, metrics=["accuracy"], criteria=["oracle_accuracy"])
+    rows = [row for row in against_paper(cells) if published(row["method"])]
+    return [row | {"data": f"{WORLD_NAMES[row['dataset']]} {row['case']}"} for row in rows]
+
+
+def farthest(rows: list[dict]) -> list[dict]:
+    return sorted(rows, key=lambda row: -abs(row["difference"]))[:8]
+
+
+def drawn(number: int):
+    """Return the hyperparameters of a configuration."""
+    return set_up(plan.run(("upu", "bench", "batch"), "letter", 1, 0, configuration=number))
+
+
+def settings(worlds: dict) -> list[str]:
+    found = [drawn(number) for number in sorted(set().union(*worlds.values()) - {0})]
+    return [f"rate {s.lr:.1e} with batches of {s.batch} + {s.batch}" for s in found]
+
+
+def near(records: list[Record], worlds: dict) -> str:
+    """How far from the paper the worlds with several configurations are."""
+    runs, parts = findings.several(records), []
+    ways = [beside_paper(defaults(runs)), beside_paper(runs)]
+    for (dataset, case), numbers in worlds.items():
+        data = f"{WORLD_NAMES[dataset]} {case}"
+        one, every = ([r["difference"] for r in rows if r["data"] == data] for rows in ways)
+        if one:
+            parts.append(
+                f"{data} {np.mean(one):+.1f} by default and {np.mean(every):+.1f} with the best of "
+                f"{len(numbers)} ({len(one)} methods; medians {np.median(one):+.1f} and "
+                f"{np.median(every):+.1f})"
+            )
+    words = "Ours minus the paper's, points of accuracy selected by OA, mean"
+    return f"{words}: {'; '.join(parts)}." if parts else ""
+
+
+def means(records: list[Record]) -> pd.Series:
+    return chosen(records, "oracle_accuracy")["accuracy"].groupby(level="method").mean()
+
+
+def letter_rows(records: list[Record]) -> list[list[str]]:
+    """Letter, case 1: every version that the paper has, by default, searched, and in the paper."""
+    runs = on_world(findings.several(records), "letter", 1)
+    if not runs:
+        return []
+    numbers, more, rows = theirs("letter", 1), findings.tried(records), []
+    first = [r for r in main_runs(records) if r["run"]["split"] == 0]
+    random = [r for r in runs if r["run"]["configuration"] > 0]
+    parts = (defaults(runs), random, runs, on_world(single(first), "letter", 1))
+    one, other, best, few = (means(part) for part in parts)
+    for method in one.index:
+        paper = numbers.get(published(method) or "")
+        if paper is not None:
+            shown = [percent(part[method]) for part in (one, other, best)]
+            shown.append(percent(few[method]) if method in more else "")
+            rows.append((100 * one[method] - paper, [title(method), *shown, f"{paper:.1f}"]))
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def stuck(records: list[Record]) -> tuple[int, int, float]:
+    """Runs of Dist-PU on Letter that call every row positive, of how many, their least error."""
+    found = [findings.stuck(records, f"dist-pu/bench/{c}") for c in ("none", "batch")]
+    alike, runs, least = zip(*found, strict=True)
+    return sum(alike), sum(runs), min((x for x in least if not np.isnan(x)), default=np.nan)
+
+
+def all_tried(tried: dict[str, dict[int, float]]) -> set[int]:
+    return {number for cells in tried.values() for number in cells}

@@ -1,0 +1,365 @@
+"""The three findings of the paper, its slip, and what calibration adds: numbers with intervals."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.training.plan import CORRECTED, TOLD
+from experiments.training.selections import (
+    PLACE,
+    SAME,
+    Interval,
+    Record,
+    checkpoints,
+    chosen,
+    common,
+    complete,
+    configs,
+    correlation,
+    defaults,
+    fair,
+    interval,
+    main_runs,
+    over_methods,
+    rank_correlation,
+    single,
+    title,
+)
+from noneg.lab.bench import Ranks, rank_methods, summarise
+from noneg.lab.bench.summaries import Cell
+from noneg.learning.algorithms import ALGORITHMS
+
+THREE = ("proxy_accuracy", "proxy_auc", "oracle_accuracy")
+WITHOUT_LABELS = ("proxy_accuracy", "proxy_auc", "pu_log_loss", "pu_brier", "pu_ece")
+KINDS = ("batch", "ref", "two")
+
+
+def winners(records: list[Record]) -> tuple[Counter, int]:
+    """Return how often a method is first over worlds, metrics and criteria, and of how many."""
+    best: dict[tuple, Cell] = {}
+    for cell in summarise(fair(records), metrics=("accuracy", "auc", "f1"), criteria=THREE):
+        place = (cell.world, cell.metric, cell.criterion)
+        if not np.isnan(cell.mean) and (place not in best or cell.mean > best[place].mean):
+            best[place] = cell
+    return Counter(title(cell.method) for cell in best.values()), len(best)
+
+
+def ranks(records: list[Record], metric: str, criterion: str) -> Ranks:
+    """Rank methods in every split of every world."""
+    asked = {"metric": metric, "criterion": criterion}
+    unknown = {"std": np.nan, "error": np.nan, "splits": 1}
+    cells = [
+        Cell(world=(*world, split), method=title(method), mean=float(value), **asked, **unknown)
+        for (world, method, split), value in chosen(fair(records), criterion)[metric].items()
+    ]
+    return rank_methods(cells, **asked)
+
+
+def against(records: list[Record], one: str, two: str, metric: str) -> Interval:
+    """Interval of the difference between what two criteria choose."""
+    runs = fair(records)
+    return over_methods(chosen(runs, one)[metric] - chosen(runs, two)[metric])
+
+
+def criteria(records: list[Record]) -> list[dict[str, Any]]:
+    """Means of what each criterion chooses, and its difference to proxy accuracy."""
+    runs, rows = fair(records), []
+    first = chosen(runs, "proxy_accuracy")
+    for criterion in (*WITHOUT_LABELS, "oracle_accuracy"):
+        found = chosen(runs, criterion)
+        row: dict[str, Any] = {"criterion": criterion, "n": len(found)}
+        for metric in ("accuracy", "auc", "ece", "log_loss"):
+            row[metric] = float(found[metric].mean())
+            if criterion != "proxy_accuracy":
+                row[f"{metric}_gap"] = over_methods(found[metric] - first[metric])
+        rows.append(row)
+    return rows
+
+
+def spread(records: list[Record]) -> dict[str, float]:
+    """How far the three criteria lead apart, over worlds, methods and splits."""
+    runs = fair(records)
+    columns = [chosen(runs, criterion)["accuracy"] for criterion in THREE]
+    apart = np.ptp(pd.concat(columns, axis=1, join="inner").to_numpy(), axis=1)
+    return {
+        "n": len(apart),
+        "median": float(np.median(apart)),
+        "over_one": float((apart > 0.01).mean()),
+        "over_five": float((apart > 0.05).mean()),
+        "largest": float(apart.max()),
+    }
+
+
+def twins_agree(records: list[Record]) -> tuple[int, int]:
+    """Return in how many pairs of runs a twin chooses and scores the same, and of how many."""
+    found = checkpoints(records, "oracle_accuracy")
+    found = found[found["given_prior"].isna()]
+    twins = found[found["method"].isin(SAME)].copy()
+    twins["method"] = twins["method"].map(SAME)
+    keys = ["method", "dataset", "case", "setting", "rate", "configuration", "split"]
+    both = twins.merge(found, on=keys)
+    same = (both["accuracy_x"] == both["accuracy_y"]) & (both["step_x"] == both["step_y"])
+    return int(same.sum()), len(both)
+
+
+def more_labels(records: list[Record], few: float = 0.1, many: float = 0.5) -> dict[str, Interval]:
+    """What more labelled rows do to accuracy, as it is and corrected, paired over splits."""
+    found = chosen(defaults(records), "oracle_accuracy")
+    found = found[(found["variant"] == "bench") & ~found["method"].isin(SAME)]
+    keys = ["correction", "dataset", "algorithm", "case", "setting", "split"]
+    at = {rate: found[found["rate"] == rate].set_index(keys)["accuracy"] for rate in (few, many)}
+    gaps = (at[many] - at[few]).dropna()
+    return {
+        kind: interval([" ".join(place[1:3]) for place in own.index], own)
+        for kind, own in gaps.groupby(level="correction")
+    }
+
+
+def slip(records: list[Record]) -> dict[str, Any]:
+    """How often the published criterion chooses another checkpoint or run, and what it costs."""
+    pair, runs = ("proxy_accuracy", "proxy_accuracy_slip"), fair(records)
+    kept, keys = single(main_runs(records)), [*PLACE, "configuration"]
+    a, b = (checkpoints(kept, criterion).set_index(keys)["step"] for criterion in pair)
+    first, second = (chosen(runs, criterion) for criterion in pair)
+    models = (first[["configuration", "step"]] != second[["configuration", "step"]]).any(axis=1)
+    return {
+        "changed": float((a != b).mean()),
+        "runs": len(a),
+        "models_changed": float(models.mean()),
+        "models": len(models),
+        **{
+            metric: over_methods(second[metric] - first[metric])
+            for metric in ("accuracy", "recall", "precision", "f1", "ece")
+        },
+    }
+
+
+def calibration(records: list[Record]) -> pd.DataFrame:
+    """Errors of probabilities of every method, before and after recalibration."""
+    names = ["accuracy", "ece", "pu_ece", "ece_recalibrated", "pu_ece_recalibrated"]
+    found = chosen(fair(records), "proxy_accuracy")
+    return found[names].groupby(level="method").mean().sort_values("ece", kind="stable")
+
+
+def known_prior(records: list[Record]) -> pd.DataFrame:
+    found = checkpoints(single(records), "proxy_accuracy")
+    return found[found["given_prior"].isna()]
+
+
+def agreement(records: list[Record], *, varied: bool = False) -> dict[str, Any]:
+    """Correlation of PU-ECE with the true error over all runs, one point a run.
+
+    `varied` leaves runs out that call every test row the same.
+    """
+    found = known_prior(records)
+    if varied:
+        found = found[~found["recall"].isin((0.0, 1.0))]
+    groups, values = found["method"].to_numpy(str), found[["pu_ece", "ece"]].to_numpy(float)
+    return {
+        "pairs": values,
+        "pearson": interval(groups, values, correlation),
+        "spearman": interval(groups, values, rank_correlation),
+        "gap": interval(groups, values[:, 0] - values[:, 1]),
+    }
+
+
+def constant(records: list[Record]) -> Counter:
+    """Runs whose choice calls every test row the same, by data set and method."""
+    found = known_prior(records)
+    found = found[found["recall"].isin((0.0, 1.0))]
+    return Counter(f"{title(r.method)} on {r.dataset}" for r in found.itertuples())
+
+
+def recalibration_gain(records: list[Record]) -> Interval:
+    """Interval of what recalibration does to the true error."""
+    found = chosen(fair(records), "proxy_accuracy")
+    return over_methods(found["ece_recalibrated"] - found["ece"])
+
+
+def shift(records: list[Record], criterion: str) -> dict[str, Any]:
+    """Two-sample methods: in two samples, in one sample as they are, corrected, and original."""
+    runs = [r for r in defaults(records) if r["run"]["algorithm"] in CORRECTED]
+    found = chosen(runs, criterion)
+    found = found[(found["rate"] == 0.3) & found["given_prior"].isna()]
+    keys = ["dataset", "case", "algorithm", "split"]
+    one = found[found["setting"] == "one-sample"]
+    batch = one[one["correction"] == "batch"].set_index(keys)["accuracy"]
+    for twin, same in SAME.items():
+        # A corrected method, or the one that is the same and was run on all splits.
+        if twin.endswith("batch"):
+            names = [same.split("/")[0], twin.split("/")[0]]
+            own = batch[batch.index.get_level_values("algorithm") == names[0]]
+            own = own.rename(index={names[0]: names[1]}, level="algorithm")
+            batch = own.combine_first(batch)
+    parts = {
+        "none": one[(one["correction"] == "none") & ~one["method"].isin(SAME)],
+        "ref": one[one["variant"] == "ref"],
+        "two": found[(found["setting"] == "two-sample") & (found["variant"] == "bench")],
+    }
+    wide = pd.DataFrame({k: part.set_index(keys)["accuracy"] for k, part in parts.items()})
+    wide = wide.join(batch.rename("batch")).dropna(subset="none")
+    means = wide.groupby(level=keys[:3]).mean()
+    gaps = wide[list(KINDS)].sub(wide["none"], axis=0)
+    groups = [" ".join(map(str, place[:3])) for place in wide.index]
+    there = [kind for kind in KINDS if gaps[kind].notna().any()]
+    return {
+        "rows": means,
+        "gaps": {k: _interval(groups, gaps[k]) for k in there},
+        "medians": {k: gaps[k].dropna().groupby(level=keys[:3]).mean() for k in there},
+    }
+
+
+def _interval(groups: list[str], gaps: pd.Series) -> Interval:
+    known = gaps.notna().to_numpy()
+    return interval(np.array(groups)[known], gaps[known])
+
+
+def both_samples(records: list[Record], criterion: str) -> pd.DataFrame:
+    """Accuracies of USPS, case 1, by version and split: in two samples, and in one uncorrected."""
+    found = chosen(defaults(records), criterion).drop(columns=PLACE).reset_index()
+    found = found[found["correction"].fillna("none") == "none"]
+    found["method"] = found["method"].str.removesuffix("/none")
+    found["given_prior"] = found["given_prior"].fillna(-1.0)
+    keys = ["method", "split", "dataset", "case", "rate", "given_prior"]
+    wide = found.pivot_table(index=keys, columns="setting", values="accuracy")
+    wide = wide.reindex(columns=["two-sample", "one-sample"]).dropna()
+    return wide.set_axis(["two", "one"], axis=1).drop("pusb/bench", level="method", errors="ignore")
+
+
+def losses(records: list[Record], criterion: str) -> dict[str, Any]:
+    """What one sample costs: the paper's versions that are told a prior, and their originals."""
+    rows = both_samples(records, criterion)
+    gaps = rows["two"] - rows["one"]
+    stats = gaps.groupby(level="method").agg(["mean", "sem", "size"])
+    told = [m for m in stats.index if m.endswith("/bench") and needs_prior(m)]
+    clear = [m for m in told if stats["mean"][m] > 2.0 * stats["sem"].fillna(np.inf)[m]]
+    paired = [m for m in told if original(m) in stats.index]
+    beyond = gaps - gaps.index.get_level_values("method").map(
+        lambda m: stats["mean"].get(original(m), np.nan)
+    )
+    return {
+        "means": rows.groupby(level="method").mean(),
+        "lost": stats,
+        "told": told,
+        "clear": sorted(clear, key=lambda m: -stats["mean"][m]),
+        "bench": _over(gaps, told),
+        "original": _over(gaps, [original(m) for m in paired]),
+        "beyond": _over(beyond, paired),
+    }
+
+
+def original(method: str) -> str:
+    return method.split("/", maxsplit=1)[0]
+
+
+def needs_prior(method: str) -> bool:
+    return ALGORITHMS[original(method)].needs_prior
+
+
+def _over(gaps: pd.Series, methods: list[str]) -> Interval | None:
+    own = gaps[gaps.index.get_level_values("method").isin(methods)]
+    return over_methods(own) if len(own) else None
+
+
+def several(records: list[Record]) -> list[Record]:
+    """Runs of the worlds that have more than one configuration, of those that every method has."""
+    kept = common(complete(single(main_runs(records))))
+    worlds = shared(records)
+    return [r for r in kept if (r["run"]["dataset"], r["run"]["case"]) in worlds]
+
+
+def shared(records: list[Record]) -> dict[tuple[str, int], set[int]]:
+    """Configurations that every method has, by world; worlds with several alone."""
+    found: dict[tuple[str, int], set[int]] = {}
+    for one, _ in configs(common(complete(single(main_runs(records))))):
+        found.setdefault((one.dataset, one.case), set()).add(one.configuration)
+    return {world: numbers for world, numbers in sorted(found.items()) if len(numbers) > 1}
+
+
+def gains(records: list[Record]) -> list[dict[str, Any]]:
+    """What choosing among configurations by each criterion is worth, and how often it differs."""
+    runs, rows = several(records), []
+    for criterion in (*WITHOUT_LABELS, "oracle_accuracy"):
+        best, first = chosen(runs, criterion), chosen(defaults(runs), criterion)
+        rows.append(
+            {
+                "criterion": criterion,
+                "n": len(first),
+                "default": float(first["accuracy"].mean()),
+                "best": float(best["accuracy"].mean()),
+                "gap": over_methods(best["accuracy"] - first["accuracy"]),
+                "other": float((best["configuration"] > 0).mean()),
+            }
+        )
+    return rows
+
+
+def by_oracle(records: list[Record], **wanted: object) -> pd.DataFrame:
+    """Return the default runs of the main worlds at the checkpoint that the oracle chooses."""
+    found = chosen(defaults(single(main_runs(records))), "oracle_accuracy")
+    for name, value in wanted.items():
+        found = found[found[name].to_numpy() == value]
+    return found
+
+
+def late(records: list[Record], dataset: str, share: float = 0.8) -> float:
+    """How many runs with default hyperparameters are best, by OA, near the end of training."""
+    own = by_oracle(records, dataset=dataset)
+    return float((own["step"] > share * own["steps"]).mean())
+
+
+def stuck(records: list[Record], method: str) -> tuple[int, int, float]:
+    """Default runs on Letter that call every row positive, of how many, and their least error."""
+    own = by_oracle(records, dataset="letter", method=method)
+    # Who calls every row positive has the share of positives for accuracy and for precision.
+    alike = own[(own["recall"] == 1.0) & (own["accuracy"] == own["precision"])]
+    return len(alike), len(own), float(alike["ece"].min())
+
+
+def tried(records: list[Record]) -> dict[str, dict[int, float]]:
+    """Letter 1, split 0: accuracy by OA of each configuration, of methods with more than two."""
+    found = checkpoints(single(main_runs(records)), "oracle_accuracy")
+    own = found[(found["dataset"] == "letter") & (found["case"] == 1) & (found["split"] == 0)]
+    cells = {
+        m: dict(zip(p["configuration"], p["accuracy"], strict=True))
+        for m, p in own.groupby("method", sort=False)
+    }
+    return {method: values for method, values in cells.items() if len(values) > 2}
+
+
+def rate_table(records: list[Record]) -> pd.DataFrame:
+    """Mean accuracy and its standard error, in %, by data set, method, correction and rate.
+
+    Methods that are another one under this protocol have the numbers of that one.
+    """
+    found = chosen(defaults(records), "oracle_accuracy")
+    known = found["algorithm"].isin(CORRECTED) & (found["variant"] == "bench")
+    known &= (found["setting"] == "one-sample") & (found["case"] == 1)
+    found = found[known & (found["dataset"] != "cifar10") & found["given_prior"].isna()]
+    keys = ["dataset", "algorithm", "correction", "rate"]
+    cells = found.set_index(keys)["accuracy"].groupby(level=keys).agg(["mean", "sem"])
+    return 100 * cells.fillna({"sem": 0.0})
+
+
+def rate_line(cells: pd.DataFrame, dataset: str, name: str, correction: str) -> pd.DataFrame:
+    """Return means and errors by rate; of its twin where a method has one."""
+    own = SAME.get(f"{name}/bench/{correction}", f"{name}/bench/{correction}").split("/")
+    place = (dataset, own[0], own[2])
+    return cells.loc[place] if place in cells.index else cells.iloc[:0].droplevel([0, 1, 2])
+
+
+def told_cells(records: list[Record]) -> dict[str, dict[float, pd.DataFrame]]:
+    """Metrics by method and prior that was told, a row a split; priors that all methods have."""
+    found = chosen(defaults(records), "proxy_accuracy")
+    known = (found["dataset"] == "usps") & (found["setting"] == "one-sample")
+    known &= (found["case"] == 1) & (found["rate"] == 0.3)
+    found = found[known & found["method"].isin(TOLD)]
+    told = found["given_prior"].astype(float).fillna(0.5).to_numpy()
+    cells = {
+        m: dict(list(p.groupby(told[found["method"] == m])))
+        for m, p in found.groupby(level="method")
+    }
+    whole = sorted(set.intersection(*map(set, cells.values()))) if cells else []
+    return {method: {prior: own[prior] for prior in whole} for method, own in cells.items()}

@@ -1,0 +1,227 @@
+"""Every learning algorithm on two worlds, and beside the numbers of the PU benchmark paper.
+
+Trains what is not yet in the folder of runs (``--runs``), each run in a process of one thread, and
+keeps what the tables need.
+"""
+
+import argparse
+import time
+from dataclasses import asdict, dataclass
+from hashlib import md5
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.special import expit
+
+from experiments.study import BUILD, Run, Study
+from experiments.tables import Row
+from experiments.training.worlds import World, gaussians, usps
+from noneg import PUScores
+from noneg.learning import networks
+from noneg.learning.algorithms import ALGORITHMS
+from noneg.learning.training import Trainer
+from noneg.performance import auroc, proxy_accuracy
+
+# Methods whose benchmark runs have a warm-up of 2,000 steps more.
+WARMED = ("lbe", "pue", "holistic-pu")
+# Learning rate and batch of the benchmark's default configuration, the first of ten.
+RATE, BATCH, CONFIGURATIONS = 1e-3, 64, 10
+# Methods whose default is more than two points from the paper's best of ten, by the paper's name.
+# PUSB is nnPU in the benchmark: the same loss and the same seeds, so the same runs.
+_NNPU = ("nnpu", "bench", "none")
+SEARCHED = {
+    "nnpu": _NNPU,
+    "pusb": _NNPU,
+    "vpu": ("vpu", "bench", "none"),
+    "p3mix-c": ("p3mix-c", "ref", "default"),
+    "glws": ("glws", "bench", "default"),
+    "pue": ("pue", "bench", "default"),
+}
+# Run again with other seeds on the first split: its risk has no lower bound.
+REPEATED, REPEATS = ("pue", "bench", "default"), 9
+# Further configurations of the search space on the first split, for the method left furthest away.
+FARTHEST, FURTHER = ("vpu", "bench", "none"), ((1e-3, 16), (3e-3, 16))
+
+
+def configuration(index: int, split: int) -> tuple[float, int]:
+    """Learning rate and batch of one of the ten configurations that the paper tried on a split.
+
+    The first is the default. The benchmark draws the others by generators whose seeds are hashes of
+    the numbers of configuration and split and of the name, so they are the paper's own.
+    """
+    if index == 0:
+        return RATE, BATCH
+    base = _hashed(index, split)
+    rate = np.random.RandomState(_hashed(base, "lr")).uniform(-4.5, -2.5)
+    batch = np.random.RandomState(_hashed(base, "batch_size")).uniform(4, 7)
+    return float(10**rate), 2 ** int(batch)
+
+
+def _hashed(*parts: object) -> int:
+    return int(md5(str(parts).encode(), usedforsecurity=False).hexdigest(), 16) % 2**31
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of the grid.
+
+    `correction` is the one-sample correction, "default" for the algorithm's own; steps of 0 mean
+    30 epochs; `repeat` numbers the seeds of a split.
+    """
+
+    world: str
+    algorithm: str
+    variant: str
+    correction: str
+    split: int
+    steps: int
+    lr: float = RATE
+    batch: int = BATCH
+    repeat: int = 0
+
+    def path(self, folder: Path) -> Path:
+        values = list(asdict(self).values())
+        return folder / f"{'_'.join(map(str, values if self.repeat else values[:-1]))}.npz"
+
+    @property
+    def seed(self) -> int:
+        return self.split + 100 * self.repeat
+
+
+def grid(*, quick: bool) -> dict[str, list[Job]]:
+    """All runs by part, the first split first."""
+    steps, splits = (1000, 1) if quick else (20_000, 3)
+    parts = {"gaussians": [], "usps": []}
+    for split in range(splits):
+        for name, kind in ALGORITHMS.items():
+            ways = [("ref", "default")]
+            if "bench" in kind.variants:
+                ways += [("bench", c) for c in (kind.bench_corrections or ("default",))]
+            size = length(name, steps)
+            parts["usps"] += [Job("usps", name, *way, split, size) for way in ways]
+            parts["gaussians"].append(Job("gaussians", name, "ref", "default", split, 0))
+    return parts | {"search": search_grid(steps, splits)}
+
+
+def search_grid(steps: int, splits: int) -> list[Job]:
+    """The paper's configurations, one of all methods after the other; then seeds and rates."""
+    jobs = []
+    for index in range(CONFIGURATIONS if splits > 1 else 2):
+        for way in dict.fromkeys(SEARCHED.values()):
+            size = length(way[0], steps)
+            jobs += [Job("usps", *way, s, size, *configuration(index, s)) for s in range(splits)]
+    size, repeats = length(REPEATED[0], steps), REPEATS if splits > 1 else 1
+    jobs += [Job("usps", *REPEATED, 0, size, repeat=r + 1) for r in range(repeats)]
+    return jobs + [Job("usps", *FARTHEST, 0, steps, *other) for other in FURTHER]
+
+
+def length(name: str, steps: int) -> int:
+    return steps + (steps // 10 if name in WARMED else 0)
+
+
+def make_trainer(job: Job) -> Trainer:
+    """The benchmark's protocol for digits; the defaults for Gaussians."""
+    if job.world == "gaussians":
+        return Trainer(seed=job.seed, device="cpu")
+    size = {"steps": job.steps, "batch_size": job.batch, "lr": job.lr, "seed": job.seed}
+    every = 100 if job.steps >= 5000 else 20
+    return Trainer(**size, optimizer="sgd", checkpoint_every=every, device="cpu")
+
+
+def perform(job: Job, folder: Path) -> None:
+    """Train a run and store it."""
+    torch.set_num_threads(1)
+    world = usps(job.split) if job.world == "usps" else gaussians(job.split)
+    kind, width = ALGORITHMS[job.algorithm], world.test.shape[1]
+    extra = {"truth": torch.as_tensor(world.train_labels)} if job.algorithm == "pn-oracle" else {}
+    watch, start, diverged = Watch(world), time.process_time(), False
+    asked = {"setting": "one-sample", "prior": world.prior, "monitor": watch}
+    asked["correction"] = None if job.correction == "default" else job.correction
+    asked["validation"] = world.held if kind.needs_validation else None
+    algorithm = kind(variant=job.variant, **extra)
+    try:
+        make_trainer(job).fit(algorithm, lambda: networks.MLP(width), world.train, **asked)
+    except FloatingPointError:
+        diverged = True  # risks without a lower bound do; the checkpoints before count
+    path = job.path(folder)
+    part, seconds = path.with_suffix(".part.npz"), time.process_time() - start
+    np.savez_compressed(part, **watch.record(), diverged=diverged, seconds=seconds)
+    part.rename(path)
+
+
+class Watch:
+    """Measures at checkpoints, and keeps the scores where the proxy accuracy is best."""
+
+    def __init__(self, world: World):
+        self.world, self.rows, self.best = world, [], -np.inf
+        self.kept: dict[str, np.ndarray] = {}
+
+    def __call__(self, algorithm, step: int) -> dict[str, float]:
+        if not algorithm.ready():
+            return {}
+        world = self.world
+        parts = {"held_pos": world.held.pos, "held_unl": world.held.unl, "test": world.test}
+        scores = {name: expit(algorithm.decision(x).double().numpy()) for name, x in parts.items()}
+        truth = np.concatenate([np.ones(len(scores["held_pos"]), bool), world.held_labels])
+        called = np.concatenate([scores["held_pos"], scores["held_unl"]]) > 0.5
+        held = (scores["held_pos"], scores["held_unl"])
+        proxy = proxy_accuracy(PUScores(*held, prior=world.prior, setting="one-sample"))
+        accuracy = ((scores["test"] > 0.5) == world.test_labels).mean()
+        auc = auroc(PUScores.from_labels(world.test_labels.astype(int), scores["test"]))
+        self.rows.append((step, (called == truth).mean(), proxy, accuracy, auc))
+        if proxy > self.best:
+            self.best, self.kept = proxy, scores
+        return {}
+
+    def record(self) -> dict[str, np.ndarray]:
+        names = ("step", "oracle", "proxy", "accuracy", "auc")
+        table = np.array(self.rows, dtype=float).reshape(-1, len(names))
+        columns = dict(zip(names, table.T, strict=True))
+        return columns | self.kept | {"labels": self.world.test_labels}
+
+
+def runs_folder(run: Run) -> Path:
+    folder = (run.options.runs or BUILD / "learners") / run.pick("full", "quick-runs")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def training(run: Run) -> None:
+    folder = runs_folder(run)
+    jobs = [
+        job
+        for name, part in grid(quick=run.quick).items()
+        if name in run.options.worlds
+        for job in part
+    ]
+    todo = {job: job.path(folder) for job in jobs if not job.path(folder).exists()}
+    match = run.options.match
+    asked = [{"job": job} for job, path in todo.items() if any(m in path.stem for m in match)]
+    run.map(perform, asked, folder=folder)
+
+
+def runs(run: Run) -> dict[str, list[Row]]:
+    from experiments.training.learners_page import summary
+
+    folder = runs_folder(run)
+    jobs = dict.fromkeys(job for part in grid(quick=run.quick).values() for job in part)
+    found = [summary(job, folder) for job in jobs if job.path(folder).exists()]
+    return {"runs": [row for row in found if row is not None]}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add, every = parser.add_argument, ("gaussians", "usps", "search")
+    add("--runs", type=Path, help="folder of runs")
+    add("--worlds", nargs="+", choices=every, default=every, help="train these only")
+    add("--match", nargs="+", default=[""], help="train only runs with this in the name")
+
+
+STUDY = Study(
+    "learners",
+    parts=(training, runs),
+    page="experiments.training.learners_page",
+    style={"savefig.dpi": 110},
+    arguments=arguments,
+    digits=None,
+)

@@ -1,0 +1,204 @@
+"""Runs to tables: accuracy beside the paper's, and calibration before and after repair."""
+
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+from experiments.drawing import panels
+from experiments.tables import Row, Tables, column, pick
+from experiments.training.learners import (
+    BATCH,
+    CONFIGURATIONS,
+    FARTHEST,
+    RATE,
+    REPEATED,
+    SEARCHED,
+    Job,
+    configuration,
+)
+from noneg import PUScores, ece
+from noneg.lab.bench.summaries import paper_numbers
+from noneg.learning.algorithms import ALGORITHMS
+from noneg.randomness import stream
+from noneg.recalibration import Auto, CalibrationWarning, Platt
+
+# Prior of the population and share of its positives that is labelled, of each world.
+PRIOR = {"gaussians": (0.4, 0.5), "usps": (0.5, 0.6)}
+STAGES = {"before": ("#D55E00", "o"), "platt": ("#0072B2", "s"), "auto": ("#009E73", "^")}
+
+
+def summary(job: Job, folder: Path) -> Row | None:
+    """Return one run: test metrics where each criterion is best, and calibration errors.
+
+    None if it diverged before its first checkpoint.
+    """
+    with np.load(job.path(folder)) as file:
+        z = dict(file)
+    if not z["step"].size:
+        return None
+    oracle, proxy = z["oracle"].argmax(), z["proxy"].argmax()
+    return {
+        **asdict(job),
+        "oracle_step": int(z["step"][oracle]),
+        "oracle": z["oracle"][oracle],
+        "oracle_accuracy": z["accuracy"][oracle],
+        "oracle_auc": z["auc"][oracle],
+        "proxy_step": int(z["step"][proxy]),
+        "accuracy": z["accuracy"][proxy],
+        "auc": z["auc"][proxy],
+        "last_accuracy": z["accuracy"][-1],
+        "diverged_after": int(z["step"][-1]) if z.get("diverged") else "",
+        **calibration(job, z),
+        "cpu_seconds": float(z["seconds"]),
+    }
+
+
+def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return PU-ECE and true ECE of the test rows before and after repair from held-out PU rows.
+
+    Test rows are thinned to the prior of the population; then a share of the positives is labelled
+    for the PU estimate, and the true error sees all labels.
+    """
+    prior, c = PRIOR[job.world]
+    random = stream(job.split, "test rows")
+    positive, negative = (random.permutation(np.flatnonzero(z["labels"] == y)) for y in (1, 0))
+    n = int(min(positive.size / prior, negative.size / (1 - prior)))
+    positive, negative = positive[: round(prior * n)], negative[: n - round(prior * n)]
+    cut = round(c * positive.size)
+    labelled, rest = positive[:cut], np.concatenate([positive[cut:], negative])
+    y = np.repeat([1, 0], [positive.size, negative.size])
+    held = PUScores(z["held_pos"], z["held_unl"], prior=prior, setting="one-sample")
+    found = {}
+    for stage, repair in repairs(held).items():
+        s = repair(z["test"])
+        pu = PUScores(s[labelled], s[rest], prior=prior, setting="one-sample")
+        true = PUScores.from_labels(y, s[np.concatenate([positive, negative])])
+        found |= {f"pu_ece_{stage}": ece(pu), f"ece_{stage}": ece(true)}
+    return found
+
+
+def repairs(held: PUScores):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # separable scores: the fit is finite
+        platt, auto = Platt().fit(held), Auto().fit(held)
+    return {"before": lambda s: s, "platt": platt.transform, "auto": auto.transform}
+
+
+def mean(rows: list[Row], name: str) -> float:
+    return float(column(rows, name).mean()) if rows else np.nan
+
+
+def chosen(rows: list[Row], **wanted: object) -> list[Row]:
+    return pick(rows, **({"lr": RATE, "batch": BATCH, "repeat": 0} | wanted))
+
+
+def paper() -> dict[str, tuple[float, float]]:
+    """Table 15 of the benchmark paper: accuracy at the oracle's checkpoint, by method."""
+    wanted = {"metric": "accuracy", "criterion": "oracle_accuracy"}
+    return {
+        row["method"]: (row["mean"], row["spread"]) for row in pick(paper_numbers(15), **wanted)
+    }
+
+
+def acceptance(tables: Tables) -> list[list]:
+    """Ours beside the paper's, with the gap, a line a method and correction."""
+    lines, published = [], paper()
+    usps = chosen(tables("runs"), world="usps")
+    for name, kind in ALGORITHMS.items():
+        ref = chosen(usps, algorithm=name, variant="ref")
+        for correction in dict.fromkeys(["none", *kind.bench_corrections]):
+            with_c = correction == "batch"
+            asked = correction if kind.bench_corrections else "default"
+            bench = chosen(usps, algorithm=name, variant="bench", correction=asked)
+            if with_c and "bench" not in kind.variants:
+                continue
+            value = published.get(f"{name}+c" if with_c else name)
+            cells = [*beside(bench if "bench" in kind.variants else ref, value), len(bench) or ""]
+            cells.insert(1, accuracy(bench))
+            own = ["", ""] if with_c else [accuracy(ref), len(ref) or ""]
+            lines.append([f"{kind.title}{'-c' if with_c else ''}", *cells, *own])
+    return lines
+
+
+def accuracy(rows: list[Row]) -> str:
+    """Mean and, of several splits, the standard error as the paper's tables have it."""
+    if not rows:
+        return ""
+    found = 100 * column(rows, "oracle_accuracy")
+    error = f" ± {found.std() / np.sqrt(found.size):.2f}" if found.size > 1 else ""
+    return f"{found.mean():.2f}{error}"
+
+
+def beside(rows: list[Row], value: tuple[float, float] | None) -> list[str]:
+    """Return what the paper has, and ours less that."""
+    if value is None:
+        return ["", ""]
+    gap = f"{100 * mean(rows, 'oracle_accuracy') - value[0]:+.2f}" if rows else ""
+    return [f"{value[0]:.2f} ± {value[1]:.2f}", gap]
+
+
+def search(tables: Tables) -> list[list]:
+    """Return, a line a method, the paper's protocol: of a split's configurations the best by OA."""
+    lines, published = [], paper()
+    for name, way in SEARCHED.items():
+        runs = [tried(tables("runs"), split, way) for split in range(3)]
+        if not all(runs):
+            continue
+        best = [best_run(split) for split in runs]
+        same = [best_run(pick(split, batch=BATCH)) for split in runs]
+        printed, gap = beside(best, published[name])
+        cells = [accuracy(part) for part in ([split[0] for split in runs], same, best)]
+        number = "/".join(str(len(split)) for split in runs)
+        lines.append([ALGORITHMS[name].title, printed, *cells, gap, number])
+    return lines
+
+
+def tried(rows: list[Row], split: int, way: tuple[str, str, str]) -> list[Row]:
+    """Return the runs of the paper's configurations on a split, the default first."""
+    own = pick(named(rows, way), split=split)
+    grid = [configuration(index, split) for index in range(CONFIGURATIONS)]
+    found = [chosen(own, lr=lr, batch=batch) for lr, batch in grid]
+    return [run for part in found for run in part] if found[0] else []
+
+
+def best_run(runs: list[Row]) -> Row:
+    """Return the run with the best accuracy on held-out rows, as the paper does."""
+    return max(runs, key=lambda row: row["oracle"])
+
+
+def named(rows: list[Row], way: tuple[str, str, str]) -> list[Row]:
+    names = ("algorithm", "variant", "correction")
+    return pick(rows, world="usps", **dict(zip(names, way, strict=True)))
+
+
+def repeated(tables: Tables) -> list[Row]:
+    """Return the runs of one configuration on one split that differ by seed alone."""
+    return pick(named(tables("runs"), REPEATED), split=0, lr=RATE, batch=BATCH)
+
+
+def farthest(tables: Tables) -> list[Row]:
+    """Return all configurations of the method furthest away, on the first split."""
+    runs = pick(named(tables("runs"), FARTHEST), split=0)
+    return sorted(runs, key=lambda r: (-r["batch"], r["lr"]))
+
+
+def draw_calibration(tables: Tables) -> plt.Figure:
+    """True error before and after, a line a method, a panel a world."""
+    figure, axes = panels(1, 2, size=(11, 6.2), shade=None, layout=None, sharey=True)
+    names = list(ALGORITHMS)[::-1]
+    for ax, world in zip(axes, PRIOR, strict=True):
+        mine = [chosen(tables("runs"), world=world, algorithm=n, variant="ref") for n in names]
+        for stage, (colour, marker) in STAGES.items():
+            label = stage if stage == "before" else f"after {stage.title()}"
+            x = [mean(rows, f"ece_{stage}") for rows in mine]
+            ax.plot(x, range(len(names)), marker, color=colour, label=label)
+        ax.set(title={"gaussians": "two Gaussians", "usps": "USPS"}[world], xlabel="true ECE")
+        ax.set_xlim(left=0.0)
+        ax.grid(axis="y", alpha=0.3)
+    axes[0].set_yticks(range(len(names)), [ALGORITHMS[n].title for n in names])
+    axes[-1].legend(frameon=False)
+    figure.tight_layout()
+    return figure

@@ -1,0 +1,111 @@
+"""All runs of the study in the order of their importance: any beginning of it is a result."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from noneg.lab.bench import RunConfig
+from noneg.lab.bench.work import versions
+
+Method = tuple[str, str, str | None]
+
+# Half the paper's steps; in experiments/learners the best checkpoint of most methods lies before.
+STEPS, EVERY = 10_000, 100
+IMAGE_STEPS, IMAGE_EVERY = 5000, 250
+SPLITS = 3
+WORLDS = (("usps", 1), ("letter", 1), ("usps", 2), ("letter", 2))
+RATES = (0.1, 0.5, 0.2, 0.4)
+CORRECTED = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
+PRIORS, FAR_PRIORS = (0.4, 0.6), (0.35, 0.7)
+TOLD = ("nnpu", "vpu", "cvir", "dist-pu", "count-loss", "glws")
+CONFIGURATIONS = 9
+IMAGE_METHODS: tuple[Method, ...] = (
+    ("nnpu", "bench", "batch"),
+    ("nnpu", "bench", "none"),
+    ("vpu", "bench", "batch"),
+    ("dist-pu", "bench", "batch"),
+    ("pubn", "bench", None),
+    ("cvir", "bench", None),
+    ("nnpu", "ref", None),
+    ("vpu", "ref", None),
+    ("cvir", "ref", None),
+    ("tedn", "ref", None),
+    ("dist-pu", "ref", None),
+    ("vpu", "bench", "none"),
+    ("dist-pu", "bench", "none"),
+    ("count-loss", "ref", None),
+    ("glws", "ref", None),
+)
+# With equal batches and prior 1/2 these corrected losses are uPU's; and PUSB decides as nnPU does.
+TWINS = {
+    ("nnpu", "bench", "batch"): ("upu", "bench", "batch"),
+    ("nnpu-ga", "bench", "batch"): ("upu", "bench", "batch"),
+    ("pusb", "bench", "batch"): ("upu", "bench", "batch"),
+    ("pusb", "bench", "none"): ("nnpu", "bench", "none"),
+}
+
+
+def run(method: Method, dataset: str, case: int, split: int, **other) -> RunConfig:
+    names = ("algorithm", "variant", "correction")
+    options = {"setting": "one-sample", "steps": STEPS, "every": EVERY, **other}
+    place = {"dataset": dataset, "case": case, "split": split}
+    return RunConfig(**place, **dict(zip(names, method, strict=True)), **options)
+
+
+def tables(*, quick: bool = False) -> list[RunConfig]:
+    """Runs on USPS and Letter."""
+    if quick:
+        return [replace(r, steps=60, every=20) for r in _first(0)]
+    return [r for split in range(SPLITS) for r in _first(split)] + list(_then())
+
+
+def _first(split: int) -> Iterator[RunConfig]:
+    """What every claim needs, of one split."""
+    single = [m for m in versions() if m not in TWINS]
+    yield from (run(m, "usps", 1, split) for m in single)
+    if split == 0:
+        yield from (run(m, "usps", 1, split) for m in TWINS)
+    pairs = [m for m in single if m[0] in CORRECTED and m[1] == "bench"]
+    uncorrected = [m for m in pairs if m[2] == "none"]
+    for method in (*uncorrected, ("pusb", "bench", "none")):
+        yield run((*method[:2], None), "usps", 1, split, setting="two-sample")
+    yield from (run(m, "letter", 1, split) for m in single)
+    yield from (
+        run(m, data, 1, split, rate=r) for r in RATES for data in ("usps", "letter") for m in pairs
+    )
+    yield from (
+        run((name, "ref", None), "usps", 1, split, given_prior=p) for p in PRIORS for name in TOLD
+    )
+    yield from (run(m, data, 2, split) for data in ("usps", "letter") for m in single)
+
+
+def _then() -> Iterator[RunConfig]:
+    """What makes it more certain: other methods in two samples, other configurations, twins."""
+    single = [m for m in versions() if m not in TWINS]
+    splits = range(SPLITS)
+    other = [(*m[:2], None) for m in single if m[2] in (None, "none")]
+    yield from (run(m, "usps", 1, k, setting="two-sample") for k in splits for m in other)
+    yield from _searched(single, 1)
+    told = [(name, "ref", None) for name in TOLD]
+    yield from (
+        run(m, "usps", 1, k, given_prior=p) for k in splits for p in FAR_PRIORS for m in told
+    )
+    yield from (run(m, *world, k) for k in splits for world in WORLDS for m in TWINS)
+    for number in range(2, CONFIGURATIONS + 1):
+        yield from _searched(single, number)
+
+
+def _searched(found: list[Method], number: int) -> Iterator[RunConfig]:
+    """One random configuration of every method."""
+    for split in range(SPLITS):
+        for data in ("letter", "usps"):
+            yield from (run(m, data, 1, split, configuration=number) for m in found)
+
+
+def images(*, quick: bool = False) -> list[RunConfig]:
+    """Runs on CIFAR-10."""
+    steps, every = (3, 3) if quick else (IMAGE_STEPS, IMAGE_EVERY)
+    return [
+        run(m, "cifar10", 1, split, steps=steps, every=every)
+        for split in range(1 if quick else SPLITS)
+        for m in (IMAGE_METHODS[:2] if quick else IMAGE_METHODS)
+    ]

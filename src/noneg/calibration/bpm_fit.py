@@ -1,0 +1,387 @@
+r"""Points of the calibration curve of Dong et al., and the curve that fits them best.
+
+The points are the bins of several mass binnings (Eq. 8).
+
+For N rows the numbers of bins are ``N // 100, N // 100 + step, ..., <= N // 20`` with
+``step = (N // 20 - N // 100) // 10``, both at least 1: a dozen binnings with 20 to 100 rows a bin.
+The paper gives the two ends (Appendix B.2), its code the step.
+
+With PU data a frequency is as uncertain as its positives are few, so N is the number of rows that
+hold so many positives: :math:`N = \min(n_M, n_P / \pi)`, which is n when everything is labelled.
+From N = 50,000 on the bins grow instead of their number; the curve no longer depends on it.
+
+Eq. 9 is minimized over the curves of Eq. 12. With :math:`x = (\log s, -\log(1 - s), -1)` and
+:math:`\theta = (\alpha, \beta, c)` the curve is :math:`g = \sigma(x\cdot\theta)`. The logarithm of
+the objective is minimized in its place, which keeps large deviations of PU frequencies finite and
+moves no minimum:
+
+.. math:: F(\theta) = \log\sum_b w_b\,e^{(g_b - y_b)^2} + \lambda\,|\theta - \theta_0|^2 .
+
+The ridge :math:`\lambda = 10^{-9}` towards the diagonal :math:`\theta_0 = (1, 1, 0)` only speaks
+where the data says nothing: fewer than three bins, or a curve that would like to be a step.
+
+F is not convex. It is searched on a grid of curves, the best of which are improved by Newton steps
+(saddle-free, damped, projected on :math:`\alpha, \beta \ge 0`), all of them side by side: first
+with the coarsest binnings, then with all bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit, logit
+
+from noneg.bins import mass_edges, ranks
+from noneg.laws import Ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.scores import PUScores
+
+    Floats = NDArray[np.float64]
+
+# More rows than this make larger bins, not more of them.
+MOST_ROWS = 50_000
+# A score of exactly 0 or 1 is taken for one at most so far from there, and at least as far as half
+# the distance of the next double (or so, next to 0).
+LARGEST_GAP, LEAST_GAP_LOW, LEAST_GAP_HIGH = 0.005, 1e-300, 2.0**-54
+RIDGE = 1e-9
+DIAGONAL = np.array([1.0, 1.0, 0.0])
+# Relative lengths of steps: one that ends the search, and one too short for values to judge it.
+LAST_STEP, SHORT_STEP, MOST_STEPS, MOST_DAMPING = 1e-11, 1e-7, 200, 1e12
+# Values of F closer than these are the same minimum, and the same up to rounding.
+SAME_MINIMUM, SAME_VALUE = 1e-10, 1e-14
+# Slopes and places of the curves that the search starts from, and how many of them are improved.
+SLOPES = np.array([0.0, 0.1, 0.4, 1.0, 3.0, 12.0, 60.0])
+PLACES = np.array([0.02, 0.15, 0.4, 0.6, 0.85, 0.98])
+SEARCH_POINTS, SCREEN_POINTS, STARTS, FINALISTS = 500, 200, 16, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Bins of several binnings, empty ones left out.
+
+    Attributes
+    ----------
+    score, complement : ndarray, shape (M,)
+        Mean of s and of 1 - s in each bin, both to full relative precision.
+    frequency : ndarray
+        ``y_b = pi mu_plus(I_b) / mu(I_b)``.
+    weight : ndarray
+        Mass of the bin over the number of binnings; sums to 1.
+    cuts : ndarray, shape (C,)
+        Upper ends of the cells that all binnings have in common.
+    first, last : ndarray of int
+        The bin consists of the cells ``first <= i < last``.
+    n_bins : tuple of int
+        Bins asked for in each binning.
+    """
+
+    score: Floats
+    complement: Floats
+    frequency: Floats
+    weight: Floats
+    cuts: Floats
+    first: NDArray[np.intp]
+    last: NDArray[np.intp]
+    n_bins: tuple[int, ...]
+
+    def add_up(self, cells: Floats) -> Floats:
+        """Return the sums over the bins of sums over cells, shape (..., C) to (..., M)."""
+        zero = np.zeros((*cells.shape[:-1], 1))
+        total = np.concatenate([zero, np.cumsum(cells, axis=-1)], axis=-1)
+        sums: Floats = total[..., self.last] - total[..., self.first]
+        return sums
+
+
+class CurveRows:
+    """The rows of both laws in order, with running sums.
+
+    When a sample is infinite its law is known only in bins, and moments are those of the bins.
+    """
+
+    def __init__(self, scores: PUScores) -> None:
+        self.scores = scores
+        self.infinite = bool(np.isinf(scores.n_marginal) or np.isinf(scores.n_positive))
+
+    @cached_property
+    def _masses(self) -> tuple[Floats, Floats, Floats]:
+        """Distinct scores, rising, and the mass of both laws at each."""
+        return Ordered(self.scores).masses()
+
+    @cached_property
+    def marginal(self) -> tuple[Floats, Floats]:
+        """Scores of the marginal sample, rising, and their masses."""
+        s, _, mass = self._masses
+        full = mass > 0.0
+        return s[full], mass[full]
+
+    @cached_property
+    def _running(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Positive mass, mass and integral of s up to each score, of 1 - s from each score on."""
+        s, positive, mass = self._masses
+        up = (np.concatenate([[0.0], np.cumsum(x)]) for x in (positive, mass, mass * s))
+        return *up, np.concatenate([np.cumsum((mass * (1.0 - s))[::-1])[::-1], [0.0]])
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The N of the binnings."""
+        n = self.scores.effective_marginal
+        if not self.scores.prior_is_estimated:
+            n = min(n, self.scores.effective_positive / self.scores.prior)
+        return int(min(n * (1.0 + 1e-12), MOST_ROWS))
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance (ddof = 1) of the marginal law."""
+        if self.infinite:
+            points = self.points(self.numbers[-1:])
+            mean = float(points.weight @ points.score)
+            return mean, float(points.weight @ (points.score - mean) ** 2)
+        s, mass = self.marginal
+        if s[0] == s[-1]:
+            return float(s[0]), 0.0
+        share, n = mass / mass.sum(), self.scores.effective_marginal
+        mean = float(share @ s)
+        spread = float(share @ (s - mean) ** 2)
+        return mean, spread * n / (n - 1.0) if n > 1.0 else 0.0
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Distances from 0 and from 1 that scores of exactly 0 and 1 are taken for.
+
+        Half the distance of the next score, as if rounding had brought them there.
+        """
+        if self.infinite:
+            return 1e-9, 1e-9
+        s = self.marginal[0]
+        first, last = np.searchsorted(s, 0.0, side="right"), np.searchsorted(s, 1.0, side="left")
+        inside = s[first:last]
+        low = inside[0] / 2 if first > 0 and inside.size else 0.0
+        high = (1.0 - inside[-1]) / 2 if last < s.size and inside.size else 0.0
+        return (
+            float(np.clip(low, LEAST_GAP_LOW, LARGEST_GAP)),
+            float(np.clip(high, LEAST_GAP_HIGH, LARGEST_GAP)),
+        )
+
+    @property
+    def numbers(self) -> list[int]:
+        """The paper's numbers of bins."""
+        low, high = max(1, self.n_rows // 100), max(1, self.n_rows // 20)
+        if np.isinf(self.scores.n_marginal) and np.isinf(self.scores.n_positive):
+            return [high]  # without noise there is nothing to average
+        return list(range(low, high + 1, max(1, (high - low) // 10)))
+
+    def coarse_points(self, most: int) -> Points:
+        """Return the bins of the coarsest binnings, as many as have `most` bins together."""
+        within = int(np.searchsorted(np.cumsum(self.numbers), most, side="right"))
+        return self.points(self.numbers[: max(1, within)])
+
+    def points(self, numbers: Sequence[int] | None = None) -> Points:
+        """Return the bins of binnings with these numbers of bins, by default those of the paper."""
+        numbers = tuple(self.numbers if numbers is None else numbers)
+        ends = np.concatenate([self._edges(n_bins) for n_bins in numbers])
+        cuts, last = np.unique(ends, return_inverse=True)
+        last = last + 1
+        first = np.concatenate([[0], last[:-1]])
+        first[np.cumsum([0, *numbers[:-1]])] = 0
+        full = last > first
+        return self._collect(cuts, first[full], last[full], numbers)
+
+    def _edges(self, n_bins: int) -> Floats:
+        """Upper edges of bins of equal mass; the last bin that holds marginal rows ends at 1."""
+        if self.infinite:
+            return mass_edges(self.scores, n_bins)[1:]
+        (s, *_), (_, mass, *_) = self._masses, self._running
+        target = ranks(self.scores.effective_marginal, n_bins) / self.scores.effective_marginal
+        edges = s[np.searchsorted(mass[1:], target * mass[-1] * (1.0 - 1e-12))]
+        return np.append(np.where(edges < self.marginal[0][-1], edges, 1.0), 1.0)
+
+    def _collect(
+        self,
+        cuts: Floats,
+        first: NDArray[np.intp],
+        last: NDArray[np.intp],
+        numbers: tuple[int, ...],
+    ) -> Points:
+        sums = np.array([x[last] - x[first] for x in self._sums(cuts)])
+        full = sums[1] > 0.0
+        positive, mass, score, complement = sums[:, full]
+        scale = self.scores.prior * mass.sum() / max(positive.sum(), np.finfo(np.float64).tiny)
+        return Points(
+            score=score / mass,
+            complement=complement / mass,
+            frequency=scale * positive / mass,
+            weight=mass / mass.sum(),
+            cuts=cuts,
+            first=first[full],
+            last=last[full],
+            n_bins=numbers,
+        )
+
+    def _sums(self, cuts: Floats) -> tuple[Floats, ...]:
+        """Return running sums up to 0 and each cut: positive mass, mass, s and 1 - s."""
+        if self.infinite:
+            sums = self.scores.sums_below(cuts)[:, :3].T
+            positive, mass, score = np.concatenate([np.zeros((3, 1)), sums], axis=1)
+            return positive, mass, score, mass - score
+        place = np.concatenate([[0], np.searchsorted(self._masses[0], cuts, side="right")])
+        positive, mass, score, above = (running[place] for running in self._running)
+        # A running sum from above is exact where 1 - s is small.
+        return positive, mass, score, -above
+
+
+def design(score: Floats, complement: Floats, limits: tuple[float, float]) -> Floats:
+    """Return ``(log s, -log(1 - s), -1)``, shape (..., 3), finite at s = 0 and s = 1."""
+    s, rest = np.maximum(score, limits[0]), np.maximum(complement, limits[1])
+    return np.stack([np.log(s), -np.log(rest), np.full_like(s, -1.0)], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """F for one or many vectors of frequencies at the same points.
+
+    Attributes
+    ----------
+    design : ndarray, shape (M, 3)
+    frequency : ndarray, shape (1, M) or (K, M)
+        One for all members of a batch, or one for each.
+    weight : ndarray, shape (M,)
+    """
+
+    design: Floats
+    frequency: Floats
+    weight: Floats
+
+    def value(self, theta: Floats, members: NDArray[np.intp] | None = None) -> Floats:
+        """Return F at each row of theta."""
+        square = (expit(theta @ self.design.T) - self._frequency(members)) ** 2
+        shift = _shift(square)
+        ridge = RIDGE * ((theta - DIAGONAL) ** 2).sum(axis=1)
+        f: Floats = shift[:, 0] + np.log1p(np.expm1(square - shift) @ self.weight) + ridge
+        return f
+
+    def derivatives(
+        self, theta: Floats, members: NDArray[np.intp] | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return gradient, Hessian and the squares of the natural scales of the parameters."""
+        g = expit(theta @ self.design.T)
+        d = g - self._frequency(members)
+        p = self.weight * np.exp(d * d - _shift(d * d))
+        p /= p.sum(axis=1, keepdims=True)
+        slope = g * (1.0 - g)
+        first = (2.0 * p * d * slope) @ self.design
+        definite = p * (2.0 + 4.0 * d * d) * slope**2
+        second = definite + 2.0 * p * d * slope * (1.0 - 2.0 * g)
+        hessian = (second @ self._pairs).reshape(-1, 3, 3) - first[:, :, None] * first[:, None, :]
+        scales = definite @ self._pairs[:, ::4] + 2.0 * RIDGE
+        return first + 2.0 * RIDGE * (theta - DIAGONAL), hessian + 2.0 * RIDGE * np.eye(3), scales
+
+    @cached_property
+    def _pairs(self) -> Floats:
+        return (self.design[:, :, None] * self.design[:, None, :]).reshape(-1, 9)
+
+    def _frequency(self, members: NDArray[np.intp] | None) -> Floats:
+        shared = members is None or len(self.frequency) == 1
+        return self.frequency if shared else self.frequency[members]
+
+
+def _shift(square: Floats) -> Floats:
+    """Return what to take out of exponents: nothing while they are small, which is most precise."""
+    top = square.max(axis=1, keepdims=True)
+    return np.where(top > 1.0, top, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Minimum of F: parameters, F there without the ridge, and the length of the last step."""
+
+    theta: Floats
+    loss: float
+    last_step: float
+
+
+def fit(points: Points, coarse: Points, limits: tuple[float, float]) -> Fit:
+    """Return the global minimum of F over all points; the coarse ones serve the search."""
+    rough = objective(coarse, limits)
+    theta, _ = local_minima(rough, _starts(rough))
+    value = rough.value(theta)
+    order = np.argsort(value, kind="stable")
+    distinct = np.concatenate([[True], np.diff(value[order]) > SAME_MINIMUM])
+    full = objective(points, limits)
+    theta, last_step = local_minima(full, theta[order[distinct][:FINALISTS]])
+    best = int(np.argmin(full.value(theta)))
+    loss = full.value(theta[[best]])[0] - RIDGE * ((theta[best] - DIAGONAL) ** 2).sum()
+    return Fit(theta[best], max(0.0, float(loss)), float(last_step[best]))
+
+
+def objective(points: Points, limits: tuple[float, float]) -> Objective:
+    """Return F for these points."""
+    x = design(points.score, points.complement, limits)
+    return Objective(x, points.frequency[None], points.weight)
+
+
+def _starts(rough: Objective) -> Floats:
+    """Return the most promising curves of a grid, and the diagonal."""
+    m = rough.weight.size
+    some = np.unique(np.linspace(0, m - 1, min(m, SCREEN_POINTS)).astype(np.intp))
+    weight = rough.weight[some] / rough.weight[some].sum()
+    screen = Objective(rough.design[some], rough.frequency[:, some], weight)
+    mean = np.clip(weight @ screen.frequency[0], 0.02, 0.98)
+    center = screen.design[(PLACES * (some.size - 1)).astype(np.intp), :2]
+    alpha, beta, place, level = np.meshgrid(
+        SLOPES, SLOPES, np.arange(PLACES.size), logit([mean, 0.5]), indexing="ij"
+    )
+    # The curve takes the given level at the given place.
+    c = alpha * center[place, 0] + beta * center[place, 1] - level
+    grid = np.stack([alpha, beta, c], axis=-1).reshape(SLOPES.size**2, -1, 3)
+    value = screen.value(grid.reshape(-1, 3)).reshape(grid.shape[:2])
+    best = np.argmin(value, axis=1)
+    pairs = np.arange(best.size)
+    chosen = np.argsort(value[pairs, best], kind="stable")[:STARTS]
+    return np.concatenate([DIAGONAL[None], grid[pairs, best][chosen]])
+
+
+def local_minima(f: Objective, start: Floats) -> tuple[Floats, Floats]:
+    """Return a local minimum for each row of `start`, and the length of each last step."""
+    theta, value = start.copy(), f.value(start)
+    damping, last_step = np.full(len(start), 1e-3), np.zeros(len(start))
+    running = np.arange(len(start))
+    for _ in range(MOST_STEPS):
+        trial = _step(f, theta[running], damping[running], running)
+        length = np.abs(trial - theta[running]).max(axis=1) / (1.0 + np.abs(trial).max(axis=1))
+        last_step[running] = length
+        new = f.value(trial, running)
+        # Steps so short that rounding decides about the value are taken on trust.
+        trusted = (length < SHORT_STEP) & (new <= value[running] + SAME_VALUE)
+        good = (new < value[running]) | trusted
+        theta[running[good]], value[running[good]] = trial[good], new[good]
+        damping[running] = np.where(good, damping[running] / 10.0, damping[running] * 5.0 + 1e-6)
+        running = running[(length > LAST_STEP) & (damping[running] < MOST_DAMPING)]
+        if not running.size:
+            break
+    return theta, last_step
+
+
+def _step(f: Objective, theta: Floats, damping: Floats, members: NDArray[np.intp]) -> Floats:
+    """Return where a damped Newton step leads, parameters in units of their natural scales."""
+    gradient, hessian, scales = f.derivatives(theta, members)
+    scale = np.sqrt(scales)
+    gradient = gradient / scale
+    hessian = hessian / (scale[:, :, None] * scale[:, None, :])
+    bounded = np.array([True, True, False])
+    stuck = bounded & (theta <= 0.0) & (gradient > 0.0)
+    gradient[stuck] = 0.0
+    hessian[stuck[:, :, None] | stuck[:, None, :]] = 0.0
+    curvature, directions = np.linalg.eigh(hessian)
+    curvature = np.maximum(np.abs(curvature), 1e-12) + damping[:, None]
+    along = np.einsum("kij,ki->kj", directions, gradient) / curvature
+    trial = theta - np.einsum("kij,kj->ki", directions, along) / scale
+    trial[:, :2] = np.maximum(trial[:, :2], 0.0)
+    return trial

@@ -1,0 +1,196 @@
+"""The group of commands as a process: its streams, its signals, its errors and exit codes.
+
+Wrong input is one paragraph and exit code 2. Errors of the library name Python arguments; here they
+name the options of the command.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.errors import InputError
+from noneg.report.document import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+
+WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
+
+
+class Commands(click.Group):
+    """A group that never shows a traceback for a wrong input."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; what it refuses becomes an error of its usage."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError, ImportError, MemoryError) as error:
+            name = ctx.invoked_subcommand
+            command = self.get_command(ctx, name) if name else None
+            options = option_names(command) if command else {}
+            raise Refused(_words(error, options), f"{ctx.command_path} {name}") from error
+
+    def main(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        *,
+        standalone_mode: bool = True,
+        **extra: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Run the command line and exit."""
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **extra)
+        signals: list[int] = []
+        try:
+            with stoppable(signals):
+                prepare_streams()
+                code = super().main(args, standalone_mode=False, **extra)
+                sys.stdout.flush()
+        except BaseException as error:  # noqa: BLE001
+            # What a signal raises may have become any other error on its way.
+            code = None if signals else _ended_by(error)
+        if signals:
+            sys.exit(128 + signals[0])
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _ended_by(error: BaseException) -> int:
+    """Explain what ended a command, and return its exit code."""
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    if isinstance(error, click.Abort):
+        return INTERRUPTED
+    if isinstance(error, OSError):
+        # The streams, and what is printed before or after a command.
+        error = click.ClickException(_words(error, {}))
+    if isinstance(error, click.ClickException):
+        _explain(error)
+        return WRONG_INPUT
+    raise error
+
+
+def _words(error: Exception, options: Mapping[str, str]) -> str:
+    """Return what went wrong; errors of the system come with a number that nobody needs."""
+    if isinstance(error, InputError):
+        return error.told(options)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {error}. Ask for fewer rows."
+    if isinstance(error, OSError) and error.strerror is not None:
+        what = "a file" if error.filename is None else repr(error.filename)
+        return f"{what} cannot be used: {error.strerror}."
+    name, quote, rest = str(error).removeprefix("'").partition("' ")
+    known = str(error).startswith("'") and quote and name in options
+    return f"{options[name]} {rest}" if known else str(error)
+
+
+class Refused(click.ClickException):
+    """What the library refused, and the command that asked."""
+
+    def __init__(self, message: str, command: str) -> None:
+        super().__init__(message)
+        self.command = command
+
+
+def option_names(command: click.Command) -> dict[str, str]:
+    """Return what stands on the command line for each argument of the library."""
+    names = {"source": "FILE", "path": "--out"}
+    for parameter in command.params:
+        if parameter.name and isinstance(parameter, click.Option):
+            options = (*parameter.opts, *parameter.secondary_opts)
+            # An option that may be repeated has a plural name in Python.
+            names |= {option.lstrip("-").replace("-", "_"): option for option in options}
+            names[parameter.name] = max(parameter.opts, key=len)
+    return names
+
+
+def _explain(error: click.ClickException) -> None:
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    where = context.command_path if context else getattr(error, "command", "noneg")
+    if isinstance(error, click.UsageError):
+        message = f"{message} Run '{where} --help' for the options."
+    click.echo(click.style(f"{where}: ", fg="red", bold=True) + printable(message), err=True)
+
+
+# A signal is often sent twice, to a process and to its group.
+GRACE = 1.0
+
+
+class _StandardOutput(io.FileIO):
+    """The standard output: an error names it, and what is printed later goes nowhere."""
+
+    def write(self, data: Any) -> int:  # noqa: ANN401
+        try:
+            return super().write(data)
+        except OSError as error:
+            # The interpreter flushes once more when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise OSError(f"standard output cannot be written: {error.strerror}.") from error
+
+
+def prepare_streams() -> None:
+    """Let every text be printed, and name the standard output where it cannot be written."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    out = sys.stdout
+    if out is None:
+        raise OSError("standard output is closed. Send it to a file, or to /dev/null.")
+    if sys.stdout is sys.__stdout__ and not out.isatty():
+        raw = _StandardOutput(out.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=out.encoding)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def stoppable(signals: list[int]) -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does, note which signals came, and remove temporary files."""
+    from noneg.atomic import clean_up
+
+    last, ended = -GRACE, False
+
+    def stop(number: int, _: object) -> None:
+        nonlocal last
+        if ended or time.monotonic() - last < GRACE:
+            return
+        signals.append(number)
+        last = time.monotonic()
+        raise KeyboardInterrupt
+
+    with _handled_by(stop):
+        try:
+            yield
+        finally:
+            ended = True
+            clean_up()
+
+
+@contextmanager
+def _handled_by(stop: Callable[[int, object], None]) -> Iterator[None]:
+    """Handle the signals that stop a process, except those that its parent had it ignore."""
+    former: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in former.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,83 @@
+"""``noneg help``, a command's options or a page about a topic, and ``noneg completion``."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib.resources import files
+
+import click
+from click.shell_completion import BashComplete, FishComplete, ZshComplete
+
+from noneg.cli.output import console
+from noneg.errors import InputError
+
+ENDING = ".md"
+
+LIST = "topics"
+
+
+@click.command("help", short_help="Explain a command or a topic.", epilog="\b\nnoneg help settings")
+@click.argument("topic", default=LIST)
+@click.pass_context
+def explain(context: click.Context, topic: str) -> None:
+    """Explain TOPIC: a command, or one of the topics that are listed without it."""
+    root = context.find_root()
+    commands = root.command.commands if isinstance(root.command, click.Group) else {}
+    if topic == LIST:
+        _show(_contents())
+    elif topic in topics():
+        options = f"\nOptions: `noneg {topic} --help`" if topic in commands else ""
+        _show(text(topic) + options)
+    elif topic in commands:
+        with click.Context(commands[topic], parent=root, info_name=topic) as inner:
+            click.echo(inner.get_help())
+    else:
+        near = get_close_matches(topic, [*topics(), *commands], 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        rule = f"must be a command, or one of {', '.join(topics())}; got {topic!r}.{hint}"
+        raise InputError("topic", rule)
+
+
+def topics() -> list[str]:
+    """Return the names of all topics."""
+    pages = (page.name for page in files("noneg.cli").joinpath("topics").iterdir())
+    return sorted(name.removesuffix(ENDING) for name in pages if name.endswith(ENDING))
+
+
+def text(topic: str) -> str:
+    """Return the page about a topic, as Markdown."""
+    page = files("noneg.cli").joinpath("topics", f"{topic}{ENDING}")
+    return page.read_text(encoding="utf-8")
+
+
+def _contents() -> str:
+    lines = [f"- `noneg help {name}`: {text(name).splitlines()[0][2:]}" for name in topics()]
+    return "\n".join(["# Topics", "", *lines, "", "And every command: `noneg help report`"])
+
+
+def _show(page: str) -> None:
+    from rich.markdown import Markdown
+
+    out = console()
+    with out.capture() as captured:
+        out.print(Markdown(page))
+    for line in captured.get().splitlines():
+        out.file.write(f"{line.rstrip()}\n")
+
+
+SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+VARIABLE = "_NONEG_COMPLETE"
+
+
+@click.command(
+    "completion",
+    short_help="Complete commands with the tab key.",
+    epilog='\b\neval "$(noneg completion bash)"',
+)
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print what SHELL must run to complete noneg's commands, options and files."""
+    complete = SHELLS[shell]
+    click.echo(complete(context.find_root().command, {}, "noneg", VARIABLE).source())

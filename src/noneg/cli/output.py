@@ -1,0 +1,226 @@
+"""What commands put out: sentences, tables and JSON on a terminal, and files.
+
+Names of files and columns are made safe to print, work that takes long shows a sign of life, and no
+file is replaced unless that was asked for.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING
+
+import click
+
+from noneg.errors import InputError
+from noneg.report.document import plain, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.status import Status
+
+    from noneg.evaluation import Evaluation
+
+PATIENCE = 2.0
+
+_WIDTH_OF_A_PIPE = 120
+
+
+def console(*, error: bool = False) -> Console:
+    """Return a console that shows text literally; without a terminal it is plain."""
+    from rich.console import Console
+
+    out = Console(
+        file=sys.stderr if error else sys.stdout, highlight=False, markup=False, emoji=False
+    )
+    if not out.is_terminal:
+        out.width = _WIDTH_OF_A_PIPE
+    return out
+
+
+def print_json(schema: str, **content: object) -> None:
+    """Print one JSON object that says what it is and who wrote it."""
+    import json
+    from importlib.metadata import version
+
+    head = {"schema": schema, "version": version("noneg")}
+    click.echo(json.dumps(plain(head | content), indent=2, allow_nan=False))
+
+
+def say(out: Console, text: str, style: str = "") -> None:
+    """Print a paragraph; only a terminal wraps it."""
+    from rich.text import Text
+
+    out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
+
+
+def show_table(out: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print an aligned table: names to the left, numbers to the right, remarks to the left.
+
+    A row with one cell is a heading.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
+    for position, name in enumerate(header):
+        number = position == 1
+        table.add_column(Text(name), justify="right" if number else "left", no_wrap=number)
+    for row in rows:
+        style = "bold" if len(row) == 1 else None
+        table.add_row(*(Text(printable(cell)) for cell in row), style=style)
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().splitlines():
+        out.file.write(f"{line.rstrip()}\n")
+
+
+@contextmanager
+def _if_slow(shown: Status | Progress) -> Iterator[None]:
+    """Show something on the terminal if the work takes more than two seconds."""
+    timer = Timer(PATIENCE, shown.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        shown.stop()
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show a spinner on a terminal if the work takes more than two seconds."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.status import Status
+    from rich.text import Text
+
+    with _if_slow(Status(Text(printable(what)), console=console(error=True))):
+        yield
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
+    """Show a bar on a terminal if the work takes more than two seconds.
+
+    Yields a function to call with what is done, and with all that is to do or None; or None where
+    nobody watches.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    words = TextColumn("{task.description}", markup=False)
+    columns = words, BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn()
+    bar = Progress(*columns, console=console(error=True), transient=True)
+    task = bar.add_task(printable(what), total=None, rows="")
+
+    def advance(done: int, total: int | None) -> None:
+        bar.update(task, completed=done, total=total, rows=f"{done:,} rows")
+
+    with _if_slow(bar):
+        yield advance
+
+
+force = click.option("--force", is_flag=True, help="Replace files that exist, but never an input.")
+
+
+def check_outputs(
+    outputs: Mapping[str, str | None], inputs: Sequence[str] = (), *, force: bool
+) -> None:
+    """Refuse, before any work, a file that cannot be written or must not be replaced.
+
+    Parameters
+    ----------
+    outputs : mapping of str to str or None
+        The file that each argument of the library writes; None for no file.
+    inputs : sequence of str
+        Files, patterns and folders that the command reads; a dash is standard input.
+    force : bool
+        Whether other files that exist may be replaced.
+    """
+    seen: set[str] = set()
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        _check_place(name, path)
+        if Path(path).is_file():
+            _check_replaced(name, path, inputs, force=force)
+        if os.path.realpath(path) in seen:
+            raise InputError(name, f"must be a file of its own, but {path!r} is written twice.")
+        seen.add(os.path.realpath(path))
+
+
+def check_page(path: str) -> None:
+    """Refuse a name that is not that of a web page."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise InputError("path", "must end in .html", value=path, remedy="Choose such a name.")
+
+
+def _check_place(name: str, path: str) -> None:
+    if Path(path).is_dir() or not Path(path).parent.is_dir():
+        rule = "must be a file in a folder that exists"
+        raise InputError(name, rule, value=path, remedy="Make the folder first.")
+
+
+def _check_replaced(name: str, path: str, inputs: Iterable[str], *, force: bool) -> None:
+    there = Path(path).stat()
+    for source, found in _identities(inputs):
+        if os.path.samestat(there, found):
+            rule = f"must not be an input, but {path!r} is what is read as {source!r}"
+            raise InputError(name, rule, remedy="Choose another name.")
+    if not force:
+        rule = f"must be a new file, but {path!r} exists"
+        raise InputError(name, rule, remedy="Pass --force to replace it.")
+
+
+def _identities(inputs: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the identity of each file that is read, whatever name or link leads to it."""
+    for item in inputs:
+        for path in _files(item):
+            try:
+                yield item, os.stat(path)  # noqa: PTH116 - standard input is a number
+            except OSError:
+                # It cannot be read either, which its reader explains.
+                continue
+
+
+def _files(item: str) -> Iterable[str | int | Path]:
+    if item == "-":
+        return [0]
+    # Spark reads folders and addresses of files.
+    path = Path(item) if Path(item).exists() else Path(item.removeprefix("file:"))
+    if path.is_dir():
+        return path.rglob("*")
+    return [path] if path.exists() else glob.glob(item, recursive=True)  # noqa: PTH207
+
+
+def show_evaluation(out: Console, evaluation: Evaluation, truth: Evaluation | None = None) -> None:
+    """Print the summary of the report: the sample, the verdict, and all numbers.
+
+    Parameters
+    ----------
+    out : Console
+    evaluation : Evaluation
+    truth : Evaluation, optional
+        Of the same rows with all their labels, to be set beside the estimates.
+    """
+    from noneg.report.content import summary
+    from noneg.report.document import text
+
+    colour = out.is_terminal and out.color_system is not None
+    shown = text(
+        summary(evaluation, truth), width=out.width if out.is_terminal else None, colour=colour
+    )
+    out.file.write(shown)

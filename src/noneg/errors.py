@@ -1,0 +1,127 @@
+"""`InputError`: a broken rule as data until it is printed.
+
+The message of a Python caller names arguments; that of a command names its options.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A mention of another argument inside a message, such as ``setting='two-sample'``.
+
+    `call` is what a caller in Python would write instead.
+
+    Examples
+    --------
+    >>> mentioned = Argument("setting", "two-sample")
+    >>> str(mentioned), mentioned.told({"setting": "--setting"})
+    ("setting='two-sample'", '--setting two-sample')
+    """
+
+    name: str
+    value: str | float = ""
+    call: str = ""
+
+    def __str__(self) -> str:
+        return self.call or (f"{self.name}={self.value!r}" if self.value != "" else self.name)
+
+    def told(self, options: Mapping[str, str]) -> str:
+        """Return the mention with the option of a command for the argument, where it has one."""
+        if self.name not in options:
+            return str(self)
+        return f"{options[self.name]} {self.value}".rstrip()
+
+
+Words = str | Argument | tuple[str | Argument, ...]
+_UNSAID: Any = object()
+
+
+class InputError(ValueError):
+    """An argument breaks a rule; the parts of the message, put together when it is printed.
+
+    Parameters
+    ----------
+    argument : str or tuple of str
+        Name of the argument, or of several that break the rule together.
+    rule : str or parts
+        What follows the name: "must be a number". Mentions of other arguments are `Argument` parts.
+    value : object, optional
+        What came instead.
+    row : int, optional
+        The first row that breaks the rule.
+    lack : str
+        What is wrong with the row where there is no value to show: "has none".
+    remedy : str or parts
+        The next step, a sentence.
+
+    Examples
+    --------
+    >>> error = InputError("prior", "must be a number in (0, 1)", value=40, remedy="Divide by 100.")
+    >>> print(error)
+    'prior' must be a number in (0, 1), got 40. Divide by 100.
+    >>> error.told({"prior": "--prior"})
+    '--prior must be a number in (0, 1), got 40. Divide by 100.'
+    """
+
+    def __init__(
+        self,
+        argument: str | tuple[str, ...],
+        rule: Words,
+        *,
+        value: object = _UNSAID,
+        row: int | None = None,
+        lack: str = "",
+        remedy: Words = "",
+    ) -> None:
+        super().__init__(argument, rule)
+        self.argument, self.rule, self.remedy = argument, rule, remedy
+        # What is not said is not kept, so that copies in other processes agree.
+        self.found = () if value is _UNSAID else (value,)
+        self.row, self.lack = row, lack
+        self.place = "" if row is None else f"row {row}"
+        self.is_column = False
+
+    def __str__(self) -> str:
+        return self.told({})
+
+    def told(self, options: Mapping[str, str]) -> str:
+        """Return the message for a command whose options stand for some arguments."""
+        rule, remedy = _told(self.rule, options), _told(self.remedy, options)
+        end = "" if rule.endswith((".", "?")) else "."
+        message = f"{self._subject(options)} {rule}{self._instead(options)}{end}"
+        return f"{message} {remedy}" if remedy else message
+
+    def of_column(self, place: Callable[[int], str] | None = None) -> InputError:
+        """Return the error of a column that the argument names; `place` says where a row is."""
+        other = copy.copy(self)
+        other.is_column = self.argument not in ("positive_label", "weight_kind")
+        if place is not None and self.row is not None:
+            other.place = place(self.row)
+        return other
+
+    def _subject(self, options: Mapping[str, str]) -> str:
+        if self.is_column:
+            return f"column '{self.argument}'"
+        names = (self.argument,) if isinstance(self.argument, str) else self.argument
+        *others, last = (options.get(name, f"'{name}'") for name in names)
+        return f"{', '.join(others)} and {last}" if others else last
+
+    def _instead(self, options: Mapping[str, str]) -> str:
+        if self.lack:
+            return f", but {self.place} {self.lack}"
+        where = f" in {self.place}" if self.place else ""
+        got = ["nothing" if options and value is None else repr(value) for value in self.found]
+        return f", got {got[0]}{where}" if got else ""
+
+
+def _told(words: Words, options: Mapping[str, str]) -> str:
+    parts = words if isinstance(words, tuple) else (words,)
+    return "".join(x.told(options) if isinstance(x, Argument) else x for x in parts)

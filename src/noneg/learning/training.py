@@ -1,0 +1,591 @@
+"""One loop for all algorithms; `noneg.learning.contract` says what it promises them.
+
+`Trainer` holds the options, `Run` the state of one run: streams of rows, optimizers, checkpoints
+and all that is needed to resume.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from noneg.atomic import replacing
+from noneg.extras import optional
+
+with optional("noneg.learning"):
+    import torch
+    from torch import nn
+
+from noneg.learning.algorithms import find_algorithm
+from noneg.learning.contract import (
+    Algorithm,
+    Batch,
+    Epoch,
+    PUData,
+    View,
+    choose_correction,
+    torch_generator,
+)
+from noneg.learning.task import make_task
+from noneg.metrics import find_metric
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from noneg.checks import Setting
+    from noneg.learning.task import Correction
+
+    Network = nn.Module | Callable[[], nn.Module]
+    Monitor = Callable[[Algorithm, int], dict[str, float]]
+
+Precision = Literal["float32", "bfloat16", "float16"]
+HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainer:
+    """How long and by which means to train; what is trained is the algorithm's business.
+
+    Parameters
+    ----------
+    steps : int, optional
+        Updates; by default `epochs` passes over the unlabeled rows.
+    epochs : int
+        Passes over the unlabeled rows, of ``max(1, n_unl // batch_size)`` steps each.
+    batch_size : int
+        Rows of P and rows of U in each step.
+    optimizer : {"adam", "sgd"} or callable
+        A callable takes the parameters. SGD has momentum 0.9.
+    lr, weight_decay : float
+        Of the optimizer.
+    seed : int
+        Everything random depends on it alone; the global random state is left as it was.
+    device : str, optional
+        By default a GPU if there is one. All rows are moved to it.
+    precision : {"float32", "bfloat16", "float16"}
+        Half precisions are mixed: weights and losses stay in single precision.
+    checkpoint_every : int, optional
+        Steps between checkpoints; by default one epoch. A checkpoint evaluates the criterion on
+        validation rows, keeps the best weights, and is written if there is a folder.
+    criterion : str
+        A name in `noneg.performance.CRITERIA`, for validation rows.
+    patience : int, optional
+        Stop after so many checkpoints without a better value; by default never.
+    folder : path, optional
+        Where ``last.pt`` is written, from which `fit` can resume.
+    progress : bool
+        Show a bar when standard error is a terminal.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noneg.learning import ALGORITHMS, PUData, networks
+    >>> data = PUData(torch.randn(30, 2) + 1.0, torch.randn(90, 2))
+    >>> trainer = Trainer(steps=20, batch_size=16, seed=1)
+    >>> fit = trainer.fit(
+    ...     ALGORITHMS["upu"](), lambda: networks.MLP(2), data, setting="two-sample", prior=0.3
+    ... )
+    >>> fit.steps
+    20
+    """
+
+    steps: int | None = None
+    epochs: int = 30
+    batch_size: int = 128
+    optimizer: str | Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] = "adam"
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    seed: int = 0
+    device: str | None = None
+    precision: Precision = "float32"
+    checkpoint_every: int | None = None
+    criterion: str = "proxy_auc"
+    patience: int | None = None
+    folder: str | Path | None = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "epochs", "batch_size", "checkpoint_every", "patience"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or value < 1):
+                raise ValueError(f"'{name}' must be a whole number from 1 on, got {value!r}.")
+        if self.precision not in ("float32", *HALVES):
+            rule = "'float32', 'bfloat16' or 'float16'"
+            raise ValueError(f"'precision' must be {rule}, got {self.precision!r}.")
+        if self.optimizer not in ("adam", "sgd") and not callable(self.optimizer):
+            rule = "'adam', 'sgd' or a function of the parameters"
+            raise ValueError(f"'optimizer' must be {rule}, got {self.optimizer!r}.")
+        find_metric(self.criterion, "criterion")
+
+    def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """Return a new optimizer of these parameters."""
+        if callable(self.optimizer):
+            return self.optimizer(parameters)
+        if self.optimizer == "adam":
+            return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay)
+        return torch.optim.SGD(parameters, lr=self.lr, momentum=0.9, weight_decay=self.weight_decay)
+
+    def fit(  # noqa: PLR0913
+        self,
+        algorithm: Algorithm,
+        network: Network,
+        data: PUData,
+        *,
+        setting: Setting,
+        prior: float | None = None,
+        correction: Correction | None = None,
+        validation: PUData | None = None,
+        monitor: Monitor | None = None,
+        resume: str | Path | None = None,
+    ) -> Fit:
+        """Train, and return the algorithm with its best weights (the last without validation).
+
+        Parameters
+        ----------
+        algorithm : Algorithm
+            It is used as it is and holds the result.
+        network : Module or callable
+            A module is copied; a function without arguments makes one, with seeded weights.
+        data : PUData
+        setting : {"two-sample", "one-sample"}
+            How the rows were sampled; never guessed.
+        prior : float, optional
+            Share of positives in the population.
+        correction : {"weighted", "shift", "batch", "none"}, optional
+            One-sample correction; see `noneg.learning.task`. By default the algorithm's.
+        validation : PUData, optional
+            Rows held out for the criterion.
+        monitor : callable, optional
+            ``monitor(algorithm, step)`` returns numbers to keep in the history at checkpoints.
+        resume : path, optional
+            A file that an earlier, interrupted run of the same arguments wrote.
+        """
+        if algorithm.needs_prior and prior is None:
+            name = type(algorithm).__name__
+            raise ValueError(f"'prior' must be given: {name} needs the share of positives.")
+        if algorithm.needs_validation and validation is None:
+            name = type(algorithm).__name__
+            raise ValueError(f"'validation' must be given: {name} needs held-out rows.")
+        chosen = choose_correction(algorithm, correction, setting)
+        task = make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
+        device = find_device(self.device)
+        with seeded(self.seed, device):
+            net = copy.deepcopy(network) if isinstance(network, nn.Module) else network()
+            rows = data.to(device)
+            algorithm.begin(net.to(device), task, rows, self.seed)
+            held = None if validation is None else validation.to(device)
+            run = Run(self, algorithm, rows, held, device, monitor)
+            if resume is not None:
+                run.load(resume)
+            return run.go()
+
+
+def train(
+    algorithm: str | Algorithm,
+    network: Network,
+    pos: Any,  # noqa: ANN401
+    unl: Any,  # noqa: ANN401
+    *,
+    setting: Setting,
+    prior: float | None = None,
+    correction: Correction | None = None,
+    validation: PUData | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Fit:
+    """Train a network on positives and unlabeled rows.
+
+    Parameters
+    ----------
+    algorithm : str or Algorithm
+        A name in `noneg.learning.ALGORITHMS`, or an algorithm with your hyperparameters.
+    network : Module or callable
+        Any network with one or two logits a row, or a function that makes it.
+    pos, unl : array-like or Tensor
+        Inputs of the labelled positives and of the unlabeled rows.
+    setting : {"two-sample", "one-sample"}
+        How the rows were sampled.
+    prior : float, optional
+        Share of positives in the population.
+    correction : str, optional
+        One-sample correction.
+    validation : PUData, optional
+        Rows held out for the criterion.
+    **options
+        Of `Trainer`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noneg.learning import networks, train
+    >>> rng = np.random.default_rng(0)
+    >>> pos = rng.normal(1.0, 1.0, (200, 2))
+    >>> unl = np.concatenate([rng.normal(1.0, 1.0, (200, 2)), rng.normal(-1.0, 1.0, (200, 2))])
+    >>> fit = train(
+    ...     "nnpu", lambda: networks.MLP(2, (8,)), pos, unl, prior=0.5, setting="two-sample"
+    ... )
+    >>> fit.algorithm.decision(torch.tensor([[2.0, 2.0], [-2.0, -2.0]])).sign().tolist()
+    [1.0, -1.0]
+    """
+    data = PUData(torch.as_tensor(pos), torch.as_tensor(unl))
+    return Trainer(**options).fit(
+        find_algorithm(algorithm),
+        network,
+        data,
+        setting=setting,
+        prior=prior,
+        correction=correction,
+        validation=validation,
+    )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a training run gave.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+        Trained.
+    history : list of dict
+        One entry a checkpoint: step, loss, the criterion, what the monitor said.
+    step : int
+        Step whose weights were kept.
+    steps : int
+        Steps that were run.
+    seconds : float
+    diverged : bool
+        Whether training stopped early because the loss was no finite number any more.
+
+    Examples
+    --------
+    >>> from noneg.learning import networks, train
+    >>> pos, unl = torch.ones(20, 2), torch.zeros(60, 2)
+    >>> train("upu", networks.MLP(2), pos, unl, setting="two-sample", prior=0.3, steps=7).steps
+    7
+    """
+
+    algorithm: Algorithm
+    history: list[dict[str, float]]
+    step: int
+    steps: int
+    seconds: float
+    diverged: bool = False
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch's global random state, and put back what was there.
+
+    Examples
+    --------
+    >>> before = torch.get_rng_state()
+    >>> with seeded(0, torch.device("cpu")):
+    ...     x = torch.rand(2)
+    >>> bool((torch.get_rng_state() == before).all())
+    True
+    """
+    devices = [device.index] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        start = torch_generator(seed, "torch").initial_seed()
+        torch.default_generator.manual_seed(start)
+        for index in devices:  # pragma: no cover - needs a GPU
+            with torch.cuda.device(index):
+                torch.cuda.manual_seed(start)
+        yield
+
+
+def find_device(name: str | None) -> torch.device:
+    """Return a device by name; by default a GPU if there is one."""
+    device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if device.type == "cuda" and device.index is None:  # pragma: no cover - needs a GPU
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+class RowStream:
+    """Row numbers without end: one random order of all rows after the other, cut into batches.
+
+    Every row comes equally often, whatever the sizes; a batch larger than the sample holds rows
+    more than once.
+
+    Examples
+    --------
+    >>> rows = RowStream(3, 2, seed=0, purpose="positives", device=torch.device("cpu"))
+    >>> sorted(torch.cat([rows.next() for _ in range(3)]).tolist())
+    [0, 0, 1, 1, 2, 2]
+    """
+
+    def __init__(self, n: int, size: int, *, seed: int, purpose: str, device: torch.device) -> None:
+        self.n, self.size, self.device = n, size, device
+        self.generator = torch_generator(seed, purpose)
+        self.order = torch.empty(0, dtype=torch.int64, device=device)
+        self.place = 0
+
+    def next(self) -> Tensor:
+        """Return the next batch of row numbers."""
+        if self.place + self.size > len(self.order):
+            self._refill()
+        self.place += self.size
+        return self.order[self.place - self.size : self.place]
+
+    def _refill(self) -> None:
+        parts = [self.order[self.place :]]
+        while sum(len(part) for part in parts) < self.size:
+            parts.append(torch.randperm(self.n, generator=self.generator).to(self.device))
+        self.order, self.place = torch.cat(parts), 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is needed to go on from here."""
+        generator = self.generator.get_state()
+        return {"order": self.order, "place": self.place, "generator": generator}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved place."""
+        self.order, self.place = state["order"].to(self.device), state["place"]
+        self.generator.set_state(state["generator"])
+
+
+@dataclass(eq=False)
+class Run:
+    """The state of one run, and the loop."""
+
+    trainer: Trainer
+    algorithm: Algorithm
+    data: PUData
+    validation: PUData | None
+    device: torch.device
+    monitor: Monitor | None
+
+    def __post_init__(self) -> None:
+        trainer, algorithm, data, device = self.trainer, self.algorithm, self.data, self.device
+        self.length = max(1, data.n_unl // trainer.batch_size)
+        self.total = trainer.steps or trainer.epochs * self.length
+        self.every = trainer.checkpoint_every or self.length
+        self.optimizers = {
+            name: algorithm.make_optimizer(name, trainer.make_optimizer)
+            for name in algorithm.players
+        }
+        size, seed = trainer.batch_size, trainer.seed
+        self.rows = {
+            "pos": RowStream(data.n_pos, size, seed=seed, purpose="positive rows", device=device),
+            "unl": RowStream(data.n_unl, size, seed=seed, purpose="unlabeled rows", device=device),
+        }
+        self.views = torch_generator(seed, "views")
+        half = trainer.precision == "float16" and device.type == "cuda"
+        self.scaler = torch.amp.GradScaler(device.type, enabled=half)
+        self.joint = torch.cat([data.pos, data.unl]) if data.joint is None else data.joint
+        self.step, self.history, self.diverged = 0, list[dict[str, float]](), False
+        self.best: dict[str, Any] = {"value": None, "step": 0, "state": None, "since": 0}
+
+    def go(self) -> Fit:
+        """Run all steps that are left."""
+        start = time.perf_counter()
+        for module in self.algorithm.players.values():
+            module.train()
+        with progress_bar(self.total, self.algorithm.title, show=self.trainer.progress) as bar:
+            while self.step < self.total and not (self.diverged or self._out_of_patience()):
+                self._start_epoch()
+                loss = self._update()
+                self.step += 1
+                if self.step % self.every == 0 or self.step == self.total:
+                    self._checkpoint(loss)
+                    bar(self.step)
+        return self._finish(time.perf_counter() - start)
+
+    def _start_epoch(self) -> None:
+        number, within = divmod(self.step, self.length)
+        if within == 0:
+            progress = self.step / self.total
+            epoch = Epoch(number, progress, self.data, self.validation, self.optimizers)
+            with torch.no_grad():
+                self.algorithm.start_epoch(epoch)
+
+    def _update(self) -> Tensor:
+        batch = self._batch()
+        algorithm, half = self.algorithm, HALVES.get(self.trainer.precision)
+        loss = torch.zeros(())
+        for player in algorithm.turns():
+            with torch.autocast(self.device.type, dtype=half, enabled=half is not None):
+                loss = algorithm.loss(player, batch)
+            self._descend(player, loss)
+        self.scaler.update()
+        with torch.no_grad():
+            algorithm.after_step(batch)
+        return loss
+
+    def _descend(self, player: str, loss: Tensor) -> None:
+        optimizer, limit = self.optimizers[player], self.algorithm.clip_norm
+        optimizer.zero_grad()
+        # A scaler that is not enabled hands everything through.
+        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        if limit is not None:
+            self.scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(self.algorithm.players[player].parameters(), limit)
+        self.scaler.step(optimizer)
+
+    def _batch(self) -> Batch:
+        data, pos, unl = self.data, self.rows["pos"].next(), self.rows["unl"].next()
+        raw = self.joint.index_select(0, torch.cat([pos, unl + data.n_pos]))
+        x = raw if data.weak is None else data.weak(raw, self.views)
+        weak = strong = x.tensor_split([len(pos)])
+        if self.algorithm.needs_strong and data.strong is not None:
+            strong = data.strong(raw, self.views).tensor_split([len(pos)])
+        one, two = (
+            View(inputs, row, other if self.algorithm.needs_strong else None)
+            for inputs, row, other in zip(weak, (pos, unl), strong, strict=True)
+        )
+        return Batch(x, one, two, self.step / self.total)
+
+    def _checkpoint(self, loss: Tensor) -> None:
+        algorithm, entry = self.algorithm, {"step": float(self.step), "loss": float(loss.detach())}
+        if not (math.isfinite(entry["loss"]) and self._weights_are_finite()):
+            self._diverge(entry["loss"])
+            return
+        if self.validation is not None or self.monitor is not None:
+            with torch.no_grad():
+                algorithm.before_scoring(self.data)
+        if self.validation is not None and algorithm.ready():
+            value = validation_value(algorithm, self.validation, self.trainer.criterion)
+            entry[self.trainer.criterion] = value
+            self._keep_best(value)
+        if self.monitor is not None:
+            entry |= self.monitor(algorithm, self.step)
+        self.history.append(entry)
+        if self.trainer.folder is not None:
+            self.save(Path(self.trainer.folder) / "last.pt")
+
+    def _weights_are_finite(self) -> bool:
+        """Return whether the last step, too, left numbers: its loss is from before it."""
+        modules = self.algorithm.players.values()
+        return all(bool(p.isfinite().all()) for module in modules for p in module.parameters())
+
+    def _diverge(self, loss: float) -> None:
+        """Stop; an error unless there are weights from before to return."""
+        self.diverged = True
+        if self.best["state"] is None:
+            msg = (
+                f"The loss of {self.algorithm.title} is {loss} at step {self.step}. Lower 'lr', "
+                "standardize the inputs, or hold out validation rows: then the best weights from "
+                "before are kept."
+            )
+            raise FloatingPointError(msg)
+
+    def _keep_best(self, value: float) -> None:
+        better = find_metric(self.trainer.criterion).sign * value
+        if self.best["value"] is None or better > self.best["value"]:
+            state = copy.deepcopy(self.algorithm.state_dict())
+            self.best = {"value": better, "step": self.step, "state": state, "since": 0}
+        else:
+            self.best["since"] += 1
+
+    def _out_of_patience(self) -> bool:
+        patience = self.trainer.patience
+        return patience is not None and self.best["since"] >= patience
+
+    def _finish(self, seconds: float) -> Fit:
+        algorithm, kept = self.algorithm, self.step
+        if self.best["state"] is not None:
+            algorithm.load_state_dict(self.best["state"])
+            kept = self.best["step"]
+        for module in (*algorithm.players.values(), *algorithm.frozen.values()):
+            module.eval()
+        with torch.no_grad():
+            algorithm.before_scoring(self.data)
+        return Fit(algorithm, self.history, kept, self.step, seconds, self.diverged)
+
+    def _name(self) -> str:
+        algorithm, data = self.algorithm, self.data
+        return (
+            f"{algorithm.title} ({algorithm.variant}) with seed {self.trainer.seed}, {self.total} "
+            f"steps of {self.trainer.batch_size}, {data.n_pos} positives and {data.n_unl} "
+            "unlabeled rows"
+        )
+
+    def save(self, path: Path) -> None:
+        """Write all that is needed to go on."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        state = {
+            "run": self._name(),
+            "step": self.step,
+            "history": self.history,
+            "best": self.best,
+            "algorithm": self.algorithm.state_dict(),
+            "optimizers": {name: o.state_dict() for name, o in self.optimizers.items()},
+            "rows": {name: rows.state_dict() for name, rows in self.rows.items()},
+            "views": self.views.get_state(),
+            "scaler": self.scaler.state_dict(),
+            "torch": torch.get_rng_state(),
+            "gpu": torch.cuda.get_rng_state() if self.device.type == "cuda" else None,
+        }
+        with replacing(path) as partial:
+            torch.save(state, partial)
+
+    def load(self, path: str | Path) -> None:
+        """Go on from a file."""
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if state["run"] != self._name():
+            msg = (
+                f"'resume' must be a file of the same run, {self._name()}; {str(path)!r} is of "
+                f"{state['run']}. Start anew, or resume with the arguments of that run."
+            )
+            raise ValueError(msg)
+        self.step, self.history, self.best = state["step"], state["history"], state["best"]
+        self.algorithm.load_state_dict(state["algorithm"])
+        for name, optimizer in self.optimizers.items():
+            optimizer.load_state_dict(state["optimizers"][name])
+        for name, rows in self.rows.items():
+            rows.load_state_dict(state["rows"][name])
+        self.views.set_state(state["views"])
+        self.scaler.load_state_dict(state["scaler"])
+        torch.set_rng_state(state["torch"])
+        if state["gpu"] is not None:  # pragma: no cover - needs a GPU
+            torch.cuda.set_rng_state(state["gpu"])
+
+
+def validation_value(algorithm: Algorithm, rows: PUData, criterion: str) -> float:
+    """Return the criterion of the algorithm as it is now, on held-out rows without negatives."""
+    task, metric = algorithm.task, find_metric(criterion, "criterion")
+    if metric.needs_prior and task.population_prior is None:
+        msg = f"'prior' must be given for the criterion {criterion!r}; 'proxy_auc' needs none."
+        raise ValueError(msg)
+    positive, unlabeled = (_scores(algorithm.decision(x)) for x in (rows.pos, rows.unl))
+    scores = PUScores(positive, unlabeled, prior=task.population_prior, setting=task.setting)
+    return float(metric.function(scores))
+
+
+def _scores(logits: Tensor) -> NDArray[np.float64]:
+    # In double precision, so that large logits stay apart.
+    return expit(logits.cpu().numpy().astype(np.float64))
+
+
+@contextmanager
+def progress_bar(total: int, title: str, *, show: bool) -> Iterator[Callable[[int], None]]:
+    """Yield a function that moves a bar on the terminal to a step.
+
+    Examples
+    --------
+    >>> with progress_bar(10, "nnPU", show=False) as at:
+    ...     at(5)
+    """
+    if not show:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda step: bar.update(task, completed=step)

@@ -1,0 +1,159 @@
+r"""Loss functions of a score s in [0, 1] and a label, and their expectation without negatives.
+
+The expected loss
+
+.. math:: R = \pi\,E_+[\ell(s, 1) - \ell(s, 0)] + E[\ell(s, 0)]
+
+needs positives and marginal rows only. It is linear in the prior, and unbiased.
+
+Margin losses act on the logit :math:`z = \log(s/(1-s))`, what a network puts out before its
+sigmoid, with the sign :math:`y = \pm 1` of the label:
+
+====================  =====================================  =====================================
+name                  positive                               negative
+====================  =====================================  =====================================
+``zero-one``          1 if :math:`s < t`                     1 if :math:`s \ge t`
+``cost-sensitive``    cost of the prediction at t            cost of the prediction at t
+``brier``             :math:`(1-s)^2`                        :math:`s^2`
+``log``, ``logistic`` :math:`-\log s`                        :math:`-\log(1-s)`
+``hinge``             :math:`\max(0, 1-z)`                   :math:`\max(0, 1+z)`
+``sigmoid``           :math:`1/(1+e^z) = 1-s`                :math:`1/(1+e^{-z}) = s`
+====================  =====================================  =====================================
+
+The logistic loss of the logit is the log loss of the score; both names are kept. Before a
+logarithm scores are moved into [clip, 1 - clip].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from noneg.checks import check_number
+from noneg.intervals import law_means
+from noneg.rules import Curve
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from noneg.intervals import LawMeans
+    from noneg.scores import PUScores
+
+Floats: TypeAlias = NDArray[np.float64]
+Loss: TypeAlias = Callable[[Floats, int], Floats]
+Name = Literal["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]
+
+# The distance from 0 and 1 that scikit-learn keeps for double precision.
+CLIP = float(np.finfo(np.float64).eps)
+
+
+def check_cost(cost: ArrayLike) -> Floats:
+    """Return the matrix ``[[tn, fp], [fn, tp]]``; a pair stands for (fp, fn).
+
+    Examples
+    --------
+    >>> check_cost((1, 5))
+    array([[0., 1.],
+           [5., 0.]])
+    """
+    rule = "a pair (false positive, false negative) or a matrix [[tn, fp], [fn, tp]] of numbers"
+    try:
+        c = np.asarray(cost, dtype=np.float64)
+    except (TypeError, ValueError):
+        c = np.empty(0)
+    if c.shape not in {(2,), (2, 2)} or not np.isfinite(c).all():
+        msg = f"'cost' must be {rule}, got {cost!r}."
+        raise ValueError(msg)
+    return np.array([[0.0, c[0]], [c[1], 0.0]]) if c.ndim == 1 else c
+
+
+def cost_threshold(cost: Floats) -> float:
+    """Return the threshold that is best for calibrated scores at these costs."""
+    (tn, fp), (fn, tp) = cost
+    if not (fp > tn and fn > tp):
+        msg = (
+            f"'cost' must make both mistakes dearer than the right predictions for the default "
+            f"threshold, got {cost.tolist()}. Pass threshold."
+        )
+        raise ValueError(msg)
+    return float((fp - tn) / (fp - tn + fn - tp))
+
+
+def find_loss(
+    loss: Name | Loss,
+    *,
+    threshold: float | None = None,
+    cost: ArrayLike = (1.0, 1.0),
+    clip: float = CLIP,
+) -> Loss:
+    """Return a loss given by name, or the given function itself."""
+    if callable(loss):
+        return loss
+    if loss in ("zero-one", "cost-sensitive"):
+        matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
+        if threshold is None:
+            threshold = cost_threshold(matrix)
+        t = check_number(threshold, "threshold", "a number; scores from it on count as positive")
+        return partial(_cost, matrix=matrix, threshold=t)
+    smooth = {"brier": _brier, "sigmoid": _sigmoid}
+    if loss in smooth:
+        return smooth[loss]
+    clipped = {"log": _log, "logistic": _log, "hinge": _hinge}
+    if loss not in clipped:
+        names = ", ".join(("zero-one", "cost-sensitive", *smooth, *clipped))
+        msg = f"'loss' must be one of {names}, or a function of score and label, got {loss!r}."
+        raise ValueError(msg)
+    return partial(clipped[loss], clip=check_clip(clip))
+
+
+def check_clip(clip: object) -> float:
+    """Return how far from 0 and 1 scores are kept."""
+    rule = "a small number in (0, 0.5) that keeps scores from 0 and 1"
+    number = check_number(clip, "clip", rule)
+    if not 0.0 < 2.0 * number < 1.0:
+        msg = f"'clip' must be {rule}, got {clip!r}."
+        raise ValueError(msg)
+    return number
+
+
+def _cost(s: Floats, label: int, *, matrix: Floats, threshold: float) -> Floats:
+    return np.where(s >= threshold, matrix[label, 1], matrix[label, 0])
+
+
+def _brier(s: Floats, label: int) -> Floats:
+    return (s - label) ** 2
+
+
+def _sigmoid(s: Floats, label: int) -> Floats:
+    return np.abs(s - label)
+
+
+def _log(s: Floats, label: int, *, clip: float) -> Floats:
+    inside = np.clip(s, clip, 1.0 - clip)
+    return -np.log(inside if label else 1.0 - inside)
+
+
+def _hinge(s: Floats, label: int, *, clip: float) -> Floats:
+    z: Floats = logit(np.clip(s, clip, 1.0 - clip))
+    return np.maximum(0.0, 1.0 - z if label else 1.0 + z)
+
+
+def loss_means(scores: PUScores, loss: Loss) -> LawMeans:
+    """Return the two means that an expected loss is made of."""
+    return law_means(scores, [lambda s: loss(s, 1) - loss(s, 0)], [lambda s: loss(s, 0)])
+
+
+def loss_value(means: LawMeans, prior: float) -> float:
+    """Return the expected loss at a prior from its two means."""
+    return float(prior * means.positive[0] + means.marginal[0])
+
+
+def loss_curve(scores: PUScores, loss: Loss) -> Curve:
+    """Return an expected loss as a function of the prior, a straight line."""
+    means = loss_means(scores, loss)
+    return Curve.of(float(means.marginal[0]), float(means.positive[0]))

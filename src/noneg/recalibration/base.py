@@ -1,0 +1,537 @@
+"""The contract of all calibrators, and the rows they are fitted on.
+
+A calibrator learns a map of [0, 1] into itself from a `PUScores`, whatever the setting. Its fitted
+state is plain numbers, so a file holds all of it, and reading it back gives the same map bit for
+bit. The class follows scikit-learn's conventions (``get_params``, ``set_params``, ``clone``,
+attributes that end in ``_``) without importing scikit-learn.
+
+Rows are dealt to folds at random. Each group, labelled positives and the others, is dealt by
+itself, so every fold is a smaller sample of the same setting. A row that stands for many, such as
+a bucket of a sketch, is dealt as the many rows that it stands for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import zlib
+from abc import ABC, abstractmethod
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+
+from noneg.checks import check_count
+from noneg.errors import InputError
+from noneg.laws import FlaggedRows, SplitRows, WeightedRows
+from noneg.randomness import stream
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from noneg.laws import Chunk, Rows
+
+    # Whether rows belong to the positive law, whether to the marginal law, and the rows.
+    Piece = tuple[bool, bool, Chunk]
+    # The unlabeled rows and the labelled positives.
+    Groups = tuple[Chunk, Chunk]
+
+Floats: TypeAlias = "NDArray[np.float64]"
+Plain: TypeAlias = Any
+State: TypeAlias = "dict[str, Plain]"
+
+FORMAT = "noneg calibrator"
+VERSION = 1
+KEYS = ("format", "version", "method", "parameters", "fitted_on", "state", "checksum")
+OUTPUTS = ("default", "pandas", "polars")
+# Scores mapped at a time: temporaries stay in the processor's cache.
+CHUNK = 1 << 16
+# From this many rows on NumPy draws no hypergeometric numbers; shares are then even anyway.
+MOST_EVEN = 1_000_000_000
+
+
+class CalibrationWarning(UserWarning):
+    """A calibrator was fitted, but the data leaves something open that the user should know.
+
+    Examples
+    --------
+    >>> issubclass(CalibrationWarning, UserWarning)
+    True
+    """
+
+
+def not_fitted(calibrator: object, call: str) -> ValueError:
+    """Return scikit-learn's error for a calibrator that is used too early."""
+    from sklearn.exceptions import NotFittedError
+
+    return NotFittedError(f"this {type(calibrator).__name__} is not fitted yet. Call {call} first.")
+
+
+class Calibrator(ABC):
+    """A map of scores to probabilities, fitted on a `PUScores`.
+
+    Subclasses give `name`, `learns` and `monotone`, compute a state in ``_fit``, apply it in
+    ``_map`` and check one that comes from a file in ``_check``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method in JSON and on the command line.
+    learns : str
+        What the method learns, in a few words for a list of methods.
+    monotone : bool
+        Whether the map never falls, for any data.
+    state_ : dict
+        Fitted state: numbers, lists of numbers and text.
+    fitted_on_ : dict
+        Setting, prior, numbers of rows and range of scores ("score_range") of the data; the command
+        line adds the column of the scores ("score_column").
+    """
+
+    name: ClassVar[str]
+    learns: ClassVar[str]
+    monotone: ClassVar[bool]
+
+    state_: State
+    fitted_on_: dict[str, Plain]
+
+    def fit(self, scores: PUScores, y: None = None) -> Self:
+        """Learn the map from PU or labelled scores.
+
+        Parameters
+        ----------
+        scores : PUScores
+            Scores with labels, sampling setting and class prior.
+        y : None
+            Not used; the labels are in `scores`.
+
+        Returns
+        -------
+        self
+        """
+        if y is not None or not isinstance(scores, PUScores):  # type: ignore[redundant-expr]
+            remedy = "Build one with PUScores.from_pu_labels or PUScores.from_labels and call"
+            rule = f"must be a PUScores, got {type(scores).__name__}"
+            raise InputError("scores", rule, remedy=f"{remedy} fit(scores).")
+        check_rows(scores)
+        self.state_ = self._fit(scores)
+        self.fitted_on_ = {
+            "setting": scores.setting,
+            "prior": float(scores.known_prior),
+            "n_positive": float(scores.n_positive),
+            "n_marginal": float(scores.n_marginal),
+            "score_range": list(score_range(scores.chunks())),
+        }
+        return self
+
+    def transform(self, s: ArrayLike) -> Any:  # noqa: ANN401
+        """Return calibrated probabilities for scores in [0, 1].
+
+        They come in an array of the same shape, or, if `s` is a column of pandas, Polars or
+        another library, in such a column with the same name and index; `set_output` chooses.
+        """
+        return as_kind(self._transform(s), s, getattr(self, "_output", "default"))
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` returns, as scikit-learn's transformers let you.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            The kind that was given, or a column of one library; None changes nothing.
+        """
+        if transform is not None:
+            if transform not in OUTPUTS:
+                known = ", ".join(OUTPUTS)
+                raise InputError("transform", f"must be one of {known} or None", value=transform)
+            self._output = transform
+        return self
+
+    def _transform(self, s: ArrayLike) -> Floats:
+        self._require_fit()
+        scores = check_unit(s)
+        out = np.empty(scores.shape)
+        flat, target = scores.reshape(-1), out.reshape(-1)
+        for start in range(0, flat.size, CHUNK):
+            piece = slice(start, start + CHUNK)
+            target[piece] = self._map(flat[piece])
+        return np.clip(out, 0.0, 1.0, out=out)
+
+    def fit_transform(self, scores: PUScores, s: ArrayLike) -> Any:  # noqa: ANN401
+        """Fit on `scores` and return the calibrated probabilities of `s`."""
+        return self.fit(scores).transform(s)
+
+    def predict_proba(self, s: ArrayLike) -> Floats:
+        """Return the probabilities of both classes, negative first, shape (n, 2)."""
+        positive = self._transform(s).reshape(-1)
+        return np.stack([1.0 - positive, positive], axis=-1)
+
+    @abstractmethod
+    def _fit(self, scores: PUScores) -> State:
+        """Return the fitted state."""
+
+    @abstractmethod
+    def _map(self, s: Floats) -> Floats:
+        """Apply the fitted state to a vector of scores in [0, 1]."""
+
+    @abstractmethod
+    def _check(self, state: State) -> None:
+        """Raise a ValueError when this cannot be a state of the method."""
+
+    def _require_fit(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self, "fit(scores)")
+
+    # scikit-learn's conventions
+
+    def get_params(self, deep: bool = True) -> dict[str, Plain]:  # noqa: FBT001, FBT002, ARG002
+        """Return the constructor's parameters."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    def set_params(self, **parameters: Plain) -> Self:
+        """Set constructor parameters by name."""
+        known = signature(type(self)).parameters
+        for name, value in parameters.items():
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                rule = f"is not a parameter of {type(self).__name__} (it has: {listed})"
+                raise InputError(name, rule)
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "state_")
+
+    def __sklearn_tags__(self) -> Plain:
+        from sklearn.utils import Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+        )
+
+    def __repr__(self) -> str:
+        defaults = signature(type(self)).parameters
+        changed = {k: v for k, v in self.get_params().items() if v != defaults[k].default}
+        listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        return f"{type(self).__name__}({listed})"
+
+    # files
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Return the fitted calibrator as plain numbers and text, with a checksum."""
+        self._require_fit()
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "method": self.name,
+            "parameters": self.get_params(),
+            "fitted_on": self.fitted_on_,
+            "state": self.state_,
+        }
+        return {**content, "checksum": checksum(content)}
+
+    def to_json(self) -> str:
+        """Return the fitted calibrator as JSON; `from_json` restores it bit for bit."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Restore a calibrator of this class; see `noneg.recalibration.load` for any class."""
+        return cls.from_dict(read_object(text))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Plain]) -> Self:
+        """Restore a calibrator of this class from the object that `to_dict` gives."""
+        check_content(content)
+        if content["method"] != cls.name:
+            raise refusal(f"it holds the method {content['method']!r}, not {cls.name!r}")
+        try:
+            self = cls(**content["parameters"])
+            self._check(content["state"])
+            _check_fitted_on(content["fitted_on"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise refusal(f"it is no valid {cls.name!r} calibrator ({error})") from None
+        self.state_ = dict(content["state"])
+        self.fitted_on_ = dict(content["fitted_on"])
+        return self
+
+
+def check_rows(scores: PUScores) -> None:
+    """Refuse a population, which has no rows to fit on or to hold out."""
+    if math.isinf(scores.n_marginal) or math.isinf(scores.n_positive):
+        rule = "must hold rows, got a population"
+        raise InputError("scores", rule, remedy="Draw a finite sample from it.")
+
+
+def score_range(pieces: Iterable[Piece]) -> tuple[float, float]:
+    """Return the smallest and the largest score."""
+    ends = [(s.min(), s.max()) for _, _, (s, *_) in pieces if s.size]
+    return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+
+
+def law_rows(pieces: Iterable[Piece], *, positive: bool = False) -> tuple[Floats, Floats]:
+    """Return the rows of the marginal (or positive) law: scores, and masses that sum to 1."""
+    rows = [
+        (s, f * (a if positive else w))
+        for in_positive, in_marginal, (s, f, a, w) in pieces
+        if (in_positive if positive else in_marginal)
+    ]
+    s = np.concatenate([np.zeros(0), *(s for s, _ in rows)])
+    if all(isinstance(mass, float) for _, mass in rows):
+        # Equal masses take no memory.
+        return s, np.broadcast_to(1.0 / max(s.size, 1), s.shape)
+    mass = np.concatenate([np.broadcast_to(mass, s.shape) for s, mass in rows])
+    return s, mass / (float(mass.sum()) or 1.0)
+
+
+def _check_fitted_on(content: Mapping[str, Plain]) -> None:
+    """Refuse a range or a column of scores that cannot be one; older files have neither."""
+    check_fields({"score_range": content.get("score_range", [0.0, 1.0])}, score_range=list)
+    if len(content.get("score_range", [0.0, 1.0])) != 2:
+        raise ValueError("'score_range' must hold two numbers")
+    if not isinstance(content.get("score_column", ""), str):
+        raise ValueError("'score_column' must be text")  # noqa: TRY004 - what is read is a value
+
+
+def check_unit(s: ArrayLike) -> Floats:
+    """Return scores of any shape as doubles, or say which one does not lie in [0, 1]."""
+    array = np.asarray(s)
+    if array.size and array.dtype.kind not in "fiu":
+        rule = f"must hold numbers in [0, 1], got an array of {array.dtype}"
+        raise InputError("s", rule, remedy="Convert it first.")
+    scores = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
+        flat = scores.reshape(-1)
+        row = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)))[0])
+        raise InputError(
+            "s",
+            "must hold scores in [0, 1]",
+            value=float(flat[row]),
+            row=row,
+            remedy="Apply it to probabilities of the same kind as those it was fitted on.",
+        )
+    return scores
+
+
+def checksum(content: Mapping[str, Plain]) -> str:
+    """Return the SHA-256 of the content in a form without spaces and with sorted keys."""
+    text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def refusal(why: str) -> ValueError:
+    """Return the error for a file that is not what `to_json` wrote."""
+    return ValueError(
+        f"the calibrator cannot be read: {why}. Pass a file as Calibrator.to_json wrote it, or "
+        "fit the calibrator again."
+    )
+
+
+def read_object(text: str) -> dict[str, Plain]:
+    """Return the object in a JSON text, or say that there is none."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise refusal(f"it is no JSON text ({error})") from None
+    if not isinstance(content, dict):
+        raise refusal(f"it holds a {type(content).__name__}, not an object")
+    return content
+
+
+def check_content(content: Mapping[str, Plain]) -> None:
+    """Refuse an object that is foreign, of another version, or changed since it was written."""
+    if content.get("format") != FORMAT:
+        raise refusal(f"its 'format' is {content.get('format')!r}, not {FORMAT!r}")
+    if content.get("version") != VERSION:
+        raise refusal(f"its version is {content.get('version')!r}; this library reads {VERSION}")
+    if set(content) != set(KEYS):
+        odd = ", ".join(sorted(set(content) ^ set(KEYS)))
+        raise refusal(f"entries are missing or unknown ({odd})")
+    try:
+        found = checksum({key: content[key] for key in KEYS if key != "checksum"})
+    except ValueError:
+        raise refusal("it holds a number that is not finite") from None
+    except RecursionError:
+        raise refusal("it is nested too deeply") from None
+    if content["checksum"] != found:
+        raise refusal("its checksum does not fit its content, so it was changed")
+    if not all(isinstance(content[key], dict) for key in ("parameters", "fitted_on", "state")):
+        raise refusal("'parameters', 'fitted_on' and 'state' must be objects")
+
+
+def check_fields(state: State, **kinds: type) -> None:
+    """Refuse a state whose entries are not exactly these: float, or list (of floats)."""
+    if set(state) != set(kinds):
+        raise ValueError(f"its state must hold {', '.join(kinds)}, got {', '.join(state)}")
+    for name, kind in kinds.items():
+        values = state[name] if kind is list else [state[name]]
+        good = isinstance(values, list)
+        if not good or not all(isinstance(v, float) and math.isfinite(v) for v in values):
+            many = "a list of finite decimal numbers" if kind is list else "a finite decimal number"
+            raise ValueError(f"'{name}' must be {many}")
+
+
+def check_nodes(state: State, x: str, y: str) -> None:
+    """Refuse nodes that do not rise in [0, 1], or are not as many as their values."""
+    nodes = np.array(state[x])
+    if nodes.size == 0 or nodes.size != len(state[y]):
+        raise ValueError(f"'{x}' and '{y}' must be equally long and not empty")
+    if nodes[0] < 0.0 or nodes[-1] > 1.0 or (np.diff(nodes) <= 0.0).any():
+        raise ValueError(f"'{x}' must rise in [0, 1]")
+
+
+def check_probabilities(state: State, name: str) -> None:
+    """Refuse values outside [0, 1]."""
+    if not all(0.0 <= value <= 1.0 for value in state[name]):
+        raise ValueError(f"'{name}' must lie in [0, 1]")
+
+
+def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa: ANN401
+    """Return values as the kind of column that was given or asked for; arrays stay arrays."""
+    if values.ndim != 1 or (kind == "default" and isinstance(given, (np.ndarray, list, tuple))):
+        return values
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(given, allow_series=True, pass_through=True)
+    known = isinstance(column, nw.Series)
+    if kind == "default" and not known:
+        return values
+    backend: Any = column.implementation if kind == "default" else kind
+    made = nw.new_series(column.name if known else "", values, nw.Float64, backend=backend)
+    # Rows keep their index where a library has one.
+    index = nw.maybe_get_index(column) if known else None
+    if index is not None and made.implementation == column.implementation:
+        made = nw.maybe_set_index(made, index=index)
+    return made.to_native()
+
+
+def check_folds(folds: object, scores: PUScores) -> int:
+    """Return the number of folds, of which each must be able to hold a row of both groups."""
+    number = check_count(folds, "folds", 2)
+    check_rows(scores)
+    other = "negatives" if scores.prior_is_estimated else "unlabeled rows"
+    for n, what in zip(weighty_rows(scores), (other, "positives"), strict=True):
+        if n < number:
+            rule = f"must be at most the number of {what}, which is {n:,.0f}"
+            remedy = f"Take fewer folds, or collect more {what}."
+            raise InputError("folds", rule, value=number, remedy=remedy)
+    return number
+
+
+def weighty_rows(scores: PUScores) -> tuple[float, float]:
+    """Return how many unlabeled rows and labelled positives have a weight."""
+    groups = (_by_weight(group, k)[0] for k, group in enumerate(scores.in_order()))
+    unlabeled, positive = (
+        float(s.size if isinstance(count, float) else count.sum()) for s, count, *_ in groups
+    )
+    return unlabeled, positive
+
+
+def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
+    """Return the rows of each fold; numbers of rows that count differ by at most one in a group.
+
+    Parameters
+    ----------
+    scores : PUScores
+    folds : int
+    seed : int
+
+    Returns
+    -------
+    list of (unlabeled rows, labelled positives)
+        Each with scores, counts, masses in the positive law and masses in the marginal law.
+    """
+    # Rows of no weight are dealt by themselves, so that no fold takes all that count.
+    parts = [_by_weight(group, k) for k, group in enumerate(scores.in_order())]
+    # Rows come sorted: if the seed alone dealt them, the same ranks would always meet in a fold.
+    data = [zlib.crc32(np.ascontiguousarray(weighty[0]).data) for weighty, _ in parts]
+    random = stream(seed, f"folds {data}")
+    groups = []
+    for part in parts:
+        weighty, empty = (_dealt(group, folds, random) for group in part)
+        groups.append([_joined(pair) for pair in zip(weighty, empty, strict=True)])
+    return list(zip(*groups, strict=True))
+
+
+def join(parts: list[Groups]) -> Groups:
+    """Return the rows of several folds together."""
+    unlabeled, positive = zip(*parts, strict=True)
+    return _joined(unlabeled), _joined(positive)
+
+
+def build(groups: Groups, like: PUScores) -> PUScores:
+    """Return rows as a `PUScores` of the same setting and prior as another one.
+
+    The labels of labelled rows give their own prior.
+    """
+    rows = SplitRows(*(_rows(group) for group in groups))
+    prior = None if like.prior_is_estimated else like.prior
+    return PUScores._build(rows, prior, like.setting, like.prior_interval, part=True)  # noqa: SLF001 - rows have no other door
+
+
+def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:
+    """Yield what to fit on and the rows held out, fold by fold."""
+    parts = deal(scores, check_folds(folds, scores), seed)
+    for k, held_out in enumerate(parts):
+        yield build(join(parts[:k] + parts[k + 1 :]), scores), held_out
+
+
+def _by_weight(group: Chunk, positive: int) -> tuple[Chunk, Chunk]:
+    """Return the rows that count in the law of their group, and those that do not."""
+    mass = group[1] * group[3 - positive]
+    if isinstance(mass, float) or mass.all():
+        return group, _take(group, np.zeros(0, dtype=np.intp))
+    return _take(group, np.flatnonzero(mass)), _take(group, np.flatnonzero(mass == 0.0))
+
+
+def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]:
+    s, count, *_ = group
+    if isinstance(count, float):
+        fold = random.permutation(s.size) % folds
+        return [_take(group, np.flatnonzero(fold == k)) for k in range(folds)]
+    group, count = _take(group, np.flatnonzero(count)), count[count > 0.0]
+    left, rest, out = np.floor(count).astype(np.int64), count - np.floor(count), list[Any]()
+    # What buckets of weighted rows hold beyond whole rows goes to one fold.
+    place = random.integers(folds, size=rest.size) if rest.any() else np.zeros(rest.size)
+    for k in range(folds):
+        share = _share(left, folds - k, random)
+        left = left - share
+        held = share + rest * (place == k)
+        there = np.flatnonzero(held)
+        scores, _, positive, marginal = _take(group, there)
+        out.append((scores, held[there], positive, marginal))
+    return out
+
+
+def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Return how many of the rows at each score go to the next of n folds, drawn at random."""
+    total = int(left.sum())
+    if total < MOST_EVEN:
+        return random.multivariate_hypergeometric(left, -(-total // n), method="marginals")
+    return random.binomial(left, 1.0 / n)
+
+
+def _take(group: Chunk, index: NDArray[np.intp]) -> Chunk:
+    s, *masses = group
+    one, two, three = (x if isinstance(x, float) else x[index] for x in masses)
+    return s[index], one, two, three
+
+
+def _joined(chunks: tuple[Chunk, ...]) -> Chunk:
+    columns: list[Any] = [
+        x[0] if isinstance(x[0], float) else np.concatenate(x) for x in zip(*chunks, strict=True)
+    ]
+    return columns[0], columns[1], columns[2], columns[3]
+
+
+def _rows(group: Chunk) -> Rows:
+    s, *masses = group
+    if all(isinstance(x, float) for x in masses):
+        return FlaggedRows(s, None)
+    return WeightedRows(s, *(np.broadcast_to(x, s.shape) for x in masses))

@@ -1,0 +1,601 @@
+"""Calibrators by name, the choice among them, and what a choice does to held-out rows.
+
+A calibrator looks better on the rows it was fitted on than it is, and so does a method on the rows
+that chose it. `Auto` compares methods on rows that they have not seen. `held_out` maps the rows of
+each fold by a calibrator chosen and fitted on the other folds, and takes the metrics of all rows
+before and after. These maps see fewer rows than the one fitted on all of them, so the comparison is
+a little pessimistic.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from noneg.calibration.interval import Masses
+from noneg.calibration.proper import scoring_rule
+from noneg.calibration.reliability import Reliability, reliability
+from noneg.checks import check_count, check_level
+from noneg.errors import InputError
+from noneg.intervals import normalise
+from noneg.metrics import METRICS
+from noneg.performance.paired import Differences, PairedRows
+from noneg.performance.selection import find_criterion
+from noneg.recalibration import logistic, maps
+from noneg.recalibration.base import (
+    CalibrationWarning,
+    Calibrator,
+    Floats,
+    State,
+    build,
+    check_content,
+    join,
+    read_object,
+    refusal,
+    splits,
+    weighty_rows,
+)
+from noneg.results import Estimate, Table, aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.intervals import LawMeans
+    from noneg.laws import Chunk
+    from noneg.recalibration.base import Groups
+    from noneg.scores import PUScores
+
+# Cells of scores by which methods are compared; more would not change the choice.
+CELLS = 5_000
+BEFORE, AFTER = "before", "after"
+# Metrics that are compared with an interval, and those without.
+COMPARED = ("ece", "log_loss", "brier")
+ERRORS = ("debiased_ece", "ece", "brier", "log_loss")
+DIAGRAM_BINS = 10
+
+
+class Auto(Calibrator):
+    """Choose the method by cross-fitted loss, and prefer simple ones.
+
+    Each candidate is fitted on all folds but one and predicts the rows of that fold. The loss of
+    these predictions, Brier score or log loss in their PU form, is compared with that of the best
+    candidate, row by row. Of all candidates whose loss is larger by at most one standard error of
+    the difference, the simplest is taken and fitted on all rows. "identity" is a candidate: scores
+    that nothing improves stay as they are. To choose takes bounded time: above 5,000 rows of a
+    group, neighboring scores are joined to as many cells.
+
+    Parameters
+    ----------
+    score : {"brier", "log"}
+        The loss. Log loss punishes probabilities of 0 and 1 that fail; with few positives its PU
+        form is noisy.
+    candidates : sequence of str, optional
+        Names of methods, the simplest first; by default all that learn a smooth or rising map.
+    folds : int
+        Number of folds; fewer if there are not so many positives.
+    seed : int
+        Of the random folds.
+
+    Attributes
+    ----------
+    chosen_ : Calibrator
+        The method that was taken, fitted.
+    reason_ : str
+        Why it was taken.
+    table_ : list of dict
+        Of each candidate: method, loss, difference from the best and its standard error.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-1.0, beta1=3.0)
+    >>> auto = Auto().fit(world.draw(1000, 10_000, setting="two-sample", seed=1))
+    >>> auto.chosen_
+    Platt()
+    """
+
+    name = "auto"
+    learns = "which of the others to take"
+    monotone = False
+
+    def __init__(
+        self,
+        score: Literal["brier", "log"] = "brier",
+        candidates: tuple[str, ...] | list[str] | None = None,
+        folds: int = 5,
+        seed: int = 0,
+    ) -> None:
+        self.score = score
+        self.candidates = candidates
+        self.folds = folds
+        self.seed = seed
+
+    def _fit(self, scores: PUScores) -> State:
+        names = list(CANDIDATES if self.candidates is None else self.candidates)
+        for name in names:
+            make(name)
+        some = _coarse(scores)
+        number = self._folds(some)
+        table: list[dict[str, Any]] = []
+        chosen = names[0]
+        reason = f"{chosen}: a single row of a class cannot be held out, so nothing is compared."
+        if number > 1:
+            means = _cross_fitted(some, names, self.score, number, self.seed)
+            table, chosen, reason = _compare(means, names, self.score, number)
+        self._chosen = make(chosen).fit(scores)
+        return {"chosen": self._chosen.to_dict(), "reason": reason, "table": table}
+
+    def _folds(self, scores: PUScores) -> int:
+        return int(min(check_count(self.folds, "folds", 2), *weighty_rows(scores)))
+
+    def _map(self, s: Floats) -> Floats:
+        return self.chosen_.transform(s)
+
+    def _check(self, state: State) -> None:
+        if set(state) != {"chosen", "reason", "table"} or not isinstance(state["chosen"], dict):
+            raise refusal("its state must hold 'chosen', 'reason' and 'table'")
+        self._chosen = load_object(state["chosen"])
+
+    @property
+    def chosen_(self) -> Calibrator:
+        """The method that was taken, fitted."""
+        self._require_fit()
+        return self._chosen
+
+    @property
+    def reason_(self) -> str:
+        """Why it was taken."""
+        return str(self.state_["reason"])
+
+    @property
+    def table_(self) -> list[dict[str, Any]]:
+        """Loss of each candidate, and its difference from the best with a standard error."""
+        return list(self.state_["table"])
+
+
+def _coarse(scores: PUScores) -> PUScores:
+    """Return the rows, or cells of neighbors where there are many: as good to choose by."""
+    unlabeled, positive = scores.in_order()
+    return build((_cells(unlabeled, 3), _cells(positive, 2)), scores)
+
+
+def _cells(group: Chunk, own: int) -> Chunk:
+    """Join neighboring rows to at most `CELLS` of the same masses and the same effective number.
+
+    Rows of equal scores share a cell; `own` is the place of the mass in the law of the group.
+    """
+    s, *masses = group
+    if s.size <= CELLS:
+        return group
+    f, a, w = (np.broadcast_to(x, s.shape) for x in masses)
+    m = (s, f, a, w)[own]
+    start = np.unique(np.searchsorted(s, s[np.linspace(0, s.size - 1, CELLS).astype(np.intp)]))
+    sums = [np.add.reduceat(f * x, start) for x in (m, m**2, m * s, a, w)]
+    mass, square, score, a, w = (x[sums[0] > 0.0] for x in sums)
+    count = mass**2 / square
+    return score / mass, count, a / count, w / count
+
+
+def _compare(
+    means: LawMeans, names: list[str], score: str, number: int
+) -> tuple[list[dict[str, Any]], str, str]:
+    """Return the table of candidates, the one to take, and why."""
+    losses = means.prior * means.positive + means.marginal
+    best = int(np.argmin(losses))
+    errors = [_difference_error(means, i, best) for i in range(len(names))]
+    table: list[dict[str, Any]] = [
+        {
+            "method": name,
+            "loss": float(losses[i]),
+            "difference": float(losses[i] - losses[best]),
+            "standard_error": errors[i],
+        }
+        for i, name in enumerate(names)
+    ]
+    taken = next(i for i, row in enumerate(table) if row["difference"] <= row["standard_error"])
+    return table, names[taken], _reason(table, taken, best, score, number)
+
+
+def _reason(table: list[dict[str, Any]], taken: int, best: int, score: str, number: int) -> str:
+    loss = {"brier": "Brier score", "log": "log loss"}[score]
+    start = f"{table[taken]['method']}: "
+    held_out = f"{loss} {table[taken]['loss']:.5f} on held-out rows ({number} folds)"
+    if taken == best:
+        return f"{start}the smallest {held_out}."
+    return (
+        f"{start}{held_out} is within one standard error of the smallest, "
+        f"{table[best]['loss']:.5f} of {table[best]['method']} "
+        f"(difference {table[taken]['difference']:.5f}, standard error "
+        f"{table[taken]['standard_error']:.5f}), and it is the simpler method."
+    )
+
+
+def _difference_error(means: LawMeans, i: int, best: int) -> float:
+    gradient = np.zeros(means.covariance.shape[0])
+    k = means.positive.size
+    for place, sign in ((i, 1.0), (best, -1.0)):
+        gradient[place] += sign * means.prior
+        gradient[k + place] += sign
+        gradient[-1] += sign * means.positive[place]
+    return float(np.sqrt(means.variance(gradient)))
+
+
+def _cross_fitted(
+    scores: PUScores, names: list[str], score: str, number: int, seed: int
+) -> LawMeans:
+    """Return the means of gain and base of all candidates on rows that they have not seen."""
+    loss, k = scoring_rule(score).loss, len(names)
+    first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
+    for rest, groups in splits(scores, number, seed):
+        fitted = _fit_quietly(map(make, names), rest)
+        for positive, (s, f, a, w) in enumerate(groups):
+            row = np.zeros((2 * k + 2, s.size))
+            predicted = [calibrator.transform(s) for calibrator in fitted]
+            if positive:
+                row[: k + 1] = [*(loss(p, 1) - loss(p, 0) for p in predicted), np.ones_like(s)]
+                row[: k + 1] *= a
+            if not positive or scores.pooled:
+                row[k + 1 :] = [*(loss(p, 0) for p in predicted), np.ones_like(s)]
+                row[k + 1 :] *= w
+            first += (row * f).sum(axis=1)
+            second += (row * f) @ row.T
+    return normalise(scores, first, second, k)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class HeldOut(Table):
+    """What recalibration does to rows that took no part in it.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    calibrator : Calibrator
+        The method, fitted on all rows.
+    warnings : tuple of str
+        What that fit warned of.
+    folds : int
+        Each fold was mapped by a calibrator chosen and fitted on the others.
+    level : float
+        Confidence level of all intervals.
+    before, after : dict of str to Estimate
+        Metrics of the scores as they are, and of the scores mapped by the other folds' calibrators.
+    change : dict of str to Estimate
+        After minus before on the same rows; below zero is better for all three metrics.
+    errors : dict of str to (float, float)
+        Metrics of the registry before and after, without intervals.
+    reliability : dict of str to Reliability
+        Diagrams "before" and "after".
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> from noneg.recalibration import held_out
+    >>> found = held_out("isotonic", PUScores.from_labels([0, 1] * 500, [0.1, 0.6] * 500))
+    >>> print(found.change["ece"])
+    -0.2500 [-0.2606, -0.2394]
+    """
+
+    method: str
+    calibrator: Calibrator
+    warnings: tuple[str, ...]
+    folds: int
+    level: float
+    before: dict[str, Estimate]
+    after: dict[str, Estimate]
+    change: dict[str, Estimate]
+    errors: dict[str, tuple[float, float]]
+    reliability: dict[str, Reliability]
+
+    @property
+    def chosen(self) -> str:
+        """Name of the method that was chosen for all rows: `method`, unless that chooses."""
+        chosen: Calibrator = getattr(self.calibrator, "chosen_", self.calibrator)
+        return chosen.name
+
+    @property
+    def reason(self) -> str:
+        """Why it was chosen; empty if there was no choice."""
+        return str(getattr(self.calibrator, "reason_", ""))
+
+    @property
+    def improved(self) -> dict[str, bool]:
+        """Whether a metric fell beyond sampling error: the whole interval of its change is < 0."""
+        return {name: gap.high < 0.0 for name, gap in self.change.items()}
+
+    def __repr__(self) -> str:
+        rows = [
+            (name, *map(str, (self.before[name], self.after[name], gap)))
+            for name, gap in self.change.items()
+        ]
+        title = f"{self.method}, {self.folds} folds, {self.level:g} intervals"
+        return f"{title}\n{aligned([('', BEFORE, AFTER, 'change'), *rows])}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain numbers and text, ready for JSON."""
+        return {
+            "method": self.method,
+            "chosen": self.chosen,
+            "reason": self.reason,
+            "folds": self.folds,
+            "level": self.level,
+            **{part: {k: x.to_dict() for k, x in found.items()} for part, found in self._parts},
+        }
+
+    @property
+    def _parts(self) -> tuple[tuple[str, dict[str, Estimate]], ...]:
+        return (BEFORE, self.before), (AFTER, self.after), ("change", self.change)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return a table with a row for each metric."""
+        out = {"metric": np.array(list(self.change))}
+        for part, estimates in self._parts:
+            for end in ("value", "low", "high"):
+                name = part if end == "value" else f"{part}_{end}"
+                out[name] = np.array([getattr(x, end) for x in estimates.values()])
+        return out
+
+
+def held_out(
+    method: str | Calibrator,
+    scores: PUScores,
+    *,
+    folds: int = 5,
+    metrics: Sequence[str] = COMPARED,
+    level: float = 0.95,
+    seed: int = 0,
+) -> HeldOut:
+    """Return metrics before and after recalibration, each with its interval, on held-out rows.
+
+    Intervals take the maps as they are: they tell how well these rows know the metric, not how
+    much another sample would change the maps.
+
+    Parameters
+    ----------
+    method : str or Calibrator
+        Name in `noneg.recalibration.METHODS`, or a calibrator whose parameters are used.
+    scores : PUScores
+        Rows of any setting, with weights or without, or buckets of a sketch.
+    folds : int
+        At most the number of positives.
+    metrics : sequence of {"ece", "log_loss", "brier"}
+    level : float
+        Confidence level of the intervals.
+    seed : int
+        Seed of the deal.
+
+    Returns
+    -------
+    HeldOut
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-1.0, beta1=3.0)
+    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=0)
+    >>> found = held_out("platt", scores)
+    >>> print(found.before["ece"], "->", found.after["ece"])
+    0.1020 [0.0406, 0.1293] -> 0.0379 [0.0000, 0.0701]
+    >>> found.improved["brier"]
+    True
+    """
+    chosen = [find_criterion(name) for name in check_metrics(metrics)]
+    calibrator = find_calibrator(method)
+    rows, models = cross_fit(calibrator, scores, folds=folds, seed=seed)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", CalibrationWarning)
+        calibrator.fit(scores)
+    found = Differences(rows, models, 0.5, check_level(level))
+    values = {
+        part: {one.name: one.interval(models[part], level=found.level) for one in chosen}
+        for part in (BEFORE, AFTER)
+    }
+    return HeldOut(
+        method=calibrator.name,
+        calibrator=calibrator,
+        warnings=tuple(dict.fromkeys(str(one.message) for one in told)),
+        folds=folds,
+        level=found.level,
+        before=values[BEFORE],
+        after=values[AFTER],
+        change={one.name: found.estimate(one, AFTER, BEFORE) for one in chosen},
+        errors={name: _pair(name, models) for name in ERRORS},
+        reliability={part: _diagram(one, found.level) for part, one in models.items()},
+    )
+
+
+def _pair(name: str, models: Mapping[str, PUScores]) -> tuple[float, float]:
+    function = METRICS[name].function
+    return function(models[BEFORE]), function(models[AFTER])
+
+
+def _diagram(scores: PUScores, level: float) -> Reliability:
+    bins = int(max(1, min(DIAGRAM_BINS, scores.n_marginal // 2)))
+    return reliability(scores, bins=bins, binning="mass", level=level)
+
+
+def out_of_fold(
+    method: str | Calibrator, scores: PUScores, *, folds: int = 5, seed: int = 0
+) -> PUScores:
+    """Return the rows with each score mapped by a calibrator that was fitted without the row.
+
+    Parameters
+    ----------
+    method : str or Calibrator
+        Name in `noneg.recalibration.METHODS`, or a calibrator whose parameters are used.
+    scores : PUScores
+    folds : int
+    seed : int
+
+    Returns
+    -------
+    PUScores
+        As many rows of each group as there were, in the order of folds.
+
+    Examples
+    --------
+    >>> from noneg import PUScores, ece
+    >>> scores = PUScores.from_labels([0, 1] * 500, [0.1, 0.6] * 500)
+    >>> after = out_of_fold("isotonic", scores)
+    >>> round(ece(scores, bins=2), 12), round(ece(after, bins=2), 12)
+    (0.25, 0.0)
+    """
+    return cross_fit(find_calibrator(method), scores, folds=folds, seed=seed)[1][AFTER]
+
+
+def check_metrics(metrics: Sequence[str]) -> Sequence[str]:
+    """Return names of metrics that recalibration can change and lower is better for."""
+    for name in metrics:
+        if name not in COMPARED:
+            raise InputError("metrics", f"must be among {', '.join(COMPARED)}", value=name)
+    return metrics
+
+
+def cross_fit(
+    calibrator: Calibrator, scores: PUScores, *, folds: int, seed: int
+) -> tuple[PairedRows, dict[str, PUScores]]:
+    """Return rows with their scores before and after, and both as `PUScores`."""
+    before, after = [], []
+    for train, groups in splits(scores, folds, seed):
+        [fitted] = _fit_quietly([find_calibrator(calibrator)], train)
+        before.append(groups)
+        after.append(tuple((fitted.transform(s), *masses) for s, *masses in groups))
+    old, new = join(before), join(after)  # type: ignore[arg-type]
+    models = {BEFORE: build(old, scores), AFTER: build(new, scores)}
+    return _FoldRows.of(old, new, scores), models
+
+
+@dataclass(frozen=True, eq=False)
+class _FoldRows(PairedRows):
+    """Rows whose masses in the two laws are known already, unlabeled ones first."""
+
+    known: tuple[Chunk, Chunk] | None = None
+
+    @classmethod
+    def of(cls, old: Groups, new: Groups, scores: PUScores) -> _FoldRows:
+        """Return the rows of both groups, with scores before and after."""
+        flags = np.repeat([False, True], [group[0].size for group in old])
+        pairs = ((BEFORE, old), (AFTER, new))
+        columns = {name: np.concatenate([group[0] for group in groups]) for name, groups in pairs}
+        return cls(flags, columns, scores.setting, known=old)
+
+    @cached_property
+    def masses(self) -> Masses:
+        """Counts, and masses in both laws."""
+        count, a, w = (self._column(k) for k in (1, 2, 3))
+        positive, marginal = self.flags * a, w
+        if self.setting == "two-sample":
+            marginal = ~self.flags * w
+        positive, marginal = (x / (float(count @ x) or 1.0) for x in (positive, marginal))
+        return Masses(count, positive, marginal)
+
+    @cached_property
+    def mass(self) -> Floats:
+        """Importance of each row in its group."""
+        return np.where(self.flags, self._column(2), self._column(3))
+
+    def _column(self, k: int) -> Floats:
+        groups: Any = self.known
+        return np.concatenate([np.broadcast_to(group[k], group[0].shape) for group in groups])
+
+
+def _fit_quietly(calibrators: Iterable[Calibrator], scores: PUScores) -> list[Calibrator]:
+    """Fit on some folds; what there is to warn of, the fit on all rows says once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return [calibrator.fit(scores) for calibrator in calibrators]
+
+
+# Every method, the simplest first. A class says its name and what it learns, and all lists of
+# methods come from here.
+METHODS: dict[str, type[Calibrator]] = {
+    method.name: method
+    for method in (
+        maps.Identity,
+        maps.PriorShift,
+        logistic.Temperature,
+        logistic.Platt,
+        logistic.Beta,
+        maps.BPM,
+        maps.MixNMatch,
+        maps.Spline,
+        maps.Histogram,
+        maps.ScalingBinning,
+        maps.Isotonic,
+        Auto,
+    )
+}
+# What `Auto` tries: all that learn a smooth or rising map.
+CANDIDATES = [
+    name for name, kind in METHODS.items() if not issubclass(kind, (maps.StepCalibrator, Auto))
+]
+
+
+def find_calibrator(method: object) -> Calibrator:
+    """Return a new calibrator: of a method by name, or with the parameters of the one given."""
+    if isinstance(method, Calibrator):
+        return type(method)(**method.get_params())
+    if not isinstance(method, str) or method not in METHODS:
+        rule = f"must be a calibrator or one of {', '.join(METHODS)}"
+        raise InputError("method", rule, value=method)
+    return METHODS[method]()
+
+
+def make(name: str, **parameters: Any) -> Calibrator:  # noqa: ANN401
+    """Return a calibrator, not fitted yet, by the name of its method.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`, such as "platt" or "auto".
+    **parameters
+        Of its constructor.
+
+    Examples
+    --------
+    >>> make("histogram", bins=10)
+    Histogram(bins=10)
+    """
+    if name not in METHODS:
+        rule = f"must be a method of recalibration ({', '.join(METHODS)})"
+        raise InputError("name", rule, value=name)
+    return METHODS[name](**parameters)
+
+
+def load(text: str) -> Calibrator:
+    """Restore any calibrator from its JSON text; nothing in the text is executed.
+
+    Parameters
+    ----------
+    text : str
+        What `Calibrator.to_json` returned.
+
+    Raises
+    ------
+    ValueError
+        When the text is foreign, of another version, or was changed since it was written.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> platt = make("platt").fit(PUScores.from_labels([0, 1, 0, 1], [0.1, 0.3, 0.4, 0.9]))
+    >>> bool((load(platt.to_json()).transform([0.2, 0.7]) == platt.transform([0.2, 0.7])).all())
+    True
+    """
+    return load_object(read_object(text))
+
+
+def load_object(content: Mapping[str, Any]) -> Calibrator:
+    """Restore any calibrator from the object that `Calibrator.to_dict` gives; see `load`."""
+    check_content(content)
+    method = METHODS.get(str(content["method"]))
+    if method is None:
+        known = ", ".join(METHODS)
+        raise refusal(f"its method {content['method']!r} is unknown (known are {known})")
+    return method.from_dict(content)

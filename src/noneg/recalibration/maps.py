@@ -1,0 +1,684 @@
+"""Maps of other forms: shifts of the prior, steps, splines, rising maps and mixtures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from noneg.bins import Binned, bin_scores
+from noneg.calibration.bpm import bpm_curve
+from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW
+from noneg.checks import check_count, check_prior
+from noneg.laws import Ordered
+from noneg.recalibration.base import (
+    Calibrator,
+    Floats,
+    State,
+    check_fields,
+    check_nodes,
+    check_probabilities,
+    law_rows,
+)
+from noneg.recalibration.logistic import (
+    LEAST_PRIOR,
+    Beta,
+    Platt,
+    Temperature,
+    check_numbers,
+    clip_limits,
+    log_odds,
+    log_odds_parts,
+)
+from noneg.theory import recalibration_bound, reuse_bound
+from noneg.theory.bounds import Bound, deviation
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
+
+    from noneg.scores import PUScores
+
+# Nodes at which the correction of a spline is kept.
+MOST_NODES = 1000
+# Members of a mixture, and the weights of a grid that are tried before the best is improved.
+WEIGHTS = ("weight_temperature", "weight_identity", "weight_half")
+GRID = 10
+TINY = 1e-300
+
+
+def laws_at(scores: PUScores) -> tuple[Floats, Floats, Floats]:
+    """Return the distinct scores of the marginal law, and ``pi mu_plus`` and ``mu`` at each.
+
+    A positive where there is no marginal mass counts at the next score above that has some, and at
+    the last one if there is none above. Moving positives upwards is what the best rising function
+    does to them: where there is no marginal mass, only the next value above holds it down.
+    """
+    at, positive, marginal = Ordered(scores).masses()
+    full = marginal > 0.0
+    place = np.minimum(np.searchsorted(at[full], at), np.count_nonzero(full) - 1)
+    gained = np.bincount(place, weights=positive, minlength=np.count_nonzero(full))
+    share = scores.known_prior / (float(positive.sum()) or 1.0)
+    return at[full], gained * share, marginal[full] / marginal.sum()
+
+
+class Identity(Calibrator):
+    """Leave the scores as they are: the candidate that can do no harm.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> Identity().fit(PUScores.from_labels([0, 1], [0.3, 0.6])).transform([0.25, 0.75])
+    array([0.25, 0.75])
+    """
+
+    name = "identity"
+    learns = "nothing"
+    monotone = True
+
+    def _fit(self, scores: PUScores) -> State:  # noqa: ARG002
+        return {}
+
+    def _map(self, s: Floats) -> Floats:
+        return s
+
+    def _check(self, state: State) -> None:
+        check_fields(state)
+
+
+class PriorShift(Calibrator):
+    r"""Multiply the odds by a constant, as when the share of positives changes.
+
+    .. math:: \frac{g(s)}{1 - g(s)} = \frac{s}{1 - s}\;e^{b}, \qquad
+        e^{b} = \frac{\pi'/(1 - \pi')}{\pi/(1 - \pi)}
+
+    If the scores were calibrated where the share of positives was :math:`\pi`, and only this share
+    has changed, to :math:`\pi'`, the result is calibrated again. When :math:`\pi` is not known, b
+    is chosen such that the mean of the result is the prior of the data, :math:`E[g(s)] = \pi'`;
+    this needs no positives, only the prior.
+
+    Parameters
+    ----------
+    source : float, optional
+        Share of positives for which the scores were made. By default b is learned.
+    target : float, optional
+        Share of positives from now on; by default the prior of the scores that it is fitted on.
+
+    Attributes
+    ----------
+    shift_ : float
+        The constant b, in logits.
+
+    References
+    ----------
+    Elkan (2001), The Foundations of Cost-Sensitive Learning, Theorem 2; Saerens, Latinne &
+    Decaestecker (2002), Adjusting the Outputs of a Classifier to New a Priori Probabilities.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9], [0.5, 0.2], prior=0.2, setting="two-sample")
+    >>> PriorShift(source=0.5).fit(scores).transform([0.0, 0.2, 0.5, 1.0]).round(4)
+    array([0.    , 0.0588, 0.2   , 1.    ])
+    """
+
+    name = "prior-shift"
+    learns = "a factor of the odds"
+    monotone = True
+
+    def __init__(self, source: float | None = None, target: float | None = None) -> None:
+        self.source = source
+        self.target = target
+
+    def _fit(self, scores: PUScores) -> State:
+        prior = scores.known_prior if self.target is None else check_prior(self.target, "target")
+        if self.source is not None:
+            target = check_prior(prior, "target")
+            return {"shift": log_odds(target) - log_odds(check_prior(self.source, "source"))}
+        return {"shift": _matching_shift(scores, prior)}
+
+    def _map(self, s: Floats) -> Floats:
+        return np.asarray(expit(_logit(s) + self.shift_), dtype=np.float64)
+
+    def _check(self, state: State) -> None:
+        check_fields(state, shift=float)
+
+    @property
+    def shift_(self) -> float:
+        """What is added to the logit."""
+        return float(self.state_["shift"])
+
+
+def _logit(s: Floats) -> Floats:
+    first, second = log_odds_parts(s, LEAST_GAP_LOW, LEAST_GAP_HIGH)
+    return first + second
+
+
+def _matching_shift(scores: PUScores, prior: float) -> float:
+    """Return the shift that makes the mean of the result the prior.
+
+    The mean rises with the shift, and the root lies where the smallest and the largest score alone
+    would put it.
+    """
+    from scipy.optimize import brentq
+
+    s, weight = law_rows(scores.chunks())
+    logits = _logit(s)
+    level = log_odds(min(max(prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR))
+    target = float(expit(level))
+
+    def excess(shift: float) -> float:
+        return float(weight @ expit(logits + shift)) - target
+
+    low, high = level - float(logits.max()), level - float(logits.min())
+    # Where all scores are equal there is nothing to search, but for a rounding.
+    if not excess(low) < 0.0 < excess(high):
+        return low if abs(excess(low)) < abs(excess(high)) else high
+    return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
+
+
+class Isotonic(Calibrator):
+    r"""The rising map that fits best, without any other assumption.
+
+    Its value at a score is the slope there of the greatest convex minorant of the points
+    :math:`(\mu(s \le t),\ \pi\,\mu_+(s \le t))`, moved into [0, 1]. It minimises the Brier score
+    :math:`\pi\,E_+[1 - 2 g(s)] + E[g(s)^2]` over all rising g with values in [0, 1]. For labelled
+    data it is scikit-learn's ``IsotonicRegression``.
+
+    Between scores of the data the map is linear, outside of them constant.
+
+    Attributes
+    ----------
+    scores_, values_ : ndarray
+        Corners of the map.
+
+    References
+    ----------
+    Zadrozny & Elkan (2002), Transforming Classifier Scores into Accurate Multiclass Probability
+    Estimates; Ayer et al. (1955) for the minorant.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.7, 0.9], [0.2, 0.4, 0.7, 0.9], prior=0.5, setting="two-sample")
+    >>> Isotonic().fit(scores).transform([0.1, 0.4, 0.55, 0.9])
+    array([0. , 0. , 0.5, 1. ])
+    """
+
+    name = "isotonic"
+    learns = "any rising map"
+    monotone = True
+
+    def _fit(self, scores: PUScores) -> State:
+        from scipy.optimize import isotonic_regression
+
+        at, positive, marginal = laws_at(scores)
+        fitted = isotonic_regression(positive / marginal, weights=marginal)
+        values = np.clip(fitted.x, 0.0, 1.0)
+        # Inside a block the line between its ends is the block.
+        inner = np.zeros(values.size, dtype=np.bool_)
+        inner[1:-1] = (values[1:-1] == values[:-2]) & (values[1:-1] == values[2:])
+        return {"scores": at[~inner].tolist(), "values": values[~inner].tolist()}
+
+    def _map(self, s: Floats) -> Floats:
+        return np.interp(s, self.scores_, self.values_)
+
+    def _check(self, state: State) -> None:
+        check_fields(state, scores=list, values=list)
+        check_nodes(state, "scores", "values")
+        check_probabilities(state, "values")
+        if (np.diff(state["values"]) < 0.0).any():
+            raise ValueError("'values' must never fall")
+
+    @property
+    def scores_(self) -> Floats:
+        """Scores of the corners."""
+        return np.array(self.state_["scores"])
+
+    @property
+    def values_(self) -> Floats:
+        """Probabilities at the corners."""
+        return np.array(self.state_["values"])
+
+
+class Spline(Calibrator):
+    r"""Add the slope of a spline that smooths the cumulative residual.
+
+    With the share :math:`t = \mu(s \le u)` of rows up to a score u, the curve behind `ks_error` is
+    :math:`r(t) = \pi\,\mu_+(s \le u) - \int_{s \le u} s\,d\mu`. Its slope is the gap between the
+    probability of a positive and the score, so
+
+    .. math:: g(s) = s + \hat r'(t(s)),
+
+    with a natural cubic spline :math:`\hat r` fitted to the curve by least squares. The spline
+    keeps the curve's ends, so the mean of g is the prior (before g is moved into [0, 1]). The map
+    may fall somewhere.
+
+    Parameters
+    ----------
+    knots : int
+        Knots of the spline, evenly spread over the rows; the paper's number is 6.
+
+    References
+    ----------
+    Gupta et al. (2021), Calibration of Neural Networks using Splines. There the curve belongs to
+    labelled rows; here it needs the two laws and the prior.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-1.0, beta1=3.0)
+    >>> spline = Spline().fit(world.draw(n=20_000, setting="labelled", seed=0))
+    >>> bool(abs(spline.transform([0.1, 0.5, 0.9]) - world.posterior([0.1, 0.5, 0.9])).max() < 0.05)
+    True
+    """
+
+    name = "spline"
+    learns = "a smooth correction"
+    monotone = False
+
+    def __init__(self, knots: int = 6) -> None:
+        self.knots = knots
+
+    def _fit(self, scores: PUScores) -> State:
+        knots = np.linspace(0.0, 1.0, check_count(self.knots, "knots", 2))
+        at, positive, marginal = laws_at(scores)
+        curve = _smoothed(at, positive, marginal, knots)
+        last = np.flatnonzero(np.diff(_cells(marginal), append=-1))
+        first = np.concatenate([[0], last[:-1] + 1])
+        upto = np.concatenate([[0.0], np.cumsum(marginal)])
+        upto /= upto[-1]
+        mass = upto[last + 1] - upto[first]
+        nodes = np.add.reduceat(marginal * at, first) / np.add.reduceat(marginal, first)
+        # A sum of rounded numbers may leave the range of its terms.
+        nodes = np.clip(nodes, at[first], at[last])
+        shifts = (curve(upto[last + 1]) - curve(upto[first])) / mass
+        return {"scores": nodes.tolist(), "shifts": shifts.tolist()}
+
+    def _map(self, s: Floats) -> Floats:
+        nodes, shifts = np.array(self.state_["scores"]), np.array(self.state_["shifts"])
+        return s + np.interp(s, nodes, shifts)
+
+    def _check(self, state: State) -> None:
+        check_fields(state, scores=list, shifts=list)
+        check_nodes(state, "scores", "shifts")
+
+
+def _cells(mass: Floats) -> Floats:
+    """Return the cell of each distinct score: scores of their own, or equal shares of the rows."""
+    if mass.size <= MOST_NODES:
+        return np.arange(mass.size, dtype=np.float64)
+    middle = np.cumsum(mass) - mass / 2.0
+    return np.floor(middle / mass.sum() * MOST_NODES)
+
+
+def _smoothed(at: Floats, positive: Floats, marginal: Floats, knots: Floats) -> CubicSpline:
+    """Return the natural spline that is closest to the cumulative residual, its ends given."""
+    from scipy.interpolate import CubicSpline
+
+    t = np.cumsum(marginal)
+    t /= t[-1]
+    curve = np.cumsum(positive - marginal * at)
+    basis = CubicSpline(knots, np.eye(knots.size), bc_type="natural")(t)
+    inner, rest = basis[:, 1:-1], curve - basis[:, -1] * curve[-1]
+    weighted = inner * marginal[:, None]
+    middle = np.linalg.lstsq(weighted.T @ inner, weighted.T @ rest, rcond=None)[0]
+    return CubicSpline(knots, np.concatenate([[0.0], middle, curve[-1:]]), bc_type="natural")
+
+
+class StepCalibrator(Calibrator):
+    """One value a bin; bins hold equal shares of the marginal sample and are right-closed.
+
+    Parameters
+    ----------
+    bins : int or "optimal"
+        Number of bins; "optimal" is that of `noneg.ece`. Coinciding edges make it smaller.
+    """
+
+    monotone = False
+
+    def __init__(self, bins: int | Literal["optimal"] = "optimal") -> None:
+        self.bins = bins
+
+    def _map(self, s: Floats) -> Floats:
+        return self.values_[np.searchsorted(self.inner_edges_, s)]
+
+    def _check(self, state: State) -> None:
+        check_fields(state, inner_edges=list, values=list)
+        inner = np.array(state["inner_edges"])
+        if (
+            len(state["values"]) != inner.size + 1
+            or (np.diff(inner, prepend=-1.0, append=1.0) <= 0.0).any()
+        ):
+            raise ValueError("'inner_edges' must rise in [0, 1), one fewer than 'values'")
+        check_probabilities(state, "values")
+
+    @property
+    def inner_edges_(self) -> Floats:
+        """Ends of all bins but the last."""
+        return np.array(self.state_["inner_edges"], dtype=np.float64)
+
+    @property
+    def values_(self) -> Floats:
+        """Probability in each bin."""
+        return np.array(self.state_["values"])
+
+    @property
+    def n_bins_(self) -> int:
+        """Bins that hold rows."""
+        return len(self.state_["values"])
+
+
+def full_bins(scores: PUScores, bins: int | Literal["optimal"]) -> Binned:
+    """Return bins of equal mass that all hold marginal rows.
+
+    Edges that coincide count once, and positives above the largest marginal score belong to the
+    last bin.
+    """
+    inner = np.unique(bin_scores(scores, bins=bins).edges[1:-1])
+    binned = _with_inner(scores, inner[inner < 1.0])
+    while binned.n_bins > 1 and not (full := binned.marginal > 0.0).all():
+        # An empty bin joins the one above, the last one that below.
+        inner = binned.edges[1:-1]
+        binned = _with_inner(scores, inner[full[:-1]] if full[-1] else inner[:-1])
+    return binned
+
+
+def _with_inner(scores: PUScores, inner: Floats) -> Binned:
+    return bin_scores(scores, edges=np.concatenate([[0.0], inner, [1.0]]))
+
+
+class Histogram(StepCalibrator):
+    r"""Replace a score by the frequency of positives in its bin (Futami & Fujisawa, Eq. 21).
+
+    .. math:: g(s) = y_b = \pi\,\mu_+(I_b) / \mu(I_b) \quad\text{for } s \in I_b
+
+    with bins of equal mass, and frequencies moved into [0, 1].
+
+    Parameters
+    ----------
+    bins : int or "optimal"
+        Number of bins; "optimal" is that of `noneg.ece`. Coinciding edges make it smaller.
+
+    Attributes
+    ----------
+    inner_edges_, values_ : ndarray
+        Ends of all bins but the last, and the probability in each bin.
+
+    References
+    ----------
+    Zadrozny & Elkan (2001), Obtaining Calibrated Probability Estimates from Decision Trees and
+    Naive Bayesian Classifiers; Futami & Fujisawa (2024), Section 4.3.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.7, 0.9], [0.2, 0.4, 0.7, 0.9], prior=0.25, setting="two-sample")
+    >>> Histogram(bins=2).fit(scores).transform([0.1, 0.4, 0.5, 1.0])
+    array([0. , 0. , 0.5, 0.5])
+    """
+
+    name = "histogram"
+    learns = "one value per bin"
+
+    def _fit(self, scores: PUScores) -> State:
+        binned = full_bins(scores, self.bins)
+        values = np.clip(binned.frequency, 0.0, 1.0)
+        return {"inner_edges": binned.edges[1:-1].tolist(), "values": values.tolist()}
+
+    def bound(self, *, fcmi: float | None = None) -> Bound:
+        r"""Bound the expected calibration error that is left after this map.
+
+        Parameters
+        ----------
+        fcmi : float, optional
+            Leave it out if the map was fitted on rows that the classifier has not seen
+            (Corollary 5). If it was fitted on the classifier's training rows, pass the information
+            in nats that its scores carry about them (Theorem 7; 0 for the cost of reuse alone).
+
+        Returns
+        -------
+        noneg.theory.Bound
+            For labelled rows that of the paper. For two samples and unseen rows the same argument
+            bounds the two laws one by one:
+            :math:`\sqrt{2\pi^2 B\log 2/n_P} + \sqrt{2B\log 2/(n-B)} + 2B/(n-B)`.
+
+        Raises
+        ------
+        ValueError
+            Where no bound is known: one-sample data, or training rows of PU data.
+
+        Examples
+        --------
+        >>> from noneg.simulation import LogisticGaussian
+        >>> scores = LogisticGaussian(-0.5, 1.5).draw(n=4000, setting="labelled", seed=0)
+        >>> histogram = Histogram(bins=15).fit(scores)
+        >>> print(f"{histogram.bound().value:.3f} {histogram.bound(fcmi=0.0).value:.3f}")
+        0.080 0.288
+        """
+        self._require_fit()
+        setting, n = self.fitted_on_["setting"], self.fitted_on_["n_marginal"]
+        if setting == "labelled":
+            if fcmi is None:
+                return recalibration_bound(n, bins=self.n_bins_)
+            return reuse_bound(n, bins=self.n_bins_, fcmi=fcmi)
+        if setting != "two-sample" or fcmi is not None:
+            raise ValueError(
+                f"no bound is known for setting={setting!r} and fcmi={fcmi!r}: Theorem 7 and "
+                "Corollary 5 are about labelled rows, and their argument extends to two samples of "
+                "unseen rows. Measure the error on rows kept apart instead."
+            )
+        marginal = recalibration_bound(n, bins=self.n_bins_)
+        variance = self.fitted_on_["prior"] ** 2 / self.fitted_on_["n_positive"]
+        return Bound(
+            statistical=marginal.value + deviation(variance, self.n_bins_),
+            reference=f"{marginal.reference}, for each of two laws",
+        )
+
+
+class ScalingBinning(StepCalibrator):
+    r"""The mean of the Platt-scaled score in each bin.
+
+    A map with few values has a calibration error that can be *measured*, unlike that of a smooth
+    map; taking the mean of a fitted function in each bin, not the frequency of positives, keeps
+    the small variance of the function.
+
+    Parameters
+    ----------
+    bins : int or "optimal"
+        Number of bins of equal mass; "optimal" is that of `noneg.ece`.
+
+    Attributes
+    ----------
+    inner_edges_, values_ : ndarray
+        Ends of all bins but the last, and the probability in each bin.
+
+    Notes
+    -----
+    The function, the bins and the means come from the same rows, as in the authors' released code;
+    their theorem splits the rows in three.
+
+    References
+    ----------
+    Kumar, Liang & Ma (2019), Verified Uncertainty Calibration.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(
+    ...     1000, 10_000, setting="two-sample", seed=0
+    ... )
+    >>> np.unique(ScalingBinning(bins=5).fit(scores).transform(np.linspace(0, 1, 99))).size
+    5
+    """
+
+    name = "scaling-binning"
+    learns = "Platt, then one value per bin"
+
+    def _fit(self, scores: PUScores) -> State:
+        platt = Platt().fit(scores)
+        inner = full_bins(scores, self.bins).edges[1:-1]
+        s, mass = law_rows(scores.chunks())
+        cell = np.searchsorted(inner, s)
+        means = np.bincount(cell, weights=mass * platt.transform(s)) / np.bincount(cell, mass)
+        return {"inner_edges": inner.tolist(), "values": np.clip(means, 0.0, 1.0).tolist()}
+
+
+class BPM(Beta):
+    r"""The calibration curve of binomial process modelling (Dong et al., Algorithm 1).
+
+    The map is the curve of `noneg.calibration.bpm_curve`,
+    :math:`g(s) = 1/(1 + s^{-\alpha} (1 - s)^{\beta} e^{-c})`. It has the form of `Beta`, but its
+    coefficients are fitted to the frequencies in the bins of many binnings.
+
+    Attributes
+    ----------
+    alpha_, beta_, intercept_ : float
+        The intercept is minus the paper's c.
+
+    References
+    ----------
+    Combining Priors with Experience: Confidence Calibration Based on Binomial Process Modeling
+    (AAAI 2025).
+
+    Examples
+    --------
+    >>> from noneg.simulation import BinomialProcess
+    >>> world = BinomialProcess("D5")
+    >>> bpm = BPM().fit(world.draw(n=20_000, setting="labelled", seed=0))
+    >>> bool(abs(bpm.transform([0.2, 0.5, 0.8]) - world.posterior([0.2, 0.5, 0.8])).max() < 0.02)
+    True
+    """
+
+    name = "bpm"
+    learns = "a curve with three parameters"
+
+    def _fit(self, scores: PUScores) -> State:
+        curve = bpm_curve(scores)
+        return {
+            "alpha": curve.alpha,
+            "beta": curve.beta,
+            "intercept": -curve.c,
+            "low": curve.low,
+            "high": curve.high,
+        }
+
+
+class MixNMatch(Calibrator):
+    r"""Ensemble temperature scaling.
+
+    .. math:: g(s) = w_1\,\sigma(\operatorname{logit}(s)/T) + w_2\,s + w_3\,\tfrac12,
+        \qquad w \ge 0,\ w_1 + w_2 + w_3 = 1
+
+    The temperature comes first, then the weights, both by the PU log loss. The weights' loss is
+    convex for labelled data; with PU data noise may bend it, so a grid is searched first.
+
+    Attributes
+    ----------
+    temperature_ : float
+    weights_ : ndarray, shape (3,)
+
+    References
+    ----------
+    Zhang, Kailkhura & Han (2020), Mix-n-Match: Ensemble and Compositional Methods for Uncertainty
+    Calibration in Deep Learning.
+
+    Examples
+    --------
+    >>> from noneg.simulation import BinomialProcess
+    >>> scores = BinomialProcess("D4").draw(2000, 20_000, setting="two-sample", seed=0)
+    >>> mixed = MixNMatch().fit(scores)
+    >>> round(float(mixed.weights_.sum()), 9)
+    1.0
+    """
+
+    name = "mix-n-match"
+    learns = "a temperature and two weights"
+    monotone = True
+
+    def _fit(self, scores: PUScores) -> State:
+        slope = float(Temperature().fit(scores).state_["slope"])
+        low, high = clip_limits(list(scores.chunks()))
+        weights = _best_weights(_Loss(scores, slope, low, high))
+        return {
+            "slope": slope,
+            **dict(zip(WEIGHTS, weights, strict=True)),
+            "low": low,
+            "high": high,
+        }
+
+    def _map(self, s: Floats) -> Floats:
+        inside, _ = _members(s, self.state_["slope"], self.state_["low"], self.state_["high"])
+        return self.weights_ @ inside
+
+    def _check(self, state: State) -> None:
+        check_numbers(state, ("slope", *WEIGHTS))
+        weights = np.array([state[name] for name in WEIGHTS])
+        if state["slope"] < 0.0 or weights.min() < 0.0 or abs(weights.sum() - 1.0) > 1e-9:  # noqa: PLR2004
+            raise ValueError("weights must not be negative and sum to 1, nor 'slope' be negative")
+
+    @property
+    def temperature_(self) -> float:
+        """What the logit is divided by in the first member."""
+        slope = float(self.state_["slope"])
+        return 1.0 / slope if slope > 0.0 else np.inf
+
+    @property
+    def weights_(self) -> Floats:
+        """Weights of the tempered score, the score and one half."""
+        return np.array([self.state_[name] for name in WEIGHTS])
+
+
+def _members(s: Floats, slope: float, low: float, high: float) -> tuple[Floats, Floats]:
+    """Return the three probabilities of each score and those of the other class, to precision."""
+    first, second = log_odds_parts(s, low, high)
+    z, half = slope * (first + second), np.full_like(s, 0.5)
+    of_one = np.stack([expit(z), np.minimum(np.maximum(s, low), 1.0 - high), half])
+    of_other = np.stack([expit(-z), np.minimum(np.maximum(1.0 - s, high), 1.0 - low), half])
+    return np.maximum(of_one, TINY), np.maximum(of_other, TINY)
+
+
+class _Loss:
+    """The PU log loss of a mixture, and its gradient in the weights."""
+
+    def __init__(self, scores: PUScores, slope: float, low: float, high: float) -> None:
+        self.prior = scores.known_prior
+        (positive, self.a), (marginal, self.w) = (
+            law_rows(scores.chunks(), positive=True),
+            law_rows(scores.chunks()),
+        )
+        self.x, self.x_other = _members(positive, slope, low, high)
+        _, self.y_other = _members(marginal, slope, low, high)
+
+    def __call__(self, v: Floats) -> tuple[float, Floats]:
+        x, x_other, y_other, a, w = self.x, self.x_other, self.y_other, self.a, self.w
+        # Not "@": threads of BLAS cost ten times more than they save on three rows.
+        q, rest, free = (np.einsum("k,kn->n", v, part) for part in (x, x_other, y_other))
+        value = self.prior * _dot(a, np.log(rest) - np.log(q)) - _dot(w, np.log(free))
+        gain = np.einsum("kn,n->k", x_other, a / rest) - np.einsum("kn,n->k", x, a / q)
+        return value, self.prior * gain - np.einsum("kn,n->k", y_other, w / free)
+
+
+def _dot(x: Floats, y: Floats) -> float:
+    return float(np.einsum("n,n->", x, y))
+
+
+def _best_weights(loss: _Loss) -> list[float]:
+    from scipy.optimize import minimize
+
+    steps = np.arange(GRID + 1)
+    grid = [np.array([i, j, GRID - i - j]) / GRID for i in steps for j in steps if i + j <= GRID]
+    start = min(grid, key=lambda v: loss(v)[0])
+    found = minimize(  # type: ignore[call-overload]
+        loss,
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * 3,
+        constraints={"type": "eq", "fun": lambda v: v.sum() - 1.0, "jac": np.ones_like},
+        options={"ftol": 1e-13, "maxiter": 200},
+    )
+    v = np.clip(found.x, 0.0, 1.0)
+    v /= v.sum()
+    best: Floats = v if loss(v)[0] <= loss(start)[0] else start
+    return best.tolist()

@@ -1,0 +1,417 @@
+"""Arrow record batches -> columns or a sketch: the one place where rows of a table are checked.
+
+`Wanted` names the columns to read, `Labels` tells batch by batch which rows are positive, and
+`fill` puts the rows into arrays, or into a sketch as soon as there are too many.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from noneg.checks import check_flags, check_scores, check_weights, number_advice
+from noneg.errors import InputError
+from noneg.sketch import Sketch
+from noneg.sketch.table import add_rows, empty_table, fast_loops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.checks import WeightKind
+
+    # Called with the rows done so far, and with all rows where their number is known.
+    Progress = Callable[[int, int | None], None]
+    Place = Callable[[int], str]
+    Batch = dict[str, Any]
+
+_MOST_NAMES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The columns to read, by name, and the label that means positive."""
+
+    score: str
+    label: str
+    weight: str | None = None
+    positive_label: object = None
+    weight_kind: WeightKind = "frequency"
+
+    def __post_init__(self) -> None:
+        for argument, name in self.names().items():
+            if not isinstance(name, str):
+                msg = f"'{argument}' must be the name of a column, got {name!r}. Pass it as text."
+                raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
+        if len(set(self.names().values())) < len(self.names()):
+            named = ", ".join(repr(name) for name in self.names().values())
+            rule, remedy = f"must be different columns, got {named}", "Name each one once."
+            raise InputError(("score", "label", "weight"), rule, remedy=remedy)
+
+    def names(self) -> dict[str, str]:
+        """Return the columns that are needed, by argument."""
+        names = {"score": self.score, "label": self.label}
+        return names if self.weight is None else {**names, "weight": self.weight}
+
+    def check_names(self, there: Sequence[str], where: str) -> None:
+        """Refuse a table that lacks a column or has it twice; say which ones it has."""
+        for argument, name in self.names().items():
+            count = list(there).count(name)
+            if count > 1:
+                msg = f"'{argument}' is {name!r}, but {where} has {count} columns of that name."
+                raise ValueError(f"{msg} Rename all but one.")
+            if count == 0:
+                msg = f"'{argument}' must name a column of {where}, got {name!r}."
+                raise ValueError(f"{msg}{_closest(name, there)} {_listed(there)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Scores, which rows are labelled positive, and weights."""
+
+    score: NDArray[np.float64]
+    flags: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+
+
+@contextmanager
+def about_columns(place: Callable[[int], str] | None = None) -> Iterator[None]:
+    """Let errors about arguments tell of the columns they stand for, and the place of a row."""
+    try:
+        yield
+    except InputError as error:
+        raise error.of_column(place) from error
+
+
+def refuse_missing(argument: str, name: str, place: str) -> NoReturn:
+    """Refuse a row without a value."""
+    advice = {
+        "label": "Write the value that stands for unlabeled into such rows.",
+        "score": "Remove or impute the rows without a score; none is dropped silently.",
+        "weight": "Write the weight into such rows, 0 to leave one out.",
+    }.get(argument, "Fill gaps first, or name the columns to use with --feature.")
+    what = argument if argument in ("label", "score", "weight") else "number"
+    msg = f"column {name!r} must hold a {what} in every row, but {place} has none."
+    raise ValueError(f"{msg} {advice}")
+
+
+def refuse_text(name: str, value: object, place: str) -> NoReturn:
+    """Refuse a row that holds text where a number should be."""
+    msg = f"column {name!r} must hold numbers, got {value!r} in {place}."
+    raise ValueError(f"{msg} {number_advice(value)}")
+
+
+def _closest(name: str, there: Sequence[str]) -> str:
+    names = [str(other) for other in there]
+    close = get_close_matches(name, names, n=1)
+    close += [other for other in names if other.casefold() == name.casefold()]
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "It has no columns."
+    shown = ", ".join(repr(name) for name in names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"It has {shown}" + (f" and {more} more." if more > 0 else ".")
+
+
+# More distinct labels than this are not worth counting: it is the wrong column.
+MOST_LABELS = 1000
+
+NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)|nan", re.IGNORECASE)
+
+_WHOLE = re.compile(r"[+-]?\d{1,15}")
+
+_WORDS = {"true": True, "false": False}
+
+
+def meaning(label: object) -> object:
+    """Return the number or boolean that a label stands for, else its text.
+
+    Examples
+    --------
+    >>> meaning("1"), meaning("1.0") == meaning(True), meaning("TRUE"), meaning("yes")
+    (1, True, True, 'yes')
+    """
+    if isinstance(label, Decimal):
+        return float(label)
+    text = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
+    if not isinstance(text, str):
+        return text
+    word = text.strip().casefold()
+    if _WHOLE.fullmatch(word):
+        return int(word)
+    return float(word) if NUMBER.fullmatch(word) else _WORDS.get(word, text)
+
+
+class Labels:
+    """Tells which rows are positive, and remembers the distinct labels to check them together."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.positive = 1 if wanted.positive_label is None else meaning(wanted.positive_label)
+        self.found: dict[object, None] = {}
+
+    def flags(self, column: Any, place: Callable[[int], str]) -> NDArray[np.bool_]:  # noqa: ANN401
+        """Return which rows of an Arrow column are positive; `place` says where a row is."""
+        import pyarrow as pa
+
+        if column.null_count:
+            row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            refuse_missing("label", self.wanted.label, place(row))
+        if pa.types.is_boolean(column.type):
+            return self._of_booleans(_unpacked(column))
+        codes, values, used = _encoded(column, self.wanted.label)
+        positive = np.zeros(len(values), dtype=np.bool_)
+        for code in used:
+            means = meaning(values[code])
+            if means is None or means != means:  # noqa: PLR0124
+                refuse_missing("label", self.wanted.label, place(int(np.argmax(codes == code))))
+            positive[code] = self.note(means)
+        return positive[codes]
+
+    def _of_booleans(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        true, false = (
+            there and self.note(value)
+            for there, value in ((values.any(), True), (not values.all(), False))
+        )
+        return values if true else ~values if false else np.zeros_like(values)
+
+    def note(self, means: object) -> bool:
+        """Remember a label, and return whether it means positive."""
+        self.found[means] = None
+        if len(self.found) > MOST_LABELS:
+            shown = ", ".join(repr(value) for value in list(self.found)[:3])
+            msg = f"column {self.wanted.label!r} must hold two values, got more than"
+            raise ValueError(f"{msg} {MOST_LABELS:,}, such as {shown}. Is it the label?")
+        return means == self.positive
+
+    def settle(self) -> None:
+        """Refuse labels that, all together, do not say what is positive."""
+        values = np.empty(len(self.found), dtype=object)
+        values[:] = sorted(self.found, key=str)
+        meant = self.wanted.positive_label
+        if meant is not None and self.positive in self.found:
+            meant = next(value for value in values if value == self.positive)
+        with about_columns():
+            check_flags(values, self.wanted.label, meant)
+
+
+def _encoded(column: Any, name: str) -> tuple[NDArray[Any], list[object], Iterable[int]]:  # noqa: ANN401
+    """Return the code of each row, the labels that codes stand for, and the codes in use."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        msg = f"column {name!r} must hold two values, but its type is {column.type}."
+        raise ValueError(f"{msg} Convert the column first.")
+    ready = pa.types.is_dictionary(column.type)
+    column = column if ready else column.dictionary_encode()
+    codes, values = column.indices.to_numpy(), column.dictionary.to_pylist()
+    return codes, values, np.unique(codes) if ready else range(len(values))
+
+
+def _unpacked(column: Any) -> NDArray[np.bool_]:  # noqa: ANN401
+    """Return booleans, which Arrow keeps in bits, one byte each."""
+    byte, first = divmod(column.offset, 8)
+    bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)[byte:]
+    return np.unpackbits(bits, count=first + len(column), bitorder="little")[first:].view(np.bool_)
+
+
+# Rows decoded at a time: they fit into the cache. Counting them at once would push the table out
+# of it for each batch, so as many as `HELD` wait for each other.
+BATCH = 1 << 17
+
+HELD = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A file or a frame as a stream of batches.
+
+    Attributes
+    ----------
+    name : str
+        What people call it.
+    batches : callable
+        Returns an iterator over Arrow columns by argument ("score", "label", ...).
+    place : callable
+        Says where a row is, by its number in this source.
+    n_rows : int or None
+        Number of rows where it is known.
+    is_text : bool
+        Whether every column is text, from which numbers must be parsed.
+    """
+
+    name: str
+    batches: Callable[[], Iterator[Batch]]
+    place: Place
+    n_rows: int | None = None
+    is_text: bool = False
+
+
+def fill(
+    sources: Sequence[Source],
+    wanted: Wanted,
+    limit: float = np.inf,
+    progress: Progress | None = None,
+) -> Columns | Sketch:
+    """Read all rows; as soon as there are more than `limit`, sketch them."""
+    from pyarrow import default_memory_pool
+
+    total = _total(sources)
+    labels, rows = Labels(wanted), _Rows(wanted, limit, total or 0)
+    for source in sources:
+        with closing(placed(source)) as stream:
+            for batch, place in stream:
+                rows.add(_checked(batch, wanted, labels, place, is_text=source.is_text))
+                if progress is not None:
+                    progress(rows.n, total)
+    check_filled(rows.n, sources)
+    labels.settle()
+    done = rows.finished()
+    # Arrow keeps the memory of batches that are gone, tens of megabytes.
+    default_memory_pool().release_unused()
+    return done
+
+
+def check_filled(n_rows: int, sources: Sequence[Source]) -> None:
+    """Refuse sources that hold no row."""
+    if not n_rows:
+        names = " and ".join(source.name for source in sources)
+        has = "has only a header" if sources[0].is_text else "has none"
+        raise ValueError(f"'source' must hold at least one row, but {names} {has}.")
+
+
+def placed(source: Source) -> Generator[tuple[Batch, Place]]:
+    """Yield batches, each with what says where a row of it is; the next one is read meanwhile."""
+    first, batches = 0, source.batches()
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(next, batches, None)
+        while (batch := ahead.result()) is not None:
+            ahead = pool.submit(next, batches, None)
+            yield batch, partial(_shifted, source.place, first)
+            first += len(next(iter(batch.values())))
+
+
+def _shifted(place: Place, first: int, row: int) -> str:
+    return place(first + row)
+
+
+def numbers(
+    column: Any,  # noqa: ANN401
+    argument: str,
+    name: str,
+    place: Place,
+    *,
+    is_text: bool,
+) -> NDArray[np.float64]:
+    """Return an Arrow column as doubles, or name the row that holds none."""
+    import pyarrow as pa
+
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        refuse_missing(argument, name, place(row))
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if is_text:
+        return _parsed(column, name, place)
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        _refuse_type(column, name)
+    if not pa.types.is_float64(kind):
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False)
+
+
+class _Rows:
+    """Batches that are kept, or counted in a sketch once there are too many."""
+
+    def __init__(self, wanted: Wanted, limit: float, expected: int) -> None:
+        self.kind, self.limit, self.expected = wanted.weight_kind, limit, expected
+        self.held: list[Columns] = []
+        self.n = self.n_held = 0
+        self.table: NDArray[np.float64] | None = None
+
+    def add(self, columns: Columns) -> None:
+        self.held.append(columns)
+        self.n += columns.score.size
+        self.n_held += columns.score.size
+        if self.n > self.limit and self.n_held >= HELD:
+            self._count()
+
+    def _count(self) -> NDArray[np.float64]:
+        if self.table is None:
+            self.table = empty_table(self.kind)
+        fast = fast_loops(max(self.n, self.expected))
+        for columns in self.held:
+            add_rows(self.table, columns.flags, columns.score, columns.weight, fast)
+        self.held, self.n_held = [], 0
+        return self.table
+
+    def finished(self) -> Columns | Sketch:
+        if self.n <= self.limit:
+            return _joined(self.held)
+        return Sketch(weight_kind=self.kind).add_table(self._count())
+
+
+def _joined(held: list[Columns]) -> Columns:
+    if len(held) == 1:
+        return held[0]
+    weights = [columns.weight for columns in held if columns.weight is not None]
+    return Columns(
+        np.concatenate([columns.score for columns in held]),
+        np.concatenate([columns.flags for columns in held]),
+        np.concatenate(weights) if weights else None,
+    )
+
+
+def _total(sources: Sequence[Source]) -> int | None:
+    counts = [source.n_rows for source in sources if source.n_rows is not None]
+    return sum(counts) if len(counts) == len(sources) else None
+
+
+def _checked(
+    batch: Batch, wanted: Wanted, labels: Labels, place: Place, *, is_text: bool
+) -> Columns:
+    flags = labels.flags(batch["label"], place)
+    score, *rest = (
+        numbers(batch[argument], argument, name, place, is_text=is_text)
+        for argument, name in wanted.names().items()
+        if argument != "label"
+    )
+    with about_columns(place):
+        check_scores(score, wanted.score)
+        for weight in rest:
+            check_weights(weight, wanted.weight_kind, score.size, str(wanted.weight))
+    return Columns(score, flags, rest[0] if rest else None)
+
+
+def _parsed(column: Any, name: str, place: Place) -> NDArray[np.float64]:  # noqa: ANN401
+    """Return the numbers that text stands for; Arrow knows all but those with spaces around."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        texts = column.to_pylist()
+    for row, text in enumerate(texts):
+        if not NUMBER.fullmatch(text.strip()):
+            refuse_text(name, text, place(row))
+    return np.array([float(text) for text in texts])
+
+
+def _refuse_type(column: Any, name: str) -> NoReturn:  # noqa: ANN401
+    first = column[0].as_py() if len(column) else None
+    kind = "text" if isinstance(first, str) else column.type
+    msg = f"column {name!r} must hold numbers, but its type is {kind}, such as {first!r}."
+    raise ValueError(f"{msg} {number_advice(first)}")

@@ -1,0 +1,385 @@
+"""Frames of any library that narwhals knows, mappings of columns, and tables of a Spark cluster.
+
+Frames in memory become streams of Arrow batches. Those of an engine are sketched where they live,
+by one narwhals expression: it only compares, multiplies by powers of two, rounds down and adds; no
+logarithm, whose last bit differs between engines, decides about a bucket. So every engine puts
+every double into the bucket of `noneg.kernels.bucket_of`. Columns are projected and cast first and
+made one after the other, so that none is computed twice; the result is one small table.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from noneg.checks import check_same_length, remedy
+from noneg.extras import optional
+from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
+from noneg.sketch import Sketch
+from noneg.sketch.table import GRIDS, SUMS
+from noneg.tables.batches import BATCH, Labels, Source, about_columns, meaning
+from noneg.tables.files import identifier, plain_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.kernels import Grid
+    from noneg.tables.batches import Wanted
+
+    Frame = Any  # an eager or a lazy narwhals frame
+    Sums = dict[str, NDArray[Any]]
+
+
+def source_of_mapping(source: Mapping[str, Any], wanted: Wanted) -> Source:
+    """Return the wanted columns of a mapping of names to vectors."""
+    import pyarrow as pa
+
+    wanted.check_names(list(source), "the mapping")
+    vectors = {name: _vector(source[name], name) for name in wanted.names().values()}
+    with about_columns():
+        check_same_length(**{name: vector.size for name, vector in vectors.items()})
+    columns = {name: _array(vector, name) for name, vector in vectors.items()}
+    return _source_of_table(pa.table(columns), wanted)
+
+
+def known_frame(source: object) -> Any:  # noqa: ANN401
+    """Return a frame of any library as a narwhals frame."""
+    import narwhals.stable.v2 as nw
+
+    try:
+        return nw.from_native(source)
+    except TypeError as error:
+        msg = (
+            "'source' must be a path, a list of paths, a mapping of columns or a data frame, got "
+            f"{type(source).__name__}. Use PUScores for plain arrays."
+        )
+        raise ValueError(msg) from error
+    except nw.exceptions.NarwhalsError as error:
+        raise ValueError(f"'source' cannot be read: {' '.join(str(error).split())}.") from error
+
+
+def is_remote(frame: Any) -> bool:  # noqa: ANN401
+    """Whether rows live in a cluster or a warehouse, which can sum them where they are."""
+    engine = frame.implementation
+    return bool(engine.is_spark_like() or engine.is_ibis())
+
+
+def count_rows(frame: Any) -> float:  # noqa: ANN401
+    """Return the number of rows of a remote frame; a cluster's is taken for infinite."""
+    import narwhals.stable.v2 as nw
+
+    if frame.implementation.is_spark_like():
+        return np.inf
+    return int(frame.select(nw.len()).collect().item())
+
+
+def source_of_frame(frame: Any, wanted: Wanted) -> Source:  # noqa: ANN401
+    """Return the wanted columns of a narwhals frame; a lazy one computes no others."""
+    import pyarrow as pa
+
+    native = frame.to_native()
+    duckdb = sys.modules.get("duckdb")
+    if duckdb is not None and isinstance(native, duckdb.DuckDBPyRelation):
+        wanted.check_names(native.columns, "the relation")
+        batches = partial(_relation_batches, native, wanted.names())
+        return Source("the relation", batches, "row {}".format)
+    wanted.check_names(frame.collect_schema().names(), "the frame")
+    frame = frame.select(*wanted.names().values())
+    frame = frame.collect() if hasattr(frame, "collect") else frame
+    try:
+        return _source_of_table(frame.to_arrow(), wanted)
+    except pa.ArrowException as error:
+        reason = " ".join(str(error).split())
+        msg = f"'source' must hold values of one type in each column, but Arrow says: {reason}."
+        raise ValueError(f"{msg} Convert the columns first.") from error
+
+
+def _source_of_table(table: Any, wanted: Wanted) -> Source:  # noqa: ANN401
+    names = wanted.names()
+
+    def batches() -> Iterator[dict[str, Any]]:
+        for batch in table.to_batches(BATCH):
+            yield {argument: batch.column(name) for argument, name in names.items()}
+
+    return Source("the table", batches, "row {}".format, table.num_rows)
+
+
+def _relation_batches(relation: Any, names: dict[str, str]) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    sql = [f"{identifier(name)} AS {identifier(argument)}" for argument, name in names.items()]
+    with plain_errors("the relation"):
+        for batch in relation.project(", ".join(sql)).to_arrow_reader(BATCH):
+            yield {argument: batch.column(k) for k, argument in enumerate(names)}
+
+
+def _vector(values: object, name: str) -> NDArray[Any]:
+    array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if array.ndim != 1:
+        msg = f"column {name!r} must be one-dimensional, got shape {array.shape}."
+        raise ValueError(f"{msg} Pass one column.")
+    return array
+
+
+def _array(vector: NDArray[Any], name: str) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+
+    # Arrow has no numbers longer than doubles.
+    vector = vector.astype(np.float64) if vector.dtype.kind == "f" else vector
+    try:
+        # The NA of pandas comes as an object.
+        return pa.array(vector, from_pandas=vector.dtype.kind == "O")
+    except pa.ArrowException as error:
+        msg = f"column {name!r} must hold values of one type that Arrow knows, got {vector.dtype}."
+        raise ValueError(f"{msg} Convert the column first.") from error
+
+
+_OCTAVE = 2**MANTISSA_BITS
+
+# Powers of two that together bring any score of the tails between 1/2 and 1.
+_STEPS = (32, 16, 8, 4, 2, 1)
+
+_OCTAVES = 64
+
+OUTSIDE = -1
+
+
+def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
+    """Sketch the wanted columns of a frame; only the sums of buckets leave its engine."""
+    wanted.check_names(frame.collect_schema().names(), "the frame")
+    rows = bucketed(labelled_rows(frame, wanted), GRIDS[wanted.weight_kind])
+    sums = _fetched(summed(rows, wanted))
+    _check_sums(sums, wanted, frame)
+    sketch = Sketch(weight_kind=wanted.weight_kind)
+    names = SUMS[wanted.weight_kind]
+    for group in (0, 1):
+        here = sums["flag"] == group
+        columns = np.stack([sums[name][here] for name in names], axis=-1)
+        sketch.add_sums(group, sums["bucket"][here], columns, sums["low"][here], sums["high"][here])
+    return sketch
+
+
+def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
+    """Return score, label, flag and weight of each row, in types that every engine shares."""
+    schema = frame.collect_schema()
+    for argument, name in wanted.names().items():
+        if argument != "label" and not schema[name].is_numeric():
+            msg = f"column {name!r} must hold numbers, but its type is {schema[name]}."
+            raise ValueError(f"{msg} Convert the column first.")
+    kind = schema[wanted.label]
+    label, meant = nw.col(wanted.label), wanted.positive_label
+    if kind.is_numeric() or kind == nw.Boolean:
+        means = 1.0 if meant is None else meaning(meant)
+        positive = float(means) if isinstance(means, (bool, int, float)) else np.nan
+        # From booleans some engines make whole numbers only.
+        label = (label.cast(nw.Int32) if kind == nw.Boolean else label).cast(nw.Float64)
+        is_positive = nw.col("label") == _lit(positive)
+    else:
+        label = label.cast(nw.String)
+        text = "1" if meant is None else str(meant)
+        is_positive = nw.col("label") == nw.lit(text, nw.String)
+    columns = [nw.col(wanted.score).cast(nw.Float64).alias("score"), label.alias("label")]
+    if wanted.weight is not None:
+        columns.append(nw.col(wanted.weight).cast(nw.Float64).alias("weight"))
+    rows = frame.select(*columns).with_columns(flag=_number(is_positive))
+    if wanted.weight is not None:
+        # Rows that count for nothing go; a row without a weight stays, to be found later.
+        rows = rows.with_columns(idle=_number(nw.col("weight") == _lit(0.0)))
+        rows = rows.filter(nw.col("idle") == _lit(0.0))
+    return rows
+
+
+def bucketed(rows: Frame, grid: Grid) -> Frame:
+    """Add the column 'bucket', the one of `noneg.kernels.bucket_of`; -1 if not in [0, 1]."""
+    s, y, k = nw.col("score"), nw.col("y"), nw.col("k")
+    rows = rows.with_columns(distance=_choose(s < _lit(0.5), s, _lit(1.0) - s))
+    rows = rows.with_columns(y=nw.col("distance"), k=_lit(0.0))
+    for step in _STEPS:
+        rows = rows.with_columns(small=y < _lit(2.0**-step))
+        rows = rows.with_columns(
+            y=_choose(nw.col("small"), y * _lit(2.0**step), y),
+            k=_choose(nw.col("small"), k + _lit(float(step)), k),
+        )
+    octave = (_lit(_OCTAVES - 1.0) - k) * _lit(float(_OCTAVE))
+    tail = octave + (y * _lit(2.0 * _OCTAVE)).floor() - _lit(_OCTAVE - 1.0)
+    rows = rows.with_columns(
+        tail=_choose(nw.col("distance") < _lit(2.0**-_OCTAVES), _lit(0.0), tail),
+        middle=(s * _lit(grid.scale)).floor() + _lit(float(grid.offset)),
+    )
+    upper = _lit(grid.size - 1.0) - nw.col("tail")
+    rows = rows.with_columns(top=_choose(s < _lit(1.0 - TAIL_EDGE), nw.col("middle"), upper))
+    rows = rows.with_columns(any=_choose(s < _lit(TAIL_EDGE), nw.col("tail"), nw.col("top")))
+    inside = (s >= _lit(0.0)) & (s <= _lit(1.0))
+    bucket = _choose(inside, nw.col("any"), _lit(float(OUTSIDE)))
+    return rows.with_columns(bucket=bucket).with_columns(bucket=nw.col("bucket").cast(nw.Int32))
+
+
+def summed(rows: Frame, wanted: Wanted) -> Frame:
+    """Return the sums of each bucket and group, and what tells whether all rows are right."""
+    s, w = nw.col("score"), nw.col("weight")
+    needed = ["flag", "bucket", "score", "label"]
+    if wanted.weight is not None:
+        needed.append("weight")
+    rows = rows.select(*needed).with_columns(hidden=_number(nw.col("label").is_null()))
+    sums = {"n": nw.len(), "sum": s.sum()}
+    if wanted.weight is not None:
+        right = (w >= _lit(0.0)) & (w < _lit(np.inf))
+        if wanted.weight_kind == "frequency":
+            right &= w.floor() == w
+        rows = rows.with_columns(ws=w * s, ww=w * w, wrong=_lit(1.0) - _number(right))
+        sums = {"n": nw.len(), "weight": w.sum(), "square": nw.col("ww").sum()}
+        sums |= {"sum": nw.col("ws").sum(), "wrong": nw.col("wrong").sum(), "lightest": w.min()}
+        if wanted.weight_kind == "frequency":
+            sums["n"] = w.sum()
+    elif wanted.weight_kind == "importance":
+        sums |= {"weight": nw.len(), "square": nw.len()}
+    sums |= {"low": s.min(), "high": s.max(), "hidden": nw.col("hidden").sum()}
+    sums |= {"label_low": nw.col("label").min(), "label_high": nw.col("label").max()}
+    return rows.group_by("flag", "bucket").agg(**sums)
+
+
+def _check_sums(sums: Sums, wanted: Wanted, frame: Frame) -> None:
+    """Refuse a frame with a row that is not what it should be."""
+    if not sums["n"].size:
+        raise ValueError("'source' must hold at least one row, got a table without rows.")
+    if hidden := int(sums["hidden"].sum()):
+        _refuse_some(f"column {wanted.label!r} must hold a label in every row", hidden)
+    _check_labels(sums, wanted, frame)
+    outside = sums["bucket"] == OUTSIDE
+    if outside.any():
+        ends = [*sums["low"][outside].tolist(), *sums["high"][outside].tolist()]
+        wrong = [value for value in ends if not 0.0 <= value <= 1.0]
+        rule = f"column {wanted.score!r} must hold scores in [0, 1]"
+        such = f", such as {wrong[0]!r}" if wrong else ""
+        _refuse_some(
+            rule, int(sums["n"][outside].sum()), such, remedy(wrong[0] if wrong else np.nan)
+        )
+    if "wrong" in sums and sums["wrong"].any():
+        rule = "weights that are finite and not negative, and whole numbers if they count rows"
+        _refuse_some(f"column {wanted.weight!r} must hold {rule}", int(sums["wrong"].sum()))
+
+
+def _refuse_some(
+    rule: str, count: int, such: str = "", advice: str = "Repair or fill such rows."
+) -> NoReturn:
+    """Refuse rows whose number in the table nobody knows."""
+    has = "1 row does not" if count == 1 else f"{count:,} rows do not"
+    raise ValueError(f"{rule}, but {has}{such}. {advice}")
+
+
+def _check_labels(sums: Sums, wanted: Wanted, frame: Frame) -> None:
+    """Refuse labels that do not say what is positive.
+
+    Of two labels there are only a smallest and a largest in each group.
+    """
+    labels, kind = Labels(wanted), frame.collect_schema()[wanted.label]
+    shown = bool if kind == nw.Boolean else int if kind.is_integer() else lambda value: value
+    ends = [*sums["label_low"].tolist(), *sums["label_high"].tolist()]
+    if any(value != value for value in ends):  # noqa: PLR0124
+        _refuse_some(f"column {wanted.label!r} must hold a label in every row", 1)
+    for value, flag in zip(ends, [*sums["flag"], *sums["flag"]], strict=True):
+        if labels.note(meaning(shown(value))) != bool(flag):
+            msg = f"'positive_label' must be written as in column {wanted.label!r}, {value!r}"
+            raise ValueError(f"{msg}, got {wanted.positive_label!r}. Pass that text.")
+    labels.settle()
+
+
+def _fetched(frame: Frame) -> Sums:
+    """Return the columns of a small frame as arrays."""
+    small = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return {name: _floats(small[name].to_numpy()) for name in small.columns}
+
+
+def _floats(column: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers as doubles (some engines sum to decimals), text as it is."""
+    values = (
+        np.ma.filled(column.astype(np.float64), np.nan) if column.dtype.kind in "fiub" else column
+    )
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.asarray(values, dtype=object)
+
+
+def _lit(value: float) -> nw.Expr:
+    # Some engines read 0.5 as a decimal, which is slow and not exact.
+    return nw.lit(value, nw.Float64)
+
+
+def _number(condition: nw.Expr) -> nw.Expr:
+    """Return 1 where a condition holds, 0 where it does not or is unknown."""
+    return _choose(condition, _lit(1.0), _lit(0.0))
+
+
+def _choose(condition: nw.Expr, yes: nw.Expr, no: nw.Expr) -> nw.Expr:
+    return nw.when(condition).then(yes).otherwise(no)
+
+
+@contextmanager
+def spark_table(master: str, files: Sequence[str] = (), table: str | None = None) -> Iterator[Any]:
+    """Yield a Spark DataFrame of files (by path or URL) or of a table of the catalogue.
+
+    Parameters
+    ----------
+    master : str
+        Where the cluster is, such as ``spark://host:7077``; ``local[2]`` is this machine. Spark's
+        other settings come from its own files and from ``PYSPARK_SUBMIT_ARGS``.
+    files : sequence of str
+        Parquet or CSV with a header, at paths that every worker can read.
+    table : str, optional
+        Name of a table, instead of files.
+    """
+    if (table is None) == (not files):
+        raise ValueError("'table' must be given if no files are, and only then, with Spark.")
+    session, created = _session(master)
+    try:
+        with _spark_errors(table or files[0]):
+            yield session.table(table) if table is not None else _scan(session, files)
+    finally:
+        if created:
+            session.stop()
+
+
+def _session(master: str) -> tuple[Any, bool]:
+    """Return a session of this cluster, and whether it was opened just now."""
+    with optional("--engine spark"):
+        from pyspark.sql import SparkSession
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running, False
+    builder = SparkSession.builder.master(master).appName("noneg")
+    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
+        builder = builder.config(name, "false")
+    with _spark_errors(master):
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session, True
+
+
+def _scan(session: Any, files: Sequence[str]) -> Any:  # noqa: ANN401
+    plain = [file.split("?")[0].lower() for file in files]
+    if all(".csv" in file or ".tsv" in file for file in plain):
+        separator = "\t" if all(".tsv" in file for file in plain) else ","
+        reader = session.read.option("header", "true").option("inferSchema", "true")
+        return reader.option("mode", "FAILFAST").option("sep", separator).csv(list(files))
+    return session.read.parquet(*files)
+
+
+@contextmanager
+def _spark_errors(where: str) -> Iterator[None]:
+    """Turn what Spark says into a sentence."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in lines if "Error:" in line or "]" in line), lines[0])
+        msg = f"'source' cannot be read by Spark: {where!r}: {reason[:300]}"
+        raise ValueError(msg.rstrip(".") + ".") from error

@@ -1,0 +1,122 @@
+"""Every study runs by its name, and its code still gives rows that are stored."""
+
+import argparse
+import subprocess
+import sys
+
+import pytest
+
+from experiments import STUDIES
+from experiments.study import HERE
+from experiments.tables import Tables, pick
+
+# Stored numbers have five or six digits; processors differ in the last ones.
+DIGITS = 1e-4
+TIMES = ("seconds",)
+
+
+def stored(study, table, **cell):
+    return pick(Tables(HERE / study)(table), **cell)
+
+
+def same(found, expected):
+    assert len(found) == len(expected) > 0
+    for row, known in zip(found, expected, strict=True):
+        assert set(row) <= set(known)
+        for name in row.keys() - set(TIMES):
+            if isinstance(known[name], float):
+                assert row[name] == pytest.approx(known[name], rel=DIGITS, abs=1e-9, nan_ok=True)
+            else:
+                assert row[name] == known[name], name
+
+
+def test_studies_are_listed_without_importing_them():
+    command = [sys.executable, "-X", "importtime", "-m", "experiments"]
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()[2:]] == list(STUDIES)
+    assert "numpy" not in done.stderr
+
+
+def test_a_name_that_is_no_study_is_refused():
+    command = [sys.executable, "-m", "experiments", "coverages"]
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "There is no study 'coverages'." in done.stderr
+
+
+def test_coverage():
+    from experiments.synthetic.coverage import cover
+
+    cell = {"world": "calibrated", "n_positive": 100, "setting": "two-sample"}
+    same([cover(**cell, trials=400)], stored("coverage", "coverage", **cell))
+
+
+def test_metric_study():
+    from experiments.synthetic.metrics import distances
+
+    cell = {"world": "falling in places", "prior": 0.2, "n_positive": 30}
+    same(distances(**cell, trials=12), stored("metric_study", "study", **cell))
+
+
+def test_pu_ece():
+    from experiments.synthetic.bias import Cell, bias_row, measure
+    from experiments.synthetic.worlds import PAPER, known
+
+    named = {"world": "less calibrated", "setting": "n_P = N, n_U = 10 N", "n": 32}
+    cell = Cell(4, *named.values(), trials=100, known=known(PAPER["less calibrated"]))
+    (found,) = measure(cell, ("mass",))
+    same([bias_row(found)], stored("pu_ece", "figure4", **named))
+
+
+def test_bpm():
+    from experiments.bpm.study import global_row, world_row
+
+    same([world_row("D3")], stored("bpm", "worlds", world="D3"))
+    cell = {"world": "D1", "data": "labelled", "n": 300}
+    found = global_row(**cell)
+    assert found.pop("ours_minus_theirs") < 1e-9
+    same([found], stored("bpm", "global", **cell))
+
+
+def test_information():
+    from experiments.information.synthetic import figure1_row
+
+    cell = {"world": "better calibrated", "n": 100}
+    same([figure1_row(**cell, trials=100)], stored("information", "figure1", **cell))
+
+
+def test_pu_performance():
+    from experiments.pu_performance.ranks import figure3, latent_rows
+
+    same(latent_rows(0.25, 400), stored("pu_performance", "latent", latent=50))
+    run = argparse.Namespace()
+    same(figure3(run)["figure3"], stored("pu_performance", "figure3"))
+
+
+def test_recalibration():
+    from experiments.recalibration.study import synthetic_rows
+
+    cell = {"world": "logistic", "n_positive": 50}
+    found = synthetic_rows(**cell, seeds=1)
+    same(found, stored("recalibration", "synthetic", **cell, seed=0))
+
+
+def test_prior():
+    from experiments.prior.measure import measure
+
+    cell = {"world": "gauss-3", "prior": 0.2, "n_positive": 50, "seed": 0}
+    same(list(measure(**cell)), stored("prior", "study", **cell))
+
+
+def test_learners(tmp_path):
+    pytest.importorskip("torch")
+    from experiments.training.learners import Job, perform
+    from experiments.training.learners_page import summary
+
+    job = Job("gaussians", "upu", "ref", "default", 0, 0)
+    perform(job, tmp_path)
+    (known,) = stored("learners", "runs", world="gaussians", algorithm="upu", split=0)
+    found = summary(job, tmp_path)
+    # Other versions of torch add in another order.
+    for name in ("accuracy", "auc", "ece_before", "ece_auto"):
+        assert found[name] == pytest.approx(known[name], abs=0.01)
