@@ -15,6 +15,7 @@ from noneg.theory import plan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from noneg.comparison import Comparison
     from noneg.evaluation import Evaluation
     from noneg.results import Estimate
 
@@ -28,7 +29,7 @@ COMMON = 0.2  # share of the rarer class from which errors are judged as they ar
 SECOND = 0.25  # share of the largest deviation from which another one is worth a sentence
 
 
-def sample(evaluation: Evaluation) -> str:
+def sample(evaluation: Evaluation | Comparison) -> str:
     """Say what the rows are."""
     prior = f"prior {evaluation.prior.value:.6g}"
     if evaluation.prior.low < evaluation.prior.high and evaluation.setting != "labelled":
