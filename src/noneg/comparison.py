@@ -20,7 +20,7 @@ from noneg.performance.selection import (
     ordering,
     prior_range,
 )
-from noneg.results import Estimate, aligned, to_frame
+from noneg.results import Estimate, Table, aligned
 from noneg.rules import check_threshold
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Compared:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Table):
     """What `compare` found; `to_dict` is the JSON of ``noneg compare --json``.
 
     Attributes
@@ -172,10 +172,6 @@ class Comparison:
         gaps = ("difference", "difference_low", "difference_high")
         names = ("criterion", "model", "value", "low", "high", *gaps)
         return {name: np.array(x) for name, x in zip(names, zip(*rows, strict=True), strict=True)}
-
-    def frame(self, backend: str | None = None) -> object:
-        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
-        return to_frame(self.columns(), backend)
 
 
 def compare(  # noqa: PLR0913 - each one names a fact that is never guessed

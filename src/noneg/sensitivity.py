@@ -10,7 +10,7 @@ import numpy as np
 from noneg.checks import check_level, check_prior
 from noneg.metrics import find_metric
 from noneg.performance.selection import prior_range
-from noneg.results import to_frame
+from noneg.results import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ POINTS = 41
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MetricByPrior:
+class MetricByPrior(Table):
     """A metric at many priors.
 
     Attributes
@@ -56,10 +56,6 @@ class MetricByPrior:
         if self.low is not None and self.high is not None:
             out |= {"low": self.low, "high": self.high}
         return out
-
-    def frame(self, backend: str | None = None) -> object:
-        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
-        return to_frame(self.columns(), backend)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""

@@ -11,10 +11,12 @@ from noneg.page_state import EXPLORED
 from noneg.performance import contingency_bounds
 from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.risk import risk
-from noneg.registry import registered_rules
+from noneg.performance.thresholds import at_threshold
+from noneg.registry import METRICS, registered_rules
 from noneg.report import About, comparison_to_html, to_html
 from noneg.report.content import document
 from noneg.report.words import points, verdict_title
+from noneg.rules import Rule
 from noneg.simulation import LogisticGaussian
 
 RULES = registered_rules(EXPLORED)
@@ -134,6 +136,27 @@ def test_numbers_at_any_prior_are_those_of_python(scores, open_page):
         assert found["warnings"] == list(expected.warnings)
     assert page.complaints == []
     assert page.outside == []
+
+
+def test_a_metric_registered_at_run_time_moves(open_page):
+    scores, rule = DATA["two samples"](), Rule(lambda tpr, ppr: (0.0, tpr, ppr, 1.0 - tpr))
+
+    def threat_score(scores, *, threshold=0.5):
+        return rule.value(scores, threshold)
+
+    at_threshold(threat_score, "Threat score at 0.5", rule)
+    try:
+        page = open_page(to_html(evaluate(scores)))
+        found = page.evaluate(MOVE, 0.27)
+        shown = page.text_content('[data-range="threat_score"]')
+        expected = METRICS["threat_score"].interval(scores.with_prior(0.27), level=0.95)
+    finally:
+        del METRICS["threat_score"]
+    number = found["numbers"]["threat_score"]
+    got = [number["value"], number["low"], number["high"]]
+    assert same(got, [expected.value, expected.low, expected.high])
+    assert found["shown"]["threat_score.value"] == f"{expected.value:.4f}"
+    assert shown == f"[{expected.low:.4f}, {expected.high:.4f}]"
 
 
 EXPLORE = """([prior, i]) => ({

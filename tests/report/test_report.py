@@ -16,10 +16,10 @@ from noneg.page_state import EXPLORED, ks_envelope
 from noneg.registry import registered_rules
 from noneg.report import About, to_html, to_json, to_markdown, to_notebook, to_text
 from noneg.report.charts import CHARTS, specification
-from noneg.report.content import document, positives_needed
+from noneg.report.content import document
 from noneg.report.document import digest_files
 from noneg.report.payload import data_names, datasets, payload
-from noneg.report.words import Point, points, verdict_title, verdict_where
+from noneg.report.words import Point, points, positives_needed, verdict_title, verdict_where
 from noneg.results import Estimate
 from noneg.simulation import LogisticGaussian
 

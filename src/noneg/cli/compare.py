@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.options import PROVISIONAL, STANDARD_INPUT, Question, as_json, reading
-from noneg.cli.output import check_outputs, check_page, console, force, print_json, say, show_table
+from noneg.cli.output import check_outputs, check_page, console, force, print_json, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from rich.console import Console
-
-    from noneg.comparison import Compared, Comparison
+    from noneg.comparison import Comparison
     from noneg.results import Estimate
     from noneg.tables.batches import Columns, Wanted
 
@@ -52,7 +49,7 @@ if TYPE_CHECKING:
     type=float,
     default=0.5,
     show_default=True,
-    help="Scores from it on count as positive, for the proxy accuracy.",
+    help="Scores from it on count as positive, for criteria with a threshold.",
 )
 @click.option(
     "--priors",
@@ -79,6 +76,8 @@ def compare(
     All models must have scored the same rows in the same order. Each FILE is CSV or Parquet, may be
     compressed, may be a pattern in quotes, and is standard input if it is a dash.
     """
+    from noneg.report.comparing import comparison_summary
+
     question = Question(files, asked)
     if out is not None:
         check_page(out)
@@ -92,10 +91,7 @@ def compare(
         return
     terminal = console()
     say(terminal, question.source.words, style="bold")
-    _show(terminal, comparison)
-    for note in notes:
-        terminal.print()
-        say(terminal, f"Note: {note}", style="yellow")
+    show(terminal, comparison_summary(comparison, notes))
     if out is not None:
         terminal.print()
         say(terminal, f"Wrote {out}")
@@ -247,76 +243,3 @@ def _check_rows(
             what = f"column {columns[name]!r} of {files[0]!r} and {files[1]!r} differs in row {row}"
             remedy = "Sort all by the same key."
             raise InputError("source", f"{rule} {what} (the first is row 0)", remedy=remedy)
-
-
-def _show(out: Console, comparison: Comparison) -> None:
-    say(out, _sample(comparison))
-    out.print()
-    chosen = {found.reference for found in comparison.criteria.values()}
-    interval = f"{100 * comparison.level:.6g} % interval"
-    from_best = all(found.reference in found.leaders[:1] for found in comparison.criteria.values())
-    base = "the best" if from_best or len(chosen) > 1 else repr(chosen.pop())
-    header = ["", "value", interval, "", f"difference from {base}, {interval}"]
-    rows = [row for found in comparison.criteria.values() for row in _rows(found)]
-    show_table(out, header, rows)
-    for sentence in (*_limits(comparison), *_orders(comparison)):
-        out.print()
-        say(out, sentence)
-
-
-def _sample(comparison: Comparison) -> str:
-    prior = f"prior {comparison.prior.value:.6g}"
-    if comparison.prior.low < comparison.prior.high:
-        prior += f" in [{comparison.prior.low:.6g}, {comparison.prior.high:.6g}]"
-    if comparison.setting == "labelled":
-        rows = f"{comparison.n_marginal:,.0f} labelled rows, {comparison.n_positive:,.0f} positive"
-        return f"{rows}; {prior}"
-    rows = (
-        f"{comparison.n_positive:,.0f} positives and {comparison.n_unlabeled:,.0f} unlabeled rows"
-    )
-    return f"{rows}; {comparison.setting}; {prior}"
-
-
-def _rows(found: Compared) -> Iterator[list[str]]:
-    yield [f"{found.title} ({found.better} is better)"]
-    for name, estimate in found.estimates.items():
-        gap = found.differences.get(name)
-        yield [
-            f"  {name}",
-            f"{estimate.value:.4f}",
-            f"[{estimate.low:.4f}, {estimate.high:.4f}]",
-            found.place(name),
-            "" if gap is None else str(gap),
-        ]
-
-
-def _limits(comparison: Comparison) -> Iterator[str]:
-    """Say what was not compared, and which differences ties could hide."""
-    for found in comparison.criteria.values():
-        yield from (f"{name}: {why} It is not compared." for name, why in found.unranked.items())
-    ties = [
-        f"{x.title} {x.visible:.4f}"
-        for x in comparison.criteria.values()
-        if x.visible and math.isfinite(x.visible)
-    ]
-    if ties:
-        yield (
-            "A tie does not mean equal. Differences smaller than these would not show on these "
-            f"rows: {', '.join(ties)}."
-        )
-
-
-def _orders(comparison: Comparison) -> Iterator[str]:
-    """Say at which priors the order changes, criterion by criterion."""
-    orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
-    for title, found in orders:
-        parts = [
-            f"{', '.join(order)} for priors from {low:.4g} to {high:.4g}"
-            for (low, high), order in zip(found.intervals, found.orders, strict=True)
-        ]
-        if found.crossings:
-            yield f"{title}, best first: {'; '.join(parts)}."
-    steady = [title for title, found in orders if not found.crossings]
-    if steady:
-        low, high = orders[0][1].priors
-        yield f"The same order for all priors from {low:.4g} to {high:.4g}: {', '.join(steady)}."

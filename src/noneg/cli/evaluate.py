@@ -21,7 +21,7 @@ from noneg.cli.output import (
     force,
     print_json,
     say,
-    show_evaluation,
+    show,
     show_table,
 )
 from noneg.errors import InputError
@@ -53,6 +53,8 @@ def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:  #
     FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
     if it is a dash. Several files are read as one table.
     """
+    from noneg.report.content import summary
+
     question = Question(files, asked)
     evaluation = _measure(question)
     if as_json:
@@ -61,7 +63,7 @@ def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:  #
         return
     out = console()
     say(out, question.source.words, style="bold")
-    show_evaluation(out, evaluation)
+    show(out, summary(evaluation))
 
 
 def _measure(question: Question, *, recalibrate: bool = False) -> Evaluation:
@@ -305,6 +307,7 @@ def _write_demo_report(out: str) -> None:
     from noneg.demo import handwritten_loops
     from noneg.evaluation import evaluate
     from noneg.report import About, to_html
+    from noneg.report.content import summary
 
     with busy("Training naive Bayes"):
         data = handwritten_loops()
@@ -319,6 +322,6 @@ def _write_demo_report(out: str) -> None:
     terminal = console()
     say(terminal, data.story)
     terminal.print()
-    show_evaluation(terminal, evaluation, truth)
+    show(terminal, summary(evaluation, truth))
     terminal.print()
     say(terminal, f"Wrote the report, with the truth revealed at its end: {out}", style="bold")

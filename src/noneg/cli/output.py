@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.status import Status
 
-    from noneg.evaluation import Evaluation
+    from noneg.report.document import Document
 
 PATIENCE = 2.0
 
@@ -206,21 +206,10 @@ def _files(item: str) -> Iterable[str | int | Path]:
     return [path] if path.exists() else glob.glob(item, recursive=True)  # noqa: PTH207
 
 
-def show_evaluation(out: Console, evaluation: Evaluation, truth: Evaluation | None = None) -> None:
-    """Print the summary of the report: the sample, the verdict, and all numbers.
-
-    Parameters
-    ----------
-    out : Console
-    evaluation : Evaluation
-    truth : Evaluation, optional
-        Of the same rows with all their labels, to be set beside the estimates.
-    """
-    from noneg.report.content import summary
+def show(out: Console, content: Document) -> None:
+    """Print a document; only a terminal wraps it and shows colours."""
     from noneg.report.document import text
 
     colour = out.is_terminal and out.color_system is not None
-    shown = text(
-        summary(evaluation, truth), width=out.width if out.is_terminal else None, colour=colour
-    )
-    out.file.write(shown)
+    width = out.width if out.is_terminal else None
+    out.file.write(text(content, width=width, colour=colour))

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from noneg.report.comparing import comparison_to_html
-    from noneg.report.content import to_json, to_markdown, to_text
     from noneg.report.document import About
-    from noneg.report.html import to_html, to_notebook
+    from noneg.report.html import to_html, to_json, to_markdown, to_notebook, to_text
 
 __all__ = [
     "About",
@@ -29,10 +28,10 @@ _HOME = {
     "About": "document",
     "comparison_to_html": "comparing",
     "to_html": "html",
-    "to_json": "content",
-    "to_markdown": "content",
+    "to_json": "html",
+    "to_markdown": "html",
     "to_notebook": "html",
-    "to_text": "content",
+    "to_text": "html",
 }
 
 

@@ -190,10 +190,11 @@ def reliability() -> Chart:
 )
 def distribution() -> Chart:
     """Shares of positives, all rows and implied negatives, as steps."""
+    laws = ["positive", "marginal", "negative"]
     base = (
         named("distribution")
         .transform_calculate(middle="(datum.left + datum.right) / 2")
-        .transform_fold(["positive", "marginal", "negative"], as_=["law", "share"])
+        .transform_fold([*laws], as_=["law", "share"])
     )
     x = share("middle", "score")
     y = {
@@ -204,8 +205,8 @@ def distribution() -> Chart:
         "axis": {"tickCount": 6, "format": ".2~f"},
     }
     look = {
-        "color": _keyed([POSITIVE, ROWS, NEGATIVE]),
-        "strokeDash": _keyed([[1, 0], [6, 3], [2, 2]]),
+        "color": by("law", laws, [POSITIVE, ROWS, NEGATIVE]),
+        "strokeDash": by("law", laws, [[1, 0], [6, 3], [2, 2]]),
     }
     lines = base.mark_line(interpolate="step", strokeWidth=2, clip=True).encode(
         x=x, y=y, **look, tooltip=tooltip(("left", "score from"), ("share", "share of rows"))
@@ -218,14 +219,10 @@ def distribution() -> Chart:
     return area + lines
 
 
-def _keyed(values: list[Any]) -> dict[str, Any]:
-    return {
-        "field": "law",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": ["positive", "marginal", "negative"], "range": values},
-        "legend": None,
-    }
+def by(field: str, names: list[str], values: list[Any]) -> dict[str, Any]:
+    """Return a look that depends on a field: one value for each of its names."""
+    scale = {"domain": names, "range": values}
+    return {"field": field, "type": "nominal", "title": None, "scale": scale, "legend": None}
 
 
 def _region(name: str) -> alt.Chart:
@@ -310,33 +307,18 @@ def threshold() -> Chart:
     """Precision, recall, F1 and share flagged over the threshold."""
     import altair as alt
 
-    kinds = {
-        "precision": (POSITIVE, [1, 0]),
-        "tpr": (NEGATIVE, [6, 3]),
-        "f_beta": ("var(--third)", [2, 2]),
-        "ppr": (ROWS, [8, 3, 2, 3]),
-    }
+    kinds = ["precision", "tpr", "f_beta", "ppr"]
     lines = (
         named("curves")
         .transform_calculate(precision=_DRAWN)
-        .transform_fold(list(kinds), as_=["kind", "share"])
+        .transform_fold([*kinds], as_=["kind", "share"])
         .transform_filter("isValid(datum.share)")
         .mark_line(strokeWidth=2, clip=True)
         .encode(
             x=share("threshold", "threshold"),
             y=share("share", "share"),
-            color=alt.Color(
-                "kind:N",
-                title=None,
-                scale=alt.Scale(domain=list(kinds), range=[kind[0] for kind in kinds.values()]),
-                legend=None,
-            ),
-            strokeDash=alt.StrokeDash(
-                "kind:N",
-                title=None,
-                scale=alt.Scale(domain=list(kinds), range=[kind[1] for kind in kinds.values()]),
-                legend=None,
-            ),
+            color=by("kind", kinds, [POSITIVE, NEGATIVE, "var(--third)", ROWS]),
+            strokeDash=by("kind", kinds, [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]),
             tooltip=tooltip(("threshold", "threshold"), ("share", "share")),
         )
     )
@@ -389,56 +371,6 @@ def prior_curve() -> Chart:
     return alt.layer(band, plain, debiased, limit, now)
 
 
-def overlay(data: str, sides: list[str], xlabel: str) -> Chart:
-    """Two reliability diagrams on the same axes, told apart by colour and shape."""
-    import altair as alt
-
-    base = named(data).transform_calculate(
-        shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
-    )
-    x, y = share("score", xlabel), share("shown", "share of positives")
-
-    def by_side(values: list[str]) -> dict[str, Any]:
-        scale = {"domain": sides, "range": values}
-        return {"field": "side", "type": "nominal", "scale": scale, "legend": None}
-
-    colour = by_side([NEGATIVE, POSITIVE])
-    bars = base.mark_rule(strokeWidth=2, opacity=0.45).encode(
-        x=x, y=share("bottom", "share of positives"), y2="top", color=colour
-    )
-    lines = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour)
-    tip = tooltip(("score", "mean score"), ("frequency", "share of positives"))
-    points = base.mark_point(filled=True, opacity=1, size=55).encode(
-        x=x, y=y, color=colour, shape=by_side(["square", "circle"]), tooltip=tip
-    )
-    return alt.layer(diagonal(), bars, lines, points)
-
-
-@drawing(
-    "Reliability diagrams before and after recalibration.",
-    ("stroke", "negative", "before (squares)"),
-    ("stroke", "positive", "after (circles)"),
-    ("dashed", "faint", "perfect calibration"),
-)
-def recalibration() -> Chart:
-    """Reliability diagrams before and after recalibration."""
-    return overlay("recalibration", ["before", "after"], "score, or repaired score")
-
-
-@drawing(
-    "Reliability diagrams from positives and unlabeled rows, and from all labels.",
-    ("stroke", "negative", "positives and unlabeled (squares)"),
-    ("stroke", "positive", "all labels (circles)"),
-    ("dashed", "faint", "perfect calibration"),
-)
-def truth() -> Chart:
-    """Reliability diagrams from positives and unlabeled rows, and from all labels."""
-    return overlay("truth", ["positives and unlabeled", "all labels"], "score")
-
-
-DIAGRAM = "models"
-
-
 class Look(NamedTuple):
     """How a model is told from the others, in colour and without."""
 
@@ -455,37 +387,67 @@ LOOKS = (
     Look("var(--model-4)", [10, 4], "cross"),
     Look("var(--model-5)", [4, 2], "triangle-up"),
 )
+SIDES = (Look(NEGATIVE, [1, 0], "square"), Look(POSITIVE, [1, 0], "circle"))
 
 
-def _by_model(names: list[str], part: str) -> dict[str, Any]:
-    values = [getattr(LOOKS[k % len(LOOKS)], part) for k in range(len(names))]
-    scale = {"domain": names, "range": values}
-    return {"field": "model", "type": "nominal", "scale": scale, "legend": None}
+def _looks(field: str, names: list[str], looks: tuple[Look, ...], part: str) -> dict[str, Any]:
+    values = [getattr(looks[k % len(looks)], part) for k in range(len(names))]
+    return by(field, names, values)
 
 
-def models(names: list[str]) -> Chart:
-    """Reliability diagrams of all models on the same axes."""
+def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xlabel: str) -> Chart:
+    """Reliability diagrams on the same axes, told apart by colour, dashes and shape."""
     import altair as alt
 
-    base = named(DIAGRAM).transform_calculate(
+    base = named(data).transform_calculate(
         shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
     )
-    x, y = share("score", "score (mean of its range)"), share("shown", "share of positives")
-    colour = _by_model(names, "colour")
+    x, y = share("score", xlabel), share("shown", "share of positives")
+    colour = _looks(field, names, looks, "colour")
     bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
         x=x, y=share("bottom", "share of positives"), y2="top", color=colour
     )
     lines = base.mark_line(strokeWidth=1.8).encode(
-        x=x, y=y, color=colour, strokeDash=_by_model(names, "dash")
+        x=x, y=y, color=colour, strokeDash=_looks(field, names, looks, "dash")
     )
     tip = [
-        {"field": "model", "type": "nominal"},
+        {"field": field, "type": "nominal"},
         *tooltip(("score", "mean score"), ("frequency", "share of positives")),
     ]
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
-        x=x, y=y, color=colour, shape=_by_model(names, "shape"), tooltip=tip
+        x=x, y=y, color=colour, shape=_looks(field, names, looks, "shape"), tooltip=tip
     )
     return alt.layer(diagonal(), bars, lines, points)
+
+
+@drawing(
+    "Reliability diagrams before and after recalibration.",
+    ("stroke", "negative", "before (squares)"),
+    ("stroke", "positive", "after (circles)"),
+    ("dashed", "faint", "perfect calibration"),
+)
+def recalibration() -> Chart:
+    """Reliability diagrams before and after recalibration."""
+    return overlay("recalibration", "side", ["before", "after"], SIDES, "score, or repaired score")
+
+
+@drawing(
+    "Reliability diagrams from positives and unlabeled rows, and from all labels.",
+    ("stroke", "negative", "positives and unlabeled (squares)"),
+    ("stroke", "positive", "all labels (circles)"),
+    ("dashed", "faint", "perfect calibration"),
+)
+def truth() -> Chart:
+    """Reliability diagrams from positives and unlabeled rows, and from all labels."""
+    return overlay("truth", "side", ["positives and unlabeled", "all labels"], SIDES, "score")
+
+
+DIAGRAM = "models"
+
+
+def models(names: list[str]) -> Chart:
+    """Reliability diagrams of all models on the same axes."""
+    return overlay(DIAGRAM, "model", names, LOOKS, "score (mean of its range)")
 
 
 def difference(name: str, title: str, names: list[str]) -> Chart:
@@ -494,7 +456,7 @@ def difference(name: str, title: str, names: list[str]) -> Chart:
 
     base = named(f"difference_{name}")
     y = {"field": "model", "type": "nominal", "title": None, "axis": {"labelLimit": 110}}
-    colour = _by_model(names, "colour")
+    colour = _looks("model", names, LOOKS, "colour")
     x = {
         "type": "quantitative",
         "title": f"difference in {title[0].lower()}{title[1:]}",
@@ -505,7 +467,11 @@ def difference(name: str, title: str, names: list[str]) -> Chart:
     )
     tip = tooltip(("value", "difference"), ("low", "lower end"), ("high", "upper end"))
     points = base.mark_point(filled=True, opacity=1, size=70).encode(
-        x=x | {"field": "value"}, y=y, color=colour, shape=_by_model(names, "shape"), tooltip=tip
+        x=x | {"field": "value"},
+        y=y,
+        color=colour,
+        shape=_looks("model", names, LOOKS, "shape"),
+        tooltip=tip,
     )
     zero = (
         alt.Chart(alt.InlineData(values=[{"x": 0}]))
@@ -538,8 +504,8 @@ def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
         .encode(
             x=x,
             y=y,
-            color=_by_model(names, "colour"),
-            strokeDash=_by_model(names, "dash"),
+            color=_looks("model", names, LOOKS, "colour"),
+            strokeDash=_looks("model", names, LOOKS, "dash"),
             tooltip=[
                 {"field": "model", "type": "nominal"},
                 *tooltip(("prior", "prior"), ("value", "value")),

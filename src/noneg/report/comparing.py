@@ -11,6 +11,7 @@ from noneg.report.charts import DIAGRAM, LOOKS, Drawing, difference, models, ord
 from noneg.report.document import About, Document, Number, Range, Section, Sentence, Table
 from noneg.report.html import render
 from noneg.report.payload import data_names, overlaid
+from noneg.report.words import sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,13 +92,31 @@ def comparison_document(
     )
 
 
-def _sample(comparison: Comparison) -> str:
-    rows = "labelled rows" if comparison.setting == "labelled" else "rows"
-    prior = f"prior {comparison.prior.value:.6g}"
-    return (
-        f"{len(comparison.models)} models on the same {comparison.n_marginal:,.0f} {rows}, "
-        f"{comparison.n_positive:,.0f} labelled positive; {comparison.setting}; {prior}"
+def comparison_summary(comparison: Comparison, warnings: Sequence[str] = ()) -> Document:
+    """Return a comparison without charts, as ``noneg compare`` prints it."""
+    level = f"{100 * comparison.level:.6g} % interval"
+    tables = tuple(
+        Table(
+            caption=f"{found.title} ({found.better} is better), difference from {found.reference}",
+            header=("", "value", level, "", "difference", level),
+            rows=tuple(_brief_row(found, name) for name in comparison.models),
+        )
+        for found in comparison.criteria.values()
     )
+    sentences = tuple(Sentence(text=text) for text in _orders(comparison))
+    numbers = Section(name="numbers", title="All numbers", sentences=sentences, tables=tables)
+    return Document(
+        title="",
+        subtitle=_sample(comparison),
+        verdict=tuple(Sentence(text=text) for text in _verdict(comparison)),
+        facts=(),
+        warnings=tuple(warnings),
+        sections=(numbers,),
+    )
+
+
+def _sample(comparison: Comparison) -> str:
+    return f"{len(comparison.models)} models on the same rows: {sample(comparison)}"
 
 
 def _verdict(comparison: Comparison) -> Iterator[str]:
@@ -210,15 +229,34 @@ def _hidden(found: Compared) -> bool:
     return bool(found.visible) and found.visible != np.inf
 
 
+def _brief_row(found: Compared, name: str) -> tuple[Cell, ...]:
+    _, value, interval, *gap = _row(found, name)
+    return name, value, interval, found.place(name), *gap
+
+
 def _order(found: Compared) -> str:
-    ordering = found.ordering
-    if ordering is None or not ordering.crossings:
+    if found.ordering is None or not found.ordering.crossings:
         return "The order is the same for all priors shown."
-    parts = [
+    return f"Best first: {_stretches(found.ordering)}."
+
+
+def _stretches(ordering: Ordering) -> str:
+    return "; ".join(
         f"{' before '.join(order)} for priors from {low:.3f} to {high:.3f}"
         for (low, high), order in zip(ordering.intervals, ordering.orders, strict=True)
-    ]
-    return f"Best first: {'; '.join(parts)}."
+    )
+
+
+def _orders(comparison: Comparison) -> Iterator[str]:
+    """Say at which priors the order changes, criterion by criterion."""
+    orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
+    for title, found in orders:
+        if found.crossings:
+            yield f"{title}, best first: {_stretches(found)}."
+    steady = [title for title, found in orders if not found.crossings]
+    if steady:
+        low, high = orders[0][1].priors
+        yield f"The same order for all priors from {low:.4g} to {high:.4g}: {', '.join(steady)}."
 
 
 def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.report import words
 from noneg.report.document import (
-    WIDTH,
     About,
     Document,
     Number,
@@ -20,24 +18,17 @@ from noneg.report.document import (
     Sentence,
     Table,
     asset,
-    markdown,
-    plain,
-    text,
 )
 from noneg.report.payload import curves, distribution
 from noneg.sentences import say
-from noneg.theory import plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from noneg.evaluation import Evaluation
-    from noneg.recalibration import HeldOut
     from noneg.report.document import Cell
     from noneg.report.payload import Rows
     from noneg.results import Estimate
-
-SCHEMA = "noneg.report/1"
 
 
 def document(
@@ -56,7 +47,7 @@ def document(
     about = about or About()
     return Document(
         title=about.title,
-        subtitle=sample(evaluation),
+        subtitle=words.sample(evaluation),
         verdict=_verdict(evaluation),
         facts=tuple(_facts(evaluation)),
         warnings=evaluation.warnings,
@@ -74,27 +65,6 @@ def document(
             glossary_section(),
         ),
     )
-
-
-def sample(evaluation: Evaluation) -> str:
-    """Say what the rows are."""
-    prior = f"prior {evaluation.prior.value:.6g}"
-    if evaluation.prior.low < evaluation.prior.high and evaluation.setting != "labelled":
-        prior += f" in [{evaluation.prior.low:.6g}, {evaluation.prior.high:.6g}]"
-    if evaluation.setting == "labelled":
-        rows = _count(evaluation.n_marginal, "labelled row")
-        return f"{rows}, {_number(evaluation.n_positive)} positive; {prior}"
-    positive = _count(evaluation.n_positive, "labelled positive")
-    rows = _count(evaluation.n_unlabeled, "unlabeled row")
-    return f"{positive} and {rows}; {evaluation.setting}; {prior}"
-
-
-def _number(n: float) -> str:
-    return "infinitely many" if math.isinf(n) else f"{n:,.0f}"
-
-
-def _count(n: float, what: str) -> str:
-    return f"{_number(n)} {what}{'s' * (n != 1)}"
 
 
 def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
@@ -402,28 +372,12 @@ def theory_section(evaluation: Evaluation) -> Section:
         floor = evaluation.sums.noise_floor * evaluation.prior.value
         text = say("floor", n_positive=evaluation.sums.effective_positive, floor=floor)
         sentences.append(Sentence(text=text, key="floor"))
-        needed = positives_needed(evaluation)
+        needed = words.positives_needed(evaluation)
         text = words.plan_sentence(needed, evaluation.n_positive, words.EPS)
         sentences.append(Sentence(text=text, key="plan"))
     return Section(
         name="theory", title="How sure can these rows make us?", sentences=tuple(sentences)
     )
-
-
-def positives_needed(evaluation: Evaluation) -> int | None:
-    """Return the positives that bring the half-width of the interval to `EPS`, if any do."""
-    sums, n = evaluation.sums, evaluation.n_marginal
-    mean = sums.mean_score
-    if not mean > 0.0 or sums.z**2 * mean / n >= words.EPS**2:
-        return None
-    return plan(
-        words.EPS,
-        evaluation.prior.value,
-        n_unlabeled=None if math.isinf(n) else int(n),
-        method="normal",
-        delta=1.0 - evaluation.level,
-        mean_score=min(mean, 1.0),
-    ).n_positive
 
 
 def computed_section(evaluation: Evaluation, about: About) -> Section:
@@ -527,90 +481,3 @@ def summary(evaluation: Evaluation, truth: Evaluation | None = None) -> Document
     whole = document(evaluation, About(title=""), truth)
     kept = tuple(section for section in whole.sections if section.name in BRIEF)
     return replace(whole, sections=kept)
-
-
-def to_markdown(evaluation: Evaluation, about: About | None = None) -> str:
-    """Return the report as Markdown.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-    about : About, optional
-
-    Examples
-    --------
-    >>> from noneg import evaluate
-    >>> from noneg.simulation import LogisticGaussian
-    >>> world = LogisticGaussian.less_calibrated()
-    >>> text = to_markdown(evaluate(world.draw(500, 5000, setting="two-sample", seed=0)))
-    >>> print(text.splitlines()[0])
-    # Can these scores be trusted?
-    """
-    return markdown(document(evaluation, about))
-
-
-def to_text(
-    evaluation: Evaluation, about: About | None = None, *, width: int = WIDTH, colour: bool = False
-) -> str:
-    """Return the report for a terminal.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-    about : About, optional
-    width : int
-        Columns of the terminal.
-    colour : bool
-        Whether to add the codes for bold and colour.
-
-    Examples
-    --------
-    >>> from noneg import evaluate
-    >>> from noneg.simulation import LogisticGaussian
-    >>> world = LogisticGaussian.less_calibrated()
-    >>> text = to_text(evaluate(world.draw(500, 5000, setting="two-sample", seed=0)))
-    >>> print(text.splitlines()[0])
-    Can these scores be trusted?
-    """
-    return text(document(evaluation, about), width=width, colour=colour)
-
-
-def to_json(evaluation: Evaluation, about: About | None = None) -> str:
-    """Return the report as JSON: the verdict, the evaluation, and where it comes from.
-
-    Examples
-    --------
-    >>> import json
-    >>> from noneg import evaluate
-    >>> from noneg.simulation import LogisticGaussian
-    >>> world = LogisticGaussian.less_calibrated()
-    >>> found = json.loads(to_json(evaluate(world.draw(500, 5000, setting="two-sample", seed=0))))
-    >>> found["schema"], found["evaluation"]["setting"]
-    ('noneg.report/1', 'two-sample')
-    """
-    content, found = document(evaluation, about), evaluation.recalibration
-    found = {
-        "schema": SCHEMA,
-        "version": version("noneg"),
-        "title": content.title,
-        "verdict": [str(one) for one in content.verdict],
-        "warnings": list(content.warnings),
-        "source": dict(about.rows()) if about else {},
-        "command": about.command if about else "",
-        "evaluation": evaluation.to_dict(),
-        "recalibration": None if found is None else _held_out(found),
-    }
-    return json.dumps(plain(found), indent=2, allow_nan=False)
-
-
-def _held_out(found: HeldOut) -> dict[str, object]:
-    return {
-        "method": found.chosen,
-        "reason": found.reason,
-        "folds": found.folds,
-        "errors": {name: list(pair) for name, pair in found.errors.items()},
-        "brier_change": found.change["brier"].to_dict(),
-        **{side: diagram.to_dict() for side, diagram in found.reliability.items()},
-        "calibrator": found.calibrator.to_json(),
-        "warnings": list(found.warnings),
-    }

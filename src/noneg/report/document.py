@@ -338,7 +338,8 @@ def _rich_table(header: tuple[str, ...], tables: list[Table]) -> RichTable:
     shown = RichTable(
         box=None, pad_edge=False, show_header=any(header), title=caption, title_justify="left"
     )
-    numbers = [isinstance(cell, Number) for cell in tables[0].rows[0]] if tables[0].rows else []
+    columns = zip(*(row for table in tables for row in table.rows), strict=True)
+    numbers = [any(isinstance(cell, Number) for cell in column) for column in columns]
     for name, number in zip(header, numbers or [False] * len(header), strict=True):
         shown.add_column(Text(name), justify="right" if number else "left", no_wrap=number)
     for table in tables:

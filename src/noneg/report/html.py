@@ -1,4 +1,7 @@
-"""The page, one HTML file that holds everything and loads nothing, and what a notebook shows."""
+"""An evaluation as a page, in a notebook, as Markdown, text and JSON: views of its `Document`.
+
+The page is one HTML file that holds everything and loads nothing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from noneg.metrics import METRICS
 from noneg.page_state import EXPLORED
 from noneg.report.charts import CHARTS, specification
 from noneg.report.content import document
-from noneg.report.document import asset, escaped_turns, plain
+from noneg.report.document import WIDTH, asset, escaped_turns, markdown, plain, text
 from noneg.report.payload import datasets, payload
 
 if TYPE_CHECKING:
@@ -23,9 +26,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from noneg.evaluation import Evaluation
+    from noneg.recalibration.choose import HeldOut
     from noneg.report.document import About
 
 
+SCHEMA = "noneg.report/1"
 # Sections whose tables hold words, and whose first column names the row.
 WORDED = ("computed", "glossary")
 
@@ -149,7 +154,7 @@ def environment() -> Environment:
 
 SHOWN = ("reliability", "distribution", "roc", "pr")
 
-WIDTH, HEIGHT = 380, 240
+SIZE = {"width": 380, "height": 240}
 
 _VARIABLE = re.compile(r"(--[\w-]+):\s*([^;]+);")
 
@@ -175,11 +180,8 @@ def svg(name: str, evaluation: Evaluation) -> str:
     """Return a chart as an SVG picture in the colours of the light page."""
     import vl_convert
 
-    spec = specification(name) | {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "autosize": {"type": "fit", "contains": "padding"},
-    }
+    fit = {"autosize": {"type": "fit", "contains": "padding"}}
+    spec = specification(name) | SIZE | fit
     spec["datasets"] = {**spec.get("datasets", {}), **datasets(evaluation)}
     picture: str = vl_convert.vegalite_to_svg(light(spec))
     return picture
@@ -199,3 +201,90 @@ def light(value: Any) -> Any:  # noqa: ANN401
 def _light_colours() -> dict[str, str]:
     first = asset("style.css").split("}", 1)[0]
     return dict(_VARIABLE.findall(first))
+
+
+def to_markdown(evaluation: Evaluation, about: About | None = None) -> str:
+    """Return the report as Markdown.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    about : About, optional
+
+    Examples
+    --------
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> text = to_markdown(evaluate(world.draw(500, 5000, setting="two-sample", seed=0)))
+    >>> print(text.splitlines()[0])
+    # Can these scores be trusted?
+    """
+    return markdown(document(evaluation, about))
+
+
+def to_text(
+    evaluation: Evaluation, about: About | None = None, *, width: int = WIDTH, colour: bool = False
+) -> str:
+    """Return the report for a terminal.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    about : About, optional
+    width : int
+        Columns of the terminal.
+    colour : bool
+        Whether to add the codes for bold and colour.
+
+    Examples
+    --------
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> text = to_text(evaluate(world.draw(500, 5000, setting="two-sample", seed=0)))
+    >>> print(text.splitlines()[0])
+    Can these scores be trusted?
+    """
+    return text(document(evaluation, about), width=width, colour=colour)
+
+
+def to_json(evaluation: Evaluation, about: About | None = None) -> str:
+    """Return the report as JSON: the verdict, the evaluation, and where it comes from.
+
+    Examples
+    --------
+    >>> import json
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.less_calibrated()
+    >>> found = json.loads(to_json(evaluate(world.draw(500, 5000, setting="two-sample", seed=0))))
+    >>> found["schema"], found["evaluation"]["setting"]
+    ('noneg.report/1', 'two-sample')
+    """
+    content, repaired = document(evaluation, about), evaluation.recalibration
+    found = {
+        "schema": SCHEMA,
+        "version": version("noneg"),
+        "title": content.title,
+        "verdict": [str(one) for one in content.verdict],
+        "warnings": list(content.warnings),
+        "source": dict(about.rows()) if about else {},
+        "command": about.command if about else "",
+        "evaluation": evaluation.to_dict(),
+        "recalibration": None if repaired is None else _held_out(repaired),
+    }
+    return json.dumps(plain(found), indent=2, allow_nan=False)
+
+
+def _held_out(found: HeldOut) -> dict[str, object]:
+    return {
+        "method": found.chosen,
+        "reason": found.reason,
+        "folds": found.folds,
+        "errors": {name: list(pair) for name, pair in found.errors.items()},
+        "brier_change": found.change["brier"].to_dict(),
+        **{side: diagram.to_dict() for side, diagram in found.reliability.items()},
+        "calibrator": found.calibrator.to_json(),
+        "warnings": list(found.warnings),
+    }

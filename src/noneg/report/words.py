@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from noneg.sentences import say
+from noneg.theory import plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from noneg.comparison import Comparison
     from noneg.evaluation import Evaluation
     from noneg.results import Estimate
 
@@ -25,6 +27,27 @@ LARGE = 0.25  # an error that changes decisions
 WIDE = 0.5  # an upper end that leaves everything open
 COMMON = 0.2  # share of the rarer class from which errors are judged as they are
 SECOND = 0.25  # share of the largest deviation from which another one is worth a sentence
+
+
+def sample(evaluation: Evaluation | Comparison) -> str:
+    """Say what the rows are."""
+    prior = f"prior {evaluation.prior.value:.6g}"
+    if evaluation.prior.low < evaluation.prior.high and evaluation.setting != "labelled":
+        prior += f" in [{evaluation.prior.low:.6g}, {evaluation.prior.high:.6g}]"
+    if evaluation.setting == "labelled":
+        rows = _count(evaluation.n_marginal, "labelled row")
+        return f"{rows}, {_number(evaluation.n_positive)} positive; {prior}"
+    positive = _count(evaluation.n_positive, "labelled positive")
+    rows = _count(evaluation.n_unlabeled, "unlabeled row")
+    return f"{positive} and {rows}; {evaluation.setting}; {prior}"
+
+
+def _number(n: float) -> str:
+    return "infinitely many" if math.isinf(n) else f"{n:,.0f}"
+
+
+def _count(n: float, what: str) -> str:
+    return f"{_number(n)} {what}{'s' * (n != 1)}"
 
 
 def headline(evaluation: Evaluation) -> Estimate:
@@ -239,3 +262,19 @@ def plan_sentence(needed: float | None, n_positive: float, eps: float) -> str:
         return say("plan_rows", eps=eps)
     key = "plan_done" if needed <= n_positive else "plan"
     return say(key, eps=eps, more=needed - n_positive, needed=needed)
+
+
+def positives_needed(evaluation: Evaluation) -> int | None:
+    """Return the positives that bring the half-width of the interval to `EPS`, if any do."""
+    sums, n = evaluation.sums, evaluation.n_marginal
+    mean = sums.mean_score
+    if not mean > 0.0 or sums.z**2 * mean / n >= EPS**2:
+        return None
+    return plan(
+        EPS,
+        evaluation.prior.value,
+        n_unlabeled=None if math.isinf(n) else int(n),
+        method="normal",
+        delta=1.0 - evaluation.level,
+        mean_score=min(mean, 1.0),
+    ).n_positive
