@@ -152,7 +152,7 @@ class TestConventions:
             Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).transform(["a"])
         with pytest.raises(ValueError, match="'name' must be a method"):
             make("oracle")
-        with pytest.raises(ValueError, match="'depth' is no parameter of Platt"):
+        with pytest.raises(ValueError, match="'depth' is not a parameter of Platt"):
             Platt().set_params(depth=1)
 
     def test_changed_parameters_are_shown(self):
