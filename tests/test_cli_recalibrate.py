@@ -175,6 +175,12 @@ def test_every_method_goes_through_a_file(file, scores, method):
     assert np.array_equal(rows["calibrated"], expected)
 
 
+def test_help_lists_every_method():
+    shown = " ".join(good("recalibrate", "--help").split())
+    for name, method in METHODS.items():
+        assert f"{name} ({method.learns})" in shown
+
+
 class TestFiles:
     def test_order_and_other_columns_stay(self, monkeypatch):
         """Many pieces, several files; every row keeps its place and its neighbours."""

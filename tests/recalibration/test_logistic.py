@@ -18,12 +18,10 @@ from noneg.recalibration import (
     CalibrationWarning,
     MixNMatch,
     Platt,
-    PriorShift,
     Temperature,
-    make,
 )
 from noneg.recalibration.logistic import clip_limits
-from noneg.simulation import BinomialProcess, LogisticGaussian
+from noneg.simulation import LogisticGaussian
 
 FAMILY = (Platt, Temperature, Beta)
 REFERENCE = Path(__file__).parents[1] / "reference" / "betacal.json"
@@ -144,13 +142,6 @@ def test_hard_problems(name):
             assert free_gradient(calibrator, scores, held=bool(caught)) < 1e-8, scores
 
 
-def test_auto_survives_hard_problems():
-    for scores in problems(25, seed=1):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)
-            assert np.isfinite(make("auto").fit(scores).transform([0.0, 0.5, 1.0])).all()
-
-
 @pytest.mark.parametrize("method", FAMILY)
 def test_separable_data_gives_finite_coefficients_and_a_warning(method):
     s = np.concatenate([np.linspace(0.05, 0.4, 50), np.linspace(0.6, 0.95, 50)])
@@ -180,29 +171,6 @@ def test_ends_count_as_half_the_distance_of_the_next_score():
     assert high < 1e-16
 
 
-class TestPriorShift:
-    def test_known_source_rescales_odds(self):
-        scores = PUScores([0.9], [0.5, 0.2], prior=0.2, setting="two-sample")
-        s = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
-        ratio = (0.2 / 0.8) / (0.4 / 0.6)
-        expected = s * ratio / (s * ratio + 1.0 - s)
-        np.testing.assert_allclose(
-            PriorShift(source=0.4).fit(scores).transform(s), expected, atol=1e-15
-        )
-        back = PriorShift(source=0.2, target=0.4).fit(scores).transform(expected)
-        np.testing.assert_allclose(back, s, atol=1e-14)
-
-    @pytest.mark.parametrize("prior", [1e-4, 0.3, 0.99])
-    def test_the_mean_becomes_the_prior(self, prior):
-        s = np.random.default_rng(0).beta(0.5, 2.0, 1000)
-        shift = PriorShift().fit(PUScores([0.9], s, prior=prior, setting="two-sample"))
-        assert shift.transform(s).mean() == pytest.approx(prior, rel=1e-9)
-
-    def test_bad_shares_are_refused(self):
-        with pytest.raises(ValueError, match="'source' must be the share"):
-            PriorShift(source=1.0).fit(PUScores([0.9], [0.5], prior=0.2, setting="two-sample"))
-
-
 @pytest.mark.parametrize("method", [*FAMILY, MixNMatch])
 def test_labelled_rows_without_positives(method):
     """Unit weights change nothing, though the empty group of positives is stored otherwise."""
@@ -216,18 +184,3 @@ def test_labelled_rows_without_positives(method):
     np.testing.assert_allclose(one, two, atol=1e-9)
     # All are negative and score below one half: no likelihood is for higher scores.
     assert method is MixNMatch or (one[1:4] <= grid[1:4] + 1e-12).all()
-
-
-def test_mix_n_match_is_at_least_as_good_as_its_members():
-    """Its loss is the smallest over the simplex: no corner and no small move is better."""
-    from noneg.recalibration.maps import _Loss
-
-    scores = BinomialProcess("D4").draw(2000, 20_000, setting="two-sample", seed=0)
-    mixed = MixNMatch().fit(scores)
-    loss = _Loss(scores, 1.0 / mixed.temperature_, mixed.state_["low"], mixed.state_["high"])
-    best = loss(mixed.weights_)[0]
-    rng = np.random.default_rng(0)
-    for v in [*np.eye(3), *rng.dirichlet([0.5] * 3, 200)]:
-        assert best <= loss(v)[0] + 1e-9
-        near = 0.999 * mixed.weights_ + 0.001 * v
-        assert best <= loss(near)[0] + 1e-9

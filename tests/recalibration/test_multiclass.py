@@ -193,3 +193,8 @@ def test_refusals():
 def test_what_is_not_fitted_says_so(kind):
     with pytest.raises(NotFittedError, match=f"this {kind.__name__} is not fitted yet. Call fit"):
         kind().predict_proba([[0.2, 0.8]])
+
+
+def test_no_row_has_no_temperature():
+    with pytest.raises(ValueError, match="at least one row"):
+        TemperatureScaling().fit(np.zeros((0, 3)), np.zeros(0, dtype=int))

@@ -48,7 +48,7 @@ class MethodOption(click.Option):
         from noneg.recalibration import METHODS
 
         listed = (f"{name} ({method.learns})" for name, method in METHODS.items())
-        self.help = f"{', '.join(listed)}."
+        self.help = f"The calibrator, by what it learns: {', '.join(listed)}."
         return super().get_help_record(ctx)
 
 

@@ -59,7 +59,8 @@ def laws_at(scores: PUScores) -> tuple[Floats, Floats, Floats]:
     place = np.minimum(np.searchsorted(at[full], at), np.count_nonzero(full) - 1)
     gained = np.bincount(place, weights=positive, minlength=np.count_nonzero(full))
     share = scores.known_prior / (float(positive.sum()) or 1.0)
-    return at[full], gained * share, marginal[full] / marginal.sum()
+    held = np.asarray(gained * share, dtype=np.float64)
+    return at[full], held, marginal[full] / marginal.sum()
 
 
 class Identity(Calibrator):

@@ -1,9 +1,13 @@
-"""Laws of every calibrator: files, scikit-learn's conventions, and what the map may do."""
+"""The contract of every calibrator: files, scikit-learn's conventions, columns, and folds."""
 
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +16,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from strategies import HARD, samples
 
-from noneg import PUScores
-from noneg.recalibration import METHODS, CalibrationWarning, Platt, PriorShift, load, make
-from noneg.recalibration.base import checksum
+from noneg import PUScores, evaluate
+from noneg.recalibration import METHODS, Auto, CalibrationWarning, Platt, PriorShift, load, make
+from noneg.recalibration.base import checksum, splits, weighty_rows
 from noneg.simulation import LogisticGaussian
 
 NAMES = list(METHODS)
@@ -23,6 +27,19 @@ EXACT = [name for name in NAMES if name != "auto"]
 WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
 GRID = np.sort(np.concatenate([HARD, np.linspace(0.0, 1.0, 101)]))
 FEW = settings(max_examples=10)
+SCORES = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(100, 600, setting="two-sample", seed=3)
+WRONG = [
+    ("histogram", "values", [0.1, 0.2, 1.5], "'values' must lie in"),
+    ("mix-n-match", "low", 0.9, "'low' must lie in"),
+    ("mix-n-match", "slope", -1.0, "weights must not be negative"),
+    ("spline", "scores", [0.2, 0.1], "must rise in"),
+    ("spline", "shifts", [], "equally long"),
+    ("isotonic", "scores", [-0.1, 0.5], "must rise in"),
+    ("isotonic", "scores", [0.7, 0.5], "must rise"),
+    ("isotonic", "values", [0.7, 0.5], "never fall"),
+]
+COLUMN = PUScores.from_labels(np.arange(60) % 3 == 0, (np.arange(60) * 7 % 60 + 0.5) / 60)
+S = np.linspace(0, 1, 7)
 
 
 def fitted(name, scores):
@@ -30,6 +47,12 @@ def fitted(name, scores):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return make(name).fit(scores)
+
+
+def test_the_page_says_what_each_method_learns():
+    page = (Path(__file__).parents[2] / "docs" / "recalibration.md").read_text(encoding="utf-8")
+    for method in METHODS.values():
+        assert f"| `{method.__name__}` | {method.learns} |" in page
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -152,7 +175,7 @@ class TestConventions:
             Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).transform(["a"])
         with pytest.raises(ValueError, match="'name' must be a method"):
             make("oracle")
-        with pytest.raises(ValueError, match="'depth' is no parameter of Platt"):
+        with pytest.raises(ValueError, match="'depth' is not a parameter of Platt"):
             Platt().set_params(depth=1)
 
     def test_changed_parameters_are_shown(self):
@@ -243,3 +266,133 @@ def test_an_object_that_is_nested_too_deeply_is_refused():
     content = fitted.to_dict() | {"state": deep}
     with pytest.raises(ValueError, match="it is nested too deeply"):
         Platt.from_dict(content)
+
+
+def forged(calibrator, **state):
+    content = calibrator.to_dict()
+    content["state"] = content["state"] | state
+    content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+    return json.dumps(content)
+
+
+@pytest.mark.parametrize(("name", "field", "value", "words"), WRONG, ids=lambda x: str(x)[:12])
+def test_each_method_checks_its_state(name, field, value, words):
+    state = {field: value}
+    if name == "histogram":
+        state["inner_edges"] = [0.3, 0.6]
+    if name == "isotonic":
+        state = {"scores": [0.2, 0.5], "values": [0.1, 0.9]} | state
+    if name == "spline":
+        state = {"scores": [0.2, 0.5], "shifts": [0.1, 0.0]} | state
+    with pytest.raises(ValueError, match=words):
+        load(forged(METHODS[name]().fit(SCORES), **state))
+
+
+@pytest.mark.parametrize("key", ["parameters", "fitted_on", "state"])
+def test_parts_must_be_objects(key):
+    content = Platt().fit(SCORES).to_dict() | {key: [1.0]}
+    content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+    with pytest.raises(ValueError, match="must be objects"):
+        load(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("score_range", [0.1], "must hold two numbers"),
+        ("score_range", ["a", "b"], "list of finite decimal numbers"),
+        ("score_column", 3, "must be text"),
+    ],
+)
+def test_what_it_was_fitted_on_is_checked(name, value, words):
+    content = Platt().fit(SCORES).to_dict()
+    content["fitted_on"][name] = value
+    content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
+    with pytest.raises(ValueError, match=words):
+        load(json.dumps(content))
+
+
+def test_numbers_that_are_not_finite():
+    content = Platt().fit(SCORES).to_dict()
+    content["fitted_on"]["prior"] = float("nan")
+    with pytest.raises(ValueError, match="not finite"):
+        load(json.dumps(content))
+
+
+def test_a_population_has_no_rows_to_fit():
+    known = LogisticGaussian.calibrated().draw(np.inf, np.inf, setting="two-sample", seed=0)
+    with pytest.raises(ValueError, match="got a population"):
+        Platt().fit(known)
+
+
+def test_fit_and_transform_at_once():
+    s = np.linspace(0, 1, 11)
+    assert np.array_equal(Platt().fit_transform(SCORES, s), Platt().fit(SCORES).transform(s))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_column_keeps_its_kind_name_and_index(name):
+    fitted = METHODS[name]().fit(COLUMN)
+    expected = fitted.transform(S)
+    assert isinstance(expected, np.ndarray)
+    pandas = fitted.transform(pd.Series(S, index=range(3, 10), name="p"))
+    pd.testing.assert_series_equal(pandas, pd.Series(expected, index=range(3, 10), name="p"))
+    polars = fitted.transform(pl.Series("p", S))
+    assert polars.equals(pl.Series("p", expected), check_names=True)
+    arrow = fitted.transform(pa.chunked_array([S]))
+    assert isinstance(arrow, pa.ChunkedArray)
+    assert arrow.to_pylist() == expected.tolist()
+
+
+def test_lists_and_tables_give_arrays():
+    fitted = Platt().fit(COLUMN)
+    assert isinstance(fitted.transform(S.tolist()), np.ndarray)
+    assert fitted.transform(S[:6].reshape(2, 3)).shape == (2, 3)
+    assert isinstance(fitted.transform(0.5), np.ndarray)
+    assert isinstance(fitted.predict_proba(pd.Series(S)), np.ndarray)
+    assert isinstance(fitted.transform(memoryview(S)), np.ndarray)
+
+
+@pytest.mark.parametrize(("kind", "made"), [("pandas", pd.Series), ("polars", pl.Series)])
+def test_set_output_chooses_the_library(kind, made):
+    fitted = Platt().fit(COLUMN)
+    expected = fitted.transform(S).tolist()
+    assert fitted.set_output(transform=kind) is fitted
+    for column in (S, pd.Series(S, index=range(3, 10), name="p"), pl.Series("p", S)):
+        found = fitted.transform(column)
+        assert isinstance(found, made)
+        assert found.to_list() == expected
+        assert found.name == ("" if isinstance(column, np.ndarray) else "p")
+    assert isinstance(fitted.set_output(transform=None).transform(S), made)
+    assert isinstance(fitted.set_output(transform="default").transform(S), np.ndarray)
+    with pytest.raises(ValueError, match="'transform' must be one of default, pandas, polars"):
+        fitted.set_output(transform="numpy")
+
+
+def test_rows_of_no_weight_fill_no_fold():
+    """Two unlabeled rows that count, among many that do not: each fold leaves one to fit on."""
+    weight = np.array([3.0, 3.0, *[0.0] * 9, 2.0, 2.0])
+    scores = PUScores.from_pu_labels(
+        [1, 1, *[0] * 11],
+        [0.4, 0.8, *np.linspace(0.1, 0.9, 11)],
+        prior=0.5,
+        setting="two-sample",
+        sample_weight=weight,
+        weight_kind="importance",
+    )
+    assert weighty_rows(scores) == (2, 2)
+    for seed in range(20):
+        for rest, _ in splits(scores, 2, seed):
+            assert rest.effective_marginal == rest.effective_positive == 1
+    with pytest.raises(ValueError, match="at most the number of unlabeled rows, which is 2"):
+        next(splits(scores, 3, 0))
+    assert Auto().fit(scores).reason_
+
+
+def test_a_population_has_no_rows_to_hold_out():
+    known = LogisticGaussian.calibrated().draw(np.inf, 50, setting="two-sample", seed=0)
+    with pytest.raises(ValueError, match="'scores' must hold rows"):
+        next(splits(known, 2, 0))
+    with pytest.raises(ValueError, match="'scores' must hold rows"):
+        Auto().fit(known)
+    assert evaluate(known, recalibrate=True).recalibration is None

@@ -1,7 +1,11 @@
 """Before and after on held-out rows: nobody calibrates himself, and intervals cover the truth."""
 
+import warnings
+from functools import cache
+
 import numpy as np
 import pytest
+from hard_problems import problems
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import samples
@@ -9,7 +13,14 @@ from strategies import samples
 from noneg import PUScores, Sketch, evaluate
 from noneg.calibration import brier, ece
 from noneg.laws import SplitRows, WeightedRows
-from noneg.recalibration import METHODS, Auto, Isotonic, Platt
+from noneg.recalibration import (
+    METHODS,
+    Auto,
+    CalibrationWarning,
+    Isotonic,
+    Platt,
+    make,
+)
 from noneg.recalibration.base import Calibrator, build, deal, join, splits
 from noneg.recalibration.choose import HeldOut, _coarse, find_calibrator, held_out, out_of_fold
 from noneg.simulation import LogisticGaussian
@@ -19,6 +30,7 @@ CALIBRATED = LogisticGaussian.calibrated()
 # They keep the curve of the scores, or move its prior alone.
 NO_REPAIR = ("identity", "prior-shift")
 SETTINGS = ("two-sample", "one-sample", "labelled")
+SCORES = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(100, 600, setting="two-sample", seed=3)
 
 
 def draw(world, setting, seed=0, n=2000):
@@ -329,7 +341,7 @@ class TestNestedChoice:
 
     def test_what_got_worse_is_seldom_shown_as_an_improvement(self, monkeypatch):
         """Nothing to repair: each map is one that chance chose. It was shown as better 22 of 22."""
-        monkeypatch.setattr("noneg.recalibration.auto.CANDIDATES", SIMPLE)
+        monkeypatch.setattr("noneg.recalibration.choose.CANDIDATES", SIMPLE)
         world, shown = LogisticGaussian.calibrated(), []
         for seed in range(200):
             scores = world.draw(60, 600, setting="two-sample", seed=seed)
@@ -365,7 +377,93 @@ class TestNestedChoice:
                 assert getattr(joined, name) == pytest.approx(getattr(scores, name), rel=1e-3)
             assert brier(joined) == pytest.approx(brier(scores), abs=1e-6)
             by_cells = Auto(candidates=SIMPLE).fit(scores)
-            monkeypatch.setattr("noneg.recalibration.auto.CELLS", y.size)
+            monkeypatch.setattr("noneg.recalibration.choose.CELLS", y.size)
             by_rows = Auto(candidates=SIMPLE).fit(scores)
             monkeypatch.undo()
             assert by_cells.chosen_.name == by_rows.chosen_.name
+
+
+def test_the_held_out_table_has_a_row_for_each_metric():
+    found = held_out("platt", SCORES, folds=3)
+    columns = found.columns()
+    assert list(columns["metric"]) == list(found.change)
+    for part, estimates in (("before", found.before), ("after", found.after)):
+        assert columns[part].tolist() == [x.value for x in estimates.values()]
+        assert columns[f"{part}_low"].tolist() == [x.low for x in estimates.values()]
+    assert found.frame("pandas").shape == (len(found.change), 10)
+
+
+@cache
+def population(world, n=10_000):
+    """Scores that stand for equal shares of the population, and their posterior."""
+    s = world.marginal_law().quantiles((np.arange(n) + 0.5) / n)
+    return s, world.posterior(s)
+
+
+def distance(calibrator, world):
+    """L1 distance to the posterior."""
+    s, posterior = population(world)
+    return float(np.abs(calibrator.transform(s) - posterior).mean())
+
+
+class TestAuto:
+    def test_it_says_why(self):
+        auto = Auto().fit(WORLD.draw(1000, 10_000, setting="two-sample", seed=1))
+        assert auto.reason_.startswith(f"{auto.chosen_.name}: ")
+        assert "held-out rows (5 folds)" in auto.reason_
+        by_name = {row["method"]: row for row in auto.table_}
+        assert by_name["identity"]["difference"] > 3.0 * by_name["identity"]["standard_error"]
+        assert (
+            by_name[auto.chosen_.name]["difference"]
+            <= (by_name[auto.chosen_.name]["standard_error"])
+        )
+
+    def test_the_standard_error_is_that_of_the_difference(self):
+        """Over many data sets the loss difference of two methods varies as it says."""
+        tables = [
+            Auto(candidates=["identity", "platt"])
+            .fit(WORLD.draw(300, 1500, setting="two-sample", seed=seed))
+            .table_
+            for seed in range(60)
+        ]
+        difference = np.array([t[0]["loss"] - t[1]["loss"] for t in tables])
+        stated = np.array([t[0]["standard_error"] + t[1]["standard_error"] for t in tables])
+        assert stated.mean() == pytest.approx(difference.std(ddof=1), rel=0.35)
+
+    @pytest.mark.parametrize("score", ["brier", "log"])
+    @pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+    def test_calibrated_scores_are_left_alone_or_hardly_moved(self, score, setting):
+        world = LogisticGaussian.calibrated()
+        sizes = {"n": 5000} if setting == "labelled" else {"n_positive": 800, "n_unlabeled": 5000}
+        moved = [
+            distance(Auto(score=score).fit(world.draw(**sizes, setting=setting, seed=i)), world)
+            for i in range(3)
+        ]
+        assert np.median(moved) < 0.01
+
+    def test_one_positive_leaves_nothing_to_compare(self):
+        auto = Auto().fit(PUScores([0.9], [0.1, 0.2, 0.3], prior=0.3, setting="two-sample"))
+        assert auto.chosen_.name == "identity"
+        assert "nothing is compared" in auto.reason_
+
+    @pytest.mark.parametrize("folds", [1, 2.5, True])
+    def test_folds_are_checked(self, folds):
+        with pytest.raises(ValueError, match="'folds' must be a whole number"):
+            Auto(folds=folds).fit(WORLD.draw(10, 100, setting="two-sample", seed=0))
+
+
+def test_auto_survives_hard_problems():
+    for scores in problems(25, seed=1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CalibrationWarning)
+            assert np.isfinite(make("auto").fit(scores).transform([0.0, 0.5, 1.0])).all()
+
+
+def test_ranks_do_not_decide_the_fold():
+    """A fold that always takes the highest score is no random part of other data."""
+    places = set()
+    for seed in range(20):
+        scores = LogisticGaussian.calibrated().draw(50, 500, setting="two-sample", seed=seed)
+        tops = [positive[0].max() for _, positive in deal(scores, 5, seed=0)]
+        places.add(int(np.argmax(tops)))
+    assert len(places) > 1
