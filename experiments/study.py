@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments import STUDIES
 from experiments.tables import Row, Tables, fill, read, write
 
 HERE = Path(__file__).parent
@@ -204,7 +205,7 @@ class Study:
         run.say("wrote", out)
 
     def parser(self) -> argparse.ArgumentParser:
-        module = sys.modules[self.parts[0].__module__]
+        module = importlib.import_module(STUDIES[self.name])
         kind = argparse.RawDescriptionHelpFormatter
         about = {"prog": f"python -m experiments {self.name}", "description": module.__doc__}
         parser = argparse.ArgumentParser(**about, formatter_class=kind)
@@ -234,7 +235,7 @@ class Study:
 
     def render(self, folder: Path, made_with: str | None = None, *, pictures: bool = True) -> None:
         """Draw the pictures and write texts and page; without `made_with` its tables are old."""
-        tables = Tables(folder)
+        tables = Tables(folder, self.home)
         for name, draw in self.made("draw_", folder).items():
             if pictures and draw is not None:
                 self.draw(draw, tables, folder / f"{name}.png")

@@ -51,15 +51,16 @@ def parsed(text: str) -> object:
 
 
 class Tables:
-    """The tables of a folder, by name; a table that is not there has no rows."""
+    """The tables of a folder by name, or of others where it lacks one; else a table has no rows."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.known = folder, {}
+    def __init__(self, folder: Path, *others: Path) -> None:
+        self.folder, self.others, self.known = folder, others, {}
 
     def __call__(self, name: str) -> list[Row]:
-        path = self.folder / f"{name}.csv"
         if name not in self.known:
-            self.known[name] = read(path) if path.exists() else []
+            paths = (folder / f"{name}.csv" for folder in (self.folder, *self.others))
+            path = next((path for path in paths if path.exists()), None)
+            self.known[name] = [] if path is None else read(path)
         return self.known[name]
 
 
