@@ -123,7 +123,7 @@ class CurveRows:
         return s[full], mass[full]
 
     @cached_property
-    def _running(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def _running(self) -> tuple[Floats, ...]:
         """Positive mass, mass and integral of s up to each score, of 1 - s from each score on."""
         s, positive, mass = self._masses
         up = (np.concatenate([[0.0], np.cumsum(x)]) for x in (positive, mass, mass * s))

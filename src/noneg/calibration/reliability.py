@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import betaincinv
@@ -46,16 +46,7 @@ class Reliability(Table):
         Bins asked for; fewer points mean empty or coinciding bins.
     """
 
-    _names: ClassVar[tuple[str, ...]] = (
-        "left",
-        "right",
-        "score",
-        "frequency",
-        "low",
-        "high",
-        "positive",
-        "marginal",
-    )
+    _names = ("left", "right", "score", "frequency", "low", "high", "positive", "marginal")
 
     score: Floats
     frequency: Floats
