@@ -473,36 +473,35 @@ def cross_fit(
 
 @dataclass(frozen=True, eq=False)
 class _FoldRows(PairedRows):
-    """Rows whose masses in the two laws are known already, unlabeled ones first."""
+    """Rows whose counts and masses in the two laws are known already, unlabeled ones first."""
 
-    known: tuple[Chunk, Chunk] | None = None
+    known: tuple[Floats, ...] = ()
 
     @classmethod
     def of(cls, old: Groups, new: Groups, scores: PUScores) -> _FoldRows:
         """Return the rows of both groups, with scores before and after."""
         flags = np.repeat([False, True], [group[0].size for group in old])
-        pairs = ((BEFORE, old), (AFTER, new))
-        columns = {name: np.concatenate([group[0] for group in groups]) for name, groups in pairs}
-        return cls(flags, columns, scores.setting, known=old)
+        count, a, w = (_column(old, k) for k in (1, 2, 3))
+        known = count, flags * a, w if scores.pooled else ~flags * w
+        return cls(
+            flags, {BEFORE: _column(old, 0), AFTER: _column(new, 0)}, scores.setting, known=known
+        )
 
     @cached_property
     def masses(self) -> Masses:
         """Counts, and masses in both laws."""
-        count, a, w = (self._column(k) for k in (1, 2, 3))
-        positive, marginal = self.flags * a, w
-        if self.setting == "two-sample":
-            marginal = ~self.flags * w
-        positive, marginal = (x / (float(count @ x) or 1.0) for x in (positive, marginal))
-        return Masses(count, positive, marginal)
+        count, *laws = self.known
+        return Masses(count, *(x / (float(count @ x) or 1.0) for x in laws))
 
     @cached_property
     def mass(self) -> Floats:
         """Importance of each row in its group."""
-        return np.where(self.flags, self._column(2), self._column(3))
+        _, positive, marginal = self.known
+        return np.where(self.flags, positive, marginal)
 
-    def _column(self, k: int) -> Floats:
-        groups: Any = self.known
-        return np.concatenate([np.broadcast_to(group[k], group[0].shape) for group in groups])
+
+def _column(groups: Groups, k: int) -> Floats:
+    return np.concatenate([np.broadcast_to(group[k], group[0].shape) for group in groups])
 
 
 def _fit_quietly(calibrators: Iterable[Calibrator], scores: PUScores) -> list[Calibrator]:
