@@ -307,11 +307,11 @@ def _moved(state: dict[str, Any], device: torch.device) -> dict[str, Any]:
     return {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
 
 
-def choose_correction(algorithm: Algorithm, asked: str | None, setting: str) -> Correction:
+def choose_correction(algorithm: Algorithm, asked: str | None) -> Correction:
     """Return the one-sample correction to use, or say which ones the method has."""
     known = algorithm.bench_corrections if algorithm.bench else algorithm.corrections
     if asked is None:
-        return known[0] if known and setting == "one-sample" else "none"
+        return known[0] if known else "none"
     if asked not in (*known, "none"):
         name = type(algorithm).__name__
         msg = f"'correction' of {name} must be one of {', '.join(known) or 'none'}, got {asked!r}."

@@ -103,10 +103,11 @@ def make_task(
     if correction not in get_args(Correction):
         msg = f"'correction' must be one of {', '.join(get_args(Correction))}, got {correction!r}."
         raise ValueError(msg)
-    if named != "one-sample":
-        correction = "none"
     pi = math.nan if prior is None else check_prior(prior)
-    rest = pi if named != "one-sample" else _unlabeled_prior(n_pos, n_unl, pi)
+    if named == "one-sample":
+        rest = _unlabeled_prior(n_pos, n_unl, pi)
+    else:
+        rest, correction = pi, "none"
     used, marginal, shift = pi, (0.0, 1.0), 0.0
     if correction == "weighted":
         marginal = (n_pos / (n_pos + n_unl), n_unl / (n_pos + n_unl))

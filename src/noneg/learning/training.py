@@ -178,7 +178,7 @@ class Trainer:
         if algorithm.needs_validation and validation is None:
             name = type(algorithm).__name__
             raise ValueError(f"'validation' must be given: {name} needs held-out rows.")
-        chosen = choose_correction(algorithm, correction, setting)
+        chosen = choose_correction(algorithm, correction)
         task = make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
         device = find_device(self.device)
         with seeded(self.seed, device):
