@@ -133,7 +133,7 @@ def test_files_are_written_whole_or_not_at_all(file):
 
 
 # A pipe or a temporary copy that is read by the same function and removed; the null device.
-EXCUSED = {"tables/files.py", "cli/process.py"}
+EXCUSED = {"tables/files.py", "cli/app.py"}
 
 
 def test_an_error_while_writing_leaves_the_old_file(tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from noneg.checks import check_number, check_prior
+from noneg.errors import InputError
 from noneg.kernels import width_edges
 
 if TYPE_CHECKING:
@@ -239,9 +240,10 @@ def order_rule(n_positive: float, n_marginal: float, prior: float) -> int:
     positive, marginal = _inverse(n_positive, "n_positive"), _inverse(n_marginal, "n_marginal")
     rate = Fraction(str(prior)) ** 2 * positive + marginal
     if rate == 0:
-        raise ValueError(
-            "'n_positive' and 'n_marginal' must not both be infinite: there is then no best number "
-            "of bins, more are always better. Pass the size of at least one sample."
+        raise InputError(
+            "n_positive",
+            "and 'n_marginal' must not both be infinite: there is then no best number "
+            "of bins, more are always better. Pass the size of at least one sample.",
         )
     cube = math.ceil(1 / rate)
     root = _cube_root(cube)
@@ -269,9 +271,10 @@ def labelled_order_rule(n: float) -> int:
     (10, 9)
     """
     if _inverse(n, "n") == 0:
-        raise ValueError(
-            "'n' must be finite, got inf: there is then no best number of bins, more are always "
-            "better. Pass the number of rows."
+        raise InputError(
+            "n",
+            "must be finite, got inf: there is then no best number of bins, more are always "
+            "better. Pass the number of rows.",
         )
     return _cube_root(math.floor(n))
 
@@ -279,7 +282,7 @@ def labelled_order_rule(n: float) -> int:
 def _inverse(size: float, name: str) -> Fraction:
     """Return 1/size exactly, zero for an infinite sample."""
     if not size >= 1:
-        raise ValueError(f"'{name}' must be at least 1, got {size!r}. Pass the number of rows.")
+        raise InputError(name, "must be at least 1", value=size, remedy="Pass the number of rows.")
     return Fraction(0) if size == math.inf else 1 / Fraction(str(size))
 
 
@@ -315,8 +318,8 @@ def optimal_bin_count(scores: PUScores) -> int:
 def bin_count(scores: PUScores, bins: object, binning: object) -> int:
     """Return the number of bins asked for, checked against the data."""
     if binning not in ("mass", "width"):
-        msg = f"'binning' must be 'mass' (equal counts) or 'width' (equal widths), got {binning!r}."
-        raise ValueError(msg)
+        msg = f"must be 'mass' (equal counts) or 'width' (equal widths), got {binning!r}."
+        raise InputError("binning", msg)
     if bins == "optimal":
         return optimal_bin_count(scores)
     try:
@@ -324,16 +327,15 @@ def bin_count(scores: PUScores, bins: object, binning: object) -> int:
     except TypeError:
         n_bins = 0
     if n_bins < 1 or isinstance(bins, bool):
-        msg = f"'bins' must be a positive whole number or 'optimal', got {bins!r}."
-        raise ValueError(msg)
+        raise InputError("bins", "must be a positive whole number or 'optimal'", value=bins)
     # One bin has no inner edge to place and always works.
     if binning == "mass" and n_bins > 1 and 2 * n_bins > scores.n_marginal:
         msg = (
-            f"'bins' must be at most half the {scores.n_marginal:,.0f} marginal rows for bins of "
+            f"must be at most half the {scores.n_marginal:,.0f} marginal rows for bins of "
             f"equal mass, got {n_bins}. Ask for at most {max(1, int(scores.n_marginal) // 2)}, "
             "or use binning='width'."
         )
-        raise ValueError(msg)
+        raise InputError("bins", msg)
     return n_bins
 
 
@@ -341,8 +343,7 @@ def check_edges(edges: ArrayLike) -> NDArray[np.float64]:
     """Return edges that rise from 0 to 1."""
     u = np.asarray(edges, dtype=np.float64)
     if u.ndim != 1 or u.size < 2 or u[0] != 0.0 or u[-1] != 1.0 or not (np.diff(u) >= 0.0).all():
-        msg = f"'edges' must rise from 0 to 1 and hold at least those two, got {edges!r}."
-        raise ValueError(msg)
+        raise InputError("edges", "must rise from 0 to 1 and hold at least those two", value=edges)
     return u
 
 
@@ -405,6 +406,5 @@ def check_p(p: object) -> float:
     """Return the order of a norm, at least 1."""
     number = np.inf if p == np.inf else check_number(p, "p", "the order of a norm, at least 1")
     if number < 1.0:
-        msg = f"'p' must be the order of a norm, at least 1, got {p!r}."
-        raise ValueError(msg)
+        raise InputError("p", "must be the order of a norm, at least 1", value=p)
     return number

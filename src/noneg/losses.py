@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from noneg.checks import check_number
+from noneg.errors import InputError
 from noneg.intervals import law_means
 from noneg.rules import Curve
 
@@ -67,8 +68,7 @@ def check_cost(cost: ArrayLike) -> Floats:
     except (TypeError, ValueError):
         c = np.empty(0)
     if c.shape not in {(2,), (2, 2)} or not np.isfinite(c).all():
-        msg = f"'cost' must be {rule}, got {cost!r}."
-        raise ValueError(msg)
+        raise InputError("cost", f"must be {rule}", value=cost)
     return np.array([[0.0, c[0]], [c[1], 0.0]]) if c.ndim == 1 else c
 
 
@@ -77,10 +77,10 @@ def cost_threshold(cost: Floats) -> float:
     (tn, fp), (fn, tp) = cost
     if not (fp > tn and fn > tp):
         msg = (
-            f"'cost' must make both mistakes dearer than the right predictions for the default "
+            f"must make both mistakes dearer than the right predictions for the default "
             f"threshold, got {cost.tolist()}. Pass threshold."
         )
-        raise ValueError(msg)
+        raise InputError("cost", msg)
     return float((fp - tn) / (fp - tn + fn - tp))
 
 
@@ -106,8 +106,8 @@ def find_loss(
     clipped = {"log": _log, "logistic": _log, "hinge": _hinge}
     if loss not in clipped:
         names = ", ".join(("zero-one", "cost-sensitive", *smooth, *clipped))
-        msg = f"'loss' must be one of {names}, or a function of score and label, got {loss!r}."
-        raise ValueError(msg)
+        msg = f"must be one of {names}, or a function of score and label, got {loss!r}."
+        raise InputError("loss", msg)
     return partial(clipped[loss], clip=check_clip(clip))
 
 
@@ -116,8 +116,7 @@ def check_clip(clip: object) -> float:
     rule = "a small number in (0, 0.5) that keeps scores from 0 and 1"
     number = check_number(clip, "clip", rule)
     if not 0.0 < 2.0 * number < 1.0:
-        msg = f"'clip' must be {rule}, got {clip!r}."
-        raise ValueError(msg)
+        raise InputError("clip", f"must be {rule}", value=clip)
     return number
 
 

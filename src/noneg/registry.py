@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
+from noneg.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -105,14 +107,13 @@ class Metric:
         for option in options:
             if option not in self.options:
                 known = ", ".join(self.options) or "none"
-                msg = f"'{option}' is not an option of {self.name!r}, which has {known}."
-                raise ValueError(msg)
+                raise InputError(option, f"is not an option of {self.name!r}, which has {known}.")
 
     def check_prior(self, scores: PUScores) -> None:
         """Refuse scores without the prior that the metric needs."""
         if self.needs_prior and scores.prior is None:
-            msg = f"'prior' must be known for {self.name!r}, got None. Pass the share of positives,"
-            raise ValueError(f"{msg} or estimate it with noneg.prior.estimate_prior.")
+            msg = f"must be known for {self.name!r}, got None. Pass the share of positives,"
+            raise InputError("prior", msg, remedy="or estimate it with noneg.prior.estimate_prior.")
 
     @property
     def has_threshold(self) -> bool:
@@ -135,7 +136,7 @@ class Metric:
             return self.rule(**options).curve(scores, threshold)
         if self.loss is not None:
             return loss_curve(scores, self.loss(**options))
-        raise ValueError(f"'metric' must have a curve over the prior, got {self.name!r}.")
+        raise InputError("metric", "must have a curve over the prior", value=self.name)
 
 
 METRICS: dict[str, Metric] = {}
@@ -153,8 +154,7 @@ def register(metric: Metric) -> Metric:
     ValueError: 'name' must be new, got 'ece', which is registered already.
     """
     if metric.name in METRICS:
-        msg = f"'name' must be new, got {metric.name!r}, which is registered already."
-        raise ValueError(msg)
+        raise InputError("name", f"must be new, got {metric.name!r}, which is registered already.")
     METRICS[metric.name] = metric
     return metric
 
@@ -173,7 +173,7 @@ def find_metric(metric: str | Number, argument: str = "metric") -> Metric:
         if wanted in (entry.name, entry.function):
             return entry
     known = ", ".join(METRICS)
-    raise ValueError(f"'{argument}' must be a registered metric ({known}), got {metric!r}.")
+    raise InputError(argument, f"must be a registered metric ({known})", value=metric)
 
 
 def registered_rules(names: Iterable[str] | None = None) -> dict[str, Rule]:

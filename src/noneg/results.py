@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from noneg.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -84,11 +86,11 @@ def to_frame(columns: Mapping[str, NDArray[Any]], backend: str | None = None) ->
     chosen = backend or next((name for name in known if find_spec(name)), None)
     if chosen not in known:
         msg = (
-            f"'backend' must be one of {', '.join(known)}, got {backend!r}."
+            f"must be one of {', '.join(known)}, got {backend!r}."
             if backend
             else f"a frame needs one of {', '.join(known)}; install one, or use columns()."
         )
-        raise ValueError(msg)
+        raise InputError("backend", msg)
     frame: object = nw.from_dict(dict(columns), backend=chosen).to_native()  # type: ignore[arg-type]
     return frame
 

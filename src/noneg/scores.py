@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from noneg import checks
+from noneg.errors import InputError
 from noneg.kernels import run_ends
 from noneg.laws import (
     FlaggedRows,
@@ -59,7 +60,7 @@ def _masses(
     """Return counts, masses in the positive law and masses in the marginal law; None for ones."""
     w = None if weight is None else checks.check_weights(weight, kind, n, name)
     if w is not None and w.size and not w.any():
-        raise ValueError(f"'{name}' must not be zero in every row.")
+        raise InputError(name, "must not be zero in every row.")
     count, mass = (w, None) if kind == "frequency" else (None, w)
     if propensity is None:
         return [count, mass, mass]
@@ -166,8 +167,8 @@ class PUScores:
         propensity: ArrayLike | None = None,
     ) -> None:
         if checks.check_setting(setting) == "labelled":
-            msg = "'setting' is 'labelled': build the scores with PUScores.from_labels instead."
-            raise ValueError(msg)
+            msg = "is 'labelled': build the scores with PUScores.from_labels instead."
+            raise InputError("setting", msg)
         prior = None if prior is None else checks.check_prior(prior)
         rows = SplitRows(
             sample_rows(unlabeled, "unlabeled", unlabeled_weight, weight_kind),
@@ -248,8 +249,8 @@ class PUScores:
         PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
         """
         if checks.check_setting(setting) == "labelled":
-            msg = "'setting' is 'labelled': build the scores with PUScores.from_labels instead."
-            raise ValueError(msg)
+            msg = "is 'labelled': build the scores with PUScores.from_labels instead."
+            raise InputError("setting", msg)
         prior = None if prior is None else checks.check_prior(prior)
         keep = sample_weight is None and propensity is None
         flags, scores = labelled_columns(labeled, y_score, "labeled", positive_label, keep=keep)
@@ -285,8 +286,7 @@ class PUScores:
         0.2
         """
         if self._setting == "labelled":
-            msg = "'prior' cannot be set on labelled data, whose labels determine it."
-            raise ValueError(msg)
+            raise InputError("prior", "cannot be set on labelled data, whose labels determine it.")
         other = self._build(self._rows, checks.check_prior(prior), self._setting, interval)
         other._cache = self._cache  # noqa: SLF001
         return other
@@ -305,8 +305,8 @@ class PUScores:
     def known_prior(self) -> float:
         """The prior, for numbers that need one; an error says so if it is not known."""
         if self._prior is None:
-            msg = "'prior' must be known for this number, got None. Pass the share of positives, or"
-            raise ValueError(f"{msg} estimate it with noneg.prior.estimate_prior.")
+            msg = "must be known for this number, got None. Pass the share of positives, or"
+            raise InputError("prior", msg, remedy="estimate it with noneg.prior.estimate_prior.")
         return self._prior
 
     @property

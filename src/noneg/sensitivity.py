@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.checks import check_level, check_prior
+from noneg.errors import InputError
 from noneg.metrics import find_metric
 from noneg.performance.selection import prior_range
 from noneg.results import Table
@@ -100,8 +101,8 @@ def prior_curve(
     """
     entry = find_metric(metric)
     if scores.setting == "labelled":
-        msg = "'scores' must be positives and unlabeled rows: labels of every row determine a prior"
-        raise ValueError(f"{msg}, {scores.prior:.6g}, and no other can be tried.")
+        msg = "must be positives and unlabeled rows: labels of every row determine a prior"
+        raise InputError("scores", f"{msg}, {scores.prior:.6g}, and no other can be tried.")
     grid = np.linspace(*prior_range(scores), POINTS) if priors is None else _grid(priors)
     at = [scores.with_prior(float(prior)) for prior in grid]
     if level is None:
@@ -127,7 +128,7 @@ def prior_curve(
 def _grid(priors: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(priors, dtype=np.float64)
     if values.ndim != 1 or not values.size:
-        raise ValueError(f"'priors' must be a list of priors, got shape {values.shape}.")
+        raise InputError("priors", f"must be a list of priors, got shape {values.shape}.")
     for value in values:
         check_prior(float(value), "priors")
     return values

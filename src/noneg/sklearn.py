@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noneg.checks import check_flags, check_number, check_prior, check_setting
+from noneg.errors import InputError
 from noneg.metrics import METRICS, find_metric
 from noneg.randomness import stream
 from noneg.registry import ALIASES
@@ -97,8 +98,7 @@ def scorer(
         check_prior(prior)
     if labelled == (prior is not None) and (prior is not None or metric.needs_prior):
         rule = "must not be given with" if labelled else "must be given with"
-        msg = f"'prior' {rule} setting='{setting}' for {name!r}, got {prior!r}."
-        raise ValueError(msg)
+        raise InputError("prior", f"{rule} setting='{setting}' for {name!r}", value=prior)
     made: Callable[..., float] = make_scorer(
         _score,
         response_method=("decision_function", "predict_proba") if metric.ranks else "predict_proba",
@@ -140,8 +140,7 @@ def _as_ranks(y_score: ArrayLike) -> NDArray[np.float64]:
     margins = np.asarray(y_score, dtype=np.float64)
     if np.isnan(margins).any():
         row = int(np.isnan(margins).argmax())
-        msg = f"'y_score' must hold a number in every row, got nan in row {row}."
-        raise ValueError(msg)
+        raise InputError("y_score", f"must hold a number in every row, got nan in row {row}.")
     distinct, place = np.unique(margins, return_inverse=True)
     return place / max(distinct.size - 1, 1)
 
@@ -232,8 +231,7 @@ class PUStratifiedShuffleSplit:
         _check_splits(self.n_splits, 1)
         rule = "the share of rows to test on, in (0, 1)"
         if not 0.0 < check_number(self.test_size, "test_size", rule) < 1.0:
-            msg = f"'test_size' must be {rule}, got {self.test_size!r}."
-            raise ValueError(msg)
+            raise InputError("test_size", f"must be {rule}", value=self.test_size)
 
     def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[Fold]:  # noqa: ARG002
         """Yield the rows to train on and those to test on, split by split."""
@@ -255,8 +253,7 @@ class PUStratifiedShuffleSplit:
 
 def _check_splits(n_splits: object, least: int) -> None:
     if isinstance(n_splits, bool) or not isinstance(n_splits, int) or n_splits < least:
-        msg = f"'n_splits' must be a whole number from {least} on, got {n_splits!r}."
-        raise ValueError(msg)
+        raise InputError("n_splits", f"must be a whole number from {least} on", value=n_splits)
 
 
 def _groups(flags: NDArray[np.bool_], least: int) -> list[NDArray[np.intp]]:
@@ -264,6 +261,6 @@ def _groups(flags: NDArray[np.bool_], least: int) -> list[NDArray[np.intp]]:
     parts = [np.flatnonzero(flags), np.flatnonzero(~flags)]
     for part, what in zip(parts, ("labelled positives", "other rows"), strict=True):
         if part.size < least:
-            msg = f"'y' must hold at least {least} {what} to split them, got {part.size}."
-            raise ValueError(msg)
+            msg = f"must hold at least {least} {what} to split them, got {part.size}."
+            raise InputError("y", msg)
     return parts

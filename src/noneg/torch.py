@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from noneg.checks import check_prior, check_setting
+from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.metrics import find_metric
 from noneg.sketch import Sketch
@@ -149,8 +150,8 @@ class PUMetric(Metric):
     def set_dtype(self, dst_type: str | torch.dtype) -> Self:
         """Refuse anything but doubles."""
         if str(dst_type) not in ("torch.float64", "torch.DoubleTensor"):
-            msg = f"'dst_type' must be torch.float64, which sums of many rows need, got {dst_type}."
-            raise ValueError(f"{msg} Convert what compute() returns instead.")
+            msg = f"must be torch.float64, which sums of many rows need, got {dst_type}."
+            raise InputError("dst_type", msg, remedy="Convert what compute() returns instead.")
         return self
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> Self:  # noqa: ANN401
@@ -166,15 +167,15 @@ class PUMetric(Metric):
 
 def _check_batch(s: torch.Tensor, flags: torch.Tensor) -> None:
     if s.shape != flags.shape:
-        msg = f"'target' must have one entry a score, got {flags.numel()} for {s.numel()} scores."
-        raise ValueError(msg)
+        msg = f"must have one entry a score, got {flags.numel()} for {s.numel()} scores."
+        raise InputError("target", msg)
     if not bool(((s >= 0.0) & (s <= 1.0)).all()):
         wrong = s[~((s >= 0.0) & (s <= 1.0))][0].item()
-        msg = f"'preds' must hold scores in [0, 1], got {wrong!r}. Apply a sigmoid to logits first."
-        raise ValueError(msg)
+        msg = f"must hold scores in [0, 1], got {wrong!r}. Apply a sigmoid to logits first."
+        raise InputError("preds", msg)
     if not bool(((flags == 0) | (flags == 1)).all()):
         wrong = flags[(flags != 0) & (flags != 1)][0].item()
-        raise ValueError(f"'target' must hold 0 and 1, got {wrong!r}.")
+        raise InputError("target", "must hold 0 and 1", value=wrong)
 
 
 class _Named(PUMetric):

@@ -46,6 +46,7 @@ from noneg.calibration.bpm_fit import (
 )
 from noneg.calibration.interval import Noise, split_median
 from noneg.checks import check_level
+from noneg.errors import InputError
 from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
 from noneg.registry import calibration_error
 from noneg.simulation.binomial import BetaLaw
@@ -135,8 +136,8 @@ class BPMCurve:
         scores = np.asarray(s, dtype=np.float64)
         bad = scores[~((scores >= 0.0) & (scores <= 1.0))]
         if bad.size:
-            msg = f"'s' must lie in [0, 1], got {bad[0]!r}. Use at_logit for logits."
-            raise ValueError(msg)
+            msg = f"must lie in [0, 1], got {bad[0]!r}. Use at_logit for logits."
+            raise InputError("s", msg)
         x = design(scores, 1.0 - scores, (self.low, self.high))
         return np.asarray(expit(x @ self.parameters), dtype=np.float64)
 
@@ -267,8 +268,7 @@ def tce_bpm(scores: PUScores, *, density: Density = "beta") -> float:
 def check_density(density: object) -> None:
     """Refuse densities that are unknown."""
     if density not in get_args(Density):
-        msg = f"'density' must be 'beta' or 'empirical', got {density!r}."
-        raise ValueError(msg)
+        raise InputError("density", "must be 'beta' or 'empirical'", value=density)
 
 
 def curve_error(curve: BPMCurve, rows: CurveRows, density: Density) -> float:
@@ -290,10 +290,10 @@ def beta_shape(mean: float, variance: float) -> tuple[float, float]:
     if not 0.0 < variance < most:
         why = "vary" if variance <= 0.0 else "vary less than scores of only 0 and 1"
         msg = (
-            f"'scores' must {why} for density='beta', got a variance of {variance:.6g} at mean "
+            f"must {why} for density='beta', got a variance of {variance:.6g} at mean "
             f"{mean:.6g} (a beta law needs one in (0, {most:.6g})). Use density='empirical'."
         )
-        raise ValueError(msg)
+        raise InputError("scores", msg)
     strength = most / variance - 1.0
     return mean * strength, (1.0 - mean) * strength
 

@@ -36,6 +36,7 @@ from scipy.special import erfc
 from noneg.bins import ROUNDING, Binned, bin_scores, check_frequencies, check_p
 from noneg.calibration.interval import METHOD, norm_limits, power_dual
 from noneg.checks import check_level
+from noneg.errors import InputError
 from noneg.intervals import enclosing
 from noneg.laws import Ordered
 from noneg.registry import PU_ECE, calibration_error
@@ -174,15 +175,14 @@ def ece_interval(
         dual = power_dual(binned.marginal, p)
         limits, words = norm_limits(scores, binned, dual, level=level, seed=seed), METHOD
     else:
-        msg = f"'method' must be 'normal' or 'hoeffding', got {method!r}."
-        raise ValueError(msg)
+        raise InputError("method", "must be 'normal' or 'hoeffding'", value=method)
     return enclosing(scores, norm(binned, p), limits, level, words)
 
 
 def _hoeffding(scores: PUScores, binned: Binned, level: float, p: float) -> Limits:
     if p != 1:
-        msg = f"'p' must be 1 for method='hoeffding', got {p!r}. Use method='normal'."
-        raise ValueError(msg)
+        msg = f"must be 1 for method='hoeffding', got {p!r}. Use method='normal'."
+        raise InputError("p", msg)
     low, high = scores.prior_interval or (scores.prior, scores.prior)
     smallest, largest = prior_curve(binned).range(low, high)
     rate = _row_rate(scores, high)
@@ -367,8 +367,7 @@ def debiased_total(
     -0.0833
     """
     if norm not in ("l1", "l2"):
-        msg = f"'norm' must be 'l1' (absolute gaps) or 'l2' (squared gaps), got {norm!r}."
-        raise ValueError(msg)
+        raise InputError("norm", "must be 'l1' (absolute gaps) or 'l2' (squared gaps)", value=norm)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
     terms = _absolute(binned) if norm == "l1" else _squared(binned)
     return float(terms.sum())

@@ -46,6 +46,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from noneg.bins import Binned, bin_scores, square_roots
+from noneg.errors import InputError
 from noneg.intervals import no_spread, over_prior_grid, z_score
 from noneg.randomness import stream
 
@@ -433,11 +434,9 @@ def calibration_test(
     0.001
     """
     if statistic not in _STATISTICS:
-        msg = f"'statistic' must be 'ece' or 'ks', got {statistic!r}."
-        raise ValueError(msg)
+        raise InputError("statistic", "must be 'ece' or 'ks'", value=statistic)
     if replicates < 1:
-        msg = f"'replicates' must be at least 1, got {replicates!r}."
-        raise ValueError(msg)
+        raise InputError("replicates", "must be at least 1", value=replicates)
     if bins is None:
         bins = "optimal" if statistic == "ece" else ks_bins(scores)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)

@@ -8,6 +8,7 @@ import numpy as np
 
 from noneg.calibration.errors import ece
 from noneg.checks import check_same_length
+from noneg.errors import InputError
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def class_table(values: ArrayLike, name: str = "y_prob") -> NDArray[np.float64]:
     """Return one row per sample and one column per class."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
-        msg = f"'{name}' must have one row per sample and one column per class, got {table.shape}."
-        raise ValueError(msg)
+        msg = f"must have one row per sample and one column per class, got {table.shape}."
+        raise InputError(name, msg)
     return table
 
 
@@ -35,9 +36,10 @@ def class_numbers(
     check_same_length(**{name: len(table), "y_true": labels.size})
     numbers = labels.dtype.kind in "iu"
     if not numbers or (labels.size and not (labels.min() >= 0 and labels.max() < table.shape[1])):
-        raise ValueError(
-            f"'y_true' must hold class numbers from 0 to {table.shape[1] - 1}, the columns of "
-            f"'{name}'. Encode the classes first, for example by numpy.unique(return_inverse=True)."
+        raise InputError(
+            "y_true",
+            f"must hold class numbers from 0 to {table.shape[1] - 1}, the columns of '{name}'. "
+            "Encode the classes first, for example by numpy.unique(return_inverse=True).",
         )
     return labels.astype(np.intp)
 
@@ -92,6 +94,5 @@ def classwise_ece(
     0.1
     """
     if isinstance(classes, PUScores) or not len(classes):
-        msg = f"'classes' must be a sequence of PUScores, one per class, got {classes!r}."
-        raise ValueError(msg)
+        raise InputError("classes", "must be a sequence of PUScores, one per class", value=classes)
     return float(np.mean([ece(scores, bins=bins, binning=binning, p=p) for scores in classes]))

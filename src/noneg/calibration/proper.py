@@ -17,6 +17,7 @@ from scipy.special import entr, logit, rel_entr
 from noneg.bins import Binned, bin_scores, check_frequencies
 from noneg.calibration.interval import METHOD, norm_limits, power_dual
 from noneg.checks import check_level
+from noneg.errors import InputError
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
 from noneg.losses import CLIP, check_clip, find_loss, loss_means, loss_value
 from noneg.registry import Metric, register
@@ -211,8 +212,7 @@ def scoring_rule(score: object, clip: float = CLIP) -> Rule:
     if score == "brier":
         return _Brier(find_loss("brier"))
     if score != "log":
-        msg = f"'score' must be 'brier' or 'log', got {score!r}."
-        raise ValueError(msg)
+        raise InputError("score", "must be 'brier' or 'log'", value=score)
     return _Log(find_loss("log", clip=clip), check_clip(clip))
 
 
@@ -351,11 +351,8 @@ def decomposition_interval(  # noqa: PLR0913
     """
     level, rule = check_level(level), scoring_rule(score, clip)
     if part not in ("reliability", "resolution", "uncertainty", "remainder"):
-        msg = (
-            "'part' must be 'reliability', 'resolution', 'uncertainty' or 'remainder', "
-            f"got {part!r}."
-        )
-        raise ValueError(msg)
+        msg = f"must be 'reliability', 'resolution', 'uncertainty' or 'remainder', got {part!r}."
+        raise InputError("part", msg)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
     risk = loss_means(scores, rule.loss)
     value = getattr(_parts(binned, rule, loss_value(risk, scores.prior)), part)

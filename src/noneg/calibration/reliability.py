@@ -10,6 +10,7 @@ from scipy.special import betaincinv
 
 from noneg.bins import Binned, bin_scores
 from noneg.checks import check_level
+from noneg.errors import InputError
 from noneg.results import Table
 
 if TYPE_CHECKING:
@@ -113,8 +114,7 @@ def reliability(
     """
     level = check_level(level)
     if band not in ("pointwise", "simultaneous"):
-        msg = f"'band' must be 'pointwise' or 'simultaneous', got {band!r}."
-        raise ValueError(msg)
+        raise InputError("band", "must be 'pointwise' or 'simultaneous'", value=band)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
     shown = binned.marginal > 0.0
     alpha = (1.0 - level) / (shown.sum() if band == "simultaneous" else 1)

@@ -55,6 +55,7 @@ from noneg.calibration.interval import (
     norm_limits,
 )
 from noneg.checks import check_level, check_number
+from noneg.errors import InputError
 from noneg.intervals import enclosing
 from noneg.kernels import Axis
 from noneg.laws import Ordered
@@ -230,8 +231,7 @@ def check_width(value: object, name: str, smallest: float = SMALLEST_WIDTH) -> f
     rule = f"the width of a kernel, at least {smallest:g}"
     width = check_number(value, name, rule)
     if width < smallest:
-        msg = f"'{name}' must be {rule}, got {value!r}."
-        raise ValueError(msg)
+        raise InputError(name, f"must be {rule}", value=value)
     return width
 
 
@@ -614,8 +614,7 @@ class _Kernel:
 def _on_scores(scores: PUScores, p: float, bandwidth: float | None) -> _Kernel:
     p = check_p(p)
     if np.isinf(p):
-        msg = f"'p' must be finite for densities, got {p!r}."
-        raise ValueError(msg)
+        raise InputError("p", "must be finite for densities", value=p)
     if bandwidth is None:
         return _Kernel(triweight, _rule_of_thumb(scores), p)
     return _Kernel(triweight, check_width(bandwidth, "bandwidth"), p)
@@ -624,8 +623,7 @@ def _on_scores(scores: PUScores, p: float, bandwidth: float | None) -> _Kernel:
 def _rule_of_thumb(scores: PUScores) -> float:
     n = min(scores.effective_marginal, scores.effective_positive / (scores.prior or 1.0))
     if np.isinf(n):
-        msg = "'bandwidth' must be given for a population; its rule is for samples."
-        raise ValueError(msg)
+        raise InputError("bandwidth", "must be given for a population; its rule is for samples.")
     axis = Axis(FEWEST_NODES)
     mass = scores.sums_at_nodes(axis)[:, 1]
     mean = np.average(axis.nodes, weights=mass)
@@ -638,8 +636,7 @@ def _on_logits(sigma: float, clip: float) -> _Kernel:
     rule = f"a probability in [{SMALLEST_CLIP:g}, 0.5)"
     end = check_number(clip, "clip", rule)
     if not SMALLEST_CLIP <= end < 0.5:  # noqa: PLR2004
-        msg = f"'clip' must be {rule}, got {clip!r}."
-        raise ValueError(msg)
+        raise InputError("clip", f"must be {rule}", value=clip)
     reach = ROOM * sigma - float(logit(end))
     return _Kernel(gaussian, sigma / (2.0 * reach), clip=end, reach=reach)
 
@@ -661,10 +658,10 @@ def _norm_of_gap(g: Floats, f: Floats, x: Floats, p: float) -> float:
     if g[~full].sum() > LOST * g.sum():
         at = x[~full][np.argmax(g[~full])]
         msg = (
-            f"'p' must be 1 here, got {p!r}: positives lie near {at:.3g}, where no marginal row "
+            f"must be 1 here, got {p!r}: positives lie near {at:.3g}, where no marginal row "
             "does, so the frequency there is infinite. Use a larger bandwidth."
         )
-        raise ValueError(msg)
+        raise InputError("p", msg)
     return power_mean(np.abs(g[full] / f[full] - x[full]), f[full] / x.size, p)
 
 

@@ -91,9 +91,7 @@ def _words(error: Exception, options: Mapping[str, str]) -> str:
     if isinstance(error, OSError) and error.strerror is not None:
         what = "a file" if error.filename is None else repr(error.filename)
         return f"{what} cannot be used: {error.strerror}."
-    name, quote, rest = str(error).removeprefix("'").partition("' ")
-    known = str(error).startswith("'") and quote and name in options
-    return f"{options[name]} {rest}" if known else str(error)
+    return str(error)
 
 
 class Refused(click.ClickException):

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noneg.errors import InputError
 from noneg.extras import optional
 
 __all__ = ["Dataset", "load"]
@@ -113,8 +114,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     if name in BUNDLED:
         return _named(name, BUNDLED[name]())
     if name not in FILES:
-        msg = f"'name' must be one of {', '.join([*BUNDLED, *FILES])}, got {name!r}."
-        raise ValueError(msg)
+        raise InputError("name", f"must be one of {', '.join([*BUNDLED, *FILES])}", value=name)
     path = _find(name, folder)
     if path is None:
         return _named(name, FETCHED[name]())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.extras import optional
 
 with optional("noneg.lab.sgld"):
@@ -67,17 +68,16 @@ class SGLD(Optimizer):
 
     def __init__(self, params: Any, lr: float, *, inverse_temperature: float, seed: int) -> None:  # noqa: ANN401
         if not 0.0 <= lr < math.inf:
-            msg = f"'lr' must be a finite number from 0, got {lr!r}. Pass a rate such as 0.004."
-            raise ValueError(msg)
+            msg = f"must be a finite number from 0, got {lr!r}. Pass a rate such as 0.004."
+            raise InputError("lr", msg)
         if not inverse_temperature > 0.0:
             msg = (
-                f"'inverse_temperature' must be above 0, got {inverse_temperature!r}. Pass "
+                f"must be above 0, got {inverse_temperature!r}. Pass "
                 "math.inf for steps without noise."
             )
-            raise ValueError(msg)
+            raise InputError("inverse_temperature", msg)
         if seed < 0:
-            msg = f"'seed' must be a whole number from 0, got {seed!r}."
-            raise ValueError(msg)
+            raise InputError("seed", "must be a whole number from 0", value=seed)
         super().__init__(
             params,
             {"lr": lr, "inverse_temperature": inverse_temperature, "seed": seed, "steps": 0},
@@ -163,10 +163,10 @@ class Annealing:
     ) -> None:
         if every < 1 or not 0.0 < decay <= 1.0 or not 0.0 < low <= high or not start > 0.0:
             msg = (
-                "'every' must be at least 1, 'decay' in (0, 1], 'start' above 0 and 0 < 'low' <= "
+                "must be at least 1, 'decay' in (0, 1], 'start' above 0 and 0 < 'low' <= "
                 f"'high', got {every!r}, {decay!r}, {start!r}, {low!r} and {high!r}."
             )
-            raise ValueError(msg)
+            raise InputError("every", msg)
         self.optimizer, self.every, self.decay = optimizer, every, decay
         self.start, self.low, self.high = start, low, high
         self.rates = [float(group["lr"]) for group in optimizer.param_groups]

@@ -64,6 +64,7 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
+from noneg.errors import InputError
 from noneg.extras import optional
 
 with optional("noneg.learning"):
@@ -193,8 +194,8 @@ class Algorithm:
     def __post_init__(self) -> None:
         if self.variant not in self.variants:
             known = " or ".join(repr(v) for v in self.variants)
-            msg = f"'variant' of {type(self).__name__} must be {known}, got {self.variant!r}."
-            raise ValueError(msg)
+            msg = f"of {type(self).__name__} must be {known}, got {self.variant!r}."
+            raise InputError("variant", msg)
         for item in fields(self):
             if getattr(self, item.name) is None and self.variant in item.metadata:
                 setattr(self, item.name, item.metadata[self.variant])
@@ -314,8 +315,8 @@ def choose_correction(algorithm: Algorithm, asked: str | None) -> Correction:
         return known[0] if known else "none"
     if asked not in (*known, "none"):
         name = type(algorithm).__name__
-        msg = f"'correction' of {name} must be one of {', '.join(known) or 'none'}, got {asked!r}."
-        raise ValueError(msg)
+        msg = f"of {name} must be one of {', '.join(known) or 'none'}, got {asked!r}."
+        raise InputError("correction", msg)
     return asked
 
 
@@ -354,10 +355,10 @@ class PUData:
     def __post_init__(self) -> None:
         for name in ("pos", "unl"):
             if len(getattr(self, name)) == 0:
-                raise ValueError(f"'{name}' must hold at least one row, got none.")
+                raise InputError(name, "must hold at least one row, got none.")
         if self.pos.shape[1:] != self.unl.shape[1:]:
             shapes = f"{tuple(self.pos.shape)} and {tuple(self.unl.shape)}"
-            raise ValueError(f"'pos' and 'unl' must have rows of one shape, got {shapes}.")
+            raise InputError("pos", f"and 'unl' must have rows of one shape, got {shapes}.")
 
     @property
     def n_pos(self) -> int:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from noneg.checks import check_flags, check_prior, check_same_length
+from noneg.errors import InputError
 from noneg.learning.task import check_pu_setting, make_task
 from noneg.recalibration.recalibrated import check_binary
 from noneg.scores import PUScores
@@ -70,8 +71,8 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_same_length(X=len(rows), labeled=flags.size)
         for found, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
             if not found.any():
-                msg = f"'labeled' must hold at least one {what}, got none: only one class is there."
-                raise ValueError(msg)
+                msg = f"must hold at least one {what}, got none: only one class is there."
+                raise InputError("labeled", msg)
         # As it was given: 0 or -1, False, and so on.
         self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
         return rows, flags
@@ -92,10 +93,10 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _need_prior(self, what: str) -> float:
         if self.prior is None:
             msg = (
-                f"'prior' must be given {what}: the share of positives in the population, which "
+                f"must be given {what}: the share of positives in the population, which "
                 "noneg.prior.estimate_prior(X, labeled, setting=...) can estimate."
             )
-            raise ValueError(msg)
+            raise InputError("prior", msg)
         return check_prior(self.prior)
 
     def _task(self, flags: Flags, prior: float | None) -> Task:
@@ -134,7 +135,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Not supported.
         """
         if sample_weight is not None:
-            raise ValueError("'sample_weight' must be None; weigh with noneg.sklearn.scorer.")
+            raise InputError("sample_weight", "must be None; weigh with noneg.sklearn.scorer.")
         self._check_inputs(X)
         prior = self._need_prior("for the score")
         # A metric counts scores from the threshold on, `predict` those above 1/2.

@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from noneg.errors import InputError
 from noneg.extras import optional
 
 with optional("noneg.learning"):
@@ -104,7 +105,7 @@ LOSSES: dict[str, MarginLoss] = {
 def find_loss(name: str) -> MarginLoss:
     """Return a loss by its name."""
     if name not in LOSSES:
-        raise ValueError(f"'loss' must be one of {', '.join(LOSSES)}, got {name!r}.")
+        raise InputError("loss", f"must be one of {', '.join(LOSSES)}", value=name)
     return LOSSES[name]
 
 
@@ -189,7 +190,7 @@ def count_posterior(f: Tensor, k: int) -> Tensor:
     """
     n = len(f)
     if not 0 <= k <= n:
-        raise ValueError(f"'k' must be a number of rows from 0 to {n}, got {k}.")
+        raise InputError("k", f"must be a number of rows from 0 to {n}, got {k}.")
     if k in (0, n):
         return torch.full_like(f, float(k == n))
     s = torch.sigmoid(_centred(f.double(), k))

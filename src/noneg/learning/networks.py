@@ -11,6 +11,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from noneg.errors import InputError
 from noneg.extras import optional
 
 with optional("noneg.learning"):
@@ -42,8 +43,8 @@ def margin(out: Tensor) -> Tensor:
         return out[:, 0]
     if out.ndim == 2 and out.shape[1] == 2:
         return out[:, 1] - out[:, 0]
-    msg = f"'network' must put out one or two logits a row, got shape {tuple(out.shape)}."
-    raise ValueError(msg)
+    msg = f"must put out one or two logits a row, got shape {tuple(out.shape)}."
+    raise InputError("network", msg)
 
 
 def new_network(network: nn.Module | Callable[[], nn.Module]) -> nn.Module:
@@ -122,7 +123,7 @@ def _norm(norm: Norm, channels: int) -> nn.Module:
         return nn.BatchNorm2d(channels)
     if norm == "group":
         return nn.GroupNorm(math.gcd(channels, 8), channels)
-    raise ValueError(f"'norm' must be 'batch' or 'group', got {norm!r}.")
+    raise InputError("norm", "must be 'batch' or 'group'", value=norm)
 
 
 class _Block(nn.Module):

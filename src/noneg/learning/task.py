@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from noneg.checks import check_one_sample, check_prior, check_setting
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -101,8 +102,8 @@ def make_task(
     """Return the task of a run; two samples need no correction, so there it is ignored."""
     named = check_pu_setting(setting)
     if correction not in get_args(Correction):
-        msg = f"'correction' must be one of {', '.join(get_args(Correction))}, got {correction!r}."
-        raise ValueError(msg)
+        msg = f"must be one of {', '.join(get_args(Correction))}, got {correction!r}."
+        raise InputError("correction", msg)
     pi = math.nan if prior is None else check_prior(prior)
     if named == "one-sample":
         rest = _unlabeled_prior(n_pos, n_unl, pi)
@@ -122,8 +123,8 @@ def check_pu_setting(setting: object) -> Setting:
     """Return a sampling setting of PU data."""
     named = check_setting(setting)
     if named == "labelled":
-        msg = "'setting' must be 'two-sample' or 'one-sample': this learns without negatives."
-        raise ValueError(msg)
+        msg = "must be 'two-sample' or 'one-sample': this learns without negatives."
+        raise InputError("setting", msg)
     return named
 
 
@@ -138,10 +139,10 @@ def _unlabeled_prior(n_pos: int, n_unl: int, prior: float) -> float:
 def _shift(prior_from: float, prior_to: float) -> float:
     if prior_from == 0.0:
         msg = (
-            "'correction' must not be 'shift' when every positive is labelled (none is left among "
+            "must not be 'shift' when every positive is labelled (none is left among "
             "the unlabeled rows). Use another correction, such as 'weighted'."
         )
-        raise ValueError(msg)
+        raise InputError("correction", msg)
     return logit(prior_to) - logit(prior_from)
 
 

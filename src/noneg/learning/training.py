@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from noneg.atomic import replacing
+from noneg.errors import InputError
 from noneg.extras import optional
 
 with optional("noneg.learning"):
@@ -120,13 +121,13 @@ class Trainer:
         for name in ("steps", "epochs", "batch_size", "checkpoint_every", "patience"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value < 1):
-                raise ValueError(f"'{name}' must be a whole number from 1 on, got {value!r}.")
+                raise InputError(name, "must be a whole number from 1 on", value=value)
         if self.precision not in ("float32", *HALVES):
             rule = "'float32', 'bfloat16' or 'float16'"
-            raise ValueError(f"'precision' must be {rule}, got {self.precision!r}.")
+            raise InputError("precision", f"must be {rule}", value=self.precision)
         if self.optimizer not in ("adam", "sgd") and not callable(self.optimizer):
             rule = "'adam', 'sgd' or a function of the parameters"
-            raise ValueError(f"'optimizer' must be {rule}, got {self.optimizer!r}.")
+            raise InputError("optimizer", f"must be {rule}", value=self.optimizer)
         find_metric(self.criterion, "criterion")
 
     def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -174,10 +175,10 @@ class Trainer:
         """
         if algorithm.needs_prior and prior is None:
             name = type(algorithm).__name__
-            raise ValueError(f"'prior' must be given: {name} needs the share of positives.")
+            raise InputError("prior", f"must be given: {name} needs the share of positives.")
         if algorithm.needs_validation and validation is None:
             name = type(algorithm).__name__
-            raise ValueError(f"'validation' must be given: {name} needs held-out rows.")
+            raise InputError("validation", f"must be given: {name} needs held-out rows.")
         chosen = choose_correction(algorithm, correction)
         task = make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
         device = find_device(self.device)
@@ -537,10 +538,10 @@ class Run:
         state = torch.load(path, map_location="cpu", weights_only=True)
         if state["run"] != self._name():
             msg = (
-                f"'resume' must be a file of the same run, {self._name()}; {str(path)!r} is of "
+                f"must be a file of the same run, {self._name()}; {str(path)!r} is of "
                 f"{state['run']}. Start anew, or resume with the arguments of that run."
             )
-            raise ValueError(msg)
+            raise InputError("resume", msg)
         self.step, self.history, self.best = state["step"], state["history"], state["best"]
         self.algorithm.load_state_dict(state["algorithm"])
         for name, optimizer in self.optimizers.items():
@@ -558,8 +559,8 @@ def validation_value(algorithm: Algorithm, rows: PUData, criterion: str) -> floa
     """Return the criterion of the algorithm as it is now, on held-out rows without negatives."""
     task, metric = algorithm.task, find_metric(criterion, "criterion")
     if metric.needs_prior and task.population_prior is None:
-        msg = f"'prior' must be given for the criterion {criterion!r}; 'proxy_auc' needs none."
-        raise ValueError(msg)
+        msg = f"must be given for the criterion {criterion!r}; 'proxy_auc' needs none."
+        raise InputError("prior", msg)
     positive, unlabeled = (_scores(algorithm.decision(x)) for x in (rows.pos, rows.unl))
     scores = PUScores(positive, unlabeled, prior=task.population_prior, setting=task.setting)
     return float(metric.function(scores))

@@ -21,6 +21,7 @@ from scipy.stats import binom
 
 from noneg.calibration.reliability import clopper_pearson
 from noneg.checks import check_count, check_level, check_number, check_scores
+from noneg.errors import InputError
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
@@ -433,10 +434,10 @@ def _groups(scores: PUScores, known_negatives: ArrayLike | None) -> tuple[Group,
         return positives, Group(extra), unlabeled
     if extra.size:
         msg = (
-            f"'{_NEGATIVES}' must be left out when every row has its label, got {extra.size} "
+            f"must be left out when every row has its label, got {extra.size} "
             "scores. Add these rows to the labelled ones."
         )
-        raise ValueError(msg)
+        raise InputError(_NEGATIVES, msg)
     return positives, unlabeled, Group(extra)
 
 
@@ -449,10 +450,10 @@ def _group(chunk: Chunk, name: str, *, latent_law: bool = False) -> Group:
     scores, counts, positive_mass, marginal_mass = chunk
     if np.any(np.asarray(marginal_mass) != 1.0):
         msg = (
-            f"'scores' must not carry importance weights, got some on {name} rows: bounds count "
+            f"must not carry importance weights, got some on {name} rows: bounds count "
             "rows. Use frequency weights, labelling rates (propensity) or none."
         )
-        raise ValueError(msg)
+        raise InputError("scores", msg)
     f = counts if isinstance(counts, np.ndarray) else None
     a = positive_mass if isinstance(positive_mass, np.ndarray) else None
     if a is not None and np.all(a == 1.0):
@@ -490,8 +491,7 @@ def check_band(band: object) -> Band:
     """
     if band not in get_args(Band):
         kinds = "; ".join(f"'{name}': {text}" for name, text in BANDS.items())
-        msg = f"'band' must be one of the kinds below, got {band!r}. {kinds}."
-        raise ValueError(msg)
+        raise InputError("band", "must be one of the kinds below", value=band, remedy=f"{kinds}.")
     return band  # type: ignore[return-value]
 
 
@@ -725,10 +725,10 @@ def _limits(
     share, n = group.share()
     if group.masses is not None and options.band in ("pointwise", "bootstrap"):
         msg = (
-            f"'band' must be 'exact', 'prediction' or 'dkw' when positives have labelling rates, "
+            f"must be 'exact', 'prediction' or 'dkw' when positives have labelling rates, "
             f"got {options.band!r}: unequal weights have no binomial law."
         )
-        raise ValueError(msg)
+        raise InputError("band", msg)
     hidden = latent[0] if basis == "positives" else ranking.n_unlabeled - latent[1]
     return band_limits(
         share,
@@ -745,13 +745,12 @@ def check_beta(scores: PUScores, beta: Any) -> tuple[float, float]:  # noqa: ANN
     """Return beta as an interval within [0, 1]."""
     rule = "the share of positives among the unlabeled rows, a number in [0, 1] or a pair of them"
     if scores.setting == "labelled":
-        msg = f"'beta' must be left out for labelled data, where nothing is hidden, got {beta!r}."
-        raise ValueError(msg)
+        msg = f"must be left out for labelled data, where nothing is hidden, got {beta!r}."
+        raise InputError("beta", msg)
     pair = tuple(beta) if isinstance(beta, (tuple, list, np.ndarray)) else (beta, beta)
     ends = tuple(check_number(b, "beta", rule) for b in pair)
     if len(ends) != 2 or not 0.0 <= ends[0] <= ends[1] <= 1.0:
-        msg = f"'beta' must be {rule}, smaller first, got {beta!r}."
-        raise ValueError(msg)
+        raise InputError("beta", f"must be {rule}, smaller first", value=beta)
     return ends
 
 
@@ -762,30 +761,29 @@ def _check_table(scores: PUScores, options: Options) -> Table:
         return "unlabeled" if two else "all"
     if table not in get_args(Table):
         msg = (
-            "'table' must be 'all' (known and unlabeled rows) or 'unlabeled' (these only, as they "
+            "must be 'all' (known and unlabeled rows) or 'unlabeled' (these only, as they "
             f"are the sample of everyone), got {table!r}."
         )
-        raise ValueError(msg)
+        raise InputError("table", msg)
     if table == "unlabeled" and scores.setting == "labelled":
-        msg = "'table' must be 'all' for labelled data, which has no unlabeled rows."
-        raise ValueError(msg)
+        raise InputError("table", "must be 'all' for labelled data, which has no unlabeled rows.")
     return table
 
 
 def _bases(ranking: Ranking, basis: object) -> list[Basis]:
     if basis not in get_args(Basis):
         msg = (
-            "'basis' must be 'positives' or 'negatives' (whose ranks the bounds rest on) or "
+            "must be 'positives' or 'negatives' (whose ranks the bounds rest on) or "
             f"'tighter' (whichever gives the narrower bounds), got {basis!r}."
         )
-        raise ValueError(msg)
+        raise InputError("basis", msg)
     some = ranking.groups[1].total > 0
     if basis == "negatives" and not some:
         msg = (
-            "'basis' is 'negatives', but there are no known negatives. Pass their scores as "
+            "is 'negatives', but there are no known negatives. Pass their scores as "
             "known_negatives, or use basis='positives'."
         )
-        raise ValueError(msg)
+        raise InputError("basis", msg)
     if basis == "tighter":
         return ["positives", "negatives"] if some else ["positives"]
     return [basis]  # type: ignore[list-item]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from noneg.errors import InputError
 from noneg.performance.bands import BoundOptions, Options, Tables, chosen, extreme, pose, tightest
 from noneg.registry import ALIASES, registered_rules
 from noneg.results import Table as ResultTable
@@ -507,10 +508,10 @@ class MetricBounds(ResultTable):
         row = int(np.searchsorted(-self.threshold, -threshold, side="right")) - 1
         if row < 0:
             msg = (
-                f"'threshold' must not exceed the largest cut-off {self.threshold[0]:g}, got "
+                f"must not exceed the largest cut-off {self.threshold[0]:g}, got "
                 f"{threshold!r}: no row lies at or above it."
             )
-            raise ValueError(msg)
+            raise InputError("threshold", msg)
         return float(self.low[row]), float(self.high[row])
 
     def to_dict(self) -> dict[str, object]:
@@ -575,8 +576,8 @@ def _find(metric: str | TableMetric) -> tuple[str, TableMetric]:
     rules = table_rules()
     if metric not in rules:
         known = ", ".join(rules)
-        msg = f"'metric' must be one of {known}, or a function of (tp, fp, fn, tn), got {metric!r}."
-        raise ValueError(msg)
+        msg = f"must be one of {known}, or a function of (tp, fp, fn, tn), got {metric!r}."
+        raise InputError("metric", msg)
     return metric, rules[metric].of_table
 
 
@@ -705,10 +706,10 @@ def rank_cdf(
     """
     if scores.setting == "labelled":
         msg = (
-            "'scores' must have unlabeled rows for a band on their positives, got labelled data. "
+            "must have unlabeled rows for a band on their positives, got labelled data. "
             "Its ROC curve is known: use roc_bounds."
         )
-        raise ValueError(msg)
+        raise InputError("scores", msg)
     options = Options(
         band=band, level=level, known_negatives=known_negatives, resamples=resamples, seed=seed
     )

@@ -31,6 +31,7 @@ import numpy as np
 
 from noneg.calibration.interval import PAIRED_METHOD, Masses, PairedErrors
 from noneg.checks import check_flags, check_scores, check_setting, check_weights
+from noneg.errors import InputError
 from noneg.intervals import over_priors, prior_words, z_score
 from noneg.performance.selection import placements, proxy_auc
 from noneg.registry import METRICS, registered_rules
@@ -86,8 +87,8 @@ class PairedRows:
     ) -> PairedRows:
         """Check the columns of several models and their labels; see `noneg.compare`."""
         if len(models) < 2:
-            msg = f"'models' must hold at least two models to compare, got {len(models)}."
-            raise ValueError(msg)
+            msg = f"must hold at least two models to compare, got {len(models)}."
+            raise InputError("models", msg)
         setting, flags = check_setting(setting), check_flags(label, "label", positive_label)
         columns = {str(name): check_scores(x, str(name)) for name, x in models.items()}
         for name, x in columns.items():
@@ -103,7 +104,7 @@ class PairedRows:
             columns = {name: x[there] for name, x in columns.items()}
         for group, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
             if setting != "labelled" and not group.any():
-                raise ValueError(f"'label' must hold at least one {what}, got none.")
+                raise InputError("label", f"must hold at least one {what}, got none.")
         return cls(flags, columns, setting, w, weight_kind)
 
     def scores(
@@ -238,8 +239,8 @@ def check_comparable(metric: Metric) -> Metric:
         if one.rule is not None or one.loss is not None or name in (*ERRORS, *AREAS)
     ]
     if metric.name not in known:
-        msg = f"'criteria' must be metrics whose differences have an interval ({', '.join(known)})"
-        raise ValueError(f"{msg}, got {metric.name!r}.")
+        msg = f"must be metrics whose differences have an interval ({', '.join(known)})"
+        raise InputError("criteria", f"{msg}, got {metric.name!r}.")
     return metric
 
 

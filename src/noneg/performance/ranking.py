@@ -31,6 +31,7 @@ import numpy as np
 from noneg import kernels
 from noneg.bins import order_statistics
 from noneg.checks import check_level, check_number
+from noneg.errors import InputError
 from noneg.intervals import (
     LawMeans,
     area_limits,
@@ -255,8 +256,7 @@ def check_max_fpr(max_fpr: object) -> float:
     rule = "the largest false-positive rate, in (0, 1]"
     number = check_number(max_fpr, "max_fpr", rule)
     if not 0.0 < number <= 1.0:
-        msg = f"'max_fpr' must be {rule}, got {max_fpr!r}."
-        raise ValueError(msg)
+        raise InputError("max_fpr", f"must be {rule}", value=max_fpr)
     return number
 
 
@@ -487,8 +487,7 @@ def check_k(scores: PUScores, k: object) -> float:
     whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
     share = number / scores.n_marginal if whole else number
     if isinstance(k, bool) or not 0.0 < share <= 1.0:
-        msg = f"'k' must be {rule} ({scores.n_marginal:,.0f}), got {k!r}."
-        raise ValueError(msg)
+        raise InputError("k", f"must be {rule} ({scores.n_marginal:,.0f})", value=k)
     return share
 
 

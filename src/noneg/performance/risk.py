@@ -13,6 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from noneg.checks import check_level
+from noneg.errors import InputError
 from noneg.intervals import LawMeans, law_means, no_spread, over_prior_grid, prior_words
 from noneg.losses import CLIP, find_loss
 from noneg.registry import Metric, register
@@ -120,8 +121,7 @@ def risk_interval(
 def check_form(form: object) -> Form:
     """Return the form of a PU risk."""
     if form not in ("unbiased", "non-negative"):
-        msg = f"'form' must be 'unbiased' or 'non-negative', got {form!r}."
-        raise ValueError(msg)
+        raise InputError("form", "must be 'unbiased' or 'non-negative'", value=form)
     return form
 
 

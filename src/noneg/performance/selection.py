@@ -39,6 +39,7 @@ import numpy as np
 
 from noneg import kernels
 from noneg.checks import check_flags, check_level, check_prior, check_same_length, check_setting
+from noneg.errors import InputError
 from noneg.intervals import area_limits
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
 from noneg.registry import METRICS, Metric, find_metric, register
@@ -344,8 +345,7 @@ def select(models: Mapping[str, PUScores], *, by: str = "proxy_auc", **options: 
     values = {name: criterion.function(scores, **options) for name, scores in models.items()}
     known = {name: criterion.sign * x for name, x in values.items() if not np.isnan(x)}
     if not known:
-        msg = f"'models' must hold one for which {by} is defined, got {list(models)}."
-        raise ValueError(msg)
+        raise InputError("models", f"must hold one for which {by} is defined, got {list(models)}.")
     return max(known, key=lambda name: known[name])
 
 
@@ -393,8 +393,8 @@ class Ordering:
         """Return the order at a prior in the range."""
         low, high = self.priors
         if not low <= prior <= high:
-            msg = f"'prior' must lie in the range [{low:g}, {high:g}] of the order, got {prior!r}."
-            raise ValueError(msg)
+            msg = f"must lie in the range [{low:g}, {high:g}] of the order, got {prior!r}."
+            raise InputError("prior", msg)
         return self.orders[int(np.searchsorted(self.crossings, prior, side="right"))]
 
     def values(self, prior: float) -> dict[str, float]:
@@ -467,7 +467,7 @@ def ordering(
     entry = find_metric(metric)
     if not entry.has_curve:
         known = ", ".join(name for name, one in METRICS.items() if one.has_curve)
-        raise ValueError(f"'metric' must be one of {known}, got {metric!r}.")
+        raise InputError("metric", f"must be one of {known}", value=metric)
     low, high = _check_models(models, priors)
     better = entry.better
     curves = tuple(entry.curve(scores, **options) for scores in models.values())
@@ -509,27 +509,27 @@ def _check_models(
     models: Mapping[str, PUScores], priors: tuple[float, float] | None
 ) -> tuple[float, float]:
     if len(models) < 2:
-        msg = f"'models' must hold at least two models to be put in order, got {len(models)}."
-        raise ValueError(msg)
+        msg = f"must hold at least two models to be put in order, got {len(models)}."
+        raise InputError("models", msg)
     settings = {scores.setting for scores in models.values()}
     if len(settings) > 1 or "labelled" in settings:
         msg = (
-            "'models' must all have the same PU setting, 'two-sample' or 'one-sample', got "
+            "must all have the same PU setting, 'two-sample' or 'one-sample', got "
             f"{' and '.join(repr(setting) for setting in sorted(settings))}."
         )
-        raise ValueError(msg)
+        raise InputError("models", msg)
     low, high = prior_range(next(iter(models.values()))) if priors is None else priors
     low, high = check_prior(low, "priors"), check_prior(high, "priors")
     if not low <= high:
-        msg = f"'priors' must be a pair (low, high) with low <= high, got ({low:g}, {high:g})."
-        raise ValueError(msg)
+        msg = f"must be a pair (low, high) with low <= high, got ({low:g}, {high:g})."
+        raise InputError("priors", msg)
     least = max(scores.least_prior for scores in models.values())
     if low < least:
         msg = (
-            f"'priors' must start at {least:.4g} or above, which the labelled share of one sample "
+            f"must start at {least:.4g} or above, which the labelled share of one sample "
             f"allows, got ({low:g}, {high:g})."
         )
-        raise ValueError(msg)
+        raise InputError("priors", msg)
     return low, high
 
 

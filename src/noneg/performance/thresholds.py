@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from noneg.checks import check_number, percentage
+from noneg.errors import InputError
 from noneg.intervals import tail_means
 from noneg.laws import Ordered
 from noneg.losses import check_cost
@@ -228,7 +229,7 @@ def f_beta_rule(beta: object = 1.0) -> Rule:
     rule = "a weight of recall, at least 0, such as 1"
     number = check_number(beta, "beta", rule)
     if number < 0.0:
-        raise ValueError(f"'beta' must be {rule}, got {beta!r}.")
+        raise InputError("beta", f"must be {rule}", value=beta)
     b2 = number**2
     return Rule(lambda t, p: (0.0, (1.0 + b2) * t, p, b2))
 
@@ -549,8 +550,7 @@ def _expected_cost(steps: Ordered, prior: float, cost: NDArray[np.float64]) -> N
 
 def _largest(values: NDArray[np.float64]) -> int:
     if np.isnan(values[1:]).all():
-        msg = "'scores' must hold a positive for this criterion, got none."
-        raise ValueError(msg)
+        raise InputError("scores", "must hold a positive for this criterion, got none.")
     return 1 + int(np.nanargmax(values[1:]))
 
 
@@ -559,16 +559,15 @@ def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np
     rule = "a rate in (0, 1]"
     rate = check_number(wanted, name, rule)
     if not 0.0 < rate <= 1.0:
-        msg = f"'{name}' must be {rule}, got {wanted!r}.{percentage(rate)}"
-        raise ValueError(msg)
+        raise InputError(name, f"must be {rule}, got {wanted!r}.{percentage(rate)}")
     best = values[_largest(values)]
     places = 1 + np.flatnonzero(values[1:] >= rate - ROUNDING)
     if not places.size:
         msg = (
-            f"'{name}' must be reachable: the largest {name} of any threshold is {best:.6g}, "
+            f"must be reachable: the largest {name} of any threshold is {best:.6g}, "
             f"got {rate:g}. Ask for no more than that."
         )
-        raise ValueError(msg)
+        raise InputError(name, msg)
     return places
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.extras import optional
 
 if TYPE_CHECKING:
@@ -159,8 +160,8 @@ def _split(ax: Place) -> tuple[Axes, Axes | None]:
     if isinstance(ax, Axes):
         return ax, None
     if len(ax) != 2:
-        msg = f"'ax' must be an Axes, or a pair for diagram and histograms, got {len(ax)} of them."
-        raise ValueError(msg)
+        msg = f"must be an Axes, or a pair for diagram and histograms, got {len(ax)} of them."
+        raise InputError("ax", msg)
     return ax[0], ax[1]
 
 

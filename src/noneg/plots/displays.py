@@ -9,6 +9,7 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration import ece_by_prior
+from noneg.errors import InputError
 from noneg.performance import (
     auroc_interval,
     average_precision_interval,
@@ -359,8 +360,8 @@ class PriorSensitivityDisplay:
             Properties of the line.
         """
         if scores.setting == "labelled":
-            msg = "'scores' must be PU scores, got labelled ones: their labels determine the prior."
-            raise ValueError(msg)
+            msg = "must be PU scores, got labelled ones: their labels determine the prior."
+            raise InputError("scores", msg)
         display = cls(
             curve=ece_by_prior(scores, binning=binning),
             prior=scores.prior,

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from noneg.checks import check_level
+from noneg.errors import InputError
 from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.prior.samples import FeatureSamples, ScoreLaws, prior_of_share, remove_overlap
 from noneg.randomness import stream
@@ -139,11 +140,11 @@ class PriorEstimate:
                 else "the unlabeled rows look like the positives, so no negatives are left."
             )
             msg = (
-                f"'prior' must lie between {least:.4g} and {most:.4g} for these rows, but the "
+                f"must lie between {least:.4g} and {most:.4g} for these rows, but the "
                 f"estimate by {self.method!r} is {self.value:.4g}: {reason} Pass a prior that is "
                 "known from elsewhere."
             )
-            raise ValueError(msg)
+            raise InputError("prior", msg)
         return scores.with_prior(self.value, (max(self.low, least), min(self.high, most)))
 
     def __str__(self) -> str:
@@ -325,7 +326,7 @@ def interval_of_draws(
     [0.4, 0.6]
     """
     if draws.size < 2:
-        raise ValueError(f"'resamples' must be at least 2 for an interval, got {draws.size}.")
+        raise InputError("resamples", f"must be at least 2 for an interval, got {draws.size}.")
     half = 0.5 / n_unlabeled
     share = min(max(value, half), 1.0 - half)
     counted = share * (1.0 - share) / n_unlabeled

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logit
 
+from noneg.errors import InputError
 from noneg.prior.samples import FeatureSamples, ScoreLaws
 from noneg.randomness import stream
 
@@ -148,12 +149,12 @@ def _logits(model: Classifier, learn: Floats, n: int, rows: Floats) -> Floats:
 def _check_folds(folds: int, n: int, m: int) -> int:
     if min(n, m) < 2:
         msg = (
-            f"'labeled' must mark at least two positives and leave two rows unlabeled, got {n} and "
+            f"must mark at least two positives and leave two rows unlabeled, got {n} and "
             f"{m}: a row must be scored by a classifier that did not see it."
         )
-        raise ValueError(msg)
+        raise InputError("labeled", msg)
     if folds < 2:
-        raise ValueError(f"'folds' must be at least 2, got {folds!r}.")
+        raise InputError("folds", "must be at least 2", value=folds)
     return min(folds, n, m)
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.prior.base import SAMPLED, FeatureEstimator, Found, TrainedEstimator
 from noneg.prior.discriminator import FOLDS, cross_fit, default_forest
 from noneg.prior.from_scores import BestBin, ReCPE, check_fraction, share_at
@@ -96,7 +97,7 @@ class Tedn(TrainedEstimator):
     def laws(self, samples: FeatureSamples) -> ScoreLaws:
         """Return the scores of the last round."""
         if self.rounds < 1:
-            raise ValueError(f"'rounds' must be at least 1, got {self.rounds!r}.")
+            raise InputError("rounds", "must be at least 1", value=self.rounds)
         model = default_forest(self.seed) if self.classifier is None else self.classifier
         kept: Flags | None = None
         for _ in range(self.rounds):

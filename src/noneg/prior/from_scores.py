@@ -50,6 +50,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from noneg.errors import InputError
 from noneg.performance.assumptions import CUTS, largest_share
 from noneg.prior.base import SAMPLED, Found, Interval, ScoreEstimator
 from noneg.prior.dedpul import Dedpul
@@ -117,8 +118,8 @@ class BestBin(ScoreEstimator):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.allowance < np.inf:
-            msg = "'allowance' must be a number of standard errors, 0 for the published rule"
-            raise ValueError(f"{msg}, got {self.allowance!r}.")
+            msg = "must be a number of standard errors, 0 for the published rule"
+            raise InputError("allowance", f"{msg}, got {self.allowance!r}.")
 
     def find(self, laws: ScoreLaws) -> Found:
         """Return the ratio above the best threshold."""
@@ -324,10 +325,10 @@ def balanced_posterior(laws: ScoreLaws, *, calibrate: bool) -> Floats:
         found = laws.probabilities
     else:
         msg = (
-            "'calibrate' must be True for scores that were not made to tell positives from "
+            "must be True for scores that were not made to tell positives from "
             "unlabeled rows. Leave it out, or score the rows by noneg.prior.discriminate."
         )
-        raise ValueError(msg)
+        raise InputError("calibrate", msg)
     return np.clip(found, 1e-9, 1.0 - 1e-9)
 
 
@@ -385,8 +386,8 @@ class ReCPE(ScoreEstimator):
 def check_fraction(fraction: float) -> None:
     """Refuse to copy no row, or all rows."""
     if not 0.0 < fraction < 1.0:
-        msg = "'fraction' must be the part of the unlabeled rows to copy, a number in (0, 1)"
-        raise ValueError(f"{msg}, got {fraction!r}.")
+        msg = "must be the part of the unlabeled rows to copy, a number in (0, 1)"
+        raise InputError("fraction", f"{msg}, got {fraction!r}.")
 
 
 def regroup(laws: ScoreLaws, fraction: float) -> ScoreLaws:

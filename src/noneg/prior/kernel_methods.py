@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from noneg.errors import InputError
 from noneg.prior.base import SAMPLED, FeatureEstimator, Found
 from noneg.randomness import stream
 
@@ -149,7 +150,7 @@ class Walk:
         kernel = max(kernels, key=lambda k: _norm(k, u - p))
         apart = _norm(kernel, u - p)
         if apart < ROUNDING:
-            raise ValueError("'X' must differ between positives and unlabeled rows; it does not.")
+            raise InputError("X", "must differ between positives and unlabeled rows; it does not.")
         return cls(kernel, u, p, apart, min(n, m), steps)
 
     def gradient_limit(self) -> float:

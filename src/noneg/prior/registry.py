@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noneg.checks import check_setting
+from noneg.errors import InputError
 from noneg.prior import alphamax, dedpul, from_features, from_scores, kernel_methods
 from noneg.prior.base import FeatureEstimator, ScoreEstimator, TrainedEstimator
 from noneg.prior.discriminator import discriminate
@@ -61,7 +62,7 @@ def find_estimator(method: str | Estimator) -> Estimator:
         return method
     if method not in ESTIMATORS:
         known = ", ".join(ESTIMATORS)
-        raise ValueError(f"'method' must be an estimator of the prior ({known}), got {method!r}.")
+        raise InputError("method", f"must be an estimator of the prior ({known})", value=method)
     return ESTIMATORS[method]()
 
 
@@ -113,10 +114,10 @@ def estimate_prior(
         return estimator.fit(data, level=level)
     if labeled is None:
         msg = (
-            f"'method' must work on scores ({', '.join(FROM_SCORES)}), got {estimator.name!r}, "
+            f"must work on scores ({', '.join(FROM_SCORES)}), got {estimator.name!r}, "
             "which looks at features. Pass the features, with labeled= and setting=."
         )
-        raise ValueError(msg)
+        raise InputError("method", msg)
     if isinstance(method, str) and isinstance(estimator, TrainedEstimator):
         estimator = replace(estimator, classifier=classifier, seed=seed)
     return estimator.fit(data, labeled, setting=check_setting(setting), level=level)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from noneg import checks
+from noneg.errors import InputError
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -107,10 +108,10 @@ def remove_overlap(share: float, overlap: float) -> float:
     """
     if not 0.0 <= overlap < 1.0:
         msg = (
-            "'overlap' must be the part of the negatives that looks like positives, a number in "
+            "must be the part of the negatives that looks like positives, a number in "
             f"[0, 1), got {overlap!r}."
         )
-        raise ValueError(msg)
+        raise InputError("overlap", msg)
     return max(0.0, (share - overlap) / (1.0 - overlap))
 
 
@@ -175,26 +176,26 @@ class ScoreLaws:
             return scores
         if not isinstance(scores, PUScores):
             msg = (
-                f"'scores' must be PUScores or ScoreLaws, got {type(scores).__name__}. Build them "
+                f"must be PUScores or ScoreLaws, got {type(scores).__name__}. Build them "
                 "with ScoreLaws.from_arrays, or pass labeled= along with a table of features."
             )
-            raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
+            raise InputError("scores", msg)
         if scores.setting == "labelled":
             msg = (
-                "'scores' must be positives and unlabeled rows, got labelled ones: their prior is "
+                "must be positives and unlabeled rows, got labelled ones: their prior is "
                 f"the share of positives, {scores.prior:.6g}."
             )
-            raise ValueError(msg)
+            raise InputError("scores", msg)
         checks.check_filled(scores.n_unlabeled, "unlabeled", "unlabeled row")
         (s_u, f_u, _, w_u), (s_p, f_p, a_p, w_p) = scores.in_order()
         laws = cls._merged((s_p, f_p, a_p), (s_u, f_u, w_u), scores.setting)
         if laws.labelled and not np.all(np.equal(a_p, w_p)):
             msg = (
-                "'propensity' must not be given in one sample when the prior is estimated: "
+                "must not be given in one sample when the prior is estimated: "
                 "unlabeled positives are then no random sample of all positives. Collect the "
                 "positives separately (two-sample), or pass a prior that is known from elsewhere."
             )
-            raise ValueError(msg)
+            raise InputError("propensity", msg)
         return laws
 
     @classmethod
@@ -228,7 +229,7 @@ class ScoreLaws:
         """
         setting = _check_setting(setting)
         if scale not in ("probability", "logit"):
-            raise ValueError(f"'scale' must be 'probability' or 'logit', got {scale!r}.")
+            raise InputError("scale", "must be 'probability' or 'logit'", value=scale)
         check = checks.check_scores if scale == "probability" else _finite
         p, u = check(positive, "positive"), check(unlabeled, "unlabeled")
         checks.check_filled(p.size, "positive", "labelled positive")
@@ -381,7 +382,7 @@ class FeatureSamples:
 
 def _check_setting(setting: Setting) -> Setting:
     if checks.check_setting(setting) == "labelled":
-        raise ValueError("'setting' must be 'two-sample' or 'one-sample', got 'labelled'.")
+        raise InputError("setting", "must be 'two-sample' or 'one-sample', got 'labelled'.")
     return setting
 
 
@@ -412,17 +413,15 @@ def _table(X: ArrayLike) -> Floats:
     try:
         table = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        msg = "'X' must hold numbers in every column. Encode categories first, one column each."
-        raise ValueError(msg) from None
+        msg = "must hold numbers in every column. Encode categories first, one column each."
+        raise InputError("X", msg) from None
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or table.shape[1] == 0:
-        raise ValueError(f"'X' must be a table of rows and columns, got shape {table.shape}.")
+        raise InputError("X", f"must be a table of rows and columns, got shape {table.shape}.")
     bad = ~np.isfinite(table)
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
-        msg = (
-            f"'X' must be finite, got {float(table[row, column])!r} in row {row}, column {column}."
-        )
-        raise ValueError(f"{msg} Remove or impute such rows; none is dropped silently.")
+        msg = f"must be finite, got {float(table[row, column])!r} in row {row}, column {column}."
+        raise InputError("X", msg, remedy="Remove or impute such rows; none is dropped silently.")
     return table

@@ -294,9 +294,9 @@ def _check_fitted_on(content: Mapping[str, Plain]) -> None:
     """Refuse a range or a column of scores that cannot be one; older files have neither."""
     check_fields({"score_range": content.get("score_range", [0.0, 1.0])}, score_range=list)
     if len(content.get("score_range", [0.0, 1.0])) != 2:
-        raise ValueError("'score_range' must hold two numbers")
+        raise InputError("score_range", "must hold two numbers")
     if not isinstance(content.get("score_column", ""), str):
-        raise ValueError("'score_column' must be text")  # noqa: TRY004 - what is read is a value
+        raise InputError("score_column", "must be text")
 
 
 def check_unit(s: ArrayLike) -> Floats:
@@ -374,22 +374,22 @@ def check_fields(state: State, **kinds: type) -> None:
         good = isinstance(values, list)
         if not good or not all(isinstance(v, float) and math.isfinite(v) for v in values):
             many = "a list of finite decimal numbers" if kind is list else "a finite decimal number"
-            raise ValueError(f"'{name}' must be {many}")
+            raise InputError(name, f"must be {many}")
 
 
 def check_nodes(state: State, x: str, y: str) -> None:
     """Refuse nodes that do not rise in [0, 1], or are not as many as their values."""
     nodes = np.array(state[x])
     if nodes.size == 0 or nodes.size != len(state[y]):
-        raise ValueError(f"'{x}' and '{y}' must be equally long and not empty")
+        raise InputError(x, f"and '{y}' must be equally long and not empty")
     if nodes[0] < 0.0 or nodes[-1] > 1.0 or (np.diff(nodes) <= 0.0).any():
-        raise ValueError(f"'{x}' must rise in [0, 1]")
+        raise InputError(x, "must rise in [0, 1]")
 
 
 def check_probabilities(state: State, name: str) -> None:
     """Refuse values outside [0, 1]."""
     if not all(0.0 <= value <= 1.0 for value in state[name]):
-        raise ValueError(f"'{name}' must lie in [0, 1]")
+        raise InputError(name, "must lie in [0, 1]")
 
 
 def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa: ANN401

@@ -28,6 +28,7 @@ import numpy as np
 from scipy.special import expit
 
 from noneg.calibration.bpm_fit import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
+from noneg.errors import InputError
 from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
@@ -329,7 +330,7 @@ class LogisticCalibrator(Calibrator):
         check_numbers(state, self.coefficients)
         for name, bound in zip(self.coefficients, self.bounded, strict=True):
             if bound and state[name] < 0.0:
-                raise ValueError(f"'{name}' must not be negative")
+                raise InputError(name, "must not be negative")
 
 
 def log_odds(p: float) -> float:
@@ -360,7 +361,7 @@ def check_numbers(state: State, names: tuple[str, ...]) -> None:
     check_fields(state, **dict.fromkeys((*names, "low", "high"), float))
     for name in ("low", "high"):
         if not 0.0 < state[name] <= LARGEST_GAP:
-            raise ValueError(f"'{name}' must lie in (0, {LARGEST_GAP}]")
+            raise InputError(name, f"must lie in (0, {LARGEST_GAP}]")
 
 
 def log_odds_parts(s: Floats, low: float, high: float) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from noneg.bins import Binned, bin_scores
 from noneg.calibration.bpm import bpm_curve
 from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.checks import check_count, check_prior
+from noneg.errors import InputError
 from noneg.laws import Ordered
 from noneg.recalibration.base import (
     Calibrator,
@@ -229,7 +230,7 @@ class Isotonic(Calibrator):
         check_nodes(state, "scores", "values")
         check_probabilities(state, "values")
         if (np.diff(state["values"]) < 0.0).any():
-            raise ValueError("'values' must never fall")
+            raise InputError("values", "must never fall")
 
     @property
     def scores_(self) -> Floats:
@@ -351,7 +352,7 @@ class StepCalibrator(Calibrator):
             len(state["values"]) != inner.size + 1
             or (np.diff(inner, prepend=-1.0, append=1.0) <= 0.0).any()
         ):
-            raise ValueError("'inner_edges' must rise in [0, 1), one fewer than 'values'")
+            raise InputError("inner_edges", "must rise in [0, 1), one fewer than 'values'")
         check_probabilities(state, "values")
 
     @property

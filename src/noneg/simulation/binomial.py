@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, expit, log_expit
 
+from noneg.errors import InputError
 from noneg.simulation.worlds import SIGMOID_BREAKS, Floats, LogitLaw, World
 
 Link = Literal["logit", "log", "logflip"]
@@ -56,9 +57,10 @@ class CalibrationCurve:
 
     def __post_init__(self) -> None:
         if self.link not in get_args(Link):
-            raise ValueError(
-                f"'link' must be 'logit', 'log' or 'logflip', got {self.link!r}. "
-                "Use 'logit' when in doubt: it keeps every curve in (0, 1)."
+            raise InputError(
+                "link",
+                f"must be 'logit', 'log' or 'logflip', got {self.link!r}. "
+                "Use 'logit' when in doubt: it keeps every curve in (0, 1).",
             )
         values = (self.intercept, self.log_slope, self.logflip_slope)
         if not np.all(np.isfinite(values)):
@@ -67,9 +69,10 @@ class CalibrationCurve:
                 f"{values}. Leave a slope out for 0."
             )
         if self.link != "logit" and (values[0] > 0 or min(values[1:]) < 0):
-            raise ValueError(
-                f"'intercept' must be <= 0 and the slopes >= 0 with the {self.link!r} link, got "
-                f"{values}: the curve would leave [0, 1]. Use link='logit' for such a curve."
+            raise InputError(
+                "intercept",
+                f"must be <= 0 and the slopes >= 0 with the {self.link!r} link, got "
+                f"{values}: the curve would leave [0, 1]. Use link='logit' for such a curve.",
             )
 
     def at_logit(self, logits: ArrayLike) -> Floats:
@@ -109,9 +112,8 @@ class BetaLaw(LogitLaw):
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < value < np.inf:
-                raise ValueError(
-                    f"'{name}' must be positive and finite, got {value!r}. "
-                    f"Pass for example {name}=1."
+                raise InputError(
+                    name, f"must be positive and finite, got {value!r}. Pass for example {name}=1."
                 )
 
     def density(self, logits: Floats) -> Floats:
@@ -224,17 +226,19 @@ class BinomialProcess(World):
         if isinstance(curve, str):
             curve, law = _table_row(curve, alpha, beta)
         elif alpha is None or beta is None:
-            raise ValueError(
-                f"'alpha' and 'beta' must be given with a curve of your own, got alpha={alpha!r} "
-                f"and beta={beta!r}. Pass the two shape parameters of the law of the score."
+            raise InputError(
+                "alpha",
+                f"and 'beta' must be given with a curve of your own, got alpha={alpha!r} "
+                f"and beta={beta!r}. Pass the two shape parameters of the law of the score.",
             )
         else:
             law = BetaLaw(alpha, beta)
         prior = float(law.bin_integrals(curve.at_logit, [0.0, 1.0])[0])
         if not 0 < prior < 1:
-            raise ValueError(
-                f"'curve' must give both labels a chance, got {curve!r} with P(Y = 1) = {prior}. "
-                "Move its intercept."
+            raise InputError(
+                "curve",
+                f"must give both labels a chance, got {curve!r} with P(Y = 1) = {prior}. "
+                "Move its intercept.",
             )
         fields = {"curve": curve, "alpha": law.alpha, "beta": law.beta, "prior": prior}
         for name, value in fields.items():
@@ -271,14 +275,16 @@ def _table_row(
     name: str, alpha: float | None, beta: float | None
 ) -> tuple[CalibrationCurve, BetaLaw]:
     if name not in TABLE_2:
-        raise ValueError(
-            f"'curve' must be one of {sorted(TABLE_2)} or a CalibrationCurve, got {name!r}. "
-            "Pass a CalibrationCurve with alpha and beta for a world of your own."
+        raise InputError(
+            "curve",
+            f"must be one of {sorted(TABLE_2)} or a CalibrationCurve, got {name!r}. "
+            "Pass a CalibrationCurve with alpha and beta for a world of your own.",
         )
     if alpha is not None or beta is not None:
-        raise ValueError(
-            f"'alpha' and 'beta' are fixed by {name!r}, got alpha={alpha!r} and beta={beta!r}. "
-            "Leave them out, or pass a CalibrationCurve."
+        raise InputError(
+            "alpha",
+            f"and 'beta' are fixed by {name!r}, got alpha={alpha!r} and beta={beta!r}. "
+            "Leave them out, or pass a CalibrationCurve.",
         )
     return TABLE_2[name]
 

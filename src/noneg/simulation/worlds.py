@@ -155,9 +155,10 @@ def generator(seed: object) -> np.random.Generator:
         return seed
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(int(seed))
-    raise ValueError(
-        f"'seed' must be an integer >= 0 or a numpy.random.Generator, got {seed!r}. "
-        "Pass for example seed=0, or numpy.random.default_rng() for a fresh draw."
+    raise InputError(
+        "seed",
+        f"must be an integer >= 0 or a numpy.random.Generator, got {seed!r}. "
+        "Pass for example seed=0, or numpy.random.default_rng() for a fresh draw.",
     )
 
 
@@ -285,8 +286,9 @@ class LogitLaw(ABC):
         levels = np.asarray(q, dtype=np.float64)
         bad = levels[~((levels >= 0) & (levels <= 1))]
         if bad.size:
-            raise ValueError(
-                f"'q' must hold probabilities in [0, 1], got {bad[0]!r}. Divide percentages by 100."
+            raise InputError(
+                "q",
+                f"must hold probabilities in [0, 1], got {bad[0]!r}. Divide percentages by 100.",
             )
         scores = sigmoid(self._logit_quantiles(levels.ravel())).reshape(levels.shape)
         return np.where(levels == 0, 0.0, np.where(levels == 1, 1.0, scores))
@@ -326,16 +328,18 @@ def checked_edges(edges: ArrayLike) -> Floats:
     """
     array = np.asarray(edges, dtype=np.float64)
     if array.ndim != 1 or array.size < 2:
-        raise ValueError(
-            f"'edges' must be one-dimensional with at least two values, got shape {array.shape}. "
-            "Pass [0, 1] for a single bin."
+        raise InputError(
+            "edges",
+            f"must be one-dimensional with at least two values, got shape {array.shape}. "
+            "Pass [0, 1] for a single bin.",
         )
     falls = np.flatnonzero(~(np.diff(array) >= 0))
     if falls.size:
         i = int(falls[0])
-        raise ValueError(
-            f"'edges' must not decrease and must not be nan, got {array[i]} before "
-            f"{array[i + 1]} at position {i}. Sort the edges first."
+        raise InputError(
+            "edges",
+            f"must not decrease and must not be nan, got {array[i]} before "
+            f"{array[i + 1]} at position {i}. Sort the edges first.",
         )
     return array
 
@@ -395,9 +399,10 @@ class World(ABC):
         scores = np.asarray(score, dtype=np.float64)
         bad = scores[~((scores >= 0) & (scores <= 1))]
         if bad.size:
-            raise ValueError(
-                f"'score' must lie in [0, 1], got {bad[0]!r}. Pass probabilities; for logits "
-                "use posterior_of_logit."
+            raise InputError(
+                "score",
+                f"must lie in [0, 1], got {bad[0]!r}. Pass probabilities; for logits "
+                "use posterior_of_logit.",
             )
         return self.posterior_of_logit(np.clip(logit(scores), -_LIMIT_LOGIT, _LIMIT_LOGIT))
 
@@ -459,9 +464,10 @@ class World(ABC):
         """
         cuts = checked_edges(edges)
         if cuts[0] > 0 or cuts[-1] < 1:
-            raise ValueError(
-                f"'edges' must cover [0, 1], got edges from {cuts[0]} to {cuts[-1]}. "
-                "Start them at 0 and end them at 1."
+            raise InputError(
+                "edges",
+                f"must cover [0, 1], got edges from {cuts[0]} to {cuts[-1]}. "
+                "Start them at 0 and end them at 1.",
             )
         return float(np.abs(self.marginal_law().bin_integrals(self._gap, cuts)).sum())
 
@@ -558,10 +564,11 @@ class World(ABC):
         scores, y = self.draw_rows(n, rng)
         latent = np.flatnonzero(y)
         if n_positive > latent.size:
-            raise ValueError(
-                f"'n_positive' must be at most the number of positive rows drawn, {latent.size} "
+            raise InputError(
+                "n_positive",
+                f"must be at most the number of positive rows drawn, {latent.size} "
                 f"of {n} with this seed, got {n_positive}. Label fewer rows, draw more unlabeled "
-                "ones or change the seed."
+                "ones or change the seed.",
             )
         labelled = np.zeros(n, dtype=np.int64)
         labelled[rng.choice(latent, n_positive, replace=False)] = 1
@@ -638,8 +645,8 @@ class MixtureLaw(LogitLaw):
         _require_all("sds", sds, np.isfinite(sds) & (sds > 0), "be finite and positive")
         _require_all("weights", weights, (weights > 0) & (weights <= 1), "lie in (0, 1]")
         if abs(weights.sum() - 1) > _WEIGHT_ROUNDING:
-            raise ValueError(
-                f"'weights' must sum to 1, got a sum of {weights.sum()}. Divide them by their sum."
+            raise InputError(
+                "weights", f"must sum to 1, got a sum of {weights.sum()}. Divide them by their sum."
             )
         columns[0] = weights / weights.sum()
         for name, column in zip(("weights", "means", "sds"), columns, strict=True):
@@ -790,13 +797,14 @@ class LogisticGaussian(TwoClasses):
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.beta0):
-            raise ValueError(f"'beta0' must be finite, got {self.beta0!r}. Pass for example -0.5.")
+            raise InputError("beta0", f"must be finite, got {self.beta0!r}. Pass for example -0.5.")
         # A slope that rounding loses beside beta0 makes a constant score.
         least = 1e-12 * max(1.0, abs(self.beta0))
         if not least <= abs(self.beta1) < np.inf:
-            raise ValueError(
-                f"'beta1' must be finite and at least {least:g} above or below 0 with this beta0, "
-                f"got {self.beta1!r}: a constant score has no density. Pass for example 1.5."
+            raise InputError(
+                "beta1",
+                f"must be finite and at least {least:g} above or below 0 with this beta0, "
+                f"got {self.beta1!r}: a constant score has no density. Pass for example 1.5.",
             )
         check_prior(self.prior)
 
@@ -850,9 +858,10 @@ def _mixture(name: str, components: MixtureLaw | Components) -> MixtureLaw:
     if isinstance(components, MixtureLaw):
         return components
     if len(components) != 3:
-        raise ValueError(
-            f"'{name}' must be a MixtureLaw or the triple (weights, means, sds), got "
-            f"{components!r}. Pass for example ([1.0], [2.0], [1.0])."
+        raise InputError(
+            name,
+            f"must be a MixtureLaw or the triple (weights, means, sds), got "
+            f"{components!r}. Pass for example ([1.0], [2.0], [1.0]).",
         )
     weights, means, sds = components
     return MixtureLaw(weights=weights, means=means, sds=sds)
@@ -861,6 +870,6 @@ def _mixture(name: str, components: MixtureLaw | Components) -> MixtureLaw:
 def _require_all(name: str, values: Floats, valid: NDArray[np.bool_], rule: str) -> None:
     if not valid.all():
         i = int(np.argmin(valid))
-        raise ValueError(
-            f"'{name}' must {rule}, got {values[i]} for component {i}. Correct that component."
+        raise InputError(
+            name, f"must {rule}, got {values[i]} for component {i}. Correct that component."
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from noneg.atomic import replacing
 from noneg.checks import LARGEST_WEIGHT, MOST_ROWS
+from noneg.errors import InputError, MissingFileError
 from noneg.kernels import bucket_of
 from noneg.sketch.table import GRIDS, SUMS
 
@@ -78,13 +79,13 @@ def from_arrow(cls: type[S], table: pa.Table) -> S:
     """Return the sketch that `to_arrow` wrote."""
     found = (table.schema.metadata or {}).get(_METADATA)
     if found is None:
-        raise ValueError(f"'table' must be a sketch: its metadata lacks {_METADATA.decode()!r}.")
+        raise InputError("table", f"must be a sketch: its metadata lacks {_METADATA.decode()!r}.")
     head = _checked_head(_parsed(found.decode()))
     names = [f"{group}_{name}" for group in GROUPS for name in SUMS[head["weight_kind"]]]
     columns = {}
     for name in ("bucket", *names, "low", "high"):
         if name not in table.column_names or table[name].null_count:
-            raise ValueError(f"'table' must be a sketch: column {name!r} is missing or has holes.")
+            raise InputError("table", f"must be a sketch: column {name!r} is missing or has holes.")
         columns[name] = table[name].to_numpy()
     return _build(cls, head, columns.pop("bucket"), columns)
 
@@ -109,13 +110,13 @@ def load(cls: type[S], path: str | os.PathLike[str]) -> S:
     file = Path(path)
     kind = _kind(file)
     if not file.is_file():
-        raise FileNotFoundError(f"'path' must be a file, but there is none called {str(file)!r}.")
+        raise MissingFileError("path", f"must be a file, but there is none called {str(file)!r}.")
     try:
         if kind == ".json":
             return from_dict(cls, _parsed(file.read_text(encoding="utf-8")))
         return from_arrow(cls, _parquet(file))
     except ValueError as error:
-        raise ValueError(f"'path' is no whole sketch: {str(file)!r}: {error}") from error
+        raise InputError("path", f"is no whole sketch: {str(file)!r}: {error}") from error
 
 
 def _parquet(file: Path) -> pa.Table:
@@ -130,7 +131,7 @@ def _parquet(file: Path) -> pa.Table:
 
 def _kind(path: Path) -> str:
     if path.suffix not in (".json", ".parquet"):
-        raise ValueError(f"'path' must end in .json or .parquet, got {str(path)!r}.")
+        raise InputError("path", "must end in .json or .parquet", value=str(path))
     return path.suffix
 
 
@@ -173,7 +174,7 @@ def _checked_head(content: Any) -> dict[str, Any]:  # noqa: ANN401
         raise ValueError(f"a sketch of this version is {SCHEMA!r}, got {schema!r}.{remedy}")
     head = {name: _part(content, name) for name in _FACTS}
     if head["weight_kind"] not in list(SUMS):
-        raise ValueError(f"'weight_kind' must be one of {', '.join(SUMS)}.")
+        raise InputError("weight_kind", f"must be one of {', '.join(SUMS)}.")
     size = GRIDS[head["weight_kind"]].size
     if _part(content, "buckets") != size:
         raise ValueError(f"a sketch must have {size} buckets, got {content['buckets']!r}.")
@@ -190,7 +191,7 @@ def _build(cls: type[S], head: dict[str, Any], bucket: object, columns: dict[str
     for name, column in values.items():
         if column.size != index.size:
             sizes = f"got {column.size:,} and {index.size:,} entries"
-            raise ValueError(f"'{name}' must be as long as 'bucket', {sizes}. {_REMEDY}")
+            raise InputError(name, f"must be as long as 'bucket', {sizes}. {_REMEDY}")
     _require(np.diff(index, prepend=-1.0) > 0.0, "bucket", "rise from 0", index)
     low, high = values["low"], values["high"]
     grid = GRIDS[head["weight_kind"]]
@@ -230,8 +231,8 @@ def _vector(values: object, name: str) -> Floats:
     except (TypeError, ValueError, OverflowError):
         column = np.array(math.nan)
     if column.ndim != 1:
-        msg = f"'{name}' must be a list of numbers, got {reprlib.repr(values)}."
-        raise ValueError(f"{msg} {_REMEDY}")
+        msg = f"must be a list of numbers, got {reprlib.repr(values)}."
+        raise InputError(name, msg, remedy=f"{_REMEDY}")
     _require(np.abs(column) < LARGEST, name, f"be a number below {LARGEST:g}", column)
     return column
 
@@ -240,5 +241,4 @@ def _require(good: NDArray[np.bool_], name: str, rule: str, column: Floats) -> N
     """Refuse the first entry of a column that is not good."""
     if not good.all():
         k = int(np.argmin(good))
-        msg = f"'{name}' must {rule}, got {float(column[k])!r} in entry {k}. {_REMEDY}"
-        raise ValueError(msg)
+        raise InputError(name, f"must {rule}, got {float(column[k])!r} in entry {k}. {_REMEDY}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from noneg import checks
+from noneg.errors import InputError
 from noneg.scores import labelled_columns
 from noneg.sketch import forms
 from noneg.sketch.table import SUMS, add_rows, empty_table, fast_loops, merge_into, pu_scores
@@ -72,8 +73,8 @@ class Sketch:
         prior_interval: tuple[float, float] | None = None,
     ) -> None:
         if weight_kind not in list(SUMS):
-            msg = f"'weight_kind' must be 'frequency' or 'importance', got {weight_kind!r}."
-            raise ValueError(msg)
+            msg = f"must be 'frequency' or 'importance', got {weight_kind!r}."
+            raise InputError("weight_kind", msg)
         self._weight_kind = weight_kind
         self._setting = None if setting is None else checks.check_setting(setting)
         self._prior = None if prior is None else checks.check_prior(prior)
@@ -180,10 +181,10 @@ class Sketch:
             return NotImplemented
         if self._weight_kind != other._weight_kind:
             msg = (
-                f"'weight_kind' must be the same in sketches that are added, got "
+                f"must be the same in sketches that are added, got "
                 f"{self._weight_kind!r} and {other._weight_kind!r}."
             )
-            raise ValueError(msg)
+            raise InputError("weight_kind", msg)
         facts = {name: _agreed(name, self, other) for name in ("setting", "prior")}
         interval = _agreed("prior_interval", self, other)
         self._setting, self._prior, self._prior_interval = *facts.values(), interval
@@ -332,8 +333,8 @@ def _checked_interval(
     if interval is None:
         return None
     if prior is None:
-        raise ValueError(
-            f"'prior_interval' must come with a prior that lies in it, got {interval!r} alone."
+        raise InputError(
+            "prior_interval", f"must come with a prior that lies in it, got {interval!r} alone."
         )
     return checks.check_prior_interval(interval, prior)
 
@@ -342,8 +343,8 @@ def _agreed(name: str, one: Sketch, other: Sketch) -> Any:  # noqa: ANN401
     """Return a fact that either sketch knows, or refuse two that differ."""
     mine, theirs = getattr(one, name), getattr(other, name)
     if mine is not None and theirs is not None and mine != theirs:
-        msg = f"'{name}' must be the same in sketches that are added, got {mine!r} and {theirs!r}."
-        raise ValueError(f"{msg} Leave it out of the sketches and give it to scores().")
+        msg = f"must be the same in sketches that are added, got {mine!r} and {theirs!r}."
+        raise InputError(name, msg, remedy="Leave it out of the sketches and give it to scores().")
     return theirs if mine is None else mine
 
 
@@ -356,10 +357,8 @@ def _plain_chunk(
         return s, None, "frequency"
     w = np.broadcast_to(mass, s.shape)
     if not np.array_equal(w, np.broadcast_to(positive_mass, s.shape)):
-        msg = (
-            "'scores' must not carry labelling rates (propensity): a sketch has no place for them."
-        )
-        raise ValueError(f"{msg} Keep these rows in memory.")
+        msg = "must not carry labelling rates (propensity): a sketch has no place for them."
+        raise InputError("scores", msg, remedy="Keep these rows in memory.")
     if np.all(w == 1.0):
         return s, np.asarray(counts), "frequency"
     return s, w, "importance"

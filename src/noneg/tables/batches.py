@@ -50,8 +50,8 @@ class Wanted:
     def __post_init__(self) -> None:
         for argument, name in self.names().items():
             if not isinstance(name, str):
-                msg = f"'{argument}' must be the name of a column, got {name!r}. Pass it as text."
-                raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
+                msg = f"must be the name of a column, got {name!r}. Pass it as text."
+                raise InputError(argument, msg)
         if len(set(self.names().values())) < len(self.names()):
             named = ", ".join(repr(name) for name in self.names().values())
             rule, remedy = f"must be different columns, got {named}", "Name each one once."
@@ -67,11 +67,11 @@ class Wanted:
         for argument, name in self.names().items():
             count = list(there).count(name)
             if count > 1:
-                msg = f"'{argument}' is {name!r}, but {where} has {count} columns of that name."
-                raise ValueError(f"{msg} Rename all but one.")
+                msg = f"is {name!r}, but {where} has {count} columns of that name."
+                raise InputError(argument, msg, remedy="Rename all but one.")
             if count == 0:
-                msg = f"'{argument}' must name a column of {where}, got {name!r}."
-                raise ValueError(f"{msg}{_closest(name, there)} {_listed(there)}")
+                msg = f"must name a column of {where}, got {name!r}."
+                raise InputError(argument, f"{msg}{_closest(name, there)} {_listed(there)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +289,7 @@ def check_filled(n_rows: int, sources: Sequence[Source]) -> None:
     if not n_rows:
         names = " and ".join(source.name for source in sources)
         has = "has only a header" if sources[0].is_text else "has none"
-        raise ValueError(f"'source' must hold at least one row, but {names} {has}.")
+        raise InputError("source", f"must hold at least one row, but {names} {has}.")
 
 
 def placed(source: Source) -> Generator[tuple[Batch, Place]]:

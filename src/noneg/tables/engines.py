@@ -18,6 +18,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from noneg.checks import check_same_length, remedy
+from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
@@ -57,12 +58,12 @@ def known_frame(source: object) -> Any:  # noqa: ANN401
         return nw.from_native(source)
     except TypeError as error:
         msg = (
-            "'source' must be a path, a list of paths, a mapping of columns or a data frame, got "
+            "must be a path, a list of paths, a mapping of columns or a data frame, got "
             f"{type(source).__name__}. Use PUScores for plain arrays."
         )
-        raise ValueError(msg) from error
+        raise InputError("source", msg) from error
     except nw.exceptions.NarwhalsError as error:
-        raise ValueError(f"'source' cannot be read: {' '.join(str(error).split())}.") from error
+        raise InputError("source", f"cannot be read: {' '.join(str(error).split())}.") from error
 
 
 def is_remote(frame: Any) -> bool:  # noqa: ANN401
@@ -97,8 +98,8 @@ def source_of_frame(frame: Any, wanted: Wanted) -> Source:  # noqa: ANN401
         return _source_of_table(frame.to_arrow(), wanted)
     except pa.ArrowException as error:
         reason = " ".join(str(error).split())
-        msg = f"'source' must hold values of one type in each column, but Arrow says: {reason}."
-        raise ValueError(f"{msg} Convert the columns first.") from error
+        msg = f"must hold values of one type in each column, but Arrow says: {reason}."
+        raise InputError("source", msg, remedy="Convert the columns first.") from error
 
 
 def _source_of_table(table: Any, wanted: Wanted) -> Source:  # noqa: ANN401
@@ -246,7 +247,7 @@ def summed(rows: Frame, wanted: Wanted) -> Frame:
 def _check_sums(sums: Sums, wanted: Wanted, frame: Frame) -> None:
     """Refuse a frame with a row that is not what it should be."""
     if not sums["n"].size:
-        raise ValueError("'source' must hold at least one row, got a table without rows.")
+        raise InputError("source", "must hold at least one row, got a table without rows.")
     if hidden := int(sums["hidden"].sum()):
         _refuse_some(f"column {wanted.label!r} must hold a label in every row", hidden)
     _check_labels(sums, wanted, frame)
@@ -284,8 +285,10 @@ def _check_labels(sums: Sums, wanted: Wanted, frame: Frame) -> None:
         _refuse_some(f"column {wanted.label!r} must hold a label in every row", 1)
     for value, flag in zip(ends, [*sums["flag"], *sums["flag"]], strict=True):
         if labels.note(meaning(shown(value))) != bool(flag):
-            msg = f"'positive_label' must be written as in column {wanted.label!r}, {value!r}"
-            raise ValueError(f"{msg}, got {wanted.positive_label!r}. Pass that text.")
+            msg = f"must be written as in column {wanted.label!r}, {value!r}"
+            raise InputError(
+                "positive_label", f"{msg}, got {wanted.positive_label!r}. Pass that text."
+            )
     labels.settle()
 
 
@@ -335,7 +338,7 @@ def spark_table(master: str, files: Sequence[str] = (), table: str | None = None
         Name of a table, instead of files.
     """
     if (table is None) == (not files):
-        raise ValueError("'table' must be given if no files are, and only then, with Spark.")
+        raise InputError("table", "must be given if no files are, and only then, with Spark.")
     session, created = _session(master)
     try:
         with _spark_errors(table or files[0]):

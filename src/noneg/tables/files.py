@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from noneg.atomic import scratch
+from noneg.errors import InputError, MissingFileError
 from noneg.tables.batches import BATCH, Columns, Source, fill
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def plain_errors(name: str) -> Iterator[None]:
             raise KeyboardInterrupt from error
         if not isinstance(error, _engine_errors()):
             raise
-        raise ValueError(f"'source' cannot be read: {name} {_reason(str(error))}") from error
+        raise InputError("source", f"cannot be read: {name} {_reason(str(error))}") from error
 
 
 def _engine_errors() -> tuple[type[BaseException], ...]:
@@ -311,15 +312,15 @@ def _check_whole(file: File, compression: str) -> None:
 
 def _check_kind(file: File, start: bytes) -> None:
     if not start:
-        msg = f"'source' must hold a table, but {file.name} is empty: 0 bytes."
-        raise ValueError(f"{msg} Write or copy it again.")
+        msg = f"must hold a table, but {file.name} is empty: 0 bytes."
+        raise InputError("source", msg, remedy="Write or copy it again.")
     for sign, kind in _OTHER_KINDS.items():
         if start.startswith(sign):
-            msg = f"'source' must be CSV, JSON Lines or Parquet, but {file.name} is {kind}."
-            raise ValueError(f"{msg} Save it as one of them.")
+            msg = f"must be CSV, JSON Lines or Parquet, but {file.name} is {kind}."
+            raise InputError("source", msg, remedy="Save it as one of them.")
     if Path(file.path).suffix in (".parquet", ".pq") and not start.startswith(b"PAR1"):
-        msg = f"'source' cannot be read: {file.name} is no Parquet file, despite its name."
-        raise ValueError(f"{msg} Copy or save it again.")
+        msg = f"cannot be read: {file.name} is no Parquet file, despite its name."
+        raise InputError("source", msg, remedy="Copy or save it again.")
 
 
 def _json_layout(
@@ -336,7 +337,7 @@ def _csv_layout(file: File, head: str, compression: str, wanted: Wanted) -> Layo
     found = [(_header(head, delimiter, file), delimiter) for delimiter in _DELIMITERS]
     names, delimiter = max(found, key=lambda pair: (len(needed & set(pair[0])), len(pair[0])))
     if not any(names):
-        raise ValueError(f"'source' must start with column names, but {file.name} has none.")
+        raise InputError("source", f"must start with column names, but {file.name} has none.")
     return Layout("csv", names, (), delimiter, compression)
 
 
@@ -344,8 +345,8 @@ def _header(head: str, delimiter: str, file: File) -> tuple[str, ...]:
     try:
         return tuple(next(csv.reader(StringIO(head, newline=""), delimiter=delimiter), []))
     except csv.Error as error:
-        msg = f"'source' cannot be read: {file.name} has no regular header ({error})."
-        raise ValueError(msg) from error
+        msg = f"cannot be read: {file.name} has no regular header ({error})."
+        raise InputError("source", msg) from error
 
 
 def _place(file: File, layout: Layout, row: int) -> str:
@@ -375,11 +376,11 @@ def _first_lines(text: Iterable[str], delimiter: str) -> Iterator[int]:
 def _listed(source: Any) -> list[str]:  # noqa: ANN401
     items = source if isinstance(source, (list, tuple)) else [source]
     if not items:
-        raise ValueError("'source' must name at least one file, got an empty list.")
+        raise InputError("source", "must name at least one file, got an empty list.")
     for item in items:
         if not isinstance(item, (str, bytes, os.PathLike)):
-            msg = f"'source' must be a list of paths, got one with {type(item).__name__} in it."
-            raise ValueError(msg)  # noqa: TRY004 - one kind of error for wrong arguments
+            msg = f"must be a list of paths, got one with {type(item).__name__} in it."
+            raise InputError("source", msg)
     return [os.fsdecode(item) for item in items]
 
 
@@ -391,8 +392,8 @@ def _find(items: Sequence[str], folder: Callable[[], Path]) -> Iterator[File]:
             file = _piped(len(seen), folder) if path == STANDARD_INPUT else _on_disk(path, folder)
             key = path if path == STANDARD_INPUT else os.path.realpath(path)
             if key in seen:
-                raise ValueError(
-                    f"'source' must name every file once, but {file.name} comes twice."
+                raise InputError(
+                    "source", f"must name every file once, but {file.name} comes twice."
                 )
             seen.add(key)
             yield file
@@ -405,35 +406,35 @@ def _expand(item: str) -> list[str]:
         found = glob.glob(item, recursive=True)  # noqa: PTH207 - takes absolute patterns too
         if paths := sorted(path for path in found if Path(path).is_file()):
             return paths
-        raise FileNotFoundError(f"'source' must match a file, but no file matches {item!r}.")
+        raise MissingFileError("source", f"must match a file, but no file matches {item!r}.")
     path = Path(item)
     if not path.parent.is_dir():
-        msg = f"'source' must be a file, but there is no folder {str(path.parent)!r} for {item!r}."
-        raise FileNotFoundError(msg)
+        msg = f"must be a file, but there is no folder {str(path.parent)!r} for {item!r}."
+        raise MissingFileError("source", msg)
     close = get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
     hint = f" Did you mean {str(path.parent / close[0])!r}?" if close else ""
-    raise FileNotFoundError(f"'source' must be a file, but there is none called {item!r}.{hint}")
+    raise MissingFileError("source", f"must be a file, but there is none called {item!r}.{hint}")
 
 
 def _on_disk(path: str, folder: Callable[[], Path]) -> File:
     name = repr(path)
     if Path(path).is_dir():
         inside = str(Path(path) / "*.parquet")
-        msg = f"'source' must be a file, but {name} is a folder. Name its files, as in {inside!r}."
-        raise ValueError(msg)
+        msg = f"must be a file, but {name} is a folder. Name its files, as in {inside!r}."
+        raise InputError("source", msg)
     try:
         with Path(path).open("rb") as stream:
             if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) and _is_unicode(path):
                 return File(path, name)
             return _copied(stream, name, folder, f"pipe-{abs(hash(path))}")
     except OSError as error:
-        raise ValueError(f"'source' cannot be read: {name}: {error.strerror}.") from error
+        raise InputError("source", f"cannot be read: {name}: {error.strerror}.") from error
 
 
 def _piped(number: int, folder: Callable[[], Path]) -> File:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
-        raise ValueError("'source' is standard input, but there is none.")
+        raise InputError("source", "is standard input, but there is none.")
     return _copied(stream, "standard input", folder, f"stdin-{number}")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg import checks
+from noneg.errors import InputError
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
 from noneg.sketch.table import check_prior
@@ -272,7 +273,7 @@ def read_features(
     with open_files(source, wanted) as opened:
         names = wanted.features or tuple(n for n in opened.layouts[0].names if n != label)
         if not names:
-            raise ValueError("'source' must hold a feature beside the label, got no other column.")
+            raise InputError("source", "must hold a feature beside the label, got no other column.")
         wanted = replace(wanted, features=names)
         for file, layout in zip(opened.files, opened.layouts, strict=True):
             wanted.check_names(layout.names, file.name)

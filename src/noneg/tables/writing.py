@@ -20,6 +20,7 @@ import numpy as np
 
 from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
+from noneg.errors import InputError
 from noneg.laws import FlaggedRows, SplitRows
 from noneg.tables.batches import Wanted, about_columns, check_filled, numbers, placed
 from noneg.tables.files import connect, identifier, literal, open_files, scan
@@ -104,11 +105,10 @@ def format_options(path: Path) -> str:
         if path.name.endswith(suffix):
             if path.is_dir() or not path.parent.is_dir():
                 what = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
-                raise ValueError(f"'path' must be a file, but {str(path)!r} {what}.")
+                raise InputError("path", f"must be a file, but {str(path)!r} {what}.")
             # The file is a new one that has its name already.
             return f"{options}, USE_TMP_FILE false"
-    msg = f"'path' must end in one of {', '.join(_FORMATS)}, got {str(path)!r}."
-    raise ValueError(msg)
+    raise InputError("path", f"must end in one of {', '.join(_FORMATS)}", value=str(path))
 
 
 def _rows(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -119,7 +119,7 @@ def _rows(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     if isinstance(rows, FlaggedRows):
         none = np.zeros(rows.scores.size, dtype=np.bool_)
         return rows.scores, none if rows.flags is None else rows.flags
-    raise ValueError("'scores' must be rows without weights, of finite samples, to be written.")
+    raise InputError("scores", "must be rows without weights, of finite samples, to be written.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,14 +223,14 @@ def _check_columns(opened: OpenFiles, column: str) -> None:
     first, names = opened.files[0], opened.layouts[0].names
     for file, layout in zip(opened.files, opened.layouts, strict=True):
         if layout.names != names or layout.is_parquet != opened.layouts[0].is_parquet:
-            msg = f"'source' must hold files with the same columns, but {file.name} differs from"
-            raise ValueError(f"{msg} {first.name}. Write them one by one.")
+            msg = f"must hold files with the same columns, but {file.name} differs from"
+            raise InputError("source", msg, remedy=f"{first.name}. Write them one by one.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"'source' must have a name for each column, but {twice!r} comes twice.")
+        raise InputError("source", f"must have a name for each column, but {twice!r} comes twice.")
     if column in names:
-        msg = f"'column' must be a new name, but {first.name} has a column {column!r} already."
-        raise ValueError(f"{msg} Choose another name.")
+        msg = f"must be a new name, but {first.name} has a column {column!r} already."
+        raise InputError("column", msg, remedy="Choose another name.")
 
 
 def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], score: str) -> int:

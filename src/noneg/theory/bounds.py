@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Literal
 
 from noneg.bins import labelled_order_rule, order_rule
 from noneg.checks import check_prior
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,9 +133,10 @@ def log_tail(delta: float | None, *, events: int = 1) -> float:
     if delta is None:
         return 0.0
     if not 0.0 < delta < 1.0:
-        raise ValueError(
-            f"'delta' must lie in (0, 1), got {delta!r}. Pass the probability with which the bound "
-            "may fail, such as 0.05, or None for the bound on the expected error."
+        raise InputError(
+            "delta",
+            f"must lie in (0, 1), got {delta!r}. Pass the probability with which the bound "
+            "may fail, such as 0.05, or None for the bound on the expected error.",
         )
     return math.log(events / delta)
 
@@ -142,22 +144,26 @@ def log_tail(delta: float | None, *, events: int = 1) -> float:
 def check_size(value: float, name: str) -> None:
     """Refuse a sample size below one."""
     if not value >= 1:
-        raise ValueError(
-            f"'{name}' must be at least 1, got {value!r}. Pass the number of rows (math.inf where "
-            "the population itself is known)."
+        raise InputError(
+            name,
+            f"must be at least 1, got {value!r}. Pass the number of rows (math.inf where "
+            "the population itself is known).",
         )
 
 
 def check_bins(bins: int, binning: Binning, n: float, name: str) -> None:
     """Refuse a bin count or a kind of bins that the theorem does not cover."""
     if binning not in ("width", "mass"):
-        raise ValueError(f"'binning' must be 'width' or 'mass', got {binning!r}. Choose one.")
+        raise InputError("binning", f"must be 'width' or 'mass', got {binning!r}. Choose one.")
     if bins < 1 or bins != int(bins):
-        raise ValueError(f"'bins' must be a whole number from 1, got {bins!r}. Pass such a number.")
+        raise InputError(
+            "bins", f"must be a whole number from 1, got {bins!r}. Pass such a number."
+        )
     if binning == "mass" and n < 2 * bins:
-        raise ValueError(
-            f"'bins' must be at most {name}/2 for bins of equal mass, got {bins!r} bins and "
-            f"{name}={n!r}. Pass fewer bins, or binning='width'."
+        raise InputError(
+            "bins",
+            f"must be at most {name}/2 for bins of equal mass, got {bins!r} bins and "
+            f"{name}={n!r}. Pass fewer bins, or binning='width'.",
         )
 
 
@@ -172,16 +178,16 @@ def check_nonnegative(**values: float) -> None:
     """Refuse a Lipschitz constant or an information that is negative or infinite."""
     for name, value in values.items():
         if not 0.0 <= value < math.inf:
-            raise ValueError(
-                f"'{name}' must be a finite number from 0, got {value!r}. Pass an upper bound."
+            raise InputError(
+                name, f"must be a finite number from 0, got {value!r}. Pass an upper bound."
             )
 
 
 def check_form(form: Form) -> None:
     """Refuse an unknown form."""
     if form not in ("corrected", "printed"):
-        raise ValueError(
-            f"'form' must be 'corrected' or 'printed', got {form!r}. Leave it out for 'corrected'."
+        raise InputError(
+            "form", f"must be 'corrected' or 'printed', got {form!r}. Leave it out for 'corrected'."
         )
 
 
@@ -548,12 +554,15 @@ def vc_information(dimension: int, n_positive: int, n_unlabeled: int) -> float:
     """
     total = n_positive + n_unlabeled
     if min(n_positive, n_unlabeled) < 0 or not 1 <= total < math.inf:
-        raise ValueError(
-            "'n_positive' and 'n_unlabeled' must be finite, not negative and not both 0, got "
-            f"{n_positive!r} and {n_unlabeled!r}. Pass the numbers of training rows."
+        raise InputError(
+            "n_positive",
+            "and 'n_unlabeled' must be finite, not negative and not both 0, got "
+            f"{n_positive!r} and {n_unlabeled!r}. Pass the numbers of training rows.",
         )
     if dimension < 1:
-        raise ValueError(f"'dimension' must be at least 1, got {dimension!r}. Pass a VC dimension.")
+        raise InputError(
+            "dimension", f"must be at least 1, got {dimension!r}. Pass a VC dimension."
+        )
     growth = dimension * math.log(2.0 * math.e * total / dimension)
     return max((dimension + 1) * LOG2, growth)
 
@@ -710,9 +719,10 @@ def labelled_generalization_bound(
     if binning == "width":
         edges = Bound(binning=(1.0 + lipschitz) / bins, reference="")
     elif fcmi is None:
-        raise ValueError(
-            "'fcmi' must be given for bins of equal mass, whose edges depend on the training rows. "
-            "Pass it (vc_information bounds it), or binning='width'."
+        raise InputError(
+            "fcmi",
+            "must be given for bins of equal mass, whose edges depend on the training rows. "
+            "Pass it (vc_information bounds it), or binning='width'.",
         )
     else:
         edges = training_binning_bound(n, bins=bins, lipschitz=lipschitz, fcmi=fcmi, form=form)
@@ -885,9 +895,10 @@ def labelled_optimal_bins(
 
         return argmin(value, n)
     if binning == "mass":
-        raise ValueError(
-            "'rule' must be 'rule' or 'bound' for labelled bins of equal mass, got 'closed-form': "
-            "none has been published. Choose one of the two, or binning='width'."
+        raise InputError(
+            "rule",
+            "must be 'rule' or 'bound' for labelled bins of equal mass, got 'closed-form': "
+            "none has been published. Choose one of the two, or binning='width'.",
         )
     return capped(math.floor(_factor("width", lipschitz) * math.cbrt(n)), n)
 
@@ -952,7 +963,8 @@ def _check_choice(binning: Binning, lipschitz: float, rule: Rule) -> None:
     check_bins(1, binning, math.inf, "n")
     check_nonnegative(lipschitz=lipschitz)
     if rule not in ("rule", "closed-form", "bound"):
-        raise ValueError(
-            f"'rule' must be 'rule', 'closed-form' or 'bound', got {rule!r}. Choose one; 'rule' is "
-            "the papers' own choice."
+        raise InputError(
+            "rule",
+            f"must be 'rule', 'closed-form' or 'bound', got {rule!r}. Choose one; 'rule' is "
+            "the papers' own choice.",
         )

@@ -209,9 +209,10 @@ def _solve(
 def _smallest(error_of: Callable[[int], float], eps: float, most: int) -> int:
     """Return the smallest size that reaches `eps`, unless it would be larger than `most`."""
     if not error_of(most) <= eps:
-        raise ValueError(
-            f"'eps' must be above {error_of(most):.4g}, got {eps!r}: that much remains with "
-            f"{MOST_ROWS:.1e} rows. Ask for a larger error, or for another ratio of the samples."
+        raise InputError(
+            "eps",
+            f"must be above {error_of(most):.4g}, got {eps!r}: that much remains with "
+            f"{MOST_ROWS:.1e} rows. Ask for a larger error, or for another ratio of the samples.",
         )
     return first_true(lambda n: error_of(n) <= eps)
 
@@ -220,8 +221,8 @@ def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: 
     """Refuse a fixed sample that is too small for `eps` however large the other one."""
     check_size(size, name)
     if size > MOST_ROWS or size != int(size):
-        msg = f"'{name}' must be a whole number up to {MOST_ROWS}, got {size!r}."
-        raise ValueError(f"{msg} Pass the number of rows.")
+        msg = f"must be a whole number up to {MOST_ROWS}, got {size!r}."
+        raise InputError(name, msg, remedy="Pass the number of rows.")
     floor = floor_of(size)
     if floor >= eps:
         remains = f", got {eps!r}: that much remains however large the other sample"
@@ -233,19 +234,22 @@ def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: 
 def _check(eps: float, ratio: float, method: Method, mean_score: float) -> None:
     """Refuse a question that has no answer."""
     if not 0.0 < eps < 1.0:
-        raise ValueError(f"'eps' must lie in (0, 1), got {eps!r}. Pass the error you can accept.")
+        raise InputError("eps", f"must lie in (0, 1), got {eps!r}. Pass the error you can accept.")
     if not RATIOS[0] <= ratio <= RATIOS[1]:
-        raise ValueError(
-            f"'ratio' must lie in [{RATIOS[0]:g}, {RATIOS[1]:g}], got {ratio!r}. Pass how many "
-            "unlabeled rows come with a positive."
+        raise InputError(
+            "ratio",
+            f"must lie in [{RATIOS[0]:g}, {RATIOS[1]:g}], got {ratio!r}. Pass how many "
+            "unlabeled rows come with a positive.",
         )
     if method not in ("bound", "normal"):
-        raise ValueError(
-            f"'method' must be 'bound' or 'normal', got {method!r}. Choose the guarantee or the "
-            "approximation."
+        raise InputError(
+            "method",
+            f"must be 'bound' or 'normal', got {method!r}. Choose the guarantee or the "
+            "approximation.",
         )
     if not 0.0 < mean_score <= 1.0:
-        raise ValueError(
-            f"'mean_score' must lie in (0, 1], got {mean_score!r}. Pass an upper bound on the mean "
-            "score of all rows, 1 in doubt."
+        raise InputError(
+            "mean_score",
+            f"must lie in (0, 1], got {mean_score!r}. Pass an upper bound on the mean "
+            "score of all rows, 1 in doubt.",
         )

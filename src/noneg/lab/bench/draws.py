@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.lab.bench.protocol import find_plan
 from noneg.lab.datasets import load
 from noneg.randomness import stream
@@ -147,11 +148,11 @@ def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple
 def _check_enough(run: RunConfig, label: int, needed: int, there: int, share: int) -> None:
     if needed > there or share > needed:
         msg = (
-            f"'rate' must leave enough rows of every class of {run.dataset}, got {run.rate!r}: "
+            f"must leave enough rows of every class of {run.dataset}, got {run.rate!r}: "
             f"class {label} would need {max(needed, share)} rows of {min(needed, there)}. Lower "
             "it, or use the other setting."
         )
-        raise ValueError(msg)
+        raise InputError("rate", msg)
 
 
 def _held_out(rows: Rows, random: np.random.Generator) -> tuple[Rows, Rows]:

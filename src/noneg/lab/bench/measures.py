@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.lab.bench.protocol import RunConfig
 from noneg.metrics import METRICS
 from noneg.performance.selection import oracle_accuracy
@@ -215,6 +216,5 @@ def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") 
 def find_sign(criterion: str) -> float:
     """Return 1 for a criterion of which more is better, else -1."""
     if criterion not in CRITERIA:
-        msg = f"'by' must be one of {', '.join(CRITERIA)}, got {criterion!r}."
-        raise ValueError(msg)
+        raise InputError("by", f"must be one of {', '.join(CRITERIA)}", value=criterion)
     return CRITERIA[criterion]

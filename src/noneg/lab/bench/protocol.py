@@ -10,6 +10,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal
 
 from noneg.checks import check_prior
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,8 +52,8 @@ class Plan:
     def positives(self, case: int) -> tuple[int, ...]:
         """Return the positive classes of a case."""
         if case not in range(1, len(self.cases) + 1):
-            msg = f"'case' must be a whole number from 1 to {len(self.cases)}, got {case!r}."
-            raise ValueError(msg)
+            msg = f"must be a whole number from 1 to {len(self.cases)}, got {case!r}."
+            raise InputError("case", msg)
         return self.cases[case - 1]
 
     def prior(self, case: int) -> float:
@@ -100,8 +101,7 @@ def find_plan(dataset: object) -> Plan:
     0.5
     """
     if dataset not in PLANS:
-        msg = f"'dataset' must be one of {', '.join(PLANS)}, got {dataset!r}."
-        raise ValueError(msg)
+        raise InputError("dataset", f"must be one of {', '.join(PLANS)}", value=dataset)
     return PLANS[str(dataset)]
 
 
@@ -160,17 +160,14 @@ class RunConfig:
     def __post_init__(self) -> None:
         find_plan(self.dataset).positives(self.case)
         if self.setting not in ("one-sample", "two-sample"):
-            msg = f"'setting' must be 'one-sample' or 'two-sample', got {self.setting!r}."
-            raise ValueError(msg)
+            raise InputError("setting", "must be 'one-sample' or 'two-sample'", value=self.setting)
         if not 0.0 < self.rate < 1.0:
-            msg = f"'rate' must be a share in (0, 1), got {self.rate!r}."
-            raise ValueError(msg)
+            raise InputError("rate", "must be a share in (0, 1)", value=self.rate)
         if self.given_prior is not None:
             check_prior(self.given_prior, "given_prior")
         for name in ("steps", "every"):
             if getattr(self, name) < 1:
-                msg = f"'{name}' must be at least 1, got {getattr(self, name)!r}."
-                raise ValueError(msg)
+                raise InputError(name, "must be at least 1", value=getattr(self, name))
 
     @property
     def key(self) -> str:
@@ -193,8 +190,8 @@ class RunConfig:
         """Return the run that `to_dict` described."""
         known = {f.name for f in fields(cls)}
         if set(values) - known:
-            msg = f"'values' must hold fields of a run, got {sorted(set(values) - known)}."
-            raise ValueError(msg)
+            msg = f"must hold fields of a run, got {sorted(set(values) - known)}."
+            raise InputError("values", msg)
         return cls(**values)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.lab.bench.measures import SIGNS
 from noneg.plots.base import COLOURS, require_matplotlib
 from noneg.results import to_frame
@@ -93,8 +94,7 @@ def rank_methods(
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
     if metric not in SIGNS:
-        msg = f"'metric' must be one of {', '.join(SIGNS)}, got {metric!r}."
-        raise ValueError(msg)
+        raise InputError("metric", f"must be one of {', '.join(SIGNS)}", value=metric)
     chosen = [c for c in cells if (c.metric, c.criterion) == (metric, criterion)]
     worlds = list(dict.fromkeys(c.world for c in chosen))
     means = {(c.world, c.method): c.mean for c in chosen if not math.isnan(c.mean)}
@@ -102,10 +102,10 @@ def rank_methods(
     methods = [m for m in every if all((w, m) in means for w in worlds)]
     if len(methods) < 3 or len(worlds) < 2:
         msg = (
-            "'cells' must have at least three methods in at least two worlds to be ranked, got "
+            "must have at least three methods in at least two worlds to be ranked, got "
             f"{len(methods)} methods in {len(worlds)} worlds."
         )
-        raise ValueError(msg)
+        raise InputError("cells", msg)
     values = np.array([[means[w, m] for m in methods] for w in worlds])
     mean = rankdata(-SIGNS[metric] * values, axis=1).mean(axis=0)
     order, k = np.argsort(mean, kind="stable"), len(methods)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noneg.atomic import replacing
+from noneg.errors import InputError, MissingFileError
 from noneg.lab.bench.protocol import RunConfig
 
 if TYPE_CHECKING:
@@ -58,13 +59,13 @@ def _checked(text: str | bytes, file: str, key: str | None = None) -> Record:
         raise DamagedRecordError(msg) from error
     if record.get("format") != FORMAT:
         msg = (
-            f"'folder' holds {file} in the format {record.get('format')!r}, but runs are now of "
+            f"holds {file} in the format {record.get('format')!r}, but runs are now of "
             f"the format {FORMAT!r} and not the same. Remove that file, or use another folder."
         )
-        raise ValueError(msg)
+        raise InputError("folder", msg)
     if key not in (None, run.key) or record.get("key") != run.key:
-        msg = f"'folder' holds {file}, whose run has the name {run.key}. Remove that file."
-        raise ValueError(msg)
+        msg = f"holds {file}, whose run has the name {run.key}. Remove that file."
+        raise InputError("folder", msg)
     return record
 
 
@@ -125,8 +126,8 @@ def load_records(folder: str | os.PathLike[str]) -> list[Record]:
     elif place.is_dir():
         packs, single = sorted(place.glob("[!.]*.jsonl")), sorted(place.glob("[!.]*.json"))
     else:
-        msg = f"'folder' must be a folder of records, or a pack of them, got {str(folder)!r}."
-        raise FileNotFoundError(msg)
+        msg = f"must be a folder of records, or a pack of them, got {str(folder)!r}."
+        raise MissingFileError("folder", msg)
     found = {record["key"]: record for pack in packs for record in _read_pack(pack)}
     found |= {path.stem: read_record(path) for path in single}
     return [found[key] for key in sorted(found)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.lab.bench.measures import select
 
 if TYPE_CHECKING:
@@ -209,8 +210,7 @@ def paper_numbers(table: int | None = None) -> list[dict[str, Any]]:
     found = [row for row in rows if table in (None, row["table"])]
     if not found:
         known = ", ".join(str(k) for k in sorted({row["table"] for row in rows}))
-        msg = f"'table' must be one of {known}, got {table!r}."
-        raise ValueError(msg)
+        raise InputError("table", f"must be one of {known}", value=table)
     return found
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.draws import draw
 from noneg.lab.bench.measures import on_test, on_validation
@@ -69,8 +70,7 @@ def set_up(run: RunConfig) -> Setup:
     configuration and on the hyperparameter's name, not on the algorithm.
     """
     if run.algorithm not in METHODS:
-        msg = f"'algorithm' must be one of {', '.join(METHODS)}, got {run.algorithm!r}."
-        raise ValueError(msg)
+        raise InputError("algorithm", f"must be one of {', '.join(METHODS)}", value=run.algorithm)
     kind = ALGORITHMS[run.algorithm]
     batch = find_plan(run.dataset).batch
     if run.configuration == 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.lab.information.quantities import bin_gap, ece_gap, reused_error, seen_and_unseen
 from noneg.lab.information.supersample import PUSupersample
 from noneg.theory import (
@@ -247,8 +248,7 @@ def entropy_bound(
     """
     check_form(form)
     if not 0.0 <= radius <= 1.0 / bins:
-        msg = f"'radius' must lie in [0, 1/bins], got {radius!r} for {bins!r} bins."
-        raise ValueError(msg)
+        raise InputError("radius", f"must lie in [0, 1/bins], got {radius!r} for {bins!r} bins.")
     printed = form == "printed"
     plain = labelled_generalization_bound(
         n,

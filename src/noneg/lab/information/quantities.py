@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.bins import bin_scores
+from noneg.errors import InputError
 from noneg.lab.information.supersample import PUSupersample
 
 if TYPE_CHECKING:
@@ -153,21 +154,18 @@ def covering_information(dimension: int, lipschitz: float, radius: float) -> flo
     """
     if dimension < 1 or not lipschitz > 0.0 or not radius > 0.0:
         msg = (
-            "'dimension' must be at least 1, 'lipschitz' and 'radius' above 0, got "
+            "must be at least 1, 'lipschitz' and 'radius' above 0, got "
             f"{dimension!r}, {lipschitz!r} and {radius!r}."
         )
-        raise ValueError(msg)
+        raise InputError("dimension", msg)
     return dimension * math.log(math.ceil(lipschitz / (2.0 * radius)))
 
 
 def _columns(values: ArrayLike, membership: ArrayLike) -> tuple[NDArray, NDArray]:  # type: ignore[type-arg]
     v, u = np.asarray(values), np.asarray(membership)
     if v.ndim != 1 or v.shape != u.shape or v.size < 1:
-        msg = (
-            "'values' and 'membership' must be columns of one length, got shapes "
-            f"{v.shape} and {u.shape}."
-        )
-        raise ValueError(msg)
+        msg = f"and 'membership' must be columns of one length, got shapes {v.shape} and {u.shape}."
+        raise InputError("values", msg)
     return v, u
 
 

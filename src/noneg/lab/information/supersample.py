@@ -18,6 +18,7 @@ import numpy as np
 
 from noneg.atomic import replacing
 from noneg.checks import check_prior
+from noneg.errors import InputError
 from noneg.randomness import stream
 from noneg.scores import PUScores
 
@@ -62,11 +63,11 @@ class Supersample:
     def __post_init__(self) -> None:
         x, y = _check_pairs(self.X, "X"), _check_pairs(self.y, "y")
         if y.shape != x.shape[:2]:
-            msg = f"'y' must have the shape {x.shape[:2]} of the pairs in 'X', got {y.shape}."
-            raise ValueError(msg)
+            msg = f"must have the shape {x.shape[:2]} of the pairs in 'X', got {y.shape}."
+            raise InputError("y", msg)
         if not np.isin(y, (0, 1)).all():
-            msg = f"'y' must hold 0 and 1 alone, got {np.unique(y)!r}. Name the positives 1."
-            raise ValueError(msg)
+            msg = f"must hold 0 and 1 alone, got {np.unique(y)!r}. Name the positives 1."
+            raise InputError("y", msg)
         object.__setattr__(self, "X", x)
         object.__setattr__(self, "y", y.astype(np.int64))
 
@@ -129,10 +130,10 @@ class PUSupersample:
         object.__setattr__(self, "prior", check_prior(self.prior))
         if self.positive.shape[2:] != self.unlabeled.shape[2:]:
             msg = (
-                "'positive' and 'unlabeled' must have rows of one shape, got "
+                "and 'unlabeled' must have rows of one shape, got "
                 f"{self.positive.shape[2:]} and {self.unlabeled.shape[2:]}."
             )
-            raise ValueError(msg)
+            raise InputError("positive", msg)
 
     @classmethod
     def pair(
@@ -200,17 +201,16 @@ def _check_pairs(values: ArrayLike, name: str) -> NDArray[Any]:
     x = np.asarray(values)
     if x.ndim < 2 or x.shape[1] != 2 or len(x) < 1:
         msg = (
-            f"'{name}' must hold pairs, shape (n, 2, ...), got shape {x.shape}. Pair rows at "
+            f"must hold pairs, shape (n, 2, ...), got shape {x.shape}. Pair rows at "
             "random with the method 'pair'."
         )
-        raise ValueError(msg)
+        raise InputError(name, msg)
     return x
 
 
 def _pairing(n: int, seed: int, name: str) -> NDArray[np.int64]:
     if n < 2:
-        msg = f"'{name}' must hold at least two rows to make a pair, got {n}."
-        raise ValueError(msg)
+        raise InputError(name, f"must hold at least two rows to make a pair, got {n}.")
     order = stream(seed, f"pairs of {name}").permutation(n)
     return order[: n // 2 * 2].reshape(-1, 2)
 
@@ -262,8 +262,8 @@ class Runs:
     def scorer(self, draw: int) -> Scorer:
         """Return the trained scorer of a draw from its file."""
         if self.load is None:
-            msg = "'runs' keeps no scorers. Call run(..., folder=..., keep=(save, load))."
-            raise ValueError(msg)
+            msg = "keeps no scorers. Call run(..., folder=..., keep=(save, load))."
+            raise InputError("runs", msg)
         return self.load(self.files[draw])
 
 
@@ -339,14 +339,12 @@ def run(
 
 def _check(draws: int, folder: object, name: str, keep: object) -> None:
     if draws < 1:
-        msg = f"'draws' must be at least 1, got {draws!r}."
-        raise ValueError(msg)
+        raise InputError("draws", "must be at least 1", value=draws)
     if folder is not None and not name:
-        msg = "'name' must say what is trained when 'folder' keeps the scores, got ''."
-        raise ValueError(msg)
+        raise InputError("name", "must say what is trained when 'folder' keeps the scores, got ''.")
     if keep is not None and folder is None:
-        msg = f"'folder' must say where to keep scorers when 'keep' is given, got keep={keep!r}."
-        raise ValueError(msg)
+        msg = f"must say where to keep scorers when 'keep' is given, got keep={keep!r}."
+        raise InputError("folder", msg)
 
 
 def _score(supersample: Supersample | PUSupersample, scorer: Scorer) -> Floats:
@@ -375,8 +373,8 @@ class _Store:
         if path.exists() and (self.keep is None or self.file(draw).exists()):
             kept: Floats = np.load(path, allow_pickle=False)
             if kept.shape != shape or kept.dtype != np.float64:
-                msg = f"'folder' holds {path.name}, which is not {shape} numbers; remove that file."
-                raise ValueError(msg)
+                msg = f"holds {path.name}, which is not {shape} numbers; remove that file."
+                raise InputError("folder", msg)
             return kept
         found = _score(self.supersample, self.scorer(draw, trained))
         with replacing(path) as partial, partial.open("wb") as stream:

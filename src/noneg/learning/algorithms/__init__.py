@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 
+from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.learning.contract import Algorithm
 
@@ -58,5 +59,5 @@ def find_algorithm(algorithm: str | Algorithm) -> Algorithm:
         return copy.deepcopy(algorithm)
     if algorithm not in ALGORITHMS:
         known = ", ".join(ALGORITHMS)
-        raise ValueError(f"'algorithm' must be one of {known}, got {algorithm!r}.")
+        raise InputError("algorithm", f"must be one of {known}", value=algorithm)
     return ALGORITHMS[algorithm]()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch.nn.functional import softplus
 
+from noneg.errors import InputError
 from noneg.learning.contract import Algorithm
 from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import new_network
@@ -54,7 +55,7 @@ class PNOracle(Algorithm):
         """Bring the labels to the rows."""
         if len(self.truth) != data.n_unl:
             got = f"{len(self.truth)} for {data.n_unl} rows"
-            raise ValueError(f"'truth' must hold one label an unlabeled row, got {got}.")
+            raise InputError("truth", f"must hold one label an unlabeled row, got {got}.")
         self.state["truth"] = self.truth.to(self.device).float()
 
     def loss(self, player: str, batch: Batch) -> Tensor:

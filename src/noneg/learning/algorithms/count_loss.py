@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from torch.nn.functional import logsigmoid, pad, softplus
 
+from noneg.errors import InputError
 from noneg.learning.contract import Algorithm, Choice, Variant, hyper
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class CountLoss(Algorithm):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.target not in ("binomial", "exact"):
-            raise ValueError(f"'target' must be 'binomial' or 'exact', got {self.target!r}.")
+            raise InputError("target", "must be 'binomial' or 'exact'", value=self.target)
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the loss on positives and that on the count."""
