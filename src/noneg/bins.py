@@ -203,7 +203,7 @@ def _binned(scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float
         marginal=marginal,
         score=score,
         second=sums[:, _PAIRS] / np.outer(unit, unit),
-        prior=scores.prior,
+        prior=scores.known_prior,
         prior_is_estimated=scores.prior_is_estimated,
         rounding=scores.rounding,
     )
@@ -309,7 +309,9 @@ def optimal_bin_count(scores: PUScores) -> int:
     if scores.prior_is_estimated:
         n_bins = labelled_order_rule(scores.effective_marginal)
     else:
-        n_bins = order_rule(scores.effective_positive, scores.effective_marginal, scores.prior)
+        n_bins = order_rule(
+            scores.effective_positive, scores.effective_marginal, scores.known_prior
+        )
     if np.isinf(scores.n_marginal):
         return n_bins
     return max(1, min(n_bins, int(scores.n_marginal) // 2))

@@ -313,8 +313,8 @@ def _why(criterion: Criterion, value: float, scores: PUScores, level: float) -> 
     """Say why an estimate left the range of what it estimates."""
     limit = largest_prior(scores, level=level)
     cause = (
-        f"the prior {scores.prior:.4g} is too large (the scores allow {limit:.4g} at most)"
-        if scores.prior > limit
+        f"the prior {scores.known_prior:.4g} is too large (the scores allow {limit:.4g} at most)"
+        if scores.known_prior > limit
         else f"{scores.n_positive:,.0f} positives are too few, or the prior is too large"
     )
     return f"{criterion.label} {value:.4f} is impossible: {cause}."

@@ -39,10 +39,9 @@ if TYPE_CHECKING:
 
     from noneg.scores import PUScores
 
-    Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
     Floats = NDArray[np.float64]
     Limits = tuple[float, float]
-    # Maps shares of shape (..., k) to values of shape (...).
+    # Maps scores to values, or shares of shape (..., k) to values of shape (...).
     Function = Callable[[Floats], Floats]
 
 
@@ -169,7 +168,7 @@ def normalise(
         influence[-1, p] = 1.0 / total_marginal
         influence[-1, -1] = -scores.known_prior / total_marginal
     covariance = influence @ second @ influence.T
-    prior = np.nan if scores.prior is None else scores.prior
+    prior = np.nan if scores.prior is None else scores.known_prior
     return LawMeans(means_positive, means_marginal, prior, covariance)
 
 
@@ -333,7 +332,7 @@ def over_prior_grid(
         Two will do where the ends are monotone in the prior.
     """
     if scores.prior_interval is None:
-        low, high, *_ = limits(scores.prior)
+        low, high, *_ = limits(scores.known_prior)
         return low, high
     grid = np.linspace(*scores.prior_interval, points)
     lows, highs, *speeds = zip(*(limits(float(prior)) for prior in grid), strict=True)

@@ -185,7 +185,7 @@ def sum_up(
     enough = scores.n_marginal >= 2 * DIAGRAM_BINS
     kinds: tuple[Binning, ...] = ("width", "mass") if enough else ("width",)
     # At this prior, not over what is known of it: another prior scales these numbers.
-    exact = scores if scores.prior_interval is None else scores.with_prior(scores.prior)
+    exact = scores if scores.prior_interval is None else scores.with_prior(scores.known_prior)
     diagrams = {kind: _diagram(exact, kind, level) for kind in kinds}
     cuts = tails(scores, level=level)
     rows = np.isfinite(scores.n_positive + scores.n_unlabeled)
@@ -201,8 +201,8 @@ def sum_up(
         areas=_areas(exact, metrics, level) if rows else {},
         curves=_curves(exact, metrics) if rows else {},
         envelope=ks_envelope(scores) if rows else None,
-        noise_floor=noise_floor(scores, edges=binned.edges) / scores.prior
-        if scores.prior > 0.0
+        noise_floor=noise_floor(scores, edges=binned.edges) / scores.known_prior
+        if scores.known_prior > 0.0
         else 0.0,
         mean_score=float(binned.score.sum()),
         mean_deviation=float(np.sqrt(binned.variance(ones))),
@@ -242,7 +242,7 @@ def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
 
 
 def _diagram(scores: PUScores, kind: Binning, level: float) -> Diagram:
-    unit = scores.prior or 1.0
+    unit = scores.known_prior or 1.0
     pointwise, simultaneous = (
         reliability(
             scores,
@@ -284,7 +284,7 @@ def _areas(
         if one is not None and np.isfinite([one.value, one.low, one.high]).all():
             found[name] = [one.value, one.low, one.high]
     if "auroc" in found:
-        found["auroc"] = [(x - 0.5) * (1.0 - scores.prior) for x in found["auroc"]]
+        found["auroc"] = [(x - 0.5) * (1.0 - scores.known_prior) for x in found["auroc"]]
     return found
 
 
@@ -542,9 +542,9 @@ def _corners(slope: Floats, level: Floats) -> NDArray[np.intp]:
 
 def prior_estimate(scores: PUScores, level: float) -> Estimate:
     """Return the prior with what is known of it, a point where it is given exactly."""
-    low, high = scores.prior_interval or (scores.prior, scores.prior)
+    low, high = scores.prior_set
     method = "share of positives" if scores.prior_is_estimated else "given"
-    return Estimate(value=scores.prior, low=low, high=high, level=level, method=method)
+    return Estimate(value=scores.known_prior, low=low, high=high, level=level, method=method)
 
 
 def small_diagram(scores: PUScores, level: float) -> Reliability:

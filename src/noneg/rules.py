@@ -166,9 +166,11 @@ class Rule:
     @property
     def matrix(self) -> list[list[float]]:
         """Of a, b, c and d: the constant, and the multiples of TPR and PPR."""
-        zero, one = np.float64(0.0), np.float64(1.0)
-        at = [np.array(self.piece(*shares)) for shares in ((zero, zero), (one, zero), (zero, one))]
-        table: list[list[float]] = np.stack([at[0], at[1] - at[0], at[2] - at[0]], axis=-1).tolist()
+        # Three pairs of shares tell a linear function: none, all positives, all rows.
+        shares = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+        found = np.array([np.broadcast_to(x, 3) for x in self.piece(*shares)])
+        found[:, 1:] -= found[:, :1]
+        table: list[list[float]] = found.tolist()
         return table
 
     def curve(self, scores: PUScores, threshold: float = 0.5) -> Curve:

@@ -102,7 +102,7 @@ def prior_curve(
     entry = find_metric(metric)
     if scores.setting == "labelled":
         msg = "must be positives and unlabeled rows: labels of every row determine a prior"
-        raise InputError("scores", f"{msg}, {scores.prior:.6g}, and no other can be tried.")
+        raise InputError("scores", f"{msg}, {scores.known_prior:.6g}, and no other can be tried.")
     grid = np.linspace(*prior_range(scores), POINTS) if priors is None else _grid(priors)
     at = [scores.with_prior(float(prior)) for prior in grid]
     if level is None:

@@ -134,7 +134,7 @@ class CurveRows:
         """The N of the binnings."""
         n = self.scores.effective_marginal
         if not self.scores.prior_is_estimated:
-            n = min(n, self.scores.effective_positive / self.scores.prior)
+            n = min(n, self.scores.effective_positive / self.scores.known_prior)
         return int(min(n * (1.0 + 1e-12), MOST_ROWS))
 
     @cached_property
@@ -213,7 +213,9 @@ class CurveRows:
         sums = np.array([x[last] - x[first] for x in self._sums(cuts)])
         full = sums[1] > 0.0
         positive, mass, score, complement = sums[:, full]
-        scale = self.scores.prior * mass.sum() / max(positive.sum(), np.finfo(np.float64).tiny)
+        scale = (
+            self.scores.known_prior * mass.sum() / max(positive.sum(), np.finfo(np.float64).tiny)
+        )
         return Points(
             score=score / mass,
             complement=complement / mass,

@@ -183,7 +183,7 @@ def _hoeffding(scores: PUScores, binned: Binned, level: float, p: float) -> Limi
     if p != 1:
         msg = f"must be 1 for method='hoeffding', got {p!r}. Use method='normal'."
         raise InputError("p", msg)
-    low, high = scores.prior_interval or (scores.prior, scores.prior)
+    low, high = scores.prior_set
     smallest, largest = prior_curve(binned).range(low, high)
     rate = _row_rate(scores, high)
     log = np.log(2.0 / (1.0 - level))
@@ -251,7 +251,7 @@ def ece_by_prior(
 ) -> PriorCurve:
     """Return the ECE for every class prior at once, exactly.
 
-    The bins stay those of ``scores.prior``. A wrong prior moves the error by at most as much as
+    The bins stay those of ``scores.known_prior``. A wrong prior moves the error by at most as much as
     the prior is wrong (PU-ECE paper, Theorem 2).
 
     Examples

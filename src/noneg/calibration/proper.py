@@ -66,7 +66,7 @@ def brier(scores: PUScores) -> float:
     >>> round(brier(PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])), 4)
     0.085
     """
-    return loss_value(loss_means(scores, find_loss("brier")), scores.prior)
+    return loss_value(loss_means(scores, find_loss("brier")), scores.known_prior)
 
 
 def brier_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
@@ -119,7 +119,7 @@ def log_loss(scores: PUScores, *, clip: float = CLIP) -> float:
     >>> round(log_loss(PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])), 4)
     0.3081
     """
-    return loss_value(loss_means(scores, find_loss("log", clip=clip)), scores.prior)
+    return loss_value(loss_means(scores, find_loss("log", clip=clip)), scores.known_prior)
 
 
 def log_loss_interval(scores: PUScores, *, level: float = 0.95, clip: float = CLIP) -> Estimate:
@@ -225,7 +225,7 @@ def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
 
     # A single row has no spread to learn from: only the range of the score is known.
     known = (0.0, rule.largest) if no_spread(scores) else over_prior_grid(limits, scores, 2)
-    return enclosing(scores, loss_value(means, scores.prior), known, level, DELTA)
+    return enclosing(scores, loss_value(means, scores.known_prior), known, level, DELTA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,7 +306,7 @@ def decomposition(
     """
     rule = scoring_rule(score, clip)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
-    return _parts(binned, rule, loss_value(loss_means(scores, rule.loss), scores.prior))
+    return _parts(binned, rule, loss_value(loss_means(scores, rule.loss), scores.known_prior))
 
 
 def decomposition_interval(  # noqa: PLR0913
@@ -355,7 +355,7 @@ def decomposition_interval(  # noqa: PLR0913
         raise InputError("part", msg)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
     risk = loss_means(scores, rule.loss)
-    value = getattr(_parts(binned, rule, loss_value(risk, scores.prior)), part)
+    value = getattr(_parts(binned, rule, loss_value(risk, scores.known_prior)), part)
     if part == "reliability":
         limits, words = _reliability_limits(scores, binned, rule, risk, level, seed), METHOD
     else:
@@ -432,7 +432,7 @@ def _part_limits(
 def _priors(scores: PUScores) -> tuple[float, ...]:
     """Return the priors among which each part has its extremes."""
     if scores.prior_interval is None:
-        return (scores.prior,)
+        return (scores.known_prior,)
     low, high = scores.prior_interval
     # The uncertainty is largest at one half; all else is monotone.
     return low, min(max(0.5, low), high), high

@@ -131,7 +131,7 @@ def ks_error(scores: PUScores) -> float:
     >>> round(ks_error(scores), 4)
     0.125
     """
-    return _largest(scores, scores.prior)
+    return _largest(scores, scores.known_prior)
 
 
 def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Estimate:
@@ -161,7 +161,7 @@ def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -
     value = ks_error(scores)
     binned = bin_scores(scores, bins=ks_bins(scores))
     low, high = norm_limits(scores, binned, _dual, level=level, seed=seed)
-    priors = {scores.prior, *(scores.prior_interval or ())}
+    priors = {scores.known_prior, *(scores.prior_interval or ())}
     between = max(_largest(scores, prior) - _at_ends(binned, prior) for prior in priors)
     return enclosing(scores, value, (low, high + max(0.0, between)), level, METHOD)
 
@@ -404,7 +404,7 @@ def _coefficients(scores: PUScores, n: int) -> Floats:
     """Return the cosine coefficients of the residual measure."""
     sums = scores.sums_at_nodes(Axis(n))
     positive, marginal, _ = sums.sum(axis=0)
-    return moments(scores.prior * sums[:, 0] / (positive or 1.0) - sums[:, 2] / marginal)
+    return moments(scores.known_prior * sums[:, 0] / (positive or 1.0) - sums[:, 2] / marginal)
 
 
 def _error(coefficients: Floats, sigma: float) -> float:
@@ -621,7 +621,7 @@ def _on_scores(scores: PUScores, p: float, bandwidth: float | None) -> _Kernel:
 
 
 def _rule_of_thumb(scores: PUScores) -> float:
-    n = min(scores.effective_marginal, scores.effective_positive / (scores.prior or 1.0))
+    n = min(scores.effective_marginal, scores.effective_positive / (scores.known_prior or 1.0))
     if np.isinf(n):
         raise InputError("bandwidth", "must be given for a population; its rule is for samples.")
     axis = Axis(FEWEST_NODES)
@@ -646,7 +646,7 @@ def _kernel_error(scores: PUScores, kernel: _Kernel) -> float:
     sums = scores.sums_at_nodes(axis)
     positive, marginal, _ = sums.sum(axis=0)
     factors = transfer(kernel.spectrum, kernel.width, axis.n)
-    masses = np.stack([scores.prior * sums[:, 0] / (positive or 1.0), sums[:, 1] / marginal])
+    masses = np.stack([scores.known_prior * sums[:, 0] / (positive or 1.0), sums[:, 1] / marginal])
     g, f = density(moments(masses) * factors)
     if kernel.p == 1:
         return mean_size(g - axis.nodes * f)

@@ -223,9 +223,9 @@ def _estimate(
     best = max(tables, key=lambda name: ScoreLaws.of(scores(tables[name])).separation)
     found = estimate_prior(scores(tables[best]), method=method, level=question.level)
     used = found.apply(scores(tables[best]))
-    low, high = used.prior_interval or (used.prior, used.prior)
+    low, high = used.prior_set
     told = f"The prior was estimated from the scores of {best!r}, which assumes that"
-    estimate = replace(found.to_estimate(), value=used.prior, low=low, high=high)
+    estimate = replace(found.to_estimate(), value=used.known_prior, low=low, high=high)
     return estimate, (*found.warnings, f"{told} {found.assumption}.")
 
 

@@ -169,6 +169,6 @@ def _write(scores: PUScores, out: str) -> None:
 
 
 def _next(out: str, scores: PUScores) -> str:
-    prior = "" if scores.setting == "labelled" else f" --prior {scores.prior!r}"
+    prior = "" if scores.setting == "labelled" else f" --prior {scores.known_prior!r}"
     file = shlex.quote(out)
     return f"noneg evaluate {file} --score score --label label --setting {scores.setting}{prior}"

@@ -243,7 +243,8 @@ class _Watched:
     def __call__(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
         inside = (s >= BLUR * self.low) & (1.0 - s >= BLUR * (1.0 - self.high))
         self.outside += int(s.size - inside.sum())
-        return self.transform(s)  # type: ignore[no-any-return]
+        mapped: NDArray[np.float64] = self.transform(s)
+        return mapped
 
     def warnings(self, n_rows: int) -> list[str]:
         if not self.outside:

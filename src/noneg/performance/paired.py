@@ -300,7 +300,7 @@ class Differences:
             return *self._error_limits(one, other), PAIRED_METHOD
         build = self._rule if criterion.rule else self._loss if criterion.loss else self._area
         known = self.scores[one]
-        priors = known.prior_interval or (known.prior, known.prior)
+        priors = known.prior_set
         smooth = build(criterion, one, other)
         return *smooth.limits(self.rows.masses.count, priors, self.level), PAIRED
 

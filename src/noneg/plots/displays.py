@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class _CurveDisplay:
     _kind: ClassVar[str]
     _area_name: ClassVar[str]
     _axes: ClassVar[tuple[str, str]]
-    _legend: ClassVar[str]
+    _legend: ClassVar[Literal["best", "lower right"]]
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
         """Draw the display.
@@ -140,7 +140,8 @@ class PURocDisplay(_CurveDisplay):
     >>> plt.close(display.figure_)
     """
 
-    _kind, _area_name, _legend = "roc", "AUC", "lower right"
+    _kind, _area_name = "roc", "AUC"
+    _legend = "lower right"
     _axes = ("false positive rate", "true positive rate (recall)")
 
     @classmethod
@@ -228,7 +229,8 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
 
     prior: float | None = None
 
-    _kind, _area_name, _legend = "pr", "AP", "best"
+    _kind, _area_name = "pr", "AP"
+    _legend = "best"
     _axes = ("recall", "precision")
 
     @classmethod
@@ -248,7 +250,7 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
             curve=pr(scores),
             bounds=pr_bounds(scores, level=level) if hidden else None,
             area=average_precision_interval(scores, level=level),
-            prior=scores.prior,
+            prior=scores.known_prior,
             name=name,
         )
         return display.plot(ax, **kwargs)
@@ -364,7 +366,7 @@ class PriorSensitivityDisplay:
             raise InputError("scores", msg)
         display = cls(
             curve=ece_by_prior(scores, binning=binning),
-            prior=scores.prior,
+            prior=scores.known_prior,
             prior_interval=scores.prior_interval,
             largest=largest_prior(scores, level=level),
             name=name,

@@ -175,7 +175,7 @@ class ReliabilityDisplay:
             setting=scores.setting,
             n_positive=scores.n_positive,
             n_unlabeled=scores.n_unlabeled,
-            prior=scores.prior,
+            prior=scores.known_prior,
             prior_interval=scores.prior_interval,
             name=name,
         )

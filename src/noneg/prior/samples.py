@@ -183,7 +183,7 @@ class ScoreLaws:
         if scores.setting == "labelled":
             msg = (
                 "must be positives and unlabeled rows, got labelled ones: their prior is "
-                f"the share of positives, {scores.prior:.6g}."
+                f"the share of positives, {scores.known_prior:.6g}."
             )
             raise InputError("scores", msg)
         checks.check_filled(scores.n_unlabeled, "unlabeled", "unlabeled row")

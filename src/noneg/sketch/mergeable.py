@@ -96,7 +96,7 @@ class Sketch:
         sketch = cls(
             weight_kind=_plain_chunk(first)[2],
             setting=scores.setting,
-            prior=None if scores.setting == "labelled" else scores.prior,
+            prior=None if scores.setting == "labelled" else scores.known_prior,
             prior_interval=scores.prior_interval,
         )
         for in_positive, _, chunk in scores.chunks():
