@@ -9,81 +9,69 @@ from html import escape
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FLOORS = [  # name, colour, rooms with what they hold
+FLOORS = [  # name, color, rooms with what they hold
     ("command", "#f3c9a5", {"cli": "commands"}),
-    (
-        "research",
-        "#f6d8ae",
-        {"lab": "benchmark, information theory, data sets, SGLD"},
-    ),
+    ("research", "#f6d8ae", {"lab": "benchmark, information theory, data sets, SGLD"}),
     ("show", "#f2e6b6", {"report": "page, text, JSON", "plots": "matplotlib"}),
     (
-        "train",
-        "#e4ecc0",
-        {
-            "learning": "torch algorithms",
-            "sklearn": "scorers, splits",
-            "torch": "in training loops",
-        },
-    ),
-    (
         "answer",
-        "#cfe5c3",
+        "#e4ecc0",
         {
             "comparison": "which model",
             "evaluation": "all at once",
+            "page_state": "for sliders",
             "sensitivity": "by prior",
-            "metrics": "registry, intervals",
+            "torch": "in loops",
         },
     ),
+    ("train", "#cfe5c3", {"learning": "networks, tables", "sklearn": "scorers, splits"}),
+    ("repair", "#c3e2c9", {"recalibration": "calibrators", "prior": "class prior"}),
     (
-        "compute",
+        "measure",
         "#b9dcd3",
         {
-            "recalibration": "calibrators",
-            "prior": "class prior",
+            "calibration": "errors, intervals",
             "performance": "risk, ROC, PR",
             "theory": "bounds, plans",
-            "calibration": "errors, intervals",
+            "metrics": "all of them",
         },
     ),
     (
         "take in",
         "#bcd4ea",
-        {
-            "tables": "frames, files",
-            "sketch": "mergeable sums",
-            "tensors": "on devices",
-            "simulation": "known truth",
-        },
+        {"tables": "frames, files", "sketch": "mergeable sums", "tensors": "on devices"},
     ),
     (
         "rest on",
         "#d3cdea",
         {
+            "simulation": "truth",
             "bins": "width, mass",
-            "functionals": "means, noise",
-            "bin_count": "how many",
+            "intervals": "engine",
+            "losses": "rules",
+            "rules": "curves",
+            "registry": "entries",
+            "laws": "in order",
             "scores": "PUScores",
-            "intake": "validation",
-            "rows": "weights",
         },
     ),
     (
-        "at the bottom",
+        "bottom",
         "#ddd3d9",
         {
-            "atomic": "whole files",
-            "checks": "clear errors",
+            "atomic": "files",
+            "checks": "input",
+            "errors": "as data",
             "extras": "optional",
+            "kernels": "loops",
+            "kernels_numba": "twins",
             "randomness": "streams",
             "results": "Estimate",
-            "kernels": "plain loops",
-            "kernels_numba": "quick twins",
+            "sentences": "words",
         },
     ),
 ]
-LEFT, WIDTH, HEIGHT, GAP = 108, 760, 52, 8
+LEFT, WIDTH, HEIGHT, GAP = 84, 960, 52, 8
 
 
 def layers():

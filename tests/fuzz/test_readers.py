@@ -189,7 +189,7 @@ def test_records_of_runs(data, tmp_path_factory):
 @bounded(40)
 def test_tables_as_parquet(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "t.parquet"
-    noneg.tables.writing(SCORES, path)
+    noneg.tables.write(SCORES, path)
     path.write_bytes(data.draw(spoilt(path.read_bytes())))
     refuses(lambda: noneg.read(path, score="score", label="label", setting="labelled"))
 
@@ -199,6 +199,6 @@ def test_tables_as_parquet(data, tmp_path_factory):
 @bounded(25)
 def test_tables_as_text(ending, data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / f"t.{ending}"
-    noneg.tables.writing(SCORES, path)
+    noneg.tables.write(SCORES, path)
     path.write_bytes(data.draw(spoilt(path.read_bytes())))
     refuses(lambda: noneg.read(path, score="score", label="label", setting="labelled"))

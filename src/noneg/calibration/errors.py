@@ -251,8 +251,8 @@ def ece_by_prior(
 ) -> PriorCurve:
     """Return the ECE for every class prior at once, exactly.
 
-    The bins stay those of ``scores.known_prior``. A wrong prior moves the error by at most as much as
-    the prior is wrong (PU-ECE paper, Theorem 2).
+    The bins stay those of the prior of `scores`. A wrong prior moves the error by at most as much
+    as the prior is wrong (PU-ECE paper, Theorem 2).
 
     Examples
     --------

@@ -154,6 +154,30 @@ def confusion_at_all(scores: PUScores) -> Confusion:
     )
 
 
+_INTERVAL_WORDS = """Return `{name}` with its interval, made of Wilson intervals of its shares.
+
+    Parameters
+    ----------
+    scores : PUScores
+        With a ``prior_interval`` the result holds for every prior in it.
+    level : float
+        Nominal coverage.
+    threshold : float
+        Rows with ``s >= threshold`` are predicted positive.
+    **options
+        Other options of `{name}`.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> from noneg.performance import {name}_interval
+    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.7, 0.9] * 50)
+    >>> found = {name}_interval(scores)
+    >>> found.low <= found.value <= found.high
+    True
+    """
+
+
 class ThresholdMetric(Protocol):
     """A metric at a threshold with its interval."""
 
@@ -205,7 +229,7 @@ def at_threshold(
     name = function.__name__
     interval.__name__ = interval.__qualname__ = f"{name}_interval"
     interval.__module__ = function.__module__
-    interval.__doc__ = f"Return `{name}` with its interval, made of Wilson intervals of its shares."
+    interval.__doc__ = _INTERVAL_WORDS.format(name=name)
     usual = build()
     register(
         Metric(
