@@ -71,7 +71,7 @@ FLOORS = [  # name, color, rooms with what they hold
         },
     ),
 ]
-LEFT, WIDTH, HEIGHT, GAP = 84, 960, 52, 8
+LEFT, WIDTH, HEIGHT, GAP = 84, 1060, 52, 8
 
 
 def layers():
