@@ -136,6 +136,11 @@ class Comparison(Table):
     criteria: dict[str, Compared]
     diagrams: dict[str, Reliability]
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether every row has its label, so that there is no other prior to try."""
+        return self.setting == "labelled"
+
     def __repr__(self) -> str:
         rows = [
             (found.title, model, str(one), str(gap), found.place(model))
@@ -313,8 +318,8 @@ def _why(criterion: Criterion, value: float, scores: PUScores, level: float) -> 
     """Say why an estimate left the range of what it estimates."""
     limit = largest_prior(scores, level=level)
     cause = (
-        f"the prior {scores.prior:.4g} is too large (the scores allow {limit:.4g} at most)"
-        if scores.prior > limit
+        f"the prior {scores.known_prior:.4g} is too large (the scores allow {limit:.4g} at most)"
+        if scores.known_prior > limit
         else f"{scores.n_positive:,.0f} positives are too few, or the prior is too large"
     )
     return f"{criterion.label} {value:.4f} is impossible: {cause}."
@@ -348,7 +353,7 @@ def _check_prior(
 
 
 def _span(scores: PUScores, priors: tuple[float, float] | None) -> tuple[float, float] | None:
-    if scores.setting != "labelled":
+    if not scores.prior_is_estimated:
         return prior_range(scores) if priors is None else priors
     if priors is not None:
         raise determined("priors", priors)

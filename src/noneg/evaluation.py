@@ -147,7 +147,9 @@ def _at_prior(
     name = RECOMMENDED if RECOMMENDED in metrics else "ece"
     if scores.prior_interval is None:
         return metrics[name]
-    return estimate(name, scores.with_prior(scores.prior), level=level, **_options(name, edges))
+    return estimate(
+        name, scores.with_prior(scores.known_prior), level=level, **_options(name, edges)
+    )
 
 
 def _recalibration(scores: PUScores, level: float) -> HeldOut | None:
@@ -170,7 +172,7 @@ def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
     if scores.n_marginal < 2 * binned.n_bins:
         return out
     for name, delta in (("expected", None), ("probable", 1.0 - level)):
-        if scores.setting == "labelled":
+        if scores.prior_is_estimated:
             out[name] = labelled_bias_bound(
                 scores.n_marginal, bins=binned.n_bins, binning="mass", lipschitz=1.0, delta=delta
             )
@@ -178,7 +180,7 @@ def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
             out[name] = bias_bound(
                 scores.effective_positive,
                 scores.effective_marginal,
-                scores.prior,
+                scores.known_prior,
                 bins=binned.n_bins,
                 binning="mass",
                 lipschitz=1.0,
@@ -193,7 +195,7 @@ def _warnings(
     checks: tuple[Check, ...],
     metrics: dict[str, Estimate],
 ) -> Iterator[Notice]:
-    mean, prior = float(binned.score.sum()), scores.prior
+    mean, prior = float(binned.score.sum()), scores.known_prior
     noise = 3.0 * float(np.sqrt(binned.variance(np.ones(binned.n_bins))))
     yield from (Notice(one.sentence, one.name) for one in checks if one.verdict != "holds")
     if abs(mean - prior) > noise + 1e-12 and not scores.prior_is_estimated:
@@ -212,14 +214,14 @@ def label_counts(scores: PUScores) -> Iterator[Notice]:
     rows = scores.n_positive + scores.n_unlabeled
     if scores.prior_is_estimated or not np.isfinite(rows):
         return
-    share, one_sample = scores.n_positive / (rows * scores.prior), scores.setting == "one-sample"
+    share, one_sample = scores.n_positive / (rows * scores.known_prior), scores.pooled
     if share >= NEARLY_ALL if one_sample else abs(share - 1.0) <= SAME_SHARE:
         yield notice(
             "all_labelled",
             n_positive=scores.n_positive,
             rows=rows,
             percent=100 * share,
-            prior=scores.prior,
+            prior=scores.known_prior,
             chance=say("all_labelled_chance") if one_sample and share > 1.0 else "",
         )
 
@@ -296,6 +298,11 @@ class Evaluation:
     def headline(self) -> Estimate | None:
         """The calibration error to quote: the one that is closest to the truth on PU data."""
         return self.metrics.get(RECOMMENDED)
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether every row has its label, so that there is no other prior to try."""
+        return self.setting == "labelled"
 
     @property
     def rejected(self) -> bool:

@@ -185,7 +185,7 @@ def sum_up(
     enough = scores.n_marginal >= 2 * DIAGRAM_BINS
     kinds: tuple[Binning, ...] = ("width", "mass") if enough else ("width",)
     # At this prior, not over what is known of it: another prior scales these numbers.
-    exact = scores if scores.prior_interval is None else scores.with_prior(scores.prior)
+    exact = scores if scores.prior_interval is None else scores.with_prior(scores.known_prior)
     diagrams = {kind: _diagram(exact, kind, level) for kind in kinds}
     cuts = tails(scores, level=level)
     rows = np.isfinite(scores.n_positive + scores.n_unlabeled)
@@ -201,15 +201,15 @@ def sum_up(
         areas=_areas(exact, metrics, level) if rows else {},
         curves=_curves(exact, metrics) if rows else {},
         envelope=ks_envelope(scores) if rows else None,
-        noise_floor=noise_floor(scores, edges=binned.edges) / scores.prior
-        if scores.prior > 0.0
+        noise_floor=noise_floor(scores, edges=binned.edges) / scores.known_prior
+        if scores.known_prior > 0.0
         else 0.0,
         mean_score=float(binned.score.sum()),
         mean_deviation=float(np.sqrt(binned.variance(ones))),
         effective_positive=scores.effective_positive,
         effective_marginal=scores.effective_marginal,
         least_prior=scores.least_prior,
-        largest_prior=1.0 if scores.setting == "labelled" else largest_prior(scores, level=level),
+        largest_prior=1.0 if scores.prior_is_estimated else largest_prior(scores, level=level),
         z=z_score(level),
         z_split=z_score(0.5 + level / 2.0),
     )
@@ -234,7 +234,7 @@ def _bins(scores: PUScores, binned: Binned, kinds: tuple[Binning, ...]) -> dict[
 
 def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
     """Return the noise of `noneg.calibration.interval` as a straight line in the prior."""
-    if scores.setting == "labelled" or binned.n_bins > MOST_NOISY_BINS:
+    if scores.prior_is_estimated or binned.n_bins > MOST_NOISY_BINS:
         return None
     noise = Noise.draw(binned, SPLITS, 0)
     level = noise.of_residual(replace(binned, prior=0.0))
@@ -242,7 +242,7 @@ def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
 
 
 def _diagram(scores: PUScores, kind: Binning, level: float) -> Diagram:
-    unit = scores.prior or 1.0
+    unit = scores.known_prior or 1.0
     pointwise, simultaneous = (
         reliability(
             scores,
@@ -276,7 +276,7 @@ def _areas(
     scores: PUScores, metrics: Mapping[str, Estimate], level: float
 ) -> dict[str, list[float]]:
     """Return the areas that follow the prior; labelled data has no other prior."""
-    if scores.setting == "labelled":
+    if scores.prior_is_estimated:
         return {}
     found = {}
     for name in ("auroc", "lift_at"):
@@ -284,7 +284,7 @@ def _areas(
         if one is not None and np.isfinite([one.value, one.low, one.high]).all():
             found[name] = [one.value, one.low, one.high]
     if "auroc" in found:
-        found["auroc"] = [(x - 0.5) * (1.0 - scores.prior) for x in found["auroc"]]
+        found["auroc"] = [(x - 0.5) * (1.0 - scores.known_prior) for x in found["auroc"]]
     return found
 
 
@@ -348,7 +348,7 @@ def tails(scores: PUScores, *, level: float) -> Tails:
     """Return both laws above `thresholds`."""
     cuts = thresholds(scores)
     means = [tail_means(scores, [cut]) for cut in cuts]
-    kind = labelled_shares if scores.setting == "labelled" else pu_shares
+    kind = labelled_shares if scores.prior_is_estimated else pu_shares
     shares = [kind(scores, one, level) for one in means]
     return Tails(
         threshold=cuts,
@@ -366,7 +366,7 @@ def tails(scores: PUScores, *, level: float) -> Tails:
 def _limits(
     scores: PUScores, means: list[LawMeans], level: float
 ) -> dict[str, tuple[Floats, Floats]]:
-    if scores.setting != "labelled" and scores.prior_interval is None:
+    if not scores.prior_is_estimated and scores.prior_interval is None:
         return {}
     out: dict[str, tuple[Floats, Floats]] = {}
     for name, rule in registered_rules(EXPLORED).items():
@@ -424,7 +424,7 @@ class RankBounds:
 
 def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds | None:
     """Return what bounds need at thresholds; None where bounds count no rows or hide nothing."""
-    if scores.setting == "labelled" or not np.isfinite(scores.n_positive + scores.n_unlabeled):
+    if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
     options = Options(level=level, threshold=cuts)
     try:
@@ -542,9 +542,9 @@ def _corners(slope: Floats, level: Floats) -> NDArray[np.intp]:
 
 def prior_estimate(scores: PUScores, level: float) -> Estimate:
     """Return the prior with what is known of it, a point where it is given exactly."""
-    low, high = scores.prior_interval or (scores.prior, scores.prior)
+    low, high = scores.prior_set
     method = "share of positives" if scores.prior_is_estimated else "given"
-    return Estimate(value=scores.prior, low=low, high=high, level=level, method=method)
+    return Estimate(value=scores.known_prior, low=low, high=high, level=level, method=method)
 
 
 def small_diagram(scores: PUScores, level: float) -> Reliability:

@@ -299,7 +299,7 @@ class Differences:
             return *self._error_limits(one, other), PAIRED_METHOD
         build = self._rule if criterion.rule else self._loss if criterion.loss else self._area
         known = self.scores[one]
-        priors = known.prior_interval or (known.prior, known.prior)
+        priors = known.prior_set
         smooth = build(criterion, one, other)
         return *smooth.limits(self.rows.masses.count, priors, self.level), PAIRED
 
@@ -342,14 +342,14 @@ class Differences:
         pairs = rows.area(one) - rows.area(other)
         # AUC - 1/2 is (1 - labelled share) / (1 - prior) times that of the proxy.
         share = scores[one].labelled_share
-        stretched = criterion.name == "auroc" and rows.setting != "labelled"
+        stretched = criterion.name == "auroc" and not scores[one].prior_is_estimated
 
         def at(prior: Floats) -> tuple[Floats, Floats]:
             unit = 1.0 / (1.0 - prior) if stretched else np.ones_like(prior)
             left = 1.0 - share if stretched else 1.0
             return unit * left * value, np.stack([unit * left, -unit * value])
 
-        varies = stretched and rows.setting == "one-sample"
+        varies = stretched and scores[one].pooled
         return Smooth(np.stack([pairs, rows.prior_part if varies else 0.0 * pairs]), at)
 
     def _error_limits(self, one: str, other: str) -> tuple[float, float]:
