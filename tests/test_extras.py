@@ -75,19 +75,13 @@ ASKED = {
     "torchmetrics": ["noneg.torch"],
     "matplotlib": [
         *(f"noneg.plots.{name}Display.from_scores(pu)" for name in DISPLAYS),
-        "from noneg.plots.ranks import _axes; _axes(None)",
+        "from noneg.lab.bench.ranks import _axes; _axes(None)",
     ],
     "pyspark": ["cli('evaluate', *rows, '--engine', 'spark', '--master', 'local[1]')"],
     "distributed": [
         "from noneg.lab.bench.engine import run_all; run_all([run], 'b', scheduler='tcp://127.0.0.1:1')"
     ],
     "pooch": ["noneg.lab.datasets.load('usps')"],
-    "pyarrow": [
-        "sketch.to_arrow()",
-        "sketch.save('s.parquet')",
-        "noneg.read('s.csv', score='score', label='label', setting='labelled', exact=False)",
-        "cli('evaluate', *rows, '--sketch')",
-    ],
 }
 
 

@@ -41,10 +41,10 @@ def test_only_sketches_are_added(other):
     assert repr(one).startswith("Sketch(1 positive, 2 unlabeled rows, 3 buckets)")
 
 
-def test_a_prior_is_asked_for_where_labels_do_not_tell_it():
+def test_a_prior_may_be_unknown():
     rows = Sketch(setting="one-sample").update([1, 0, 0], [0.9, 0.2, 0.4])
-    with pytest.raises(ValueError, match="'prior' must be given"):
-        rows.scores()
+    assert rows.scores().prior is None
+    assert Sketch.from_scores(rows.scores()).scores().prior is None
 
 
 @pytest.mark.parametrize("group", ["unlabeled", "positive"])

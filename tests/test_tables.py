@@ -326,7 +326,6 @@ WRONG_TABLES = {
     "same name": ({**SCORE, **LABEL}, {"label": "score"}, "different columns, got 'score', 'sc"),
     "prior": ({**SCORE, **LABEL}, {"prior": 0.5}, "'prior' must not be given .* got 0.5"),
     "interval": ({**SCORE, **LABEL}, {"prior_interval": (0, 1)}, "'prior_interval' must not be"),
-    "no prior": ({**SCORE, **LABEL}, {"setting": "one-sample"}, "'prior' must be given"),
     "setting": ({**SCORE, **LABEL}, {"setting": "pn"}, "'setting' .* got 'pn'.*'two-sample'"),
     "array": (np.ones((2, 2)), {}, "'source' must be .* got ndarray"),
     "nothing": (None, {}, "'source' must be .* got NoneType"),

@@ -106,7 +106,7 @@ def test_setting_and_prior_are_never_guessed():
         nt.PUAUROC()
     made = nt.PUAUROC(setting="two-sample")
     made.update(torch.tensor([0.5, 0.5]), torch.tensor([0, 1]))
-    with pytest.raises(ValueError, match="'prior' must be given"):
+    with pytest.raises(ValueError, match="'prior' must be known"):
         made.compute()
 
 

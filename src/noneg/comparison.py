@@ -136,6 +136,11 @@ class Comparison(Table):
     criteria: dict[str, Compared]
     diagrams: dict[str, Reliability]
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether every row has its label, so that there is no other prior to try."""
+        return self.setting == "labelled"
+
     def __repr__(self) -> str:
         rows = [
             (found.title, model, str(one), str(gap), found.place(model))
@@ -348,7 +353,7 @@ def _check_prior(
 
 
 def _span(scores: PUScores, priors: tuple[float, float] | None) -> tuple[float, float] | None:
-    if scores.setting != "labelled":
+    if not scores.prior_is_estimated:
         return prior_range(scores) if priors is None else priors
     if priors is not None:
         raise determined("priors", priors)

@@ -172,7 +172,7 @@ def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
     if scores.n_marginal < 2 * binned.n_bins:
         return out
     for name, delta in (("expected", None), ("probable", 1.0 - level)):
-        if scores.setting == "labelled":
+        if scores.prior_is_estimated:
             out[name] = labelled_bias_bound(
                 scores.n_marginal, bins=binned.n_bins, binning="mass", lipschitz=1.0, delta=delta
             )
@@ -214,10 +214,7 @@ def label_counts(scores: PUScores) -> Iterator[Notice]:
     rows = scores.n_positive + scores.n_unlabeled
     if scores.prior_is_estimated or not np.isfinite(rows):
         return
-    share, one_sample = (
-        scores.n_positive / (rows * scores.known_prior),
-        scores.setting == "one-sample",
-    )
+    share, one_sample = scores.n_positive / (rows * scores.known_prior), scores.pooled
     if share >= NEARLY_ALL if one_sample else abs(share - 1.0) <= SAME_SHARE:
         yield notice(
             "all_labelled",
@@ -301,6 +298,11 @@ class Evaluation:
     def headline(self) -> Estimate | None:
         """The calibration error to quote: the one that is closest to the truth on PU data."""
         return self.metrics.get(RECOMMENDED)
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether every row has its label, so that there is no other prior to try."""
+        return self.setting == "labelled"
 
     @property
     def rejected(self) -> bool:

@@ -17,7 +17,6 @@ EXTRAS = {
     "numba": "fast",
     "pooch": "data",
     "py4j": "spark",
-    "pyarrow": "fast",
     "pyspark": "spark",
     "torch": "learn",
     "torchmetrics": "learn",

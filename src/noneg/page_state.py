@@ -209,7 +209,7 @@ def sum_up(
         effective_positive=scores.effective_positive,
         effective_marginal=scores.effective_marginal,
         least_prior=scores.least_prior,
-        largest_prior=1.0 if scores.setting == "labelled" else largest_prior(scores, level=level),
+        largest_prior=1.0 if scores.prior_is_estimated else largest_prior(scores, level=level),
         z=z_score(level),
         z_split=z_score(0.5 + level / 2.0),
     )
@@ -234,7 +234,7 @@ def _bins(scores: PUScores, binned: Binned, kinds: tuple[Binning, ...]) -> dict[
 
 def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
     """Return the noise of `noneg.calibration.interval` as a straight line in the prior."""
-    if scores.setting == "labelled" or binned.n_bins > MOST_NOISY_BINS:
+    if scores.prior_is_estimated or binned.n_bins > MOST_NOISY_BINS:
         return None
     noise = Noise.draw(binned, SPLITS, 0)
     level = noise.of_residual(replace(binned, prior=0.0))
@@ -276,7 +276,7 @@ def _areas(
     scores: PUScores, metrics: Mapping[str, Estimate], level: float
 ) -> dict[str, list[float]]:
     """Return the areas that follow the prior; labelled data has no other prior."""
-    if scores.setting == "labelled":
+    if scores.prior_is_estimated:
         return {}
     found = {}
     for name in ("auroc", "lift_at"):
@@ -348,7 +348,7 @@ def tails(scores: PUScores, *, level: float) -> Tails:
     """Return both laws above `thresholds`."""
     cuts = thresholds(scores)
     means = [tail_means(scores, [cut]) for cut in cuts]
-    kind = labelled_shares if scores.setting == "labelled" else pu_shares
+    kind = labelled_shares if scores.prior_is_estimated else pu_shares
     shares = [kind(scores, one, level) for one in means]
     return Tails(
         threshold=cuts,
@@ -366,7 +366,7 @@ def tails(scores: PUScores, *, level: float) -> Tails:
 def _limits(
     scores: PUScores, means: list[LawMeans], level: float
 ) -> dict[str, tuple[Floats, Floats]]:
-    if scores.setting != "labelled" and scores.prior_interval is None:
+    if not scores.prior_is_estimated and scores.prior_interval is None:
         return {}
     out: dict[str, tuple[Floats, Floats]] = {}
     for name, rule in registered_rules(EXPLORED).items():
@@ -424,7 +424,7 @@ class RankBounds:
 
 def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds | None:
     """Return what bounds need at thresholds; None where bounds count no rows or hide nothing."""
-    if scores.setting == "labelled" or not np.isfinite(scores.n_positive + scores.n_unlabeled):
+    if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
     options = Options(level=level, threshold=cuts)
     try:

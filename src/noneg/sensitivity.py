@@ -100,7 +100,7 @@ def prior_curve(
     ((3,), True)
     """
     entry = find_metric(metric)
-    if scores.setting == "labelled":
+    if scores.prior_is_estimated:
         msg = "must be positives and unlabeled rows: labels of every row determine a prior"
         raise InputError("scores", f"{msg}, {scores.known_prior:.6g}, and no other can be tried.")
     grid = np.linspace(*prior_range(scores), POINTS) if priors is None else _grid(priors)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import PROVISIONAL, STANDARD_INPUT, Question, as_json, reading
+from noneg.cli.options import STANDARD_INPUT, Question, as_json, reading
 from noneg.cli.output import check_outputs, check_page, console, force, print_json, say, show
 from noneg.errors import InputError
 
@@ -214,7 +214,6 @@ def _estimate(
         return PUScores.from_pu_labels(
             table.flags,
             table.score,
-            prior=PROVISIONAL,
             setting=question.setting,
             sample_weight=table.weight,
             weight_kind=question.columns["weight_kind"],

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 STANDARD_INPUT = "-"
-# Stands for a prior that is not known yet; it suits every sample.
-PROVISIONAL = 1.0 - 1e-9
 
 
 def file_names(
@@ -293,12 +291,16 @@ class Question:
 
     def read_unsettled(self) -> PUScores:
         """Return the scores before anything is known of the prior."""
-        return self.read(PROVISIONAL)
+        return self.read(None)
 
     def scores(self) -> tuple[PUScores, PriorEstimate | None]:
         """Return the scores, and how ``--prior estimate`` was answered, None without it."""
         method = self.prior_method
         if method is None:
+            if self.prior is None and self.setting != "labelled":
+                from noneg.checks import missing_prior
+
+                raise missing_prior(self.setting)
             return self.read(self.prior), None
         from noneg.prior import estimate_prior
 

@@ -343,14 +343,14 @@ class Differences:
         pairs = rows.area(one) - rows.area(other)
         # AUC - 1/2 is (1 - labelled share) / (1 - prior) times that of the proxy.
         share = scores[one].labelled_share
-        stretched = criterion.name == "auroc" and rows.setting != "labelled"
+        stretched = criterion.name == "auroc" and not scores[one].prior_is_estimated
 
         def at(prior: Floats) -> tuple[Floats, Floats]:
             unit = 1.0 / (1.0 - prior) if stretched else np.ones_like(prior)
             left = 1.0 - share if stretched else 1.0
             return unit * left * value, np.stack([unit * left, -unit * value])
 
-        varies = stretched and rows.setting == "one-sample"
+        varies = stretched and scores[one].pooled
         return Smooth(np.stack([pairs, rows.prior_part if varies else 0.0 * pairs]), at)
 
     def _error_limits(self, one: str, other: str) -> tuple[float, float]:

@@ -150,7 +150,7 @@ def _scores(evaluation: Evaluation) -> Section:
     text = f"Where the scores of positives and of {rows_name} lie"
     text += (
         ", and where those of the negatives do."
-        if evaluation.setting == "labelled"
+        if evaluation.is_labelled
         else ", and where negatives must lie if the prior is right. Fewer than none of them would "
         "be a contradiction."
     )
@@ -238,7 +238,7 @@ def _errors(evaluation: Evaluation) -> Section:
     level = f"{100 * evaluation.level:.6g} % interval"
     p_value = evaluation.test.p_value
     evidence = "evidence" if evaluation.rejected else "no evidence"
-    where = "" if evaluation.setting == "labelled" else " (at the given prior)"
+    where = "" if evaluation.is_labelled else " (at the given prior)"
     test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it{where}."
     tables = tuple(
         Table(caption=caption, header=("", "value", level), rows=tuple(rows))
@@ -311,7 +311,7 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     )
     prior = (
         ""
-        if evaluation.setting == "labelled"
+        if evaluation.is_labelled
         else "All of it at the given prior; another prior needs another calibrator. "
     )
     use = f"{prior}Apply the calibrator with noneg.recalibration.load(text).transform(scores)."
@@ -332,7 +332,7 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
 
 def prior_section(evaluation: Evaluation) -> Iterator[Section]:
     """Yield the error over the prior; nothing for labelled data."""
-    if evaluation.setting == "labelled":
+    if evaluation.is_labelled:
         return
     curve, prior = evaluation.prior_curve, evaluation.prior.value
     text = (
@@ -368,7 +368,7 @@ def theory_section(evaluation: Evaluation) -> Section:
         expected, probable = (evaluation.bounds[key].value for key in ("expected", "probable"))
         text = words.bound_sentence(expected, probable, evaluation.level, evaluation.bins)
         sentences.append(Sentence(text=text, key="bound"))
-    if evaluation.setting != "labelled" and math.isfinite(evaluation.n_positive):
+    if not evaluation.is_labelled and math.isfinite(evaluation.n_positive):
         floor = evaluation.sums.noise_floor * evaluation.prior.value
         text = say("floor", n_positive=evaluation.sums.effective_positive, floor=floor)
         sentences.append(Sentence(text=text, key="floor"))
@@ -394,7 +394,7 @@ def computed_section(evaluation: Evaluation, about: About) -> Section:
         "Bins stay those of the given prior, so each number equals what noneg gives for these bins "
         "at the prior of the slider. Numbers in grey are only known at the given prior."
     )
-    sentences = () if evaluation.setting == "labelled" else (Sentence(text=held),)
+    sentences = () if evaluation.is_labelled else (Sentence(text=held),)
     table = Table(caption="Settings", header=("", ""), rows=(*settings, *about.rows()))
     return Section(
         name="computed",

@@ -68,7 +68,7 @@ def to_html(
         payload(evaluation, charts, truth),
         ("recompute.js", "words.js", "page.js"),
         document=content,
-        movable=evaluation.setting != "labelled",
+        movable=not evaluation.is_labelled,
         prior=evaluation.prior.value,
         interval=(known.low, known.high) if known.low < known.high else None,
         least=evaluation.sums.least_prior,

@@ -213,7 +213,7 @@ def bounds(evaluation: Evaluation, x: str, y: str) -> Rows:
 
 def prior_curve(evaluation: Evaluation) -> Rows:
     """Return the calibration error over the prior, bins held; nothing for labelled data."""
-    if evaluation.setting == "labelled":
+    if evaluation.is_labelled:
         return []
     found, least = evaluation.prior_curve, evaluation.sums.least_prior
     prior = np.unique(np.concatenate([[least], found.prior[found.prior > least]]))

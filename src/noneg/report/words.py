@@ -32,9 +32,9 @@ SECOND = 0.25  # share of the largest deviation from which another one is worth 
 def sample(evaluation: Evaluation | Comparison) -> str:
     """Say what the rows are."""
     prior = f"prior {evaluation.prior.value:.6g}"
-    if evaluation.prior.low < evaluation.prior.high and evaluation.setting != "labelled":
+    if evaluation.prior.low < evaluation.prior.high and not evaluation.is_labelled:
         prior += f" in [{evaluation.prior.low:.6g}, {evaluation.prior.high:.6g}]"
-    if evaluation.setting == "labelled":
+    if evaluation.is_labelled:
         rows = _count(evaluation.n_marginal, "labelled row")
         return f"{rows}, {_number(evaluation.n_positive)} positive; {prior}"
     positive = _count(evaluation.n_positive, "labelled positive")

@@ -10,7 +10,15 @@ from noneg import checks
 from noneg.errors import InputError
 from noneg.scores import labelled_columns
 from noneg.sketch import forms
-from noneg.sketch.table import SUMS, add_rows, empty_table, fast_loops, merge_into, pu_scores
+from noneg.sketch.table import (
+    SUMS,
+    add_rows,
+    checked_interval,
+    empty_table,
+    fast_loops,
+    merge_into,
+    pu_scores,
+)
 
 if TYPE_CHECKING:
     import os
@@ -78,7 +86,7 @@ class Sketch:
         self._weight_kind = weight_kind
         self._setting = None if setting is None else checks.check_setting(setting)
         self._prior = None if prior is None else checks.check_prior(prior)
-        self._prior_interval = _checked_interval(prior_interval, self._prior)
+        self._prior_interval = checked_interval(prior_interval, self._prior)
         self._table = empty_table(weight_kind)
 
     @classmethod
@@ -96,7 +104,7 @@ class Sketch:
         sketch = cls(
             weight_kind=_plain_chunk(first)[2],
             setting=scores.setting,
-            prior=None if scores.setting == "labelled" else scores.known_prior,
+            prior=None if scores.prior_is_estimated else scores.prior,
             prior_interval=scores.prior_interval,
         )
         for in_positive, _, chunk in scores.chunks():
@@ -325,18 +333,6 @@ class Sketch:
         rows = f"{self.n_unlabeled:,} unlabeled row{'s' * (self.n_unlabeled != 1)}"
         occupied = int(np.count_nonzero(self._table[:, -1] >= 0.0))
         return f"Sketch({positive}, {rows}, {occupied:,} bucket{'s' * (occupied != 1)})"
-
-
-def _checked_interval(
-    interval: tuple[float, float] | None, prior: float | None
-) -> tuple[float, float] | None:
-    if interval is None:
-        return None
-    if prior is None:
-        raise InputError(
-            "prior_interval", f"must come with a prior that lies in it, got {interval!r} alone."
-        )
-    return checks.check_prior_interval(interval, prior)
 
 
 def _agreed(name: str, one: Sketch, other: Sketch) -> Any:  # noqa: ANN401

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg import checks
+from noneg.errors import InputError
 from noneg.kernels import CHUNK, FINE_GRID, GRID, bucket_of
 from noneg.laws import SplitRows, WeightedRows
 from noneg.scores import PUScores
@@ -240,17 +241,27 @@ def pu_scores(
 def check_prior(
     setting: Setting, prior: float | None, interval: tuple[float, float] | None
 ) -> None:
-    """Refuse a prior that labels determine, and ask for one that they do not."""
+    """Refuse a prior that labels determine; others may leave it unknown."""
     if setting != "labelled":
-        if prior is None:
-            raise checks.missing_prior(setting)
-        checks.check_prior(prior)
-        if interval is not None:
-            checks.check_prior_interval(interval, prior)
+        if prior is not None:
+            checks.check_prior(prior)
+        checked_interval(interval, prior)
         return
     for name, value in (("prior", prior), ("prior_interval", interval)):
         if value is not None:
             raise checks.determined(name, value)
+
+
+def checked_interval(
+    interval: tuple[float, float] | None, prior: float | None
+) -> tuple[float, float] | None:
+    """Return what is known of the prior, which must hold the prior itself."""
+    if interval is None:
+        return None
+    if prior is None:
+        msg = f"must come with a prior that lies in it, got {interval!r} alone."
+        raise InputError("prior_interval", msg)
+    return checks.check_prior_interval(interval, prior)
 
 
 def _cells(table: Floats, k: int) -> Cells:

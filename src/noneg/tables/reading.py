@@ -73,8 +73,8 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     setting : {"two-sample", "one-sample", "labelled"}
         How the rows were sampled; never guessed.
     prior : float, optional
-        Share of positives in the population. Needed unless the setting is "labelled", whose labels
-        determine it.
+        Share of positives in the population. Without it, metrics that need it refuse; of labelled
+        data the labels determine it.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none. Compared as text too, so
         that "1" is the number one.
@@ -123,7 +123,7 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     _check_rows(rows, wanted, setting)
     if isinstance(rows, Sketch):
         return rows.scores(setting=setting, prior=prior, prior_interval=prior_interval)
-    if prior is None:
+    if setting == "labelled":
         return PUScores.from_labels(
             rows.flags, rows.score, sample_weight=rows.weight, weight_kind=weight_kind
         )
