@@ -118,7 +118,7 @@ def test_the_json_of_few_rows_has_no_nan():
     out = strict_json(good("evaluate", "t.csv", *LABELLED, "--json"))
     assert out["ece_mass_15"] is None
     assert out["bounds"] == {}
-    assert "too few rows" in good("evaluate", "t.csv", *LABELLED)
+    assert "not available for these data" in good("evaluate", "t.csv", *LABELLED)
 
 
 def test_the_options_of_an_evaluation_arrive():

@@ -68,7 +68,7 @@ def cluster(monkeypatch):
         opened.append((master, tuple(files), table))
         yield polars.scan_csv("scores.csv")
 
-    monkeypatch.setattr("noneg.tables.spark.spark_table", spark_table)
+    monkeypatch.setattr("noneg.tables.engines.spark_table", spark_table)
     return opened
 
 

@@ -7,27 +7,16 @@ from hypothesis import strategies as st
 from strategies import samples
 
 from noneg import PUScores, ece
-from noneg.calibration.proper import brier, log_loss
+from noneg.calibration.proper import log_loss
 from noneg.metrics import METRICS, find_metric
 from noneg.performance import thresholds
-from noneg.performance.ranking import auroc, average_precision
+from noneg.performance.ranking import average_precision
 from noneg.performance.risk import risk
-from noneg.performance.selection import ordering, prior_range, proxy_accuracy, proxy_auc
+from noneg.performance.selection import ordering, prior_range
 from noneg.rules import Curve
 
 ORDERED = [*(name for name, metric in METRICS.items() if metric.has_curve), "f1"]
-FUNCTIONS = {
-    **{name: getattr(thresholds, name, None) for name in ORDERED},
-    "f1": thresholds.f_beta,
-    "proxy_accuracy": proxy_accuracy,
-    "proxy_auc": proxy_auc,
-    "auroc": auroc,
-    "average_precision": average_precision,
-    "risk": risk,
-    "log_loss": log_loss,
-    "brier": brier,
-    "ece": ece,
-}
+FUNCTIONS = {name: find_metric(name).function for name in ORDERED}
 FIXED = ("auroc", "proxy_auc", "recall", "precision", "npv", "balanced_accuracy", "mcc")
 
 
