@@ -1,0 +1,64 @@
+"""The additions that CONTRIBUTING shows apply, and show up where it says."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+DIFFS = dict(re.findall(r"### An? ([\w ]+)\n.*?```diff\n(.*?)```", TEXT, re.DOTALL))
+FINDS = {
+    "metric": """
+from noneg import PUScores, evaluate
+from noneg.report import to_html
+from noneg.sklearn import scorer
+scores = PUScores([0.9, 0.6] * 9, [0.8, 0.3, 0.2, 0.1] * 9, prior=0.4, setting="two-sample")
+found = evaluate(scores)
+assert found.metrics["false_discovery_rate"].value == 1.0 - found.metrics["precision"].value
+assert "False discovery rate" in to_html(found)
+scorer("false_discovery_rate", setting="labelled")
+""",
+    "calibrator": """
+from noneg import PUScores
+from noneg.recalibration import load, make
+calibrator = make("constant").fit(PUScores.from_labels([0, 1], [0.3, 0.6]))
+assert load(calibrator.to_json()).transform([0.2]).tolist() == [0.5]
+""",
+    "prior estimator": """
+from noneg import PUScores
+from noneg.prior import estimate_prior
+scores = PUScores([0.9] * 50, [0.9] * 30 + [0.1] * 70, setting="two-sample")
+assert abs(estimate_prior(scores, method="top-tenth").value - 0.3) < 1e-9
+""",
+    "learner": """
+import numpy as np
+from noneg.learning import PUClassifier
+rng = np.random.default_rng(0)
+X, labeled = rng.normal(size=(200, 2)), rng.random(200) < 0.3
+PUClassifier("capped", setting="two-sample", prior=0.5, epochs=1).fit(X, labeled)
+""",
+    "chart": """
+from noneg.report.charts import specification
+assert specification("flagged")["encoding"]["y"]["field"] == "ppr"
+""",
+}
+
+
+def test_every_kind_of_part_has_an_example():
+    assert DIFFS.keys() == FINDS.keys()
+
+
+@pytest.mark.parametrize("kind", FINDS)
+def test_an_example_applies_and_shows(kind, tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    apply = ["git", "apply", "-p0", "-"]
+    subprocess.run(apply, input=DIFFS[kind], text=True, check=True, cwd=tmp_path)
+    script = f"import sys; sys.path.insert(0, {str(tmp_path / 'src')!r})\n{FINDS[kind]}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
