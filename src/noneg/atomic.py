@@ -20,6 +20,8 @@ from pathlib import Path
 from platform import node
 from typing import TYPE_CHECKING
 
+from noneg.errors import UnwritableFileError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -67,8 +69,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             new.replace(final)
     except OSError as error:
         reason = error.strerror or str(error)
-        msg = f"'path' cannot be written: {os.fspath(path)!r}: {reason}. No file was left there."
-        raise OSError(msg) from error
+        rule = f"cannot be written: {os.fspath(path)!r}: {reason}. No file was left there."
+        raise UnwritableFileError("path", rule) from error
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

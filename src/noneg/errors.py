@@ -126,6 +126,10 @@ class MissingFileError(InputError, FileNotFoundError):
     """An argument names a file that does not exist."""
 
 
+class UnwritableFileError(InputError, OSError):
+    """An argument names a file that cannot be written."""
+
+
 def _told(words: Words, options: Mapping[str, str]) -> str:
     parts = words if isinstance(words, tuple) else (words,)
     return "".join(x.told(options) if isinstance(x, Argument) else x for x in parts)

@@ -151,7 +151,7 @@ def register(metric: Metric) -> Metric:
     >>> register(METRICS["ece"])
     Traceback (most recent call last):
     ...
-    ValueError: 'name' must be new, got 'ece', which is registered already.
+    noneg.errors.InputError: 'name' must be new, got 'ece', which is registered already.
     """
     if metric.name in METRICS:
         raise InputError("name", f"must be new, got {metric.name!r}, which is registered already.")

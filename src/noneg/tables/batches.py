@@ -365,14 +365,12 @@ class _Rows:
 
 
 def _joined(held: list[Columns]) -> Columns:
-    if len(held) == 1:
-        return held[0]
     weights = [columns.weight for columns in held if columns.weight is not None]
-    return Columns(
-        np.concatenate([columns.score for columns in held]),
-        np.concatenate([columns.flags for columns in held]),
-        np.concatenate(weights) if weights else None,
-    )
+    score = np.concatenate([columns.score for columns in held])
+    # Nobody else has this array: `PUScores` keeps what is read-only without a copy.
+    score.flags.writeable = False
+    flags = np.concatenate([columns.flags for columns in held])
+    return Columns(score, flags, np.concatenate(weights) if weights else None)
 
 
 def _total(sources: Sequence[Source]) -> int | None:
