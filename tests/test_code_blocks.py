@@ -19,7 +19,7 @@ from code_blocks import (
     matches,
 )
 
-NOT_CODE = {"json", "{include}", "{toctree}", "{paper}"}
+NOT_CODE = {"diff", "json", "{include}", "{toctree}", "{paper}"}
 INDENTED = re.compile(r"^(?: {4}|\t)\S.*$", re.MULTILINE)
 LIST_ITEM = re.compile(r"^\s*(?:[-*]|\d+\.|:) ", re.MULTILINE)
 
