@@ -261,14 +261,21 @@ class WeightedRows:
         # A row without mass counts for nothing: it is no threshold either.
         order = order[(f * (a + w) > 0.0)[order]]
         s, f, a, w = (x[order] for x in (scores, *masses))
-        first = (a, w, w * s)
-        second = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
         self.scores = s
         self.size = s.size
         self.masses = (f, a, w)
-        self.prefix = np.zeros((s.size + 1, N_COLUMNS))
-        np.cumsum(np.stack([*first, *second], axis=-1) * f[:, None], axis=0, out=self.prefix[1:])
         self.counts = (float(f.sum()), 0.0)
+
+    @cached_property
+    def prefix(self) -> NDArray[np.float64]:
+        """The nine sums over the first k rows; made when somebody asks, folds seldom do."""
+        f, a, w = self.masses
+        first = (a, w, w * self.scores)
+        second = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
+        sums = np.zeros((self.size + 1, N_COLUMNS))
+        for column, x in enumerate((*first, *second)):
+            np.cumsum(x * f, out=sums[1:, column])
+        return sums
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the nine sums over rows with ``s <= cut``."""
@@ -538,7 +545,16 @@ class Ordered:
         if np.ndim(mass) == 0:
             return above if mass == 1.0 else above * mass
         from_top = np.concatenate([[0.0], np.cumsum(np.asarray(mass)[::-1])])
-        return from_top[above.astype(np.intp)]
+        return from_top[self._places[group]]
+
+    @cached_property
+    def _places(self) -> list[NDArray[np.intp]]:
+        """Entries of each group at or above each threshold, as places in running sums."""
+        return [above.astype(np.intp) for above in self._above]
+
+    def _total(self, group: int, mass: Mass) -> float:
+        """Return a group's mass."""
+        return float(np.sum(mass) if np.ndim(mass) else mass * self._above[group][-1])
 
     def variance(self, d_tpr: Floats, d_ppr: Floats, d_prior: float) -> float:
         """Return the variance of a function of the heights, given its derivatives.
@@ -557,12 +573,11 @@ class Ordered:
 
     def _positive_total(self) -> float:
         _, f, a, _ = self._rows[1]
-        return float(self._mass(1, f * a)[-1])
+        return self._total(1, f * a)
 
     def _marginal_total(self) -> float:
         (_, f, _, w), (_, g, _, v) = self._rows
-        pooled = self._mass(1, g * v)[-1] if self.pooled else 0.0
-        return float(self._mass(0, f * w)[-1] + pooled)
+        return self._total(0, f * w) + (self._total(1, g * v) if self.pooled else 0.0)
 
     @staticmethod
     def _influence(derivative: Floats, height: Floats, total: float) -> Floats:
@@ -577,7 +592,7 @@ class Ordered:
         """Return the sum over a group's rows of ``(a positive + w marginal)^2``."""
         _, f, a, w = self._rows[group]
         mass = a if group else w
-        first, second = (self._mass(group, f * mass**power)[-1] for power in (1, 2))
+        first, second = (self._total(group, f * mass**power) for power in (1, 2))
         size = first**2 / second if second > 0.0 else 0.0
         if 0.0 < size <= 1.0:
             return np.inf
