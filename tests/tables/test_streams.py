@@ -357,7 +357,7 @@ def test_a_full_disk_leaves_nothing_and_says_where(name, tmp_path):
     done = full_disk(WRITERS[name], tmp_path / name)
     assert done.returncode != 0
     last = done.stderr.strip().splitlines()[-1]
-    assert "OSError: 'path' cannot be written" in last
+    assert "UnwritableFileError: 'path' cannot be written" in last
     assert name in last
     assert list(tmp_path.iterdir()) == []
 
