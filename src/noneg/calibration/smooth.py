@@ -107,7 +107,7 @@ def ks_error(scores: PUScores) -> float:
     .. math:: \sup_t\,\lvert \rho((-\infty, t])\rvert
         = \sup_t\,\Bigl\lvert \pi\,\mu_+(s \le t) - \int_{s \le t} s\,d\mu \Bigr\rvert
 
-    over the scores t in the data; equal scores count together. It needs no bins, and is no larger
+    over the scores t in the data; equal scores count together. It needs no bins, and is not larger
     than the ECE over any bins of which that t is an edge.
 
     Parameters

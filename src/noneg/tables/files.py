@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from noneg.atomic import scratch
 from noneg.errors import InputError, MissingFileError
-from noneg.tables.batches import BATCH, Columns, Source, fill
+from noneg.tables.batches import BATCH, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -216,14 +216,6 @@ def open_files(source: object, wanted: Wanted) -> Iterator[OpenFiles]:
                 layouts.append(_layout(connection, file, wanted))
             wanted.check_names(layouts[-1].names, file.name)
         yield OpenFiles(files, layouts, connection)
-
-
-def columns_of_files(source: object, wanted: Wanted) -> Columns:
-    """Read the wanted columns of one or more files, one after the other."""
-    with open_files(source, wanted) as opened:
-        columns = fill(opened.sources(wanted.names()), wanted)
-        assert isinstance(columns, Columns)  # noqa: S101 - there is no limit
-        return columns
 
 
 def scan(connection: DuckDBPyConnection, files: Iterable[File], layout: Layout) -> DuckDBPyRelation:
