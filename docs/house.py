@@ -51,6 +51,7 @@ FLOORS = [  # name, color, rooms with what they hold
             "losses": "rules",
             "rules": "curves",
             "registry": "entries",
+            "knowledge": "prior, selection",
             "laws": "in order",
             "scores": "PUScores",
         },

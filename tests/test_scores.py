@@ -434,3 +434,26 @@ def test_chance_may_label_more_rows_than_the_true_prior_promises(prior, n, c):
             assert 0.0 <= auroc(scores) <= 1.0
             assert latent_fraction(scores) == (0.0, 0.0)
     assert above > 0
+
+
+class TestKnowledge:
+    def test_an_interval_alone_is_quoted_at_its_middle(self):
+        scores = PUScores([0.9], [0.8, 0.3], prior_interval=(0.2, 0.4), setting="two-sample")
+        assert scores.prior == pytest.approx(0.3)
+        assert scores.prior_set == (0.2, 0.4)
+        assert scores.knowledge.kind == "interval"
+
+    def test_selection_survives_another_prior(self):
+        scores = PUScores([0.9], [0.8, 0.3], prior=0.3, selection=2, setting="two-sample")
+        assert scores.with_prior(0.2).selection == 2.0
+        assert scores.with_selection(1).selection == 1.0
+        assert "selection 2" in repr(scores)
+
+    @pytest.mark.parametrize("value", [0.5, -1, float("nan"), float("inf"), "much", None])
+    def test_a_selection_below_one_is_refused(self, value):
+        with pytest.raises(ValueError, match="'selection' must be a number of at least 1"):
+            PUScores([0.9], [0.8], prior=0.3, selection=value, setting="two-sample")
+
+    def test_an_interval_that_falls_is_refused(self):
+        with pytest.raises(ValueError, match="'prior_interval' must be a pair"):
+            PUScores([0.9], [0.8], prior_interval=(0.4, 0.2), setting="two-sample")

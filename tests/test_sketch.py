@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import samples
 from strategies import scores as hard_scores
@@ -115,8 +115,8 @@ def test_facts_are_never_guessed():
     assert sketch.scores(setting="two-sample").prior is None
     with pytest.raises(ValueError, match="'prior' must not be given with setting='labelled'"):
         sketch.scores(setting="labelled", prior=0.5)
-    with pytest.raises(ValueError, match="'prior_interval' must come with a prior"):
-        Sketch(prior_interval=(0.1, 0.2))
+    known = sketch.scores(setting="two-sample", prior_interval=(0.2, 0.4))
+    assert (known.prior, known.prior_interval) == (pytest.approx(0.3), (0.2, 0.4))
     with pytest.raises(ValueError, match="'weight_kind' must be"):
         Sketch(weight_kind="none")
 
@@ -216,6 +216,7 @@ def test_every_metric_of_fewer_rows_is_within_the_budget_or_single_rows(study, s
     n=st.integers(1, 10**6),
     share=st.floats(0.0, 1e-3),
 )
+@example(low=0.0, width=1.27e-06, x=2.2250738585e-313, n=1, share=0.0)
 def test_cells_keep_rows_order_and_mean(low, width, x, n, share):
     low, high = np.array([low, low]), np.array([low + width, low])
     mean = low + np.array([x, 0.0]) * (high - low)

@@ -122,17 +122,38 @@ def determined(name: str, value: object) -> InputError:
     return InputError(name, rule, remedy="Leave it out, or choose another setting.")
 
 
-def check_prior_interval(interval: Any, prior: float) -> tuple[float, float]:  # noqa: ANN401
-    """Return an interval of priors that contains the prior itself."""
+def check_prior_interval(interval: Any, prior: float | None) -> tuple[float, float]:  # noqa: ANN401
+    """Return an interval of priors that contains the prior itself, if there is one."""
     try:
         low, high = interval
     except (TypeError, ValueError):
         raise InputError("prior_interval", "must be a pair (low, high)", value=interval) from None
     low, high = check_prior(low, "prior_interval"), check_prior(high, "prior_interval")
-    if not low <= prior <= high:
+    if low > high:
+        rule = f"must be a pair (low, high) that rises, got ({low:g}, {high:g})"
+        raise InputError("prior_interval", rule)
+    if prior is not None and not low <= prior <= high:
         rule = f"must contain the prior {prior:g}, got ({low:g}, {high:g})"
         raise InputError("prior_interval", rule)
     return low, high
+
+
+def check_selection(selection: Any) -> float:  # noqa: ANN401
+    """Return a selection factor: a finite number of at least 1.
+
+    Examples
+    --------
+    >>> check_selection(2)
+    2.0
+    """
+    rule = "must be a number of at least 1 (1 means that labeled positives are a random draw)"
+    try:
+        factor = float(selection)
+    except (TypeError, ValueError):
+        raise InputError("selection", rule, value=selection) from None
+    if not 1.0 <= factor < np.inf:
+        raise InputError("selection", rule, value=selection)
+    return factor
 
 
 def least_prior(share: float, n: float) -> float:

@@ -30,6 +30,11 @@ class Estimate:
         Nominal probability that the interval contains the target.
     method : str
         How the interval was made, and what it assumes.
+    identified : (float, float) or None
+        Values that are possible without noise, over all that is not known (priors, selection);
+        the interval covers them and the noise. None if everything is known.
+    raw : float or None
+        The estimate as the rows gave it, if it lay outside of its range; None if it did not.
 
     Examples
     --------
@@ -42,16 +47,21 @@ class Estimate:
     high: float
     level: float
     method: str
+    identified: tuple[float, float] | None = None
+    raw: float | None = None
 
-    def to_dict(self) -> dict[str, float | str]:
-        """Return the fields as plain numbers and text."""
-        return {
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain numbers and text; those that say nothing are left out."""
+        plain: dict[str, Any] = {
             "value": self.value,
             "low": self.low,
             "high": self.high,
             "level": self.level,
             "method": self.method,
         }
+        if self.identified is not None:
+            plain["identified"] = list(self.identified)
+        return plain if self.raw is None else plain | {"raw": self.raw}
 
     def __str__(self) -> str:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"

@@ -9,6 +9,7 @@ import numpy as np
 from noneg import checks
 from noneg.errors import InputError
 from noneg.kernels import run_ends
+from noneg.knowledge import NOTHING, Knowledge
 from noneg.laws import (
     FlaggedRows,
     Population,
@@ -130,6 +131,10 @@ class PUScores:
         How the rows were sampled; never guessed. For labelled data use `from_labels`.
     prior_interval : (float, float), optional
         What is known of the prior; intervals of estimates then hold for every prior in it.
+        Without `prior`, numbers are quoted at its middle.
+    selection : float
+        How many times more or less likely than a labelled positive a hidden positive may be to
+        look as it does. 1, the default, says that labelled positives are a random draw.
     positive_weight, unlabeled_weight : array-like, optional
         One weight a row.
     weight_kind : {"frequency", "importance"}
@@ -145,11 +150,10 @@ class PUScores:
     PUScores(2 positives, 4 unlabeled rows, two-sample, prior 0.4)
     """
 
-    __slots__ = ("_cache", "_prior", "_prior_interval", "_rows", "_setting")
+    __slots__ = ("_cache", "_knowledge", "_rows", "_setting")
 
     _rows: Rows
-    _prior: float | None
-    _prior_interval: tuple[float, float] | None
+    _knowledge: Knowledge
     _setting: Setting
     _cache: dict[Any, NDArray[np.float64]]
 
@@ -161,6 +165,7 @@ class PUScores:
         prior: float | None = None,
         setting: Setting,
         prior_interval: tuple[float, float] | None = None,
+        selection: float = 1.0,
         positive_weight: ArrayLike | None = None,
         unlabeled_weight: ArrayLike | None = None,
         weight_kind: WeightKind = "frequency",
@@ -169,19 +174,18 @@ class PUScores:
         if checks.check_setting(setting) == "labelled":
             msg = "is 'labelled': build the scores with PUScores.from_labels instead."
             raise InputError("setting", msg)
-        prior = None if prior is None else checks.check_prior(prior)
+        knowledge = Knowledge.given(prior, prior_interval, selection=selection)
         rows = SplitRows(
             sample_rows(unlabeled, "unlabeled", unlabeled_weight, weight_kind),
             sample_rows(positive, "positive", positive_weight, weight_kind, propensity),
         )
-        self._fill(rows, prior, setting, prior_interval, ("positive", "unlabeled"))
+        self._fill(rows, knowledge, setting, ("positive", "unlabeled"))
 
     def _fill(
         self,
         rows: Rows,
-        prior: float | None,
+        knowledge: Knowledge,
         setting: Setting,
-        prior_interval: tuple[float, float] | None,
         names: tuple[str, str],
         *,
         part: bool = False,
@@ -194,14 +198,11 @@ class PUScores:
         if setting != "labelled":
             checks.check_filled(n_unlabeled, unlabeled, "unlabeled row")
         self._rows, self._setting, self._cache = rows, setting, {}
-        self._prior = self.labelled_share if setting == "labelled" else prior
-        if setting == "one-sample" and prior is not None and not part:
-            checks.check_one_sample(prior, self.labelled_share, self.effective_marginal)
-        self._prior_interval = (
-            None
-            if prior_interval is None
-            else checks.check_prior_interval(prior_interval, self.known_prior)
-        )
+        if setting == "labelled":
+            knowledge = knowledge.replaced(prior=self.labelled_share)
+        self._knowledge = knowledge
+        if setting == "one-sample" and knowledge.prior is not None and not part:
+            checks.check_one_sample(knowledge.prior, self.labelled_share, self.effective_marginal)
 
     @classmethod
     def from_labels(
@@ -223,7 +224,7 @@ class PUScores:
         keep = sample_weight is None
         flags, scores = labelled_columns(y_true, y_score, "y_true", positive_label, keep=keep)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, None)
-        return cls._build(rows, None, "labelled", None, column="y_true")
+        return cls._build(rows, NOTHING, "labelled", column="y_true")
 
     @classmethod
     def from_pu_labels(  # noqa: PLR0913
@@ -234,6 +235,7 @@ class PUScores:
         prior: float | None = None,
         setting: Setting,
         prior_interval: tuple[float, float] | None = None,
+        selection: float = 1.0,
         sample_weight: ArrayLike | None = None,
         weight_kind: WeightKind = "frequency",
         propensity: ArrayLike | None = None,
@@ -251,19 +253,18 @@ class PUScores:
         if checks.check_setting(setting) == "labelled":
             msg = "is 'labelled': build the scores with PUScores.from_labels instead."
             raise InputError("setting", msg)
-        prior = None if prior is None else checks.check_prior(prior)
+        knowledge = Knowledge.given(prior, prior_interval, selection=selection)
         keep = sample_weight is None and propensity is None
         flags, scores = labelled_columns(labeled, y_score, "labeled", positive_label, keep=keep)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, propensity)
-        return cls._build(rows, prior, setting, prior_interval, column="labeled")
+        return cls._build(rows, knowledge, setting, column="labeled")
 
     @classmethod
     def _build(
         cls,
         rows: Rows,
-        prior: float | None,
+        knowledge: Knowledge,
         setting: Setting,
-        prior_interval: tuple[float, float] | None,
         *,
         column: str = "scores",
         part: bool = False,
@@ -273,7 +274,7 @@ class PUScores:
         A random part of rows that allow a prior is not asked again whether it does.
         """
         self = cls.__new__(cls)
-        self._fill(rows, prior, setting, prior_interval, (column, column), part=part)
+        self._fill(rows, knowledge, setting, (column, column), part=part)
         return self
 
     def with_prior(self, prior: float, interval: tuple[float, float] | None = None) -> Self:
@@ -287,9 +288,46 @@ class PUScores:
         """
         if self._setting == "labelled":
             raise InputError("prior", "cannot be set on labelled data, whose labels determine it.")
-        other = self._build(self._rows, checks.check_prior(prior), self._setting, interval)
+        given = Knowledge.given(prior, interval, selection=self.selection)
+        return self.with_knowledge(given)
+
+    def with_selection(self, selection: float) -> Self:
+        """Return the same rows under another selection factor.
+
+        Examples
+        --------
+        >>> scores = PUScores([0.9], [0.8, 0.3], prior=0.4, setting="two-sample")
+        >>> scores.with_selection(2).selection
+        2.0
+        """
+        factor = checks.check_selection(selection)
+        return self.with_knowledge(self._knowledge.replaced(selection=factor))
+
+    def with_knowledge(self, knowledge: Knowledge) -> Self:
+        """Return the same rows with something else known of the population.
+
+        Order and sums are shared, nothing is computed again.
+
+        Examples
+        --------
+        >>> from noneg.knowledge import Knowledge
+        >>> scores = PUScores([0.9], [0.8, 0.3], setting="two-sample")
+        >>> scores.with_knowledge(Knowledge.given(None, (0.2, 0.4))).prior_interval
+        (0.2, 0.4)
+        """
+        other = self._build(self._rows, knowledge, self._setting)
         other._cache = self._cache  # noqa: SLF001
         return other
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What is known of the population: its prior and the selection of labelled positives."""
+        return self._knowledge
+
+    @property
+    def selection(self) -> float:
+        """How far hidden positives may differ from labelled ones; 1 for a random draw."""
+        return self._knowledge.selection
 
     @property
     def setting(self) -> Setting:
@@ -299,25 +337,22 @@ class PUScores:
     @property
     def prior(self) -> float | None:
         """Share of positives in the population, None if nobody knows it."""
-        return self._prior
+        return self._knowledge.prior
 
     @property
     def known_prior(self) -> float:
         """The prior, for numbers that need one; an error says so if it is not known."""
-        if self._prior is None:
-            msg = "must be known for this number, got None. Pass the share of positives, or"
-            raise InputError("prior", msg, remedy="estimate it with noneg.prior.estimate_prior.")
-        return self._prior
+        return self._knowledge.known_prior
 
     @property
     def prior_interval(self) -> tuple[float, float] | None:
         """What is known of the prior, if it is not known exactly."""
-        return self._prior_interval
+        return self._knowledge.prior_interval
 
     @property
     def prior_set(self) -> tuple[float, float]:
         """The ends of what is known of the prior; equal if it is known exactly."""
-        return self._prior_interval or (self.known_prior, self.known_prior)
+        return self._knowledge.prior_set
 
     @property
     def prior_is_estimated(self) -> bool:
@@ -471,9 +506,11 @@ class PUScores:
 
     def __repr__(self) -> str:
         positive = f"{_count(self.n_positive)} positive{'s' * (self.n_positive != 1)}"
-        prior = "prior unknown" if self._prior is None else f"prior {self._prior:.6g}"
-        if self._prior_interval is not None:
-            prior += " in [{:.6g}, {:.6g}]".format(*self._prior_interval)
+        prior = "prior unknown" if self.prior is None else f"prior {self.prior:.6g}"
+        if self.prior_interval is not None:
+            prior += " in [{:.6g}, {:.6g}]".format(*self.prior_interval)
+        if self.selection > 1.0:
+            prior += f", selection {self.selection:g}"
         if self._setting == "labelled":
             return f"PUScores({positive}, {_count(self.n_marginal)} labelled rows, {prior})"
         rows = f"{_count(self.n_unlabeled)} unlabeled row{'s' * (self.n_unlabeled != 1)}"

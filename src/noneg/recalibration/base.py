@@ -471,8 +471,7 @@ def build(groups: Groups, like: PUScores) -> PUScores:
     The labels of labelled rows give their own prior.
     """
     rows = SplitRows(*(_rows(group) for group in groups))
-    prior = None if like.prior_is_estimated else like.prior
-    return PUScores._build(rows, prior, like.setting, like.prior_interval, part=True)  # noqa: SLF001 - rows have no other door
+    return PUScores._build(rows, like.knowledge, like.setting, part=True)  # noqa: SLF001 - rows have no other door
 
 
 def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:

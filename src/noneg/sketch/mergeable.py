@@ -8,12 +8,12 @@ import numpy as np
 
 from noneg import checks
 from noneg.errors import InputError
+from noneg.knowledge import Knowledge
 from noneg.scores import labelled_columns
 from noneg.sketch import forms
 from noneg.sketch.table import (
     SUMS,
     add_rows,
-    checked_interval,
     empty_table,
     fast_loops,
     merge_into,
@@ -64,13 +64,12 @@ class Sketch:
     PUScores(1 positive, 4 unlabeled rows, one-sample, prior 0.4)
     """
 
-    __slots__ = ("_prior", "_prior_interval", "_setting", "_table", "_weight_kind")
+    __slots__ = ("_knowledge", "_setting", "_table", "_weight_kind")
 
     _table: NDArray[np.float64]
     _weight_kind: WeightKind
     _setting: Setting | None
-    _prior: float | None
-    _prior_interval: tuple[float, float] | None
+    _knowledge: Knowledge
 
     def __init__(
         self,
@@ -85,8 +84,7 @@ class Sketch:
             raise InputError("weight_kind", msg)
         self._weight_kind = weight_kind
         self._setting = None if setting is None else checks.check_setting(setting)
-        self._prior = None if prior is None else checks.check_prior(prior)
-        self._prior_interval = checked_interval(prior_interval, self._prior)
+        self._knowledge = Knowledge.given(prior, prior_interval)
         self._table = empty_table(weight_kind)
 
     @classmethod
@@ -193,9 +191,10 @@ class Sketch:
                 f"{self._weight_kind!r} and {other._weight_kind!r}."
             )
             raise InputError("weight_kind", msg)
-        facts = {name: _agreed(name, self, other) for name in ("setting", "prior")}
-        interval = _agreed("prior_interval", self, other)
-        self._setting, self._prior, self._prior_interval = *facts.values(), interval
+        known = Knowledge.given(
+            *(_agreed(name, self, other) for name in ("prior", "prior_interval"))
+        )
+        self._setting, self._knowledge = _agreed("setting", self, other), known
         merge_into(self._table, other._table)
         return self
 
@@ -204,8 +203,8 @@ class Sketch:
         twin = type(self)(
             weight_kind=self._weight_kind,
             setting=self._setting,
-            prior=self._prior,
-            prior_interval=self._prior_interval,
+            prior=self.prior,
+            prior_interval=self.prior_interval,
         )
         merge_into(twin._table, self._table)  # noqa: SLF001
         return twin
@@ -218,6 +217,7 @@ class Sketch:
         setting: Setting | None = None,
         prior: float | None = None,
         prior_interval: tuple[float, float] | None = None,
+        selection: float = 1.0,
     ) -> PUScores:
         """Return the rows as weighted `PUScores`, which every metric takes as it takes rows.
 
@@ -226,7 +226,7 @@ class Sketch:
 
         Parameters
         ----------
-        setting, prior, prior_interval
+        setting, prior, prior_interval, selection
             As in `PUScores`; what was given to the sketch need not be repeated.
 
         Examples
@@ -237,10 +237,10 @@ class Sketch:
         0.025
         """
         chosen = checks.check_setting(self._setting if setting is None else setting)
-        if prior is None:
-            prior = self._prior
-            prior_interval = self._prior_interval if prior_interval is None else prior_interval
-        return pu_scores(self._table, self._weight_kind, chosen, prior, prior_interval)
+        if prior is None and prior_interval is None:
+            prior, prior_interval = self.prior, self.prior_interval
+        known = Knowledge.given(prior, prior_interval, selection=selection)
+        return pu_scores(self._table, self._weight_kind, chosen, known)
 
     @property
     def weight_kind(self) -> WeightKind:
@@ -255,12 +255,12 @@ class Sketch:
     @property
     def prior(self) -> float | None:
         """Share of positives in the population, if it was told."""
-        return self._prior
+        return self._knowledge.prior
 
     @property
     def prior_interval(self) -> tuple[float, float] | None:
         """What is known of the prior, if it was told."""
-        return self._prior_interval
+        return self._knowledge.prior_interval
 
     @property
     def n_unlabeled(self) -> int:

@@ -27,8 +27,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg import checks
-from noneg.errors import InputError
 from noneg.kernels import CHUNK, FINE_GRID, GRID, bucket_of
 from noneg.laws import SplitRows, WeightedRows
 from noneg.scores import PUScores
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
 
     from noneg.checks import Setting, WeightKind
     from noneg.kernels import Grid
+    from noneg.knowledge import Knowledge
 
     Floats = NDArray[np.float64]
 
@@ -118,7 +117,9 @@ class Cells:
 
 
 def _ratio(top: Floats, bottom: Floats, otherwise: float) -> Floats:
-    return np.divide(top, bottom, out=np.full_like(top, otherwise), where=bottom > 0.0)
+    # A subnormal denominator overflows to infinity, which the callers clip.
+    with np.errstate(over="ignore"):
+        return np.divide(top, bottom, out=np.full_like(top, otherwise), where=bottom > 0.0)
 
 
 # Sums of one group, by kind of weight.
@@ -221,11 +222,10 @@ def pu_scores(
     table: Floats,
     kind: WeightKind,
     setting: Setting,
-    prior: float | None,
-    prior_interval: tuple[float, float] | None,
+    knowledge: Knowledge,
 ) -> PUScores:
     """Return the rows of a table as points with weights."""
-    check_prior(setting, prior, prior_interval)
+    knowledge.check_setting(setting)
     k = len(SUMS[kind])
     table = table[table[:, -1] >= 0.0]
     groups = table[:, :k], table[:, k : 2 * k]
@@ -234,34 +234,7 @@ def pu_scores(
     place = _places(table, cells, counts, setting)
     pairs = zip(groups, counts, strict=True)
     rows = SplitRows(*(_group(sums, cells, n, place) for sums, n in pairs))
-    given = None if prior is None else checks.check_prior(prior)
-    return PUScores._build(rows, given, setting, prior_interval)  # noqa: SLF001 - rows are ready
-
-
-def check_prior(
-    setting: Setting, prior: float | None, interval: tuple[float, float] | None
-) -> None:
-    """Refuse a prior that labels determine; others may leave it unknown."""
-    if setting != "labelled":
-        if prior is not None:
-            checks.check_prior(prior)
-        checked_interval(interval, prior)
-        return
-    for name, value in (("prior", prior), ("prior_interval", interval)):
-        if value is not None:
-            raise checks.determined(name, value)
-
-
-def checked_interval(
-    interval: tuple[float, float] | None, prior: float | None
-) -> tuple[float, float] | None:
-    """Return what is known of the prior, which must hold the prior itself."""
-    if interval is None:
-        return None
-    if prior is None:
-        msg = f"must come with a prior that lies in it, got {interval!r} alone."
-        raise InputError("prior_interval", msg)
-    return checks.check_prior_interval(interval, prior)
+    return PUScores._build(rows, knowledge, setting)  # noqa: SLF001 - rows are ready
 
 
 def _cells(table: Floats, k: int) -> Cells:

@@ -15,9 +15,9 @@ import numpy as np
 
 from noneg import checks
 from noneg.errors import InputError
+from noneg.knowledge import Knowledge
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
-from noneg.sketch.table import check_prior
 from noneg.tables.batches import Columns, Labels, Wanted, fill, numbers, placed
 from noneg.tables.engines import (
     count_rows,
@@ -53,6 +53,7 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     weight: str | None = None,
     weight_kind: WeightKind = "frequency",
     prior_interval: tuple[float, float] | None = None,
+    selection: float = 1.0,
     exact: bool | None = None,
     progress: Progress | None = None,
 ) -> PUScores:
@@ -83,7 +84,9 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     weight_kind : {"frequency", "importance"}
         Whether a weight counts identical rows, or corrects unequal sampling.
     prior_interval : (float, float), optional
-        What is known of the prior.
+        What is known of the prior; without `prior`, numbers are quoted at its middle.
+    selection : float
+        How far hidden positives may differ from labelled ones; see `PUScores`.
     exact : bool, optional
         True keeps every row in memory. False sketches the rows: one pass in constant memory, and
         every metric within a stated distance of its exact value (see `Sketch`). By default tables
@@ -111,7 +114,8 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
     """
     setting = checks.check_setting(setting)
-    check_prior(setting, prior, prior_interval)
+    known = Knowledge.given(prior, prior_interval, selection=selection)
+    known.check_setting(setting)
     wanted = Wanted(
         score=score,
         label=label,
@@ -122,7 +126,8 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     rows = _rows(source, wanted, exact=exact, progress=progress)
     _check_rows(rows, wanted, setting)
     if isinstance(rows, Sketch):
-        return rows.scores(setting=setting, prior=prior, prior_interval=prior_interval)
+        made = rows.scores(setting=setting, prior=prior, prior_interval=prior_interval)
+        return made.with_selection(selection)
     if setting == "labelled":
         return PUScores.from_labels(
             rows.flags, rows.score, sample_weight=rows.weight, weight_kind=weight_kind
@@ -133,6 +138,7 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
         prior=prior,
         setting=setting,
         prior_interval=prior_interval,
+        selection=selection,
         sample_weight=rows.weight,
         weight_kind=weight_kind,
     )
