@@ -207,7 +207,7 @@ class Rule:
 
     def limits(self, scores: PUScores, means: LawMeans, level: float) -> tuple[float, float]:
         """Return the ends of the interval at the threshold of these means."""
-        if scores.setting == "labelled":
+        if scores.prior_is_estimated:
             low, high = labelled_shares(scores, means, level).limits(self._of_labelled)
             return self._within(float(low), scores), self._within(float(high), scores)
         shares = pu_shares(scores, means, level)
@@ -250,7 +250,7 @@ def false_positive_share(tpr: Floats, ppr: Floats, prior: Floats | float) -> Flo
 
 def is_bounded(scores: PUScores) -> bool:
     """Whether estimates cannot leave the range of what they estimate."""
-    return scores.setting == "labelled"
+    return scores.prior_is_estimated
 
 
 def pu_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:

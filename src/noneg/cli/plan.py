@@ -169,6 +169,6 @@ def _write(scores: PUScores, out: str) -> None:
 
 
 def _next(out: str, scores: PUScores) -> str:
-    prior = "" if scores.setting == "labelled" else f" --prior {scores.known_prior!r}"
+    prior = f" --prior {scores.known_prior!r}" if scores.hidden else ""
     file = shlex.quote(out)
     return f"noneg evaluate {file} --score score --label label --setting {scores.setting}{prior}"

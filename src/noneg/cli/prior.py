@@ -108,13 +108,12 @@ def _chosen(methods: tuple[str, ...], *, from_scores: bool) -> list[str]:
 def _from_scores(
     question: Question, features: tuple[str, ...]
 ) -> Callable[[str, float], PriorEstimate]:
+    from noneg.checks import check_pu_setting
     from noneg.prior import estimate_prior
 
     if features:
         raise InputError("features", "must not be given with --score. Choose either.")
-    if question.setting == "labelled":
-        rule = "must be two-sample or one-sample, got 'labelled': labels of every row determine the"
-        raise InputError("setting", f"{rule} prior.")
+    check_pu_setting(question.setting)
     scores = question.read_unsettled()
     return lambda name, level: estimate_prior(scores, method=name, level=level)
 

@@ -428,9 +428,9 @@ def _distinct(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 def _groups(scores: PUScores, known_negatives: ArrayLike | None) -> tuple[Group, Group, Group]:
     rest, positive = scores.in_order()
     extra = np.sort(check_scores([] if known_negatives is None else known_negatives, _NEGATIVES))
-    positives = _group(positive, "positive", latent_law=scores.setting == "one-sample")
+    positives = _group(positive, "positive", latent_law=scores.hidden and scores.pooled)
     unlabeled = _group(rest, "unlabeled")
-    if scores.setting != "labelled":
+    if scores.hidden:
         return positives, Group(extra), unlabeled
     if extra.size:
         msg = (
@@ -671,10 +671,10 @@ def latent_fraction(scores: PUScores, *, level: float | None = None) -> tuple[fl
     >>> latent_fraction(scores)
     (0.25, 0.25)
     """
-    if scores.setting == "labelled":
+    if not scores.hidden:
         return 0.0, 0.0
     priors = scores.prior_set
-    known = scores.n_positive if scores.setting == "one-sample" else 0.0
+    known = scores.n_positive if scores.pooled else 0.0
     n = scores.n_unlabeled + known
     if level is None:
         counts = [prior * n for prior in priors]
@@ -744,7 +744,7 @@ def _limits(
 def check_beta(scores: PUScores, beta: Any) -> tuple[float, float]:  # noqa: ANN401
     """Return beta as an interval within [0, 1]."""
     rule = "the share of positives among the unlabeled rows, a number in [0, 1] or a pair of them"
-    if scores.setting == "labelled":
+    if not scores.hidden:
         msg = f"must be left out for labelled data, where nothing is hidden, got {beta!r}."
         raise InputError("beta", msg)
     pair = tuple(beta) if isinstance(beta, (tuple, list, np.ndarray)) else (beta, beta)
@@ -757,7 +757,7 @@ def check_beta(scores: PUScores, beta: Any) -> tuple[float, float]:  # noqa: ANN
 def _check_table(scores: PUScores, options: Options) -> Table:
     table = options.table
     if table is None:
-        two = scores.setting == "two-sample" and options.prevalence
+        two = not scores.pooled and options.prevalence
         return "unlabeled" if two else "all"
     if table not in get_args(Table):
         msg = (
@@ -765,7 +765,7 @@ def _check_table(scores: PUScores, options: Options) -> Table:
             f"are the sample of everyone), got {table!r}."
         )
         raise InputError("table", msg)
-    if table == "unlabeled" and scores.setting == "labelled":
+    if table == "unlabeled" and not scores.hidden:
         raise InputError("table", "must be 'all' for labelled data, which has no unlabeled rows.")
     return table
 

@@ -704,7 +704,7 @@ def rank_cdf(
     >>> rank_cdf(scores).share
     array([0.5, 0.5, 1. , 1. , 1. , 1. ])
     """
-    if scores.setting == "labelled":
+    if not scores.hidden:
         msg = (
             "must have unlabeled rows for a band on their positives, got labelled data. "
             "Its ROC curve is known: use roc_bounds."

@@ -9,6 +9,7 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration import ece_by_prior
+from noneg.checks import is_labelled, is_pooled
 from noneg.errors import InputError
 from noneg.performance import (
     auroc_interval,
@@ -170,7 +171,7 @@ class PURocDisplay(_CurveDisplay):
         **kwargs
             Properties of the line, such as ``color``.
         """
-        hidden = bounds and scores.setting != "labelled"
+        hidden = bounds and scores.hidden
         display = cls(
             curve=roc(scores, drop_intermediate=True),
             bounds=roc_bounds(scores, level=level) if hidden else None,
@@ -245,7 +246,7 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
         **kwargs: Any,  # noqa: ANN401
     ) -> Self:
         """Compute the curve of scores and draw it; options as in `PURocDisplay.from_scores`."""
-        hidden = bounds and scores.setting != "labelled"
+        hidden = bounds and scores.hidden
         display = cls(
             curve=pr(scores),
             bounds=pr_bounds(scores, level=level) if hidden else None,
@@ -361,7 +362,7 @@ class PriorSensitivityDisplay:
         **kwargs
             Properties of the line.
         """
-        if scores.setting == "labelled":
+        if not scores.hidden:
             msg = "must be PU scores, got labelled ones: their labels determine the prior."
             raise InputError("scores", msg)
         display = cls(
@@ -493,8 +494,8 @@ class ScoreDistributionDisplay:
         binned = self.histogram
         style: dict[str, Any] = {"linewidth": 1.4} | kwargs
         self.ax_.stairs(binned.positive, binned.edges, fill=True, color=COLOURS[0], alpha=0.2)
-        rows = "unlabeled rows" if self.setting == "two-sample" else "all rows"
-        negatives = "negatives" if self.setting == "labelled" else "implied negatives"
+        rows = "all rows" if is_pooled(self.setting) else "unlabeled rows"
+        negatives = "negatives" if is_labelled(self.setting) else "implied negatives"
         self.positive_, self.marginal_, self.negative_ = (
             self.ax_.stairs(
                 share,

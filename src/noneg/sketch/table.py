@@ -242,7 +242,7 @@ def check_prior(
     setting: Setting, prior: float | None, interval: tuple[float, float] | None
 ) -> None:
     """Refuse a prior that labels determine; others may leave it unknown."""
-    if setting != "labelled":
+    if not checks.is_labelled(setting):
         if prior is not None:
             checks.check_prior(prior)
         checked_interval(interval, prior)
@@ -282,7 +282,7 @@ def _places(table: Floats, cells: Cells, counts: list[Floats], setting: Setting)
     """
     k = (table.shape[1] - 2) // 2
     unlabeled, positive = table[:, :k], table[:, k : 2 * k]
-    if setting == "two-sample":
+    if not checks.is_pooled(setting):
         alone = unlabeled[:, 0] == 0.0
         marginal = np.where(alone[:, None], positive, unlabeled)
         counted = np.where(alone[cells.bucket], counts[1], counts[0])

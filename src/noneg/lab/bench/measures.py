@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.checks import is_pooled
 from noneg.errors import InputError
 from noneg.lab.bench.protocol import RunConfig
 from noneg.metrics import METRICS
@@ -95,7 +96,7 @@ def _values(columns: Mapping[str, str], scores: PUScores) -> dict[str, float]:
 def _slip(positive: Floats, share: float, setting: Setting) -> float:
     """Return the excess of the published criterion, which counts labeled rows above, not below."""
     above = float((positive >= THRESHOLD).mean())
-    return share * (2.0 * above - 1.0) if setting == "one-sample" else 0.0
+    return share * (2.0 * above - 1.0) if is_pooled(setting) else 0.0
 
 
 def _oracle(
