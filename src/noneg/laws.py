@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from noneg import kernels
+from noneg.rules import FALSE_POSITIVE_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -467,20 +468,9 @@ class Ordered:
 
     def fpr(self, prior: float) -> Floats:
         """``(PPR - pi TPR) / (1 - pi)``; noise may take it out of [0, 1] unless all is labelled."""
-        if self.scores.setting == "labelled":
+        if not self.scores.hidden:
             return self.false_positive
-        out = self.tpr * -prior
-        out += self.ppr
-        out /= 1.0 - prior
-        return out
-
-    def precision(self, prior: float) -> Floats:
-        """``pi TPR / PPR``; nan where no row of the marginal sample is predicted positive."""
-        out = self.tpr * prior
-        with np.errstate(divide="ignore", invalid="ignore"):
-            out /= self.ppr
-        out[self.ppr == 0.0] = np.nan
-        return out
+        return FALSE_POSITIVE_RATE(self.tpr, self.ppr, prior)
 
     def positive_steps(self) -> NDArray[np.intp]:
         """Return the steps at whose score a positive lies."""

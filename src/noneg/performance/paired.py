@@ -208,7 +208,7 @@ def rule_slopes(rule: Rule, tpr: float, ppr: float, prior: Floats) -> tuple[Floa
 
     Examples
     --------
-    >>> from noneg.performance.thresholds import PRECISION
+    >>> from noneg.rules import PRECISION
     >>> value, slopes = rule_slopes(PRECISION, 0.5, 0.25, np.array([0.4]))
     >>> print(value, slopes[:, 0])
     [0.8] [ 1.6 -3.2  2. ]

@@ -44,7 +44,7 @@ from noneg.intervals import (
 from noneg.laws import Ordered
 from noneg.registry import Metric, register
 from noneg.results import Estimate, Table
-from noneg.rules import Curve
+from noneg.rules import PRECISION, Curve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -656,6 +656,6 @@ def pr(scores: PUScores) -> PrCurve:
     [0.  0.5 0.5 1.  1. ] [1.    1.    0.5   0.667 0.5  ]
     """
     steps = Ordered(scores)
-    precision = steps.precision(scores.known_prior)
+    precision = PRECISION(steps.tpr, steps.ppr, scores.known_prior)
     precision[0] = 1.0
     return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)
