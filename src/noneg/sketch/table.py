@@ -242,7 +242,7 @@ def check_prior(
     setting: Setting, prior: float | None, interval: tuple[float, float] | None
 ) -> None:
     """Refuse a prior that labels determine; others may leave it unknown."""
-    if not checks.is_labelled(setting):
+    if setting != "labelled":
         if prior is not None:
             checks.check_prior(prior)
         checked_interval(interval, prior)

@@ -123,7 +123,7 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     _check_rows(rows, wanted, setting)
     if isinstance(rows, Sketch):
         return rows.scores(setting=setting, prior=prior, prior_interval=prior_interval)
-    if checks.is_labelled(setting):
+    if setting == "labelled":
         return PUScores.from_labels(
             rows.flags, rows.score, sample_weight=rows.weight, weight_kind=weight_kind
         )
