@@ -543,6 +543,16 @@ class Ordered:
         positive, marginal = np.diff(self._mass(1, f * a)), np.diff(self._marginal())
         return self.thresholds[:0:-1], positive[::-1], marginal[::-1]
 
+    def below(self) -> tuple[Floats, Floats, Floats]:
+        """Return the distinct scores, rising, and the mass of both laws below and up to each.
+
+        The masses begin with 0, so that they have one entry more than the scores.
+        """
+        _, f, a, _ = self._rows[1]
+        above = self._mass(1, f * a), self._marginal()
+        positive, marginal = (mass[-1] - mass[::-1] for mass in above)
+        return self.thresholds[:0:-1], positive, marginal
+
     def _mass(self, group: int, mass: Mass) -> Floats:
         """Return a group's mass at or above each threshold."""
         above = self._above[group]
