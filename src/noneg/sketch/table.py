@@ -118,7 +118,8 @@ class Cells:
 
 
 def _ratio(top: Floats, bottom: Floats, otherwise: float) -> Floats:
-    return np.divide(top, bottom, out=np.full_like(top, otherwise), where=bottom > 0.0)
+    with np.errstate(over="ignore"):  # by a subnormal width; callers clip what is infinite
+        return np.divide(top, bottom, out=np.full_like(top, otherwise), where=bottom > 0.0)
 
 
 # Sums of one group, by kind of weight.
