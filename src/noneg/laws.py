@@ -274,12 +274,9 @@ class WeightedRows:
     def prefix(self) -> NDArray[np.float64]:
         """The sums over the first k rows, nine or three; made when somebody asks."""
         (f, a, w), s = self.masses, self.scores
-        if self._unit:
-            columns = [np.ones_like(s), s, s * s]
-        else:
-            first = (a, w, w * s)
-            columns = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
-            columns[:0] = first
+        columns: list[Mass] = [1.0, s, s * s] if self._unit else [a, w, w * s]
+        if not self._unit:
+            columns += [columns[i] * columns[j] for i in range(3) for j in range(i, 3)]
         sums = np.zeros((self.size + 1, len(columns)))
         for column, x in enumerate(columns):
             np.cumsum(x * f, out=sums[1:, column])
