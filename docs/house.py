@@ -48,6 +48,7 @@ FLOORS = [  # name, color, rooms with what they hold
             "simulation": "truth",
             "bins": "width, mass",
             "intervals": "engine",
+            "likelihood": "of the labels",
             "losses": "rules",
             "rules": "curves",
             "registry": "entries",
