@@ -435,7 +435,7 @@ def nodes(scores: PUScores) -> Floats:
     p = scores.in_order()[1][0]
     if p.size > MOST_NODES:
         steps = np.linspace(logit(LEAST_SHARE), logit(1.0 - 0.5 / p.size), MOST_NODES)
-        p = p[p.size - np.maximum(np.round(expit(steps) * p.size), 1.0).astype(np.intp)]
+        p = p[p.size - np.ceil(expit(steps) * p.size).astype(np.intp)]
     return np.unique(p)[::-1]
 
 
