@@ -271,17 +271,16 @@ def recall_threshold(
     wanted = check_rate(recall, "recall")
     tail = None if confidence is None else 1.0 - check_confidence(confidence)
     miss, tail = _allowed_miss(scores, 1.0 - wanted, tail)
-    at = np.unique(scores.in_order()[1][0])[::-1]
+    at = scores.in_order()[1][0]
     if not at.size:
         raise InputError("scores", "must hold a positive for this criterion, got none.")
-    positive, _ = counts_above(scores, at)
-    missed = (positive.total - positive.above)[::-1]
 
     def breaks(i: int) -> bool:
-        return not _keeps_recall(float(missed[i]), positive.total, miss, tail)
+        positive, _ = counts_above(scores, at[[i]])
+        return not _keeps_recall(positive.total - positive.above[0], positive.total, miss, tail)
 
     kept = _first(breaks, at.size)
-    threshold = float(at[::-1][kept - 1]) if kept else 0.0
+    threshold = float(at[kept - 1]) if kept else 0.0
     return Promise(threshold=threshold, promised="recall", value=wanted, confidence=confidence)
 
 
@@ -672,26 +671,23 @@ def budget_threshold(
     if wanted > size:
         raise InputError("budget", f"must be at most the {size:,} next rows", value=budget)
     tail = None if confidence is None else 1.0 - check_confidence(confidence)
-    at = marginal_scores(scores)
-    _, law = counts_above(scores, at)
-
-    def too_many(i: int) -> bool:
-        return not _within_budget(float(law.above[i]), law.total, wanted, size, tail)
-
-    kept = _first(too_many, at.size)
-    threshold = float(at[kept - 1]) if kept else np.inf
+    thresholds = [
+        _least_within(scores, group[0][::-1], lambda law: _within_budget(law, wanted, size, tail))
+        for group in scores.in_order()[: 1 + scores.pooled]
+    ]
     return Promise(
-        threshold=threshold, promised="flagged", value=float(wanted), confidence=confidence
+        threshold=min(thresholds), promised="flagged", value=float(wanted), confidence=confidence
     )
 
 
-def marginal_scores(scores: PUScores) -> Floats:
-    """Return distinct scores of the marginal sample, falling."""
-    (u, *_), (p, *_) = scores.in_order()
-    return np.unique(np.concatenate([u, p]) if scores.pooled else u)[::-1]
+def _least_within(scores: PUScores, at: Floats, fits: Callable[[Counts], bool]) -> float:
+    """Return the smallest of falling scores from which on the marginal law fits; else infinity."""
+    kept = _first(lambda i: not fits(counts_above(scores, at[[i]])[1]), at.size)
+    return float(at[kept - 1]) if kept else np.inf
 
 
-def _within_budget(above: float, total: float, budget: int, rows: int, tail: float | None) -> bool:
+def _within_budget(law: Counts, budget: int, rows: int, tail: float | None) -> bool:
+    above, total = float(law.above[0]), float(law.total)
     if tail is None:
         return above / total * rows <= budget * (1.0 + ROUNDING)
     if above >= total:

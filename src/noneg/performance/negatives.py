@@ -110,15 +110,16 @@ def certified_negatives(scores: PUScores, *, fdr: float = 0.05) -> CertifiedNega
     if not 0.0 < rate < 1.0:
         raise InputError("fdr", f"must be {rule}, got {fdr!r}.{percentage(rate)}")
     hidden = 1.0 if scores.prior is None else latent_fraction(scores)[1]
-    u, f, _, _ = scores.in_order()[0]
-    upto = np.cumsum(np.broadcast_to(f, u.shape))
-    allowed = rate * upto / (hidden * upto[-1]) if hidden > 0.0 else np.full(u.size, np.inf)
-    passed = np.flatnonzero(positive_p_values(scores, u) <= allowed)
-    # The last of equal scores has them all below it, so that they pass together.
-    last = int(passed[-1]) if passed.size else -1
+    (u, f, *_), (p, *_) = scores.in_order()
+    upto = np.concatenate([[0.0], np.cumsum(np.broadcast_to(f, u.shape))])
+    # A p-value grows only where a positive lies: the best cutoff is the last row before one.
+    below = np.append(np.searchsorted(u, p), u.size)
+    value = np.append(positive_p_values(scores, np.nextafter(p, -np.inf)), 1.0)
+    passed = (value * hidden * upto[-1] <= rate * upto[below]) & (below > 0)
+    last = int(below[passed].max(initial=0))
     return CertifiedNegatives(
-        cutoff=float(u[last]) if passed.size else -np.inf,
-        certified=float(upto[last]) if passed.size else 0.0,
+        cutoff=float(u[last - 1]) if last else -np.inf,
+        certified=float(upto[last]),
         unlabeled=float(upto[-1]),
         fdr=rate,
         hidden=hidden,
