@@ -20,7 +20,7 @@ import numpy as np
 
 from noneg.checks import check_number, percentage
 from noneg.errors import InputError
-from noneg.performance.bands import latent_fraction
+from noneg.performance.contingency import latent_fraction
 from noneg.performance.guarantees import largest_weight, least_share
 
 if TYPE_CHECKING:
