@@ -58,7 +58,7 @@ def threshold_answer(
 def negatives_answer(
     scores: PUScores, found: CertifiedNegatives, notes: Sequence[str] = ()
 ) -> Document:
-    """Return what ``noneg negatives`` prints: how many rows are certified, and up to which score."""
+    """Return what ``noneg negatives`` prints: how many rows are certified, up to which score."""
     rows: tuple[tuple[Cell, ...], ...] = (
         ("Unlabeled rows", Number(found.unlabeled, 0)),
         ("Certified negative", Number(found.certified, 0)),
