@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from noneg.report.document import Cell
     from noneg.results import Estimate
     from noneg.scores import PUScores
-    from noneg.theory import Plan
+    from noneg.theory import LabelPlan, Plan
 
     Answers = Mapping[str, "PriorEstimate | str"]
 
@@ -162,6 +162,18 @@ def plan_answer(answer: Plan, eps: float, prior: float) -> Document:
         Section(name="rows", title="", tables=(table,)),
         Section(name="kind", title="", sentences=(sentence,)),
         title=f"Error {eps:g} at prior {prior:g} takes",
+    )
+
+
+def labels_answer(answer: LabelPlan) -> Document:
+    """Return what ``noneg plan`` prints of other goals: how many labels an answer takes."""
+    rows = tuple((name, Number(n, 0)) for name, n in answer.rows.items())
+    table = Table(caption="", header=("", ""), rows=(*rows, ("error then", Number(answer.error))))
+    sentence = Sentence(text=f"Assumes: {answer.assumes}.")
+    return _document(
+        Section(name="rows", title="", tables=(table,)),
+        Section(name="kind", title="", sentences=(sentence,)),
+        title=f"{answer.question[0].upper()}{answer.question[1:]} takes",
     )
 
 
