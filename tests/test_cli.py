@@ -190,7 +190,20 @@ def test_plan():
     assert "positives            292" in said
     assert "unlabeled rows     2,920" in said
     assert "It is an approximation: half-width at level 0.95" in said
-    out = strict_json(good("plan", "--eps", 0.2, "--prior", 0.3, "--n-unlabeled", 50_000, "--json"))
+    out = strict_json(
+        good(
+            "plan",
+            "--eps",
+            0.2,
+            "--prior",
+            0.3,
+            "--n-unlabeled",
+            50_000,
+            "--method",
+            "bound",
+            "--json",
+        )
+    )
     assert out["schema"] == "noneg.plan/1"
     assert (out["n_positive"], out["n_unlabeled"], out["method"]) == (843, 50_000, "bound")
 

@@ -116,4 +116,4 @@ def test_a_given_threshold_is_measured():
 def test_exactly_one_wish_is_needed(wanted):
     result = run("threshold", "scores.csv", "--score", "score", *ASKED, *wanted)
     assert result.exit_code == 2
-    assert "exactly one of --precision, --recall, --f-beta, --cost and --at" in result.stderr
+    assert "exactly one of --precision, --recall, --f-beta, --cost, --budget, --top and --at" in result.stderr

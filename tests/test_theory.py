@@ -612,7 +612,7 @@ class TestPlan:
         assert exact * (1 - 1e-9) <= plan.n_positive < exact * (1 + 1e-9) + 1
 
     def test_bins_are_those_that_achieve_the_error(self):
-        plan = theory.plan(0.3, 0.2)
+        plan = theory.plan(0.3, 0.2, method="bound")
         sizes = plan.n_positive, plan.n_unlabeled
         assert plan.bins == theory.optimal_bins(*sizes, 0.2, rule="bound")
         bound = theory.bias_bound(*sizes, 0.2, bins=plan.bins, binning="mass", lipschitz=1.0)
@@ -623,7 +623,9 @@ class TestPlan:
         assert plan.n_unlabeled == -(-plan.n_positive // 10)
 
     def test_smaller_errors_take_more_rows(self):
-        needed = [theory.plan(eps, 0.3).n_positive for eps in (0.4, 0.2, 0.1, 0.05, 0.02)]
+        needed = [
+            theory.plan(eps, 0.3, method="bound").n_positive for eps in (0.4, 0.2, 0.1, 0.05, 0.02)
+        ]
         assert all(later > 7 * earlier for earlier, later in pairwise(needed))
         # The rate is the cube root: halving the error takes about eight times the rows.
         assert needed[3] / needed[2] == pytest.approx(8, rel=0.05)
@@ -640,11 +642,11 @@ class TestPlan:
             theory.plan(0.99 * floor, 0.3, method=method, **{name: 5000})
 
     def test_is_plain_data(self):
-        plan = theory.plan(0.3, 0.2, delta=0.1)
+        plan = theory.plan(0.3, 0.2, delta=0.1, method="bound")
         told = json.loads(json.dumps(plan.to_dict()))
         assert theory.Plan(**told) == plan
         assert "probability 0.9" in plan.assumes
-        assert "expected" in theory.plan(0.3, 0.2).assumes
+        assert "expected" in theory.plan(0.3, 0.2, method="bound").assumes
 
     @pytest.mark.parametrize(
         ("changes", "name"),

@@ -8,11 +8,12 @@ import click
 from noneg.cli.app import Commands
 from noneg.cli.bench import bench
 from noneg.cli.compare import compare
-from noneg.cli.evaluate import demo, evaluate, report, threshold
+from noneg.cli.evaluate import demo, evaluate, report
 from noneg.cli.help import completion, explain
 from noneg.cli.plan import plan, simulate
 from noneg.cli.prior import prior
 from noneg.cli.recalibrate import apply, recalibrate
+from noneg.cli.threshold import negatives, threshold
 
 __all__ = ["main"]
 
@@ -31,6 +32,17 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-_COMMANDS = (report, evaluate, threshold, compare, prior, recalibrate, apply, plan, simulate)
+_COMMANDS = (
+    report,
+    evaluate,
+    threshold,
+    negatives,
+    compare,
+    prior,
+    recalibrate,
+    apply,
+    plan,
+    simulate,
+)
 for command in (*_COMMANDS, bench, demo, explain, completion):
     main.add_command(command)

@@ -1,12 +1,11 @@
-"""Commands on the scores of one model: ``evaluate``, ``report``, ``threshold`` and ``demo``.
+"""Commands on the scores of one model: ``evaluate``, ``report`` and ``demo``.
 
-They print or write what `noneg.evaluation` and `noneg.performance.best_threshold` say of them.
+They print or write what `noneg.evaluation` says of them.
 """
 
 from __future__ import annotations
 
 import shlex
-from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +26,9 @@ from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
-    from noneg.performance import BestThreshold
     from noneg.report import About
-    from noneg.results import Estimate
-    from noneg.scores import PUScores
 
 FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text", ".json": "json"}
-WANTED = ("precision", "recall", "f_beta", "cost")  # what `best_threshold` takes
 
 
 @click.command(
@@ -161,79 +156,6 @@ def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
     for one in others:
         say(terminal, str(one))
     say(terminal, f"Wrote {out}")
-
-
-@click.command(
-    "threshold",
-    short_help="Choose the score from which on to act.",
-    epilog="\b\nnoneg threshold scores.csv --score p --label confirmed --setting one-sample "
-    "--prior 0.12 --precision 0.9",
-)
-@reading()
-@click.option("--precision", type=float, help="Smallest threshold with at least this precision.")
-@click.option("--recall", type=float, help="Largest threshold with at least this recall.")
-@click.option("--f-beta", type=float, help="Threshold of the largest F-measure for this beta.")
-@click.option(
-    "--cost",
-    type=float,
-    nargs=2,
-    metavar="FP FN",
-    help="Threshold of the smallest cost, if a false alarm and a missed positive cost this much.",
-)
-@click.option("--at", type=float, metavar="SCORE", help="Choose nothing: measure this threshold.")
-@as_json
-def threshold(
-    files: tuple[str, ...],
-    at: float | None,
-    *,
-    as_json: bool,
-    **asked: Any,  # noqa: ANN401
-) -> None:
-    """Choose the score in FILE from which on to call rows positive.
-
-    Say what you want: --precision, --recall, --f-beta or --cost. Then measure what came out on
-    other rows, with --at.
-    """
-    from noneg.performance import best_threshold
-    from noneg.report.answers import threshold_answer
-
-    wanted = {name: asked.pop(name) for name in WANTED}
-    if sum(value is not None for value in (at, *wanted.values())) != 1:
-        raise click.UsageError(
-            "Give exactly one of --precision, --recall, --f-beta, --cost and --at."
-        )
-    question = Question(files, asked)
-    scores, _ = question.scores()
-    with busy("Searching"):
-        best = best_threshold(scores, **wanted) if at is None else _given(scores, at)
-        rates = _rates(scores, best.threshold, question.level)
-    if as_json:
-        found = {name: rate.to_dict() for name, rate in rates.items()}
-        source = question.source.to_dict()
-        print_json("noneg.threshold/1", source=source, **best.to_dict(), **found)
-        return
-    show(console(), threshold_answer(scores, best, rates, question.level))
-
-
-def _given(scores: PUScores, at: float) -> BestThreshold:
-    from noneg.performance import BestThreshold, confusion, precision
-    from noneg.report.answers import GIVEN
-
-    return BestThreshold(
-        threshold=at,
-        value=precision(scores, threshold=at),
-        criterion=GIVEN,
-        confusion=confusion(scores, threshold=at),
-    )
-
-
-def _rates(scores: PUScores, threshold: float, level: float) -> dict[str, Estimate]:
-    from noneg.metrics import estimate
-    from noneg.report.answers import SHOWN
-
-    if isinf(threshold):  # no row is flagged
-        return {}
-    return {name: estimate(name, scores, threshold=threshold, level=level) for name in SHOWN}
 
 
 @click.command("demo", short_help="Show it on bundled data.")

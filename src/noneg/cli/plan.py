@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,67 +16,122 @@ from noneg.errors import InputError
 if TYPE_CHECKING:
     from noneg.scores import PUScores
     from noneg.simulation import LogisticGaussian
+    from noneg.theory import LabelPlan, Plan
 
 WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
 
 
+GOALS = ("eps", "precision", "prior_within", "difference", "recall")
+# Options that each goal takes, beside --level.
+SIZES = ("ratio", "n_positive", "n_unlabeled")
+TAKES = {
+    "eps": (*SIZES, "prior", "method", "binning", "lipschitz", "delta", "mean_score"),
+    "precision": (*SIZES, "prior", "flagged", "within", "level"),
+    "prior_within": ("prior", "level"),
+    "difference": (*SIZES, "prior", "auroc", "correlation", "power", "level"),
+    "recall": ("within", "confidence"),
+}
+NEEDED = ("prior", "flagged", "auroc")
+
+
 @click.command(
     "plan",
-    short_help="Tell how many rows a precision takes.",
-    epilog="\b\nnoneg plan --eps 0.05 --prior 0.12 --method normal",
+    short_help="Tell how many labels an answer takes.",
+    epilog="\b\nnoneg plan --recall 0.9 --confidence 0.95\n"
+    "noneg plan --precision 0.8 --flagged 0.05 --within 0.03 --prior 0.12",
 )
-@click.option("--eps", type=float, required=True, help="Error that you can accept, in (0, 1).")
-@click.option("--prior", type=float, required=True, help="Share of positives, in (0, 1).")
+@click.option("--eps", type=float, help="Goal: a calibration error within this.")
+@click.option("--precision", type=float, help="Goal: a precision near this, with --flagged.")
+@click.option("--prior-within", type=float, help="Goal: the prior within this.")
+@click.option(
+    "--difference", type=float, help="Goal: tell two models apart whose AUROC differ by this."
+)
+@click.option("--recall", type=float, help="Goal: a promise of this recall.")
+@click.option("--prior", type=float, help="Share of positives, in (0, 1).")
+@click.option("--within", type=float, help="Error of a precision; excess of a recall.")
+@click.option("--flagged", type=float, help="Share of rows that reach the threshold.")
+@click.option("--auroc", type=float, help="About what the models reach.")
+@click.option("--correlation", type=float, help="Of the models' rankings.  [default: 0.5]")
+@click.option("--power", type=float, help="Chance to tell them apart.  [default: 0.8]")
+@click.option("--confidence", type=float, help="Of a promised recall.  [default: 0.95]")
+@click.option("--level", type=float, help="Level of intervals.  [default: 0.95]")
 @click.option(
     "--ratio",
     type=float,
-    default=10.0,
-    show_default=True,
-    help="Unlabeled rows for each positive, when neither number is fixed.",
+    help="Unlabeled rows for each positive, when neither number is fixed.  [default: 10]",
 )
 @click.option("--n-positive", type=int, help="Positives that you have; solve for the others.")
 @click.option("--n-unlabeled", type=int, help="Unlabeled rows that you have.")
 @click.option(
     "--method",
-    type=click.Choice(["bound", "normal"]),
-    default="bound",
-    show_default=True,
-    help="A guarantee, or the half-width of the interval.",
+    type=click.Choice(["normal", "bound"]),
+    help="With --eps: the half-width of the interval, or a guarantee.  [default: normal]",
 )
 @click.option(
     "--binning",
     type=click.Choice(["mass", "width"]),
-    default="mass",
-    show_default=True,
-    help="Bins of equal mass or width, for the bound.",
+    help="With --eps: bins of equal mass or width, for the bound.  [default: mass]",
 )
 @click.option(
     "--lipschitz",
     type=float,
-    default=1.0,
-    show_default=True,
-    help="Largest slope of the calibration curve, for the bound.",
+    help="With --eps: largest slope of the calibration curve, for the bound.  [default: 1]",
 )
-@click.option("--delta", type=float, help="Probability that the error may be larger.")
+@click.option("--delta", type=float, help="With --eps: probability that the error may be larger.")
 @click.option(
     "--mean-score",
     type=float,
-    default=1.0,
-    show_default=True,
-    help="Largest mean score to expect, for the normal method.",
+    help="With --eps: largest mean score to expect, for the normal method.  [default: 1]",
 )
 @as_json
-def plan(*, as_json: bool, **question: object) -> None:
-    """Tell how many positives and unlabeled rows a wanted precision takes."""
-    from noneg.report.answers import plan_answer
-    from noneg.theory import plan
+def plan(*, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
+    """Tell how many labeled positives, unlabeled rows or reviewed rows an answer takes.
 
-    answer = plan(**question)  # type: ignore[arg-type]
+    Say what you want to know: --eps, --precision, --prior-within, --difference or --recall.
+    """
+    from noneg.report.answers import labels_answer, plan_answer
+    from noneg.theory import Plan
+
+    goal, given = _goal({name: value for name, value in asked.items() if value is not None})
+    answer = _plan(goal, given)
     if as_json:
-        asked = {"eps": question["eps"], "prior": question["prior"]}
-        print_json("noneg.plan/1", **asked, **answer.to_dict())
-        return
-    show(console(), plan_answer(answer, question["eps"], question["prior"]))  # type: ignore[arg-type]
+        print_json("noneg.plan/1", **(given | answer.to_dict()))
+    elif isinstance(answer, Plan):
+        show(console(), plan_answer(answer, given["eps"], given["prior"]))
+    else:
+        show(console(), labels_answer(answer))
+
+
+def _goal(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the one goal, and the options that go with it."""
+    named = {name: f"--{name.replace('_', '-')}" for name in (*GOALS, *given, *NEEDED)}
+    goals = [name for name in GOALS if name in given]
+    if len(goals) != 1:
+        *others, last = (named[name] for name in GOALS)
+        raise click.UsageError(f"Give exactly one of {', '.join(others)} and {last}.")
+    (goal,) = goals
+    if extra := [named[name] for name in given if name not in (goal, *TAKES[goal])]:
+        raise click.UsageError(f"{', '.join(extra)} cannot be given with {named[goal]}.")
+    missing = [name for name in NEEDED if name in TAKES[goal] and name not in given]
+    if missing:
+        raise click.UsageError(f"Give {named[missing[0]]} with {named[goal]}.")
+    return goal, given
+
+
+def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
+    from noneg import theory
+
+    functions: dict[str, Any] = {
+        "eps": theory.plan,
+        "precision": theory.plan_precision,
+        "difference": theory.plan_comparison,
+        "recall": theory.plan_recall,
+    }
+    if goal == "prior_within":
+        rest = {name: value for name, value in given.items() if name != goal}
+        return theory.plan_prior(given[goal], **rest)
+    found: Plan | LabelPlan = functions[goal](**given)
+    return found
 
 
 @click.command(

@@ -89,7 +89,7 @@ def recalibrate(
     question = Question(files, asked)
     check_outputs({"path": out, "save": save}, files, force=force)
     if out:
-        _check_table(question, out)
+        check_table(question, out)
     wanted = find_calibrator(method)
     scores, _ = question.scores()
     with busy(f"Fitting {method}"):
@@ -112,7 +112,7 @@ def recalibrate(
         _show(f"{question.source.name}: {scores!r}", found, {"scores": out, "the calibrator": save})
 
 
-def _check_table(question: Question, out: str) -> None:
+def check_table(question: Question, out: str) -> None:
     """Refuse to write again what can be read only once, or only elsewhere."""
     from noneg.tables.writing import format_options
 

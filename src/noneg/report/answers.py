@@ -1,21 +1,22 @@
-"""Answers of commands as documents: a threshold, a prior, a recalibration and a plan."""
+"""Answers of commands as documents: a threshold, negatives, a prior, a recalibration, a plan."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 from noneg.report.document import Document, Number, Range, Section, Sentence, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from noneg.performance import BestThreshold
+    from noneg.performance import CertifiedNegatives
     from noneg.prior import PriorEstimate
     from noneg.recalibration.choose import HeldOut
     from noneg.report.document import Cell
     from noneg.results import Estimate
     from noneg.scores import PUScores
-    from noneg.theory import Plan
+    from noneg.theory import LabelPlan, Plan
 
     Answers = Mapping[str, "PriorEstimate | str"]
 
@@ -24,23 +25,54 @@ SHOWN = {"precision": "Precision", "recall": "Recall", "f_beta": "F1", "accuracy
 OVERLAPS = (0.05, 0.1, 0.2)
 CHOSEN_HERE = (
     "The threshold was chosen on these rows, so it looks a little better than it is; intervals "
-    "take it as given. Measure it on other rows, with --at, before you promise anything."
+    "take it as given. Add --confidence 0.95 for a threshold that keeps its promise, or"
+    " measure this one on other rows, with --at."
 )
 
 
 def threshold_answer(
-    scores: PUScores, best: BestThreshold, rates: Mapping[str, Estimate], level: float
+    scores: PUScores, found: Mapping[str, Any], rates: Mapping[str, Estimate], level: float
 ) -> Document:
-    """Return what ``noneg threshold`` prints: the threshold, and the rates from it on."""
-    use = f"Use threshold {best.threshold:.6g}" if rates else "Never act"
-    flagged: tuple[Cell, ...] = "Rows flagged", Number(float(best.confusion.ppr)), "of everyone"
+    """Return what ``noneg threshold`` prints: the threshold, and the rates from it on.
+
+    `found` holds the threshold, the criterion, the share of flagged rows, notes and, for a
+    workload, how many of the next rows are flagged.
+    """
+    never = math.isinf(found["threshold"])
+    use = "Never act" if never else f"Use threshold {found['threshold']:.6g}"
+    flagged: tuple[Cell, ...] = "Rows flagged", Number(found["flagged"]), "of everyone"
     rows = (flagged, *((SHOWN[name], *_cells(rate)) for name, rate in rates.items()))
+    if "next" in found:
+        count = found["next"]
+        cells = Number(count["expected"], 0), Range(count["low"], count["high"], 0)
+        rows = (*rows, (f"Flagged of the next {count['rows']:,} rows", *cells))
     table = Table(caption="", header=("", "value", _interval(level)), rows=rows)
     return _document(
         Section(name="rates", title="", tables=(table,)),
         subtitle=f"{scores!r}",
-        verdict=f"{use}: {best.criterion}.",
-        warnings=() if best.criterion == GIVEN else (CHOSEN_HERE,),
+        verdict=f"{use}: {found['criterion']}.",
+        warnings=found["notes"],
+    )
+
+
+def negatives_answer(
+    scores: PUScores, found: CertifiedNegatives, notes: Sequence[str] = ()
+) -> Document:
+    """Return what ``noneg negatives`` prints: how many rows are certified, up to which score."""
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("Unlabeled rows", Number(found.unlabeled, 0)),
+        ("Certified negative", Number(found.certified, 0)),
+        ("Left to review", Number(found.unlabeled - found.certified, 0)),
+        ("Largest share of positives among unlabeled rows", Number(found.hidden)),
+    )
+    most = f"at most {100 * found.fdr:.6g} % of them are positive on average"
+    up_to = f"Unlabeled rows that score at most {found.cutoff:.6g} are certified negative: {most}."
+    none = f"No row can be certified negative at a false discovery rate of {found.fdr:g}."
+    return _document(
+        Section(name="rows", title="", tables=(Table(caption="", header=("", ""), rows=rows),)),
+        subtitle=f"{scores!r}",
+        verdict=up_to if found.certified else none,
+        warnings=notes,
     )
 
 
@@ -130,6 +162,18 @@ def plan_answer(answer: Plan, eps: float, prior: float) -> Document:
         Section(name="rows", title="", tables=(table,)),
         Section(name="kind", title="", sentences=(sentence,)),
         title=f"Error {eps:g} at prior {prior:g} takes",
+    )
+
+
+def labels_answer(answer: LabelPlan) -> Document:
+    """Return what ``noneg plan`` prints of other goals: how many labels an answer takes."""
+    rows = tuple((name, Number(n, 0)) for name, n in answer.rows.items())
+    table = Table(caption="", header=("", ""), rows=(*rows, ("error then", Number(answer.error))))
+    sentence = Sentence(text=f"Assumes: {answer.assumes}.")
+    return _document(
+        Section(name="rows", title="", tables=(table,)),
+        Section(name="kind", title="", sentences=(sentence,)),
+        title=f"{answer.question[0].upper()}{answer.question[1:]} takes",
     )
 
 

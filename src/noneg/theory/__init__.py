@@ -20,6 +20,7 @@ gives the text as it stands; each function says what differs and why.
 `optimal_bins`                   PU-ECE paper, Corollary 1
 `labelled_optimal_bins`          Futami & Fujisawa (2024), Section 6
 `plan`                           the inverse of `bias_bound` and of the normal interval
+`plan_precision` and others      how many labels buy an answer
 ===============================  ==================================================
 """
 
@@ -42,12 +43,20 @@ from noneg.theory.bounds import (
     training_statistical_bound,
     vc_information,
 )
+from noneg.theory.labels import (
+    LabelPlan,
+    plan_comparison,
+    plan_precision,
+    plan_prior,
+    plan_recall,
+)
 from noneg.theory.planning import Plan, plan
 
 __all__ = [
     "Binning",
     "Bound",
     "Form",
+    "LabelPlan",
     "Plan",
     "bias_bound",
     "binning_bias_bound",
@@ -57,6 +66,10 @@ __all__ = [
     "labelled_optimal_bins",
     "optimal_bins",
     "plan",
+    "plan_comparison",
+    "plan_precision",
+    "plan_prior",
+    "plan_recall",
     "prior_error_bound",
     "recalibration_bound",
     "reuse_bound",

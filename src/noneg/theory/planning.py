@@ -79,7 +79,7 @@ def plan(  # noqa: PLR0913 - two methods share one question
     ratio: float = 10.0,
     n_positive: int | None = None,
     n_unlabeled: int | None = None,
-    method: Method = "bound",
+    method: Method = "normal",
     binning: Binning = "mass",
     lipschitz: float = 1.0,
     delta: float | None = None,
@@ -97,7 +97,7 @@ def plan(  # noqa: PLR0913 - two methods share one question
         Unlabeled rows for each positive, rounded up, when neither size is fixed.
     n_positive, n_unlabeled : int, optional
         A size that is fixed already; the other one is then solved for.
-    method : {"bound", "normal"}
+    method : {"normal", "bound"}
         - ``"bound"``: \|PU-ECE - TCE\| by `bias_bound`, with the best number of bins. A guarantee,
           with binning bias and worst case included, and so a large number of rows.
         - ``"normal"``: half-width of the interval's upper end, for fixed bins. The interval ends at
@@ -123,9 +123,9 @@ def plan(  # noqa: PLR0913 - two methods share one question
 
     Examples
     --------
-    >>> plan(0.05, 0.3, method="normal").n_positive
+    >>> plan(0.05, 0.3).n_positive
     292
-    >>> plan(0.2, 0.3, n_unlabeled=50_000).n_positive
+    >>> plan(0.2, 0.3, n_unlabeled=50_000, method="bound").n_positive
     843
     """
     _check(eps, ratio, method, mean_score)
@@ -143,7 +143,7 @@ def plan(  # noqa: PLR0913 - two methods share one question
         level = 0.95 if delta is None else 1.0 - delta
         precision = partial(_normal_precision, prior=prior, level=level, mean_score=mean_score)
         assumes = f"half-width at level {level:g}, fixed bins, mean score at most {mean_score:g}"
-    positive, unlabeled = _solve(precision, eps, ratio, n_positive, n_unlabeled)
+    positive, unlabeled = solve(precision, eps, ratio, n_positive, n_unlabeled)
     error, bins = precision(positive, unlabeled)
     return Plan(
         n_positive=positive,
@@ -181,7 +181,7 @@ def _normal_precision(
     return z * deviation, optimal_bins(n_positive, n_unlabeled, prior)
 
 
-def _solve(
+def solve(
     precision: Precision,
     eps: float,
     ratio: float,
@@ -231,16 +231,22 @@ def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: 
         raise InputError("eps", rule, remedy=remedy)
 
 
-def _check(eps: float, ratio: float, method: Method, mean_score: float) -> None:
-    """Refuse a question that has no answer."""
-    if not 0.0 < eps < 1.0:
-        raise InputError("eps", f"must lie in (0, 1), got {eps!r}. Pass the error you can accept.")
+def check_ratio(ratio: float) -> float:
+    """Return the number of unlabeled rows for each positive."""
     if not RATIOS[0] <= ratio <= RATIOS[1]:
         raise InputError(
             "ratio",
             f"must lie in [{RATIOS[0]:g}, {RATIOS[1]:g}], got {ratio!r}. Pass how many "
             "unlabeled rows come with a positive.",
         )
+    return ratio
+
+
+def _check(eps: float, ratio: float, method: Method, mean_score: float) -> None:
+    """Refuse a question that has no answer."""
+    if not 0.0 < eps < 1.0:
+        raise InputError("eps", f"must lie in (0, 1), got {eps!r}. Pass the error you can accept.")
+    check_ratio(ratio)
     if method not in ("bound", "normal"):
         raise InputError(
             "method",

@@ -1,0 +1,1 @@
+"""Do promised thresholds keep their promise, and what do they buy?"""

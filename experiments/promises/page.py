@@ -1,0 +1,5 @@
+"""Tables and figures of the page, from the stored tables."""
+
+import numpy as np
+
+from experiments.tables import Tables, column, distinct, pick, table

@@ -1,0 +1,186 @@
+"""Thresholds with a promise: how often it is kept, and what it costs against an oracle.
+
+The parts `recall`, `precision` and `negatives` draw rows from worlds that are known exactly,
+`nceas` takes presence records of species and judges by an independent survey (NONEG_DATA), `cost`
+takes the time at ten million rows.
+"""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from experiments.promises import nceas as species
+from experiments.promises.worlds import Gaussians, miss, selected, uniform_positives
+from experiments.study import Run, Study, cells, data_file, seeded
+from experiments.tables import Row
+from noneg import PUScores
+from noneg.errors import InputError
+from noneg.performance import (
+    auroc,
+    certified_negatives,
+    fdp_envelope,
+    precision_threshold,
+    recall_threshold,
+)
+
+CONFIDENCE = 0.95
+MODELS = {"good": 2.5, "poor": 1.0}
+INTERVAL = (0.8, 1.2)  # ends of an interval of the prior, as multiples of it
+ORACLE = 0.8  # recall of the oracle at the wanted precision
+ROWS = 10_000
+
+
+def keep_recall(world: str, gamma: float, n: int, alpha: float, trials: int) -> Row:
+    """How often a promised recall is kept, and how often by the next order statistic."""
+    rng, found, later = seeded("recall", world, gamma, n, alpha), [], []
+    for _ in range(trials):
+        scores = uniform_positives(world, n, gamma, rng)
+        found.append(recall_threshold(scores, recall=1 - alpha, confidence=CONFIDENCE).threshold)
+        above = scores.in_order()[1][0]
+        later.append(above[min(np.searchsorted(above, found[-1], "right"), above.size - 1)])
+    # Flagging everything misses nothing; of ten scores the one at t is still flagged.
+    missed, beyond = (miss(world, gamma, np.array(t)) for t in (found, later))
+    return {
+        "kept": np.mean(missed <= alpha + 1e-12),
+        "kept_by_next": np.mean(beyond <= alpha + 1e-12),
+        "all_flagged": np.mean(np.array(found) == 0.0),
+        "recall": 1 - np.mean(missed),
+        "trials": trials,
+    }
+
+
+def recall(run: Run) -> dict[str, list[Row]]:
+    sizes = {"n": run.pick((30, 100, 200, 1000), (30, 200)), "alpha": (0.05, 0.1, 0.2)}
+    plain = ("continuous", "ten scores", "importance", "propensity")
+    every = cells(world=plain, gamma=(1.0,), **sizes)
+    every += cells(world=("continuous", "one sample"), gamma=(1.5, 2.0), **sizes)
+    return {"recall": run.rows(keep_recall, every, trials=run.trials(4000, 50))}
+
+
+def keep_precision(
+    setting: str, model: str, prior: float, n_positive: int, known: str, trials: int
+) -> Row:
+    """How often a promised precision is kept, and the recall it leaves."""
+    world = Gaussians(MODELS[model], prior)
+    rng = seeded("precision", setting, model, prior, n_positive, known)
+    wanted = float(world.precision(world.at_recall(ORACLE)))
+    options = {"prior": prior}
+    if known == "interval":
+        options["prior_interval"] = tuple(prior * end for end in INTERVAL)
+    found = np.full(trials, np.inf)
+    for trial in range(trials):
+        scores, *_ = world.draw(rng, n_positive, ROWS, setting, **options)
+        try:
+            promise = precision_threshold(scores, precision=wanted, confidence=CONFIDENCE)
+        except InputError:
+            continue
+        found[trial] = promise.threshold
+    made = np.isfinite(found)
+    at = np.where(made, found, 0.5)
+    return {
+        "wanted": wanted,
+        "broken": np.mean(made & (world.precision(at) < wanted)),
+        "promised": np.mean(made),
+        "recall": np.mean(np.where(made, world.recall(at), 0.0)),
+        "oracle": ORACLE,
+        "trials": trials,
+    }
+
+
+def precision(run: Run) -> dict[str, list[Row]]:
+    sizes = {"prior": (0.02, 0.1, 0.3, 0.5), "n_positive": run.pick((100, 500, 3000), (500,))}
+    every = cells(setting=("two-sample",), model=MODELS, **sizes, known=("exact", "interval"))
+    # In one sample no more than 200 of 10,000 rows are positive at the smallest prior.
+    few = {"prior": (0.1, 0.5), "n_positive": (100, 500)}
+    every += cells(setting=("one-sample",), model=MODELS, **few, known=("exact",))
+    return {"precision": run.rows(keep_precision, every, trials=run.trials(1000, 20))}
+
+
+def keep_fdr(
+    setting: str, model: str, prior: float, n_positive: int, known: str, trials: int
+) -> Row:
+    """Share of positives among certified rows, and of negatives that are certified."""
+    world, q = Gaussians(MODELS[model], prior), 0.05
+    rng = seeded("negatives", setting, model, prior, n_positive, known)
+    options = {"prior": prior} if known == "prior" else {}
+    draws = (world.draw(rng, n_positive, 2000, setting, **options) for _ in range(trials))
+    return certify(draws, q, trials)
+
+
+def keep_fdr_selected(gamma: float, prior: float, n_positive: int, trials: int) -> Row:
+    """The same where hidden positives sit as low as the selection factor allows."""
+    rng = seeded("selected", gamma, prior, n_positive)
+
+    def draw() -> tuple[PUScores, np.ndarray, np.ndarray]:
+        y = rng.random(2000) < prior
+        s = np.where(y, selected(rng, 2000, gamma), rng.beta(1, 6, 2000))
+        p, options = rng.random(n_positive), {"prior": prior, "selection": gamma}
+        return PUScores(p, s, setting="two-sample", **options), s, y
+
+    return certify((draw() for _ in range(trials)), 0.1, trials)
+
+
+def certify(draws: Iterable, q: float, trials: int) -> Row:
+    found = []
+    for scores, s, y in draws:
+        certified = s <= certified_negatives(scores, fdr=q).cutoff
+        wrong = (certified & y).sum() / max(certified.sum(), 1)
+        found.append((wrong, (certified & ~y).sum() / (~y).sum()))
+    wrong, power = np.array(found).T
+    return {
+        "q": q,
+        "fdr": wrong.mean(),
+        "se": wrong.std() / np.sqrt(trials),
+        "power": power.mean(),
+        "trials": trials,
+    }
+
+
+def negatives(run: Run) -> dict[str, list[Row]]:
+    sizes = {"prior": (0.1, 0.3, 0.5), "n_positive": run.pick((50, 500), (50,))}
+    known = ("prior", "nothing")
+    settings = ("two-sample", "one-sample")
+    every = cells(setting=settings, model=MODELS, **sizes, known=known)
+    rows = run.rows(keep_fdr, every, trials=run.trials(1000, 20))
+    adverse = cells(gamma=(1.5, 2.0), prior=(0.1, 0.5), n_positive=sizes["n_positive"])
+    selection = run.rows(keep_fdr_selected, adverse, trials=run.trials(1000, 20))
+    return {"negatives": rows, "selected": selection}
+
+
+def nceas(run: Run) -> dict[str, list[Row]]:
+    folder = data_file("nceas")
+    if folder is None:
+        return {}
+    regions = run.pick(species.REGIONS, ("SWI",))
+    every = [{"region": region} for region in regions]
+    return {"nceas": run.rows(species.measure, every, folder=Path(folder))}
+
+
+def cost(run: Run) -> dict[str, list[Row]]:
+    """Seconds of an exact AUROC and of the envelope on fresh rows, the best of three."""
+    n = run.pick(10_000_000, 100_000)
+    rng = np.random.default_rng(0)
+    y = rng.random(n) < PRIOR
+    s = np.where(y, rng.beta(5, 2, n), rng.beta(2, 5, n))
+    labeled = y & (rng.random(n) < 0.2)
+    rows = []
+    for function in (auroc, fdp_envelope, recall_threshold, certified_negatives):
+        seconds = []
+        for _ in range(4):  # the first one compiles
+            scores = PUScores.from_pu_labels(labeled, s, prior=PRIOR, setting="one-sample")
+            start = time.perf_counter()
+            function(scores)
+            seconds.append(time.perf_counter() - start)
+        rows.append({"function": function.__name__, "rows": n, "seconds": min(seconds[1:])})
+    return {"cost": rows}
+
+
+PRIOR = 0.1
+STUDY = Study(
+    "promises",
+    (recall, precision, negatives, nceas, cost),
+    page="experiments.promises.page",
+    optional=("nceas",),
+)

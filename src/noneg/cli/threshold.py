@@ -1,0 +1,314 @@
+"""``noneg threshold``, the score from which on to act, and ``noneg negatives``, rows to leave out.
+
+With a confidence, thresholds come from `noneg.performance.guarantees` and keep their promise;
+without one they are those of the best estimate.
+"""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli.options import Question, as_json, reading
+from noneg.cli.output import busy, check_outputs, console, force, print_json, show
+from noneg.cli.recalibrate import WHERE, check_table
+from noneg.errors import InputError
+
+if TYPE_CHECKING:
+    from noneg.performance import Promise
+    from noneg.results import Estimate
+    from noneg.scores import PUScores
+
+ESTIMATED = ("precision", "recall", "f_beta", "cost")  # what `best_threshold` takes
+PROMISED = ("precision", "recall", "cost", "budget", "top")  # what --confidence goes with
+WISHES = ("precision", "recall", "f_beta", "cost", "budget", "top", "at")
+DRAWN_AT_RANDOM = "Assumes that labeled positives are a random draw of all positives"
+
+
+class Share(click.ParamType[float]):
+    """A share, written as 0.05 or as 5%."""
+
+    name = "share"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the share."""
+        text = str(value)
+        try:
+            share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+        except ValueError:
+            share = -1.0
+        if not 0.0 < share <= 1.0:
+            self.fail(f"{value!r} is not a share in (0, 1], such as 0.05 or 5%.", param, ctx)
+        return share
+
+
+selection = click.option(
+    "--selection",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="How many times more or less likely than a labeled positive a hidden one may be to look "
+    "as it does; 1 for labels at random.",
+)
+
+
+@click.command(
+    "threshold",
+    short_help="Choose the score from which on to act.",
+    epilog="\b\nnoneg threshold scores.csv --score p --label confirmed --setting one-sample "
+    "--recall 0.9 --confidence 0.95",
+)
+@reading()
+@click.option("--precision", type=float, help="Smallest threshold with at least this precision.")
+@click.option("--recall", type=float, help="Largest threshold with at least this recall.")
+@click.option("--f-beta", type=float, help="Threshold of the largest F-measure for this beta.")
+@click.option(
+    "--cost",
+    type=float,
+    nargs=2,
+    metavar="FP FN",
+    help="Threshold of the smallest cost, if a false alarm and a missed positive cost this much.",
+)
+@click.option("--budget", type=int, metavar="N", help="Flag this many of the next rows.")
+@click.option("--top", type=Share(), help="Flag this share of the next rows, such as 5%.")
+@click.option("--at", type=float, metavar="SCORE", help="Choose nothing: measure this threshold.")
+@click.option(
+    "--confidence",
+    type=float,
+    help="Promise it: with this probability the threshold keeps what was asked for.",
+)
+@click.option(
+    "--on-average", is_flag=True, help="Promise the recall on average over data sets instead."
+)
+@click.option(
+    "--next", "coming", type=int, metavar="N", help="How many rows come.  [default: as in FILE]"
+)
+@selection
+@as_json
+def threshold(
+    files: tuple[str, ...],
+    selection: float,
+    *,
+    as_json: bool,
+    **asked: Any,  # noqa: ANN401
+) -> None:
+    """Choose the score in FILE from which on to call rows positive.
+
+    Say what you want: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
+    to get a threshold that keeps its promise; a promised recall and a workload need no prior.
+    """
+    from noneg.report.answers import threshold_answer
+
+    wish = _wish(asked)
+    question = Question(files, asked)
+    scores = _scores(question, free=_is_free(wish)).with_selection(selection)
+    with busy("Searching"):
+        found = _promised(scores, wish) if _is_promised(wish) else _estimated(scores, wish)
+        rates = _rates(scores, found["threshold"], question.level)
+        _look_ahead(scores, found, wish, question.level)
+    if as_json:
+        found = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
+        shown = {name: rate.to_dict() for name, rate in rates.items()}
+        print_json("noneg.threshold/1", source=question.source.to_dict(), **found, **shown)
+        return
+    show(console(), threshold_answer(scores, found, rates, question.level))
+
+
+def _wish(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what is wanted of the threshold, taken out of the options."""
+    wish = {name: asked.pop(name) for name in (*WISHES, "confidence", "on_average", "coming")}
+    given = [name for name in WISHES if wish[name] is not None]
+    if len(given) != 1:
+        *others, last = (f"--{name.replace('_', '-')}" for name in WISHES)
+        raise click.UsageError(f"Give exactly one of {', '.join(others)} and {last}.")
+    (name,) = given
+    if wish["on_average"] and (name != "recall" or wish["confidence"] is not None):
+        raise click.UsageError("Give --on-average with --recall, and without --confidence.")
+    if wish["confidence"] is not None and name not in PROMISED:
+        raise click.UsageError(f"--confidence promises {', '.join(PROMISED)}, not {name}.")
+    if wish["coming"] is not None and name not in ("budget", "top"):
+        raise click.UsageError("Give --next with --budget or --top.")
+    return wish
+
+
+def _is_free(wish: dict[str, Any]) -> bool:
+    """Whether no prior is needed."""
+    workload = wish["budget"] is not None or wish["top"] is not None
+    return workload or (wish["recall"] is not None and _is_promised(wish))
+
+
+def _is_promised(wish: dict[str, Any]) -> bool:
+    workload = wish["budget"] is not None or wish["top"] is not None
+    return workload or wish["on_average"] or wish["confidence"] is not None
+
+
+def _scores(question: Question, *, free: bool) -> PUScores:
+    if free and question.prior is None:
+        return question.read_unsettled()
+    return question.scores()[0]
+
+
+def _promised(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
+    from noneg.intervals import tail_means
+    from noneg.performance import confusion
+
+    promise = _promise(scores, wish)
+    found: dict[str, Any] = {
+        "threshold": promise.threshold,
+        "value": promise.value,
+        "criterion": promise.words,
+        "promise": promise.to_dict(),
+        "flagged": float(tail_means(scores, [min(promise.threshold, 2.0)]).marginal[0]),
+        "notes": _notes(scores, promise),
+    }
+    if scores.prior is not None:
+        found["confusion"] = confusion(scores, threshold=min(promise.threshold, 2.0)).to_dict()
+    return found
+
+
+def _promise(scores: PUScores, wish: dict[str, Any]) -> Promise:
+    from noneg import performance
+
+    sure = wish["confidence"]
+    if wish["recall"] is not None:
+        return performance.recall_threshold(scores, recall=wish["recall"], confidence=sure)
+    if wish["precision"] is not None:
+        found = performance.precision_threshold
+        return found(scores, precision=wish["precision"], confidence=sure)
+    if wish["cost"] is not None:
+        return performance.cost_threshold(scores, cost=wish["cost"], confidence=sure)
+    rows = wish["coming"] or round(scores.n_marginal)
+    budget = wish["budget"] if wish["top"] is None else max(1, int(wish["top"] * rows + 1e-9))
+    return performance.budget_threshold(scores, budget=budget, rows=rows, confidence=sure)
+
+
+def _notes(scores: PUScores, promise: Promise) -> list[str]:
+    if promise.promised == "flagged":
+        return []
+    odds = f", up to a factor of {scores.selection:g}" if scores.selection > 1.0 else ""
+    notes = [f"{DRAWN_AT_RANDOM}{odds}. Intervals take the threshold as given."]
+    if promise.threshold == 0.0:
+        few = "Too few labeled positives for this promise"
+        notes.insert(0, f"{few}: only flagging every row keeps it. See noneg plan --recall.")
+    return notes
+
+
+def _estimated(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
+    from noneg.performance import best_threshold, confusion, precision
+    from noneg.report.answers import CHOSEN_HERE, GIVEN
+
+    if wish["at"] is not None:
+        matrix = confusion(scores, threshold=wish["at"])
+        value, criterion, at = precision(scores, threshold=wish["at"]), GIVEN, wish["at"]
+    else:
+        best = best_threshold(scores, **{name: wish[name] for name in ESTIMATED})
+        matrix, value, criterion, at = best.confusion, best.value, best.criterion, best.threshold
+    return {
+        "threshold": at,
+        "value": value,
+        "criterion": criterion,
+        "confusion": matrix.to_dict(),
+        "flagged": float(matrix.ppr),
+        "notes": [] if criterion == GIVEN else [CHOSEN_HERE],
+    }
+
+
+def _rates(scores: PUScores, threshold: float, level: float) -> dict[str, Estimate]:
+    from noneg.metrics import METRICS, estimate
+    from noneg.report.answers import SHOWN
+
+    if isinf(threshold):  # no row is flagged
+        return {}
+    known = [name for name in SHOWN if scores.prior is not None or not METRICS[name].needs_prior]
+    return {name: estimate(name, scores, threshold=threshold, level=level) for name in known}
+
+
+def _look_ahead(
+    scores: PUScores, found: dict[str, Any], wish: dict[str, Any], level: float
+) -> None:
+    """Add how many of the next rows will be flagged, where that was asked for."""
+    if wish["budget"] is None and wish["top"] is None:
+        return
+    from scipy.stats import betabinom
+
+    rows, n = wish["coming"] or round(scores.n_marginal), scores.effective_marginal
+    above = found["flagged"] * n
+    low, high = (
+        float(betabinom.ppf(q, rows, above + extra, n - above + 1 - extra)) if n > above else rows
+        for q, extra in (((1 - level) / 2, above > 0), ((1 + level) / 2, 1))
+    )
+    expected = found["flagged"] * rows
+    found["next"] = {"rows": rows, "expected": expected, "low": max(low, 0.0), "high": high}
+
+
+@click.command(
+    "negatives",
+    short_help="Certify unlabeled rows as negative.",
+    epilog="\b\nnoneg negatives scores.csv --score p --label confirmed --setting one-sample "
+    "--prior 0.12 --fdr 0.05",
+)
+@reading()
+@click.option(
+    "--fdr",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="Largest share of positives among certified rows, on average.",
+)
+@selection
+@click.option("--out", metavar="FILE", help=WHERE)
+@click.option(
+    "--column",
+    default="p_positive",
+    show_default=True,
+    metavar="NAME",
+    help="Name of the new column: the p-value of being positive.",
+)
+@force
+@as_json
+def negatives(
+    files: tuple[str, ...],
+    fdr: float,
+    selection: float,
+    out: str | None,
+    column: str,
+    *,
+    force: bool,
+    as_json: bool,
+    **asked: Any,  # noqa: ANN401
+) -> None:
+    """Certify unlabeled rows in FILE as negative, with false discovery control.
+
+    No prior is needed; with one, more rows are certified. Leave certified rows out of a review
+    queue, or train on them as negatives.
+    """
+    from noneg.performance import certified_negatives, positive_p_values
+    from noneg.report.answers import negatives_answer
+    from noneg.tables.writing import map_scores
+
+    question = Question(files, asked)
+    if question.setting == "labelled":
+        raise InputError("setting", "must leave rows unlabeled: there is nothing to certify.")
+    check_outputs({"path": out}, files, force=force)
+    if out:
+        check_table(question, out)
+    scores = _scores(question, free=True).with_selection(selection)
+    with busy("Testing rows"):
+        found = certified_negatives(scores, fdr=fdr)
+    if out:
+        score = question.columns["score"]
+        with busy(f"Writing {out}"):
+            map_scores(
+                list(files), out, lambda s: positive_p_values(scores, s), score=score, column=column
+            )
+    if as_json:
+        source = question.source.to_dict()
+        print_json("noneg.negatives/1", source=source, **found.to_dict(), out=out)
+        return
+    wrote = [f"Wrote p-values to {out}."] if out else []
+    show(console(), negatives_answer(scores, found, [f"{DRAWN_AT_RANDOM}.", *wrote]))
