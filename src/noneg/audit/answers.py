@@ -22,6 +22,7 @@ from noneg.tables.reading import read_texts
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -125,34 +126,49 @@ def read_answers(
     negative_label: object = None,
 ) -> Answers:
     """Read lists with answers; the design is looked for beside the first list by default."""
-    plan = design if isinstance(design, Design) else Design.load(design or design_path(source))
-    columns = read_texts(source, {"id": id, "answer": answer})
-    known = {name: row for row, name in enumerate(plan.id)}
-    code = np.full(plan.budget, MISSING, dtype=np.intp)
-    words = _words(positive_label, negative_label)
-    for k, (name, said) in enumerate(zip(columns["id"], columns["answer"], strict=True)):
-        row = known.get(_name(name))
-        if row is None:
-            rule = f"must hold rows of the list, but {_name(name)!r} is not one of them"
-            raise InputError("id", rule, remedy="Is this the list that goes with the design?")
-        found = _code(said, words, k)
-        if found == MISSING:
-            continue
-        if code[row] not in (MISSING, found):
-            rule = f"must agree about a row, but {_name(name)!r} has two answers"
-            raise InputError("answer", rule, remedy="Keep one, or write unsure.")
-        code[row] = found
-    return _answers(plan, code)
-
-
-def _answers(design: Design, code: NDArray[np.intp]) -> Answers:
+    plan = _plan(source, design)
+    code = _codes(source, plan, id, answer, _words(positive_label, negative_label))
     there = np.flatnonzero(code != MISSING)
     if not there.size:
         rule = "must hold at least one answer, got none"
         raise InputError("answer", rule, remedy="Fill in the column: 1, 0 or unsure.")
     code = code[: there[-1] + 1]
     unsure, skipped = int((code == UNSURE).sum()), int((code == MISSING).sum())
-    return Answers(design, np.where(code == MISSING, UNSURE, code), unsure, skipped)
+    return Answers(plan, np.where(code == MISSING, UNSURE, code), unsure, skipped)
+
+
+def unanswered(
+    source: object, design: Design | str | os.PathLike[str] | None = None
+) -> tuple[Design, list[int]]:
+    """Return the design of a list, and the places of its rows that have no answer, in order."""
+    plan = _plan(source, design)
+    code = _codes(source, plan, "id", "answer", _MEANING)
+    return plan, np.flatnonzero(code == MISSING).tolist()
+
+
+def _plan(source: object, design: Design | str | os.PathLike[str] | None) -> Design:
+    return design if isinstance(design, Design) else Design.load(design or design_path(source))
+
+
+def _codes(
+    source: object, plan: Design, name: str, answer: str, words: Mapping[str, int]
+) -> NDArray[np.intp]:
+    """Return what was said of each row of the design."""
+    columns = read_texts(source, {"id": name, "answer": answer})
+    known = {one: row for row, one in enumerate(plan.id)}
+    code = np.full(plan.budget, MISSING, dtype=np.intp)
+    for k, (one, said) in enumerate(zip(columns["id"], columns["answer"], strict=True)):
+        row, found = known.get(_name(one)), _code(said, words, k)
+        if row is None:
+            rule = f"must hold rows of the list, but {_name(one)!r} is not one of them"
+            raise InputError("id", rule, remedy="Is this the list that goes with the design?")
+        if found == MISSING:
+            continue
+        if code[row] not in (MISSING, found):
+            rule = f"must agree about a row, but {_name(one)!r} has two answers"
+            raise InputError("answer", rule, remedy="Keep one, or write unsure.")
+        code[row] = found
+    return code
 
 
 def _name(value: object) -> str:
@@ -170,7 +186,7 @@ def _words(positive: object, negative: object) -> dict[str, int]:
     return _MEANING | given
 
 
-def _code(said: object, words: dict[str, int], row: int) -> int:
+def _code(said: object, words: Mapping[str, int], row: int) -> int:
     if said is None or said != said or not str(said).strip():  # noqa: PLR0124
         return MISSING
     text = str(said).strip().casefold()

@@ -120,7 +120,8 @@ class Draws:
         review = self.review
         mean = (review.by_stratum / review.size[:, None]) @ gradient
         reach = review.stretch * review.size / (review.count + 1.0)
-        rows = np.concatenate([review.corners, np.zeros_like(review.corners[:, :1])], axis=1)
+        middle = review.corners.mean(axis=1, keepdims=True)
+        rows = np.concatenate([middle, np.zeros_like(middle)], axis=1)
         effect = (rows @ gradient - mean[:, None]) * reach[:, None]
         found = []
         for k in (effect.argmin(), effect.argmax()):
@@ -169,24 +170,30 @@ def _folded(k: Floats) -> Floats:
     return np.asarray(FOLDED * np.exp(-(k**2) / 2.0) + k * (1.0 - 2.0 * ndtr(-k)))
 
 
+def _rise(k: Floats) -> Floats:
+    """Return how much noise of size 1 raises the mean of ``|k|``."""
+    return np.asarray(_folded(k) - k)
+
+
 def _error_limits(
     gap: Floats, below: Floats, above: Floats, tail: float
 ) -> tuple[float, float, float]:
     """Return a sum of absolute residuals, corrected for noise, and its limits.
 
-    Noise of size sigma raises the mean of ``|d|`` to ``sigma g(|d| / sigma)``, g as in `_folded`: by
-    at most ``sigma g(0)``, which gives the lower end; and for a given sum of ``|d|`` least if all
-    residuals are the same multiple of their noise, which gives the upper end.
+    Noise of size sigma raises the mean of ``|d|`` to ``sigma g(|d| / sigma)``, g as in `_folded`:
+    most where d is small. The lower end takes every residual for one sigma smaller than it looks.
+    For a given sum of ``|d|`` the rise is least if all residuals are the same multiple of their
+    noise, which gives the upper end.
     """
     total, sign = np.abs(gap).sum(), np.where(gap < 0.0, -1.0, 1.0)
     quiet, loud = (np.sqrt(((d - gap) ** 2).mean(axis=0)) for d in (below, above))
     drop = np.quantile((below - gap) @ sign, tail)
     rise = np.quantile((above - gap) @ sign, 1.0 - tail)
-    low = total + drop - FOLDED * quiet.sum()
-    size = loud.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         k = np.where(quiet > 0.0, np.abs(gap) / quiet, 0.0)
-    value = max(0.0, float((np.abs(gap) - quiet * (_folded(k) - k)).sum()))
+    low = total + drop - quiet @ _rise(np.maximum(k - 1.0, 0.0))
+    value = max(0.0, float(total - quiet @ _rise(k)))
+    size = loud.sum()
     high = total + rise
     if size > 0.0:
         k = np.linspace(0.0, float(high / size), 513)

@@ -1,4 +1,4 @@
-r"""Positives found by a review against labelled positives: is labelling selective, and how much?
+r"""Positives found by a review beside labelled positives: how selective labelling is.
 
 If labelled positives are a random draw of all positives (SCAR), the mean of any f over labelled
 positives, and over the positives among unlabeled rows, estimate the same number. The test of a

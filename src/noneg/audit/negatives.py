@@ -1,4 +1,4 @@
-"""Known negatives that nobody drew at random: what they bound, what they check, what they cannot do.
+"""Known negatives that nobody drew at random: bounds and checks, and no estimates.
 
 A row that was reviewed and found negative is a row of the table that is not a labelled positive, so
 it stays in the marginal law. How it came to be reviewed is not known - mostly because it looked
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # From this p-value on known negatives look like other rows that are not labelled.
 ODD = 0.01
+EVEN = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,16 +73,19 @@ class KnownNegatives:
     def notes(self) -> tuple[str, ...]:
         """Sentences for people."""
         low, high = self.prior_limits
-        said = [
+        counted = (
             f"{self.n_negative:,} rows are known negatives. They count as rows that are not "
             "labelled positive; no share among reviewed rows is used, because nobody knows how "
-            "they were chosen.",
+            "they were chosen."
+        )
+        said = [
+            counted,
             f"They leave a share of positives between {low:.4g} and {high:.4g} in these rows.",
         ]
         if self.contradicts:
             said.append(f"A prior of {self.prior:.4g} contradicts these counts.")
         if self.p_value < ODD:
-            where = "higher" if self.rank > 0.5 else "lower"
+            where = "higher" if self.rank > EVEN else "lower"
             said.append(
                 f"Known negatives have {where} scores than other rows (mean rank {self.rank:.2f}, "
                 f"p = {self.p_value:.2g}): rows were not reviewed at random."

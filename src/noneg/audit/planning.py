@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,14 +138,14 @@ def plan(  # noqa: PLR0913 - each one names a fact that is never guessed
         texts={name: column for name, column in (("id", id), ("by", by)) if column is not None},
     )
     rows = read_columns(source, wanted)
-    made = _Plan(rows, setting, prior, marginal, asked, check_count(budget, "budget", 2), seed)
+    made = Planner(rows, setting, prior, marginal, asked, check_count(budget, "budget", 2), seed)
     return made.design(sequential=sequential, sizes=sizes, source={"score": score, "label": label})
 
 
-class _Plan:
+class Planner:
     """The steps from a table to a design."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         rows: Columns,
         setting: Setting,
@@ -234,8 +235,8 @@ class _Plan:
 
     def design(self, *, sequential: bool, sizes: Sequence[int], source: dict[str, Any]) -> Design:
         """Choose the rows."""
-        pool, census, rng = self.pool, self.census, stream(self.seed, "audit")
-        strata = Strata.of(pool, census, self.targets, self.budget)
+        pool, census, strata = self.pool, self.census, self.strata
+        rng = stream(self.seed, "audit")
         chosen = (
             strata.sequence(self.budget, rng) if sequential else rng.permutation(strata.draw(rng))
         )
@@ -268,6 +269,11 @@ class _Plan:
             n_unlabeled=float(self.whole[0][1].sum()),
             expected=expected(pool, census, self.targets, rehearsed, self.seed),
         )
+
+    @cached_property
+    def strata(self) -> Strata:
+        """The strata of the rows to choose from."""
+        return Strata.of(self.pool, self.census, self.targets, self.budget)
 
     def _sizes(self, strata: Strata) -> Floats:
         """Return the rows of each stratum in the whole table, of which the pool may be a sample."""

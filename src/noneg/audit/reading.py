@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noneg.audit.answers import POSITIVE, UNSURE, Answers, read_answers
-from noneg.audit.design import Design
 from noneg.audit.estimates import Draws, interval
 from noneg.audit.fusion import Agreement, Contrast
 from noneg.audit.sequences import Sequence, sequence
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.audit.design import Design
     from noneg.checks import Setting
     from noneg.scores import PUScores
 
@@ -90,6 +90,21 @@ class Audit:
         return float(low), float(high)
 
     @property
+    def middle(self) -> float:
+        """The prior to quote numbers at, inside its interval."""
+        return float(np.clip(self.prior.value, *self.prior_set))
+
+    @property
+    def told(self) -> str:
+        """Where the prior comes from, in words."""
+        low, high = self.prior_set
+        return (
+            f"The prior, {self.middle:.4g} in [{low:.4g}, {high:.4g}], is from a review of "
+            f"{self.n_reviewed:,} rows, which does not exclude selection by a factor of "
+            f"{self.factor:.3g}."
+        )
+
+    @property
     def is_done(self) -> bool:
         """Whether every half-width of `until` is reached."""
         return all(self.sequences[name].half_width <= width for name, width in self.until.items())
@@ -99,9 +114,7 @@ class Audit:
 
         The upper limit of the selection factor is passed on: what the review cannot exclude.
         """
-        low, high = self.prior_set
-        middle = float(np.clip(self.prior.value, max(low, scores.least_prior), high))
-        return scores.with_prior(middle, (min(low, middle), high)).with_selection(self.factor)
+        return scores.with_prior(self.middle, self.prior_set).with_selection(self.factor)
 
     @property
     def factor(self) -> float:
@@ -338,23 +351,23 @@ def _notes(answers: Answers) -> list[str]:
     notes = []
     if answers.n_missing:
         notes.append(
-            f"The last {answers.n_missing:,} rows of the list have no answer. The list is in random "
-            f"order, so the first {answers.code.size:,} are a smaller sample of the same kind."
+            f"No answer yet: the last {answers.n_missing:,} rows of the list. Its order is random, "
+            f"so the first {answers.code.size:,} are a smaller sample of the same kind."
         )
     if answers.n_skipped:
         notes.append(
-            f"{answers.n_skipped:,} rows were passed over. Nobody knows why, so each counts once as "
+            f"Rows passed over: {answers.n_skipped:,}. Nobody knows why, so each counts once as "
             "positive and once as negative, and intervals hold both ways."
         )
     if answers.n_unsure:
         notes.append(
-            f"{answers.n_unsure:,} answers are unsure. Estimates count them as negative; intervals "
+            f"Unsure answers: {answers.n_unsure:,}. Estimates count them as negative; intervals "
             "hold whichever way they turn out."
         )
     if answers.n_positive < FEW:
         notes.append(
-            f"Only {answers.n_positive} reviewed rows are positive. Intervals are wide because one "
-            "unseen positive in a large stratum would change much."
+            f"Reviewed rows found positive: only {answers.n_positive}. Intervals are wide because "
+            "one unseen positive in a large stratum would change much."
         )
     return notes
 

@@ -8,7 +8,8 @@ among the rows not yet drawn. Whatever was seen before,
 has the total of :math:`y a` over all unlabeled rows for its mean. A number of the table solves
 ``total(y a(theta)) + b(theta) = 0``, so for the right theta the sums ``X_t + b`` are fair bets:
 capital that is staked on them seldom grows. Values of theta against which one of two bettors, one
-on each side, ever made ``2 / alpha`` out of 1 are excluded (Waudby-Smith & Ramdas 2024; Ville 1939).
+on each side, ever made ``2 / alpha`` out of 1 are excluded (Ville 1939; Waudby-Smith & Ramdas
+2024).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Places = NDArray[np.intp]
 
 # Share of the reviews that is spread evenly, whatever the guess says.
-FLOOR = 0.1
+FLOOR = 0.2
 # Reviews in a stratum.
 ROWS = 8
 # Reviews to rehearse for, and how often.

@@ -156,7 +156,7 @@ class Census:
         object.__setattr__(self, "place", {name: k for k, name in enumerate(self.names)})
 
     @classmethod
-    def of(  # noqa: PLR0913
+    def of(
         cls,
         targets: Iterable[Target],
         unlabeled: tuple[Floats, Floats],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, reading, tell_prior
+from noneg.cli.options import Question, as_json, reading, tell_notes, tell_prior
 from noneg.cli.output import (
     busy,
     check_outputs,
@@ -72,7 +72,7 @@ def _measure(question: Question, *, recalibrate: bool = False) -> Evaluation:
     scores, found = question.scores()
     with busy("Measuring"):
         evaluation = evaluate(scores, level=question.level, recalibrate=recalibrate)
-    return tell_prior(evaluation, found)
+    return tell_prior(evaluation, found, question)
 
 
 @click.command(
@@ -206,6 +206,7 @@ def threshold(
         )
     question = Question(files, asked)
     scores, _ = question.scores()
+    tell_notes(question)
     with busy("Searching"):
         best = best_threshold(scores, **wanted) if at is None else _given(scores, at)
         rates = _rates(scores, best.threshold, question.level)
