@@ -25,6 +25,7 @@ FLOORS = [  # name, color, rooms with what they hold
         },
     ),
     ("train", "#cfe5c3", {"learning": "networks, tables", "sklearn": "scorers, splits"}),
+    ("review", "#c9e4c6", {"audit": "rows to review, answers"}),
     ("repair", "#c3e2c9", {"recalibration": "calibrators", "prior": "class prior"}),
     (
         "measure",

@@ -6,6 +6,7 @@ and `stacked` (many networks at once).
 """
 
 STUDIES = {
+    "audit": "experiments.audit.study",
     "bpm": "experiments.bpm.study",
     "coverage": "experiments.synthetic.coverage",
     "information": "experiments.information.study",

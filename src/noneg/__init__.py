@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from noneg import (
+        audit,
         calibration,
         learning,
         performance,
@@ -32,6 +33,7 @@ __all__ = [
     "PUScores",
     "Sketch",
     "__version__",
+    "audit",
     "calibration",
     "compare",
     "ece",
@@ -63,6 +65,7 @@ _HOME = {
     "read_sketch": "noneg.tables",
 }
 _MODULES = {
+    "audit": "noneg.audit",
     "calibration": "noneg.calibration",
     "learning": "noneg.learning",
     "performance": "noneg.performance",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.audit import Audit
     from noneg.bins import Binned
     from noneg.calibration.errors import PriorCurve
     from noneg.calibration.interval import CalibrationTest
@@ -269,6 +270,8 @@ class Evaluation:
         with the number of rows.
     recalibration : HeldOut or None
         What recalibration would change, if it was asked for.
+    audit : Audit or None
+        The review of some rows that the prior comes from, if there was one.
     """
 
     n_positive: float
@@ -293,6 +296,7 @@ class Evaluation:
     at_prior: Estimate
     sums: Sums
     recalibration: HeldOut | None = None
+    audit: Audit | None = None
 
     @property
     def headline(self) -> Estimate | None:
@@ -354,6 +358,7 @@ class Evaluation:
             "bounds": {name: bound.to_dict() for name, bound in self.bounds.items()},
             "assumptions": [check.to_dict() for check in self.assumptions],
             "warnings": list(self.warnings),
+            **({} if self.audit is None else {"audit": self.audit.to_dict()}),
         }
 
     def _repr_html_(self) -> str:

@@ -6,6 +6,7 @@ Only click is imported at the top of these files, so that ``noneg --help`` answe
 import click
 
 from noneg.cli.app import Commands
+from noneg.cli.audit import audit
 from noneg.cli.bench import bench
 from noneg.cli.compare import compare
 from noneg.cli.evaluate import demo, evaluate, report
@@ -44,5 +45,5 @@ _COMMANDS = (
     plan,
     simulate,
 )
-for command in (*_COMMANDS, bench, demo, explain, completion):
+for command in (*_COMMANDS, audit, bench, demo, explain, completion):
     main.add_command(command)

@@ -172,6 +172,8 @@ def _compare(
         level=question.level,
         **asked,
     )
+    question.note_negatives(one, prior if found is None else found.value)
+    notes = (*notes, *question.notes)
     return comparison if found is None else replace(comparison, prior=found), notes
 
 

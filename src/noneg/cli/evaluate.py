@@ -64,7 +64,7 @@ def _measure(question: Question, *, recalibrate: bool = False) -> Evaluation:
     scores, found = question.scores()
     with busy("Measuring"):
         evaluation = evaluate(scores, level=question.level, recalibrate=recalibrate)
-    return tell_prior(evaluation, found)
+    return tell_prior(evaluation, found, question)
 
 
 @click.command(

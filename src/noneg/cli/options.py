@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from noneg.cli.output import busy, progress
+from noneg.cli.output import busy, console, progress, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from noneg.audit import Audit
     from noneg.evaluation import Evaluation
     from noneg.prior import PriorEstimate
     from noneg.report import About
     from noneg.scores import PUScores
+    from noneg.sketch import Sketch
+    from noneg.tables.batches import Columns
 
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -113,8 +116,27 @@ _PRIOR = (
         help="What is known of the prior.",
     ),
 )
-_ROWS = (
+_AUDIT = click.option(
+    "--audit",
+    metavar="FILE",
+    help="What noneg audit read -o wrote: the prior, its interval, and how selective labelling "
+    "may be.",
+)
+LABELS = (
     click.option("--positive-label", metavar="VALUE", help="The label that means positive."),
+    click.option(
+        "--unlabeled-label",
+        metavar="VALUE",
+        help="The label of rows that nobody looked at, where a third one means negative.",
+    ),
+    click.option(
+        "--unlabeled-is-empty",
+        is_flag=True,
+        help="Rows that nobody looked at have no label, and a second label means negative.",
+    ),
+)
+_ROWS = (
+    *LABELS,
     click.option("--weight", metavar="COLUMN", help="One weight a row."),
     click.option(
         "--weight-kind",
@@ -157,10 +179,13 @@ def reading(
         click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names),
         score,
         click.option(
-            "--label", required=True, metavar="COLUMN", help="Two values: positive, or not."
+            "--label",
+            required=True,
+            metavar="COLUMN",
+            help="Two values: positive, or not; or three, see --unlabeled-label.",
         ),
         setting,
-        *(_PRIOR if prior else ()),
+        *((*_PRIOR, _AUDIT) if prior else ()),
         *_ROWS,
     )
     return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
@@ -221,6 +246,12 @@ def _shown(value: object, how: Callable[[object], str]) -> str:
     return ", ".join(map(how, value)) if isinstance(value, tuple) else how(value)
 
 
+COLUMNS = (
+    *("score", "label", "positive_label", "unlabeled_label", "unlabeled_is_empty"),
+    *("weight", "weight_kind"),
+)
+
+
 class Question:
     """The rows that a command was asked about: the values of the options of `reading`."""
 
@@ -233,17 +264,18 @@ class Question:
         self.setting = asked.pop("setting")
         self.prior = asked.pop("prior", None)
         self.prior_interval = asked.pop("prior_interval", None)
-        self.columns = {
-            name: asked.pop(name)
-            for name in ("score", "label", "positive_label", "weight", "weight_kind")
-        }
+        self.columns = {name: asked.pop(name) for name in COLUMNS}
+        self.selection = 1.0
+        self.notes: tuple[str, ...] = ()
         check_level(self.level)
         self._check_engine()
+        self.audit = self._load(asked.pop("audit", None))
 
     @property
     def source(self) -> Source:
         """What is read, in words."""
-        named = {name: x for name, x in self.columns.items() if name != "weight_kind"}
+        unsaid = {"weight_kind"} | {name for name in COLUMNS[3:5] if not self.columns[name]}
+        named = {name: x for name, x in self.columns.items() if name not in unsaid}
         return Source(self.files, named, self.table)
 
     @property
@@ -268,6 +300,24 @@ class Question:
             if not self.is_remote and value is not None:
                 raise InputError(name, "must come with --engine spark", value=value)
 
+    def _load(self, path: str | None) -> Audit | None:
+        """Take what is known of the population from an audit, if one is given."""
+        if path is None:
+            return None
+        from noneg.audit import Audit
+
+        for name in ("prior", "prior_interval"):
+            if getattr(self, name) is not None:
+                raise InputError("audit", "must not be given with --prior, which it brings")
+        audit = Audit.load(path)
+        if audit.setting != self.setting:
+            rule = f"must be of the same setting, but {path!r} is of {audit.setting} rows"
+            raise InputError("audit", rule)
+        self.prior, self.prior_interval = audit.middle, audit.prior_set
+        self.selection = audit.factor
+        self.notes = (audit.told,)
+        return audit
+
     @contextmanager
     def opened(self) -> Iterator[tuple[Any, Callable[[int, int | None], None] | None]]:
         """Yield what `noneg.tables` reads, files or the frame of a cluster, and a bar for rows."""
@@ -283,18 +333,31 @@ class Question:
 
     def read(self, prior: float | None) -> PUScores:
         """Return the scores under a prior."""
-        from noneg.tables import read
+        from noneg.knowledge import Knowledge
+        from noneg.tables.batches import Wanted
+        from noneg.tables.reading import read_rows, to_scores
 
+        known = Knowledge.given(prior, self.prior_interval, selection=self.selection)
+        known.check_setting(self.setting)
+        wanted = Wanted(**self.columns)
         with self.opened() as (table, advance):
-            return read(
-                table,
-                **self.columns,
-                setting=self.setting,
-                prior=prior,
-                prior_interval=self.prior_interval,
-                exact=self.exact,
-                progress=advance,
-            )
+            rows = read_rows(table, wanted, exact=self.exact, progress=advance)
+        scores = to_scores(rows, wanted, self.setting, known)
+        self.note_negatives(rows, scores.prior)
+        return scores
+
+    def note_negatives(self, rows: Columns | Sketch, prior: float | None) -> None:
+        """Note what known negatives bound, and what they cannot do."""
+        from noneg.sketch import Sketch
+
+        if isinstance(rows, Sketch) or rows.negative is None or not rows.negative.any():
+            return
+        from noneg.audit import known_negatives
+
+        rest = ~rows.flags & ~rows.negative
+        groups = (rows.score[group] for group in (rows.flags, rows.negative, rest))
+        found = known_negatives(*groups, setting=self.setting, prior=prior, level=self.level)
+        self.notes = (*self.notes, *found.notes)
 
     def read_unsettled(self) -> PUScores:
         """Return the scores before anything is known of the prior."""
@@ -332,10 +395,20 @@ class Question:
         return str(self.prior) or DEFAULT
 
 
-def tell_prior(evaluation: Evaluation, found: PriorEstimate | None) -> Evaluation:
+def tell_notes(question: Question) -> None:
+    """Print notes on the rows where the answer has no place for them."""
+    for note in question.notes:
+        say(console(error=True), f"Note: {note}")
+
+
+def tell_prior(
+    evaluation: Evaluation, found: PriorEstimate | None, question: Question
+) -> Evaluation:
     """Write into an evaluation how its prior was estimated, and what speaks against it."""
     from dataclasses import replace
 
+    warnings = (*evaluation.warnings, *question.notes)
+    evaluation = replace(evaluation, warnings=warnings, audit=question.audit)
     if found is None:
         return evaluation
     # The ends that were used, which lie inside (0, 1).

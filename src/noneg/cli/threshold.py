@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, reading
+from noneg.cli.options import Question, as_json, reading, tell_notes
 from noneg.cli.output import busy, check_outputs, console, force, print_json, show
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
@@ -150,7 +150,9 @@ def _is_promised(wish: dict[str, Any]) -> bool:
 def _scores(question: Question, *, free: bool) -> PUScores:
     if free and question.prior is None:
         return question.read_unsettled()
-    return question.scores()[0]
+    scores, _ = question.scores()
+    tell_notes(question)
+    return scores
 
 
 def _promised(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:

@@ -442,6 +442,37 @@ def truth() -> Chart:
     return overlay("truth", "side", ["positives and unlabeled", "all labels"], SIDES, "score")
 
 
+REVIEWED = ["review", "labelled positives", "both"]
+
+
+@drawing(
+    "Metrics by the review, by labelled positives and by both, with intervals.",
+    ("stroke", "model-0", "review (circles)"),
+    ("stroke", "model-1", "labelled positives (squares)"),
+    ("stroke", "model-2", "both, where they agree (diamonds)"),
+)
+def audit() -> Chart:
+    """Metrics by the review, by labelled positives and by both, with intervals."""
+    import altair as alt
+
+    base = named("audit")
+    y = {"field": "metric", "type": "nominal", "title": None, "axis": {"labelLimit": 140}}
+    offset = {"field": "side", "type": "nominal", "sort": REVIEWED}
+    colour = _looks("side", REVIEWED, LOOKS, "colour")
+    x = share("low", "value")
+    bars = base.mark_rule(strokeWidth=2.5).encode(x=x, x2="high", y=y, yOffset=offset, color=colour)
+    tip = tooltip(("value", "value"), ("low", "lower end"), ("high", "upper end"))
+    points = base.mark_point(filled=True, opacity=1, size=70).encode(
+        x=share("value", "value"),
+        y=y,
+        yOffset=offset,
+        color=colour,
+        shape=_looks("side", REVIEWED, LOOKS, "shape"),
+        tooltip=[{"field": "side", "type": "nominal"}, *tip],
+    )
+    return alt.layer(bars, points)
+
+
 DIAGRAM = "models"
 
 

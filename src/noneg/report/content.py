@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from noneg.checks import is_pooled
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.report import words
+from noneg.report.auditing import audit_sections
 from noneg.report.document import (
     About,
     Document,
@@ -59,6 +60,7 @@ def document(
             _threshold(evaluation),
             _errors(evaluation),
             *_recalibration(evaluation),
+            *([] if evaluation.audit is None else audit_sections(evaluation.audit, chart=True)),
             *prior_section(evaluation),
             theory_section(evaluation),
             *([] if truth is None else [truth_section(evaluation, truth)]),

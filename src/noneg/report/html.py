@@ -34,7 +34,10 @@ SCHEMA = "noneg.report/1"
 # Sections whose tables hold words, and whose first column names the row.
 WORDED = ("computed", "glossary")
 
-HEADED = ("computed", "glossary", "metrics", "recalibration", "truth")
+HEADED = (
+    *("computed", "glossary", "metrics", "recalibration", "truth"),
+    *("audit", "labelling", "stopping"),
+)
 
 
 def to_html(

@@ -17,6 +17,7 @@ from noneg.page_state import EXPLORED
 from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.registry import registered_rules
 from noneg.report import words
+from noneg.report.auditing import audit_rows
 from noneg.report.charts import specification
 from noneg.sentences import templates
 
@@ -81,6 +82,7 @@ def payload(
         "still": {
             "recalibration": recalibration(evaluation),
             "truth": [] if truth is None else truth_rows(evaluation, truth),
+            "audit": [] if evaluation.audit is None else audit_rows(evaluation.audit),
         },
         "given": _over_priors(evaluation),
         "charts": specs,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import partial
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from noneg.checks import check_flags, check_scores, check_weights, number_advice
-from noneg.errors import InputError
+from noneg.errors import Argument, InputError
 from noneg.sketch import Sketch
 from noneg.sketch.table import add_rows, empty_table, fast_loops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,13 +39,25 @@ _MOST_NAMES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The columns to read, by name, and the label that means positive."""
+    """The columns to read, by name, and what the labels mean.
+
+    With `unlabeled_label` or `unlabeled_is_empty` there are three labels: the third one means
+    reviewed and found negative. `texts` are further columns, by argument, that are kept as text.
+    """
 
     score: str
     label: str
     weight: str | None = None
     positive_label: object = None
+    unlabeled_label: object = None
+    unlabeled_is_empty: bool = False
     weight_kind: WeightKind = "frequency"
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_negatives(self) -> bool:
+        """Whether a label may mean negative."""
+        return self.unlabeled_is_empty or self.unlabeled_label is not None
 
     def __post_init__(self) -> None:
         for argument, name in self.names().items():
@@ -59,7 +71,7 @@ class Wanted:
 
     def names(self) -> dict[str, str]:
         """Return the columns that are needed, by argument."""
-        names = {"score": self.score, "label": self.label}
+        names = {"score": self.score, "label": self.label, **self.texts}
         return names if self.weight is None else {**names, "weight": self.weight}
 
     def check_names(self, there: Sequence[str], where: str) -> None:
@@ -76,11 +88,13 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Scores, which rows are labelled positive, and weights."""
+    """Scores, which rows are labelled positive, weights, and which rows are known negatives."""
 
     score: NDArray[np.float64]
     flags: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
+    negative: NDArray[np.bool_] | None = None
+    texts: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 @contextmanager
@@ -95,7 +109,8 @@ def about_columns(place: Callable[[int], str] | None = None) -> Iterator[None]:
 def refuse_missing(argument: str, name: str, place: str) -> NoReturn:
     """Refuse a row without a value."""
     advice = {
-        "label": "Write the value that stands for unlabeled into such rows.",
+        "label": "Write the value that stands for unlabeled into such rows, or pass "
+        "unlabeled_is_empty (--unlabeled-is-empty) if an empty label means that nobody looked.",
         "score": "Remove or impute the rows without a score; none is dropped silently.",
         "weight": "Write the weight into such rows, 0 to leave one out.",
     }.get(argument, "Fill gaps first, or name the columns to use with --feature.")
@@ -154,16 +169,77 @@ def meaning(label: object) -> object:
     return float(word) if NUMBER.fullmatch(word) else _WORDS.get(word, text)
 
 
+_NOWHERE = object()
+_UNLABELED = Argument("unlabeled_label")
+
+
+def _is_empty(means: object) -> bool:
+    """Whether a label is missing: none, not a number, or blank text."""
+    blank = isinstance(means, str) and not means.strip()
+    return blank or means is None or means != means  # noqa: PLR0124
+
+
 class Labels:
     """Tells which rows are positive, and remembers the distinct labels to check them together."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.positive = 1 if wanted.positive_label is None else meaning(wanted.positive_label)
+        given = wanted.unlabeled_label
+        self.unlabeled = _NOWHERE if given is None else meaning(given)
         self.found: dict[object, None] = {}
+        self.any_unlabeled = False
+        if self.unlabeled == self.positive:
+            rule = "must be another value than the positive label"
+            raise InputError("unlabeled_label", rule, value=given)
 
     def flags(self, column: Any, place: Callable[[int], str]) -> NDArray[np.bool_]:  # noqa: ANN401
         """Return which rows of an Arrow column are positive; `place` says where a row is."""
+        return self.kinds(column, place)[0]
+
+    def kinds(
+        self,
+        column: Any,  # noqa: ANN401
+        place: Callable[[int], str],
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+        """Return which rows are positive, and which are known negatives if labels may say so."""
+        if not self.wanted.has_negatives:
+            return self._two(column, place), None
+        there = ~column.is_null().to_numpy(zero_copy_only=False)
+        if not there.all():
+            self._check_empty(place(int(np.argmin(there))))
+        out = np.zeros((2, there.size), dtype=np.bool_)
+        out[:, there] = self._three(column.drop_null(), np.flatnonzero(there), place)
+        return out[0], out[1]
+
+    def _three(
+        self,
+        column: Any,  # noqa: ANN401
+        rows: NDArray[np.intp],
+        place: Callable[[int], str],
+    ) -> NDArray[np.bool_]:
+        import pyarrow as pa
+
+        column = column.cast(pa.string()) if pa.types.is_boolean(column.type) else column
+        codes, values, used = _encoded(column, self.wanted.label)
+        kinds = np.zeros((2, len(values)), dtype=np.bool_)
+        for code in used:
+            means = meaning(values[code])
+            if _is_empty(means):
+                self._check_empty(place(int(rows[np.argmax(codes == code)])))
+            elif means == self.unlabeled:
+                self.any_unlabeled = True
+            else:
+                positive = self.note(means)
+                kinds[:, code] = positive, not positive
+        return kinds[:, codes]
+
+    def _check_empty(self, place: str) -> None:
+        if not self.wanted.unlabeled_is_empty:
+            refuse_missing("label", self.wanted.label, place)
+        self.any_unlabeled = True
+
+    def _two(self, column: Any, place: Callable[[int], str]) -> NDArray[np.bool_]:  # noqa: ANN401
         import pyarrow as pa
 
         if column.null_count:
@@ -198,6 +274,13 @@ class Labels:
 
     def settle(self) -> None:
         """Refuse labels that, all together, do not say what is positive."""
+        if self.wanted.has_negatives:
+            self._check_unlabeled()
+        elif len(self.found) == 3:
+            shown = ", ".join(repr(value) for value in sorted(self.found, key=str))
+            rule = f"must hold two values, got three: {shown}"
+            remedy = ("If one of them means that nobody looked, name it as ", _UNLABELED, ".")
+            raise InputError(self.wanted.label, rule, remedy=remedy).of_column()
         values = np.empty(len(self.found), dtype=object)
         values[:] = sorted(self.found, key=str)
         meant = self.wanted.positive_label
@@ -205,6 +288,17 @@ class Labels:
             meant = next(value for value in values if value == self.positive)
         with about_columns():
             check_flags(values, self.wanted.label, meant)
+
+    def _check_unlabeled(self) -> None:
+        if self.any_unlabeled:
+            return
+        label, value = self.wanted.label, self.wanted.unlabeled_label
+        if value is None:
+            rule = f"must not be given: column {label!r} has a label in every row"
+            raise InputError("unlabeled_is_empty", rule)
+        found = ", ".join(repr(one) for one in sorted(self.found, key=str))
+        rule = f"must be a value of column {label!r} ({found})"
+        raise InputError("unlabeled_label", rule, value=value)
 
 
 def _encoded(column: Any, name: str) -> tuple[NDArray[Any], list[object], Iterable[int]]:  # noqa: ANN401
@@ -370,7 +464,14 @@ def _joined(held: list[Columns]) -> Columns:
     # Nobody else has this array: `PUScores` keeps what is read-only without a copy.
     score.flags.writeable = False
     flags = np.concatenate([columns.flags for columns in held])
-    return Columns(score, flags, np.concatenate(weights) if weights else None)
+    negative = [columns.negative for columns in held if columns.negative is not None]
+    return Columns(
+        score,
+        flags,
+        np.concatenate(weights) if weights else None,
+        np.concatenate(negative) if negative else None,
+        {name: [x for one in held for x in one.texts[name]] for name in held[0].texts},
+    )
 
 
 def _total(sources: Sequence[Source]) -> int | None:
@@ -381,17 +482,27 @@ def _total(sources: Sequence[Source]) -> int | None:
 def _checked(
     batch: Batch, wanted: Wanted, labels: Labels, place: Place, *, is_text: bool
 ) -> Columns:
-    flags = labels.flags(batch["label"], place)
+    flags, negative = labels.kinds(batch["label"], place)
     score, *rest = (
         numbers(batch[argument], argument, name, place, is_text=is_text)
         for argument, name in wanted.names().items()
-        if argument != "label"
+        if argument in ("score", "weight")
     )
     with about_columns(place):
         check_scores(score, wanted.score)
         for weight in rest:
             check_weights(weight, wanted.weight_kind, score.size, str(wanted.weight))
-    return Columns(score, flags, rest[0] if rest else None)
+    texts = {name: as_texts(batch[name], column, place) for name, column in wanted.texts.items()}
+    return Columns(score, flags, rest[0] if rest else None, negative, texts)
+
+
+def as_texts(column: Any, name: str, place: Place) -> list[str]:  # noqa: ANN401
+    """Return a column as text; every row must have some."""
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        rule = "must hold a value in every row"
+        raise InputError(name, rule, row=row, lack="has none").of_column(place)
+    return [str(value) for value in column.to_pylist()]
 
 
 def _parsed(column: Any, name: str, place: Place) -> NDArray[np.float64]:  # noqa: ANN401

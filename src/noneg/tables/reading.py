@@ -50,6 +50,8 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     setting: Setting,
     prior: float | None = None,
     positive_label: object = None,
+    unlabeled_label: object = None,
+    unlabeled_is_empty: bool = False,
     weight: str | None = None,
     weight_kind: WeightKind = "frequency",
     prior_interval: tuple[float, float] | None = None,
@@ -79,6 +81,12 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none. Compared as text too, so
         that "1" is the number one.
+    unlabeled_label : object, optional
+        The label of rows that nobody looked at, where a third one means reviewed and found
+        negative. Known negatives count as rows that are not labelled positive: nobody knows how
+        they were chosen.
+    unlabeled_is_empty : bool
+        Whether rows that nobody looked at have no label.
     weight : str, optional
         Name of a column of weights.
     weight_kind : {"frequency", "importance"}
@@ -121,26 +129,39 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
         label=label,
         weight=weight,
         positive_label=positive_label,
+        unlabeled_label=unlabeled_label,
+        unlabeled_is_empty=unlabeled_is_empty,
         weight_kind=weight_kind,
     )
-    rows = _rows(source, wanted, exact=exact, progress=progress)
+    rows = read_rows(source, wanted, exact=exact, progress=progress)
+    return to_scores(rows, wanted, setting, known)
+
+
+def to_scores(
+    rows: Columns | Sketch, wanted: Wanted, setting: Setting, known: Knowledge
+) -> PUScores:
+    """Return rows as scores, with what is known of the population."""
+    if setting == "labelled" and wanted.has_negatives:
+        rule = "must not be 'labelled' where some rows are unlabeled"
+        raise InputError("setting", rule, remedy="Choose one-sample or two-sample.")
     _check_rows(rows, wanted, setting)
+    prior, interval = known.prior, known.prior_interval
     if isinstance(rows, Sketch):
-        made = rows.scores(setting=setting, prior=prior, prior_interval=prior_interval)
-        return made.with_selection(selection)
+        made = rows.scores(setting=setting, prior=prior, prior_interval=interval)
+        return made.with_selection(known.selection)
     if setting == "labelled":
         return PUScores.from_labels(
-            rows.flags, rows.score, sample_weight=rows.weight, weight_kind=weight_kind
+            rows.flags, rows.score, sample_weight=rows.weight, weight_kind=wanted.weight_kind
         )
     return PUScores.from_pu_labels(
         rows.flags,
         rows.score,
         prior=prior,
         setting=setting,
-        prior_interval=prior_interval,
-        selection=selection,
+        prior_interval=interval,
+        selection=known.selection,
         sample_weight=rows.weight,
-        weight_kind=weight_kind,
+        weight_kind=wanted.weight_kind,
     )
 
 
@@ -152,6 +173,8 @@ def read_sketch(  # noqa: PLR0913 - as `read`
     setting: Setting | None = None,
     prior: float | None = None,
     positive_label: object = None,
+    unlabeled_label: object = None,
+    unlabeled_is_empty: bool = False,
     weight: str | None = None,
     weight_kind: WeightKind = "frequency",
     prior_interval: tuple[float, float] | None = None,
@@ -161,7 +184,9 @@ def read_sketch(  # noqa: PLR0913 - as `read`
 
     Parameters
     ----------
-    source, score, label, positive_label, weight, weight_kind, progress
+    source, score, label, positive_label, unlabeled_label, unlabeled_is_empty, weight
+        As in `read`.
+    weight_kind, progress
         As in `read`.
     setting, prior, prior_interval
         Kept with the sketch if they are given; `Sketch.scores` takes them too.
@@ -182,12 +207,14 @@ def read_sketch(  # noqa: PLR0913 - as `read`
         label=label,
         weight=weight,
         positive_label=positive_label,
+        unlabeled_label=unlabeled_label,
+        unlabeled_is_empty=unlabeled_is_empty,
         weight_kind=weight_kind,
     )
     facts = Sketch(
         weight_kind=weight_kind, setting=setting, prior=prior, prior_interval=prior_interval
     )
-    rows = _rows(source, wanted, exact=False, progress=progress)
+    rows = read_rows(source, wanted, exact=False, progress=progress)
     assert isinstance(rows, Sketch)  # noqa: S101 - no row is too few
     # Nobody else has the rows: the table need not be copied.
     return facts.add_table(rows._table)  # noqa: SLF001
@@ -195,13 +222,13 @@ def read_sketch(  # noqa: PLR0913 - as `read`
 
 def read_columns(source: object, wanted: Wanted) -> Columns:
     """Return every row, in order."""
-    rows = _rows(source, wanted, exact=True, progress=None)
+    rows = read_rows(source, wanted, exact=True, progress=None)
     assert isinstance(rows, Columns)  # noqa: S101 - all rows are wanted
     return rows
 
 
-def _rows(
-    source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None
+def read_rows(
+    source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None = None
 ) -> Columns | Sketch:
     """Return all rows, or a sketch of them when they are many."""
     limit = {True: np.inf, False: 0, None: EXACT_ROWS}[exact]
@@ -211,6 +238,9 @@ def _rows(
     if isinstance(source, Mapping):
         return fill([source_of_mapping(source, wanted)], wanted, limit, progress)
     frame = known_frame(source)
+    if is_remote(frame) and wanted.has_negatives:
+        rule = "must not be given when a cluster reads the rows"
+        raise InputError("unlabeled_label", rule, remedy="Make a column of two values there.")
     if is_remote(frame) and not exact and (exact is False or count_rows(frame) > EXACT_ROWS):
         from noneg.tables.engines import sketch_of_frame
 
@@ -234,6 +264,38 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
         raise ValueError(f"{msg} Add the unlabeled rows to the same table.")
     if not (there or others):
         raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Texts(Wanted):
+    """Columns of text alone."""
+
+    score: str = ""
+    label: str = ""
+
+    def names(self) -> dict[str, str]:
+        return dict(self.texts)
+
+
+def read_texts(source: object, names: Mapping[str, str]) -> dict[str, list[object]]:
+    """Return columns as they are, by argument; None where a row has no value."""
+    wanted, found = _Texts(texts=names), {argument: [] for argument in names}
+
+    def collect(sources: Sequence[Source]) -> None:
+        for one in sources:
+            with closing(placed(one)) as stream:
+                for batch, _ in stream:
+                    for argument, column in batch.items():
+                        found[argument] += column.to_pylist()
+
+    if isinstance(source, (str, bytes, os.PathLike, list, tuple)):
+        with open_files(source, wanted) as opened:
+            collect(opened.sources(wanted.names()))
+    elif isinstance(source, Mapping):
+        collect([source_of_mapping(source, wanted)])
+    else:
+        collect([source_of_frame(known_frame(source), wanted)])
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

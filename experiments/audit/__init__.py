@@ -1,0 +1,1 @@
+"""What a review of some rows tells of a whole table: errors, coverage, tests, and real species."""

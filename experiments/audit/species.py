@@ -1,0 +1,114 @@
+"""Survey sites of the NCEAS benchmark as the oracle of a review."""
+
+import numpy as np
+
+from experiments.audit.worlds import Planned, World, targets
+from experiments.study import Run, data_file, seeded
+from noneg import PUScores, estimate
+from noneg.audit.estimates import Draws, interval
+from noneg.prior import estimate_prior
+
+REGIONS = ("NZ", "SWI", "SA", "AWT")
+BUDGETS = (100, 200, 400)
+RECORDS, PRESENCES, REVIEWS = 60, 10, 20
+
+
+def tables(region):
+    """Yield records, background, survey sites and survey answers of each group of a region."""
+    import pyarrow.parquet as pq
+
+    for group in ("_bird", "_plant") if region == "AWT" else ("",):
+        names = ("train_po", "train_bg", f"test_env{group}", f"test_pa{group}")
+        paths = [data_file(f"nceas/{region}{name}.parquet") for name in names]
+        if all(paths):
+            yield [pq.read_table(path).to_pandas() for path in paths]
+
+
+def scored(records, background, sites, columns):
+    """Return probabilities of a quadratic logistic model for records and sites."""
+    from sklearn.linear_model import LogisticRegression
+
+    x = background[columns].to_numpy(float)
+    mean, scale = x.mean(axis=0), x.std(axis=0)
+    keep = scale > 0
+
+    def design(frame):
+        z = np.clip((frame[columns].to_numpy(float)[:, keep] - mean[keep]) / scale[keep], -4, 4)
+        return np.hstack([z, z**2])
+
+    known, other = design(records), design(background)
+    model = LogisticRegression(max_iter=300, class_weight="balanced")
+    model.fit(np.vstack([known, other]), np.arange(len(known) + len(other)) < len(known))
+    return model.predict_proba(known)[:, 1], model.predict_proba(design(sites))[:, 1]
+
+
+def review(region: str, *, quick: bool) -> list[dict]:
+    """Return errors of AUROC and prior before and after reviews, of each species of a region."""
+    rows = []
+    for records, background, sites, answers in tables(region):
+        here = [name for name in answers.columns[4:] if name in set(records["spid"])]
+        columns = [
+            name
+            for name in sites.columns[4:]
+            if name in background
+            and background[name].dtype.kind == "f"
+            and background[name].nunique() > 12
+        ]
+        for name in here[: 2 if quick else None]:
+            own = records[records["spid"] == name]
+            y = answers[name].to_numpy() > 0
+            if len(own) < RECORDS or y.sum() < PRESENCES or len(y) < 2 * BUDGETS[-1]:
+                continue
+            known, score = scored(own, background, sites, columns)
+            rows += one(region, name, known, score, y)
+    return rows
+
+
+def one(region, name, known, score, y):
+    """Return the errors of one species."""
+    rng = seeded("species", region, name)
+    pu = PUScores(known, score, setting="two-sample")
+    guess = estimate_prior(pu)
+    pu = guess.apply(pu)
+    table = World(
+        np.concatenate([score, known]),
+        np.concatenate([y, np.ones(known.size, bool)]),
+        np.arange(score.size + known.size) >= score.size,
+        "two-sample",
+    )
+    aims, rows = targets("prior", "auroc"), []
+    for budget in BUDGETS:
+        plan = Planned(table, aims, budget, pu.known_prior)
+        for _ in range(REVIEWS):
+            draws = Draws(plan.review(rng), rng, 1000)
+            prior, area = (interval(aim, plan.census, draws, 0.95) for aim in aims)
+            truth = plan.truth
+            rows.append(
+                {
+                    "region": region,
+                    "species": name,
+                    "reviews": budget,
+                    "prior": truth["prior"],
+                    "auroc": truth["auroc"],
+                    "prior_before": abs(pu.known_prior - truth["prior"]),
+                    "prior_after": abs(prior.value - truth["prior"]),
+                    "prior_held": float(prior.low <= truth["prior"] <= prior.high),
+                    "auroc_before": abs(float(estimate("auroc", pu).value) - truth["auroc"]),
+                    "auroc_after": abs(area.value - truth["auroc"]),
+                    "auroc_held": float(area.low <= truth["auroc"] <= area.high),
+                }
+            )
+    mean = {}
+    for row in rows:
+        mean.setdefault(row["reviews"], []).append(row)
+    head = ("region", "species", "reviews")
+    return [
+        {key: part[0][key] for key in head}
+        | {key: float(np.mean([row[key] for row in part])) for key in part[0] if key not in head}
+        for part in mean.values()
+    ]
+
+
+def species(run: Run) -> dict[str, list]:
+    found = run.map(review, [{"region": region} for region in REGIONS], quick=run.quick)
+    return {"species": [row for rows in found for row in rows]}

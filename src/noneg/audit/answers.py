@@ -1,0 +1,217 @@
+"""Answers of reviewers: a list with its column filled in -> the reviewed rows of a design.
+
+Rows are reviewed in the order of the list, which is random, so a review that stopped is a smaller
+sample of the same kind. A row that was passed over is another matter: why it was is not known, so
+it is treated like "unsure", once as positive and once as negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.audit.design import Design
+from noneg.audit.estimates import Review
+from noneg.errors import Argument, InputError
+from noneg.tables.batches import meaning
+from noneg.tables.reading import read_texts
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+# The fewest answers that a stratum is read with; smaller ones join their neighbor.
+LEAST = 4
+POSITIVE, NEGATIVE, UNSURE, MISSING = 1, 0, 2, 3
+WORDS = {
+    POSITIVE: ("1", "yes", "y", "true", "positive"),
+    NEGATIVE: ("0", "no", "n", "false", "negative"),
+    UNSURE: ("unsure", "?", "unclear"),
+}
+_MEANING = {word: code for code, words in WORDS.items() for word in words}
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What reviewers said of the rows of a design, in its order.
+
+    Attributes
+    ----------
+    design : Design
+    code : ndarray of int
+        Of the rows up to the last one answered: 1 positive, 0 negative, 2 unsure or passed over.
+    n_unsure, n_skipped : int
+        Rows called unsure, and rows without an answer that others follow.
+    """
+
+    design: Design
+    code: NDArray[np.intp]
+    n_unsure: int
+    n_skipped: int
+
+    @property
+    def n_reviewed(self) -> int:
+        """Rows with an answer, unsure ones included."""
+        return self.code.size - self.n_skipped
+
+    @property
+    def n_missing(self) -> int:
+        """Rows at the end of the list that nobody reached."""
+        return self.design.budget - self.code.size
+
+    @property
+    def n_positive(self) -> int:
+        """Rows found positive."""
+        return int((self.code == POSITIVE).sum())
+
+    @cached_property
+    def joined(self) -> NDArray[np.intp]:
+        """Where each stratum of the design is read: those with few answers join the next."""
+        rows = self.design.stratum[: self.code.size]
+        return join(np.bincount(rows, minlength=self.design.size.size), LEAST)
+
+    def review(self, y: NDArray[Any]) -> Review:
+        """Return the reviewed rows in the order of strata, with these labels."""
+        design, n, joined = self.design, self.code.size, self.joined
+        at = joined[design.stratum[:n]]
+        order = np.argsort(at, kind="stable")
+        features = design.census.features(design.score[:n], design.rank[:n])
+        # The weight of a row is that of its own stratum, whatever it was joined with.
+        weight = 1.0 / design.probability[:n]
+        first = np.searchsorted(joined, np.arange(joined[-1] + 1))
+        last = np.append(first[1:], joined.size) - 1
+        return Review(
+            at[order],
+            weight[order],
+            features[order],
+            np.asarray(y, dtype=np.float64)[order],
+            np.bincount(joined, design.size),
+            np.stack([design.corners[first, 0], design.corners[last, 1]], axis=1),
+        )
+
+
+def join(counts: NDArray[np.intp], least: int) -> NDArray[np.intp]:
+    """Return the number of the joined stratum of each stratum.
+
+    Examples
+    --------
+    >>> join(np.array([1, 5, 2, 2, 9, 1]), 4)
+    array([0, 0, 1, 1, 2, 2])
+    """
+    out, held, number = np.zeros(counts.size, dtype=np.intp), 0, 0
+    for h, count in enumerate(counts):
+        out[h] = number
+        held += int(count)
+        if held >= least:
+            number, held = number + 1, 0
+    # What is left over at the end joins the last stratum that is full.
+    return np.minimum(out, max(number - 1, 0))
+
+
+def read_answers(
+    source: object,
+    design: Design | str | os.PathLike[str] | None = None,
+    *,
+    id: str = "id",  # noqa: A002
+    answer: str = "answer",
+    positive_label: object = None,
+    negative_label: object = None,
+) -> Answers:
+    """Read lists with answers; the design is looked for beside the first list by default."""
+    plan = _plan(source, design)
+    code = _codes(source, plan, id, answer, _words(positive_label, negative_label))
+    there = np.flatnonzero(code != MISSING)
+    if not there.size:
+        rule = "must hold at least one answer, got none"
+        raise InputError("answer", rule, remedy="Fill in the column: 1, 0 or unsure.")
+    code = code[: there[-1] + 1]
+    unsure, skipped = int((code == UNSURE).sum()), int((code == MISSING).sum())
+    return Answers(plan, np.where(code == MISSING, UNSURE, code), unsure, skipped)
+
+
+def unanswered(
+    source: object, design: Design | str | os.PathLike[str] | None = None
+) -> tuple[Design, list[int]]:
+    """Return the design of a list, and the places of its rows that have no answer, in order."""
+    plan = _plan(source, design)
+    code = _codes(source, plan, "id", "answer", _MEANING)
+    return plan, np.flatnonzero(code == MISSING).tolist()
+
+
+def _plan(source: object, design: Design | str | os.PathLike[str] | None) -> Design:
+    return design if isinstance(design, Design) else Design.load(design or design_path(source))
+
+
+def _codes(
+    source: object, plan: Design, name: str, answer: str, words: Mapping[str, int]
+) -> NDArray[np.intp]:
+    """Return what was said of each row of the design."""
+    columns = read_texts(source, {"id": name, "answer": answer})
+    known = {one: row for row, one in enumerate(plan.id)}
+    code = np.full(plan.budget, MISSING, dtype=np.intp)
+    for k, (one, said) in enumerate(zip(columns["id"], columns["answer"], strict=True)):
+        row, found = known.get(_name(one)), _code(said, words, k)
+        if row is None:
+            rule = f"must hold rows of the list, but {_name(one)!r} is not one of them"
+            raise InputError("id", rule, remedy="Is this the list that goes with the design?")
+        if found == MISSING:
+            continue
+        if code[row] not in (MISSING, found):
+            rule = f"must agree about a row, but {_name(one)!r} has two answers"
+            raise InputError("answer", rule, remedy="Keep one, or write unsure.")
+        code[row] = found
+    return code
+
+
+def _name(value: object) -> str:
+    """Return the text of an identifier; whole numbers lose the decimals that tables give them."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _words(positive: object, negative: object) -> dict[str, int]:
+    own = {POSITIVE: positive, NEGATIVE: negative}
+    given = {
+        str(label).strip().casefold(): code for code, label in own.items() if label is not None
+    }
+    return _MEANING | given
+
+
+def _code(said: object, words: Mapping[str, int], row: int) -> int:
+    if said is None or said != said or not str(said).strip():  # noqa: PLR0124
+        return MISSING
+    text = str(said).strip().casefold()
+    means = meaning(text)
+    if text not in words and isinstance(means, (bool, int, float)) and means in (0, 1):
+        text = str(int(means))
+    if text not in words:
+        rule = "must hold 1 (yes), 0 (no), unsure, or nothing"
+        remedy = ("Name other words as ", Argument("positive_label"), " and ")
+        named = (*remedy, Argument("negative_label"), ".")
+        raise InputError("answer", rule, value=said, row=row, remedy=named)
+    return words[text]
+
+
+def design_path(source: object) -> Path:
+    """Return where the design of a list is kept: beside it.
+
+    Examples
+    --------
+    >>> design_path("lists/to_review.csv").as_posix()
+    'lists/to_review.design.json'
+    """
+    first = source[0] if isinstance(source, (list, tuple)) and source else source
+    if not isinstance(first, (str, Path)):
+        rule = "must be given where the list is not a file"
+        raise InputError("design", rule, remedy="Pass what noneg.audit.plan returned.")
+    name = Path(first).name.partition(".")[0]
+    return Path(first).with_name(f"{name}.design.json")

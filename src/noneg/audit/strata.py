@@ -1,0 +1,236 @@
+"""Which rows to review: strata of the score, and how many rows of each, for the targets named.
+
+Rows are worth a review where a guess of their label is uncertain and the label matters: in
+proportion to ``|influence| sqrt(h (1 - h))`` with h the guessed probability that the row is
+positive (Neyman's allocation). The guess decides what the review costs, never whether it is right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.audit.estimates import Draws, Review, interval
+from noneg.randomness import stream
+from noneg.results import Table, aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.audit.targets import Census, Target
+
+    Floats = NDArray[np.float64]
+    Places = NDArray[np.intp]
+
+# Share of the reviews that is spread evenly, whatever the guess says.
+FLOOR = 0.2
+# Reviews in a stratum.
+ROWS = 8
+# Reviews to rehearse for, and how often.
+SIZES = (50, 100, 200, 500, 1000)
+TRIALS = 12
+
+
+def importance(
+    targets: Sequence[Target], census: Census, features: Floats, hidden: Floats
+) -> tuple[Floats, Floats]:
+    """Return how much each row matters to the targets together, and its influence on each.
+
+    Each target counts as much as it could be learnt at best.
+    """
+    totals = census.known + hidden @ features
+    influence = np.stack([features @ target.gradient(census, totals) for target in targets])
+    size = np.abs(influence) * np.sqrt(hidden * (1.0 - hidden))
+    best = size.sum(axis=1, keepdims=True)
+    return np.sqrt(((size / np.where(best > 0.0, best, 1.0)) ** 2).sum(axis=0)), influence
+
+
+def cut(score: Floats, share: Floats, breaks: Sequence[float], parts: int) -> Places:
+    """Return the stratum of rows in the order of their scores.
+
+    Strata are equal parts of the share, cut at the breaks too; equal scores stay together.
+
+    Examples
+    --------
+    >>> cut(np.array([0.1, 0.2, 0.3, 0.8]), np.full(4, 0.25), [0.5], 2)
+    array([0, 0, 1, 2])
+    """
+    # The middle of a row's own part, so that a heavy row does not straddle two strata.
+    middle = (np.cumsum(share) - share / 2.0) / share.sum()
+    part = np.minimum((middle * parts).astype(np.intp), parts - 1)
+    above = np.searchsorted(np.sort(np.asarray(breaks)), score, side="right")
+    part = part[np.searchsorted(score, score)] + above
+    return np.unique(part, return_inverse=True)[1].astype(np.intp)
+
+
+def allocate(share: Floats, size: Floats, budget: int) -> Places:
+    """Return the rows to review of each stratum: in proportion, at least two, at most all.
+
+    Examples
+    --------
+    >>> allocate(np.array([0.5, 0.3, 0.2]), np.array([100.0, 3.0, 50.0]), 20)
+    array([12,  3,  5])
+    """
+    least = np.minimum(size, 2.0)
+    if least.sum() > budget:
+        least = np.minimum(size, 1.0)
+    low, high = 0.0, budget * float(np.max(size / share)) + 1.0
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        short = np.clip(share * middle, least, size).sum() < budget
+        low, high = (middle, high) if short else (low, middle)
+    wanted = np.clip(share * high, least, size)
+    whole = np.floor(wanted + 1e-9)
+    left = int(min(budget, size.sum()) - whole.sum())
+    whole[np.argsort(whole - wanted, kind="stable")[: max(left, 0)]] += 1.0
+    return np.minimum(whole, size).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The unlabeled rows to choose from, in the order of group and score.
+
+    Attributes
+    ----------
+    row : ndarray of int
+        Place in the table.
+    score, rank, hidden : ndarray
+        Score, mid-rank among all rows, and the guessed probability of being positive.
+    group : ndarray of int
+    """
+
+    row: Places
+    score: Floats
+    rank: Floats
+    hidden: Floats
+    group: Places
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Strata of a pool, and how many rows of each are reviewed."""
+
+    of_row: Places
+    size: Floats
+    share: Floats
+    count: Places
+    corners: Floats
+
+    @classmethod
+    def of(cls, pool: Pool, census: Census, targets: Sequence[Target], budget: int) -> Strata:
+        """Cut a pool for a budget."""
+        features = census.features(pool.score, pool.rank)
+        worth, _ = importance(targets, census, features, pool.hidden)
+        share = (1.0 - FLOOR) * worth / (worth.sum() or 1.0) + FLOOR / pool.row.size
+        of_row, n = np.empty_like(pool.row), 0
+        for group in np.unique(pool.group):
+            here = np.flatnonzero(pool.group == group)
+            parts = max(1, round(budget * float(share[here].sum() / share.sum()) / ROWS))
+            part = cut(pool.score[here], share[here], list(census.flagged), parts)
+            of_row[here] = part + n
+            n += int(part[-1]) + 1
+        size, shares = np.bincount(of_row).astype(np.float64), np.bincount(of_row, share)
+        first = np.searchsorted(of_row, np.arange(n))
+        last = np.append(first[1:], of_row.size) - 1
+        corners = np.stack([features[first], features[last]], axis=1)
+        return cls(of_row, size, shares / shares.sum(), allocate(shares, size, budget), corners)
+
+    @property
+    def first(self) -> Places:
+        """The first row of each stratum."""
+        return np.searchsorted(self.of_row, np.arange(self.size.size))
+
+    def draw(self, rng: np.random.Generator) -> Places:
+        """Return places in the pool of the rows to review, in the order of strata."""
+        sizes = zip(self.first, self.size.astype(np.intp), self.count, strict=True)
+        chosen = [a + np.sort(rng.choice(n, k, replace=False)) for a, n, k in sizes]
+        return np.concatenate(chosen).astype(np.intp)
+
+    def sequence(self, budget: int, rng: np.random.Generator) -> Places:
+        """Return rows in the order of review, the stratum of each drawn anew.
+
+        A stratum without rows left is not drawn again, which `noneg.audit.sequences` knows.
+        """
+        pairs = zip(self.first, self.size, strict=True)
+        mixed = [a + rng.permutation(int(n)) for a, n in pairs]
+        used, found = np.zeros(self.size.size, dtype=np.intp), []
+        for _ in range(budget):
+            share = np.where(used < self.size, self.share, 0.0)
+            h = int(rng.choice(share.size, p=share / share.sum()))
+            found.append(mixed[h][used[h]])
+            used[h] += 1
+        return np.array(found, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Expected(Table):
+    """Half-widths of intervals to expect, and the simple random sample that gives the same.
+
+    Attributes
+    ----------
+    target : ndarray of str
+    reviews : ndarray of int
+    half_width : ndarray
+        Mean over rehearsed reviews whose answers follow the guess.
+    simple_random : ndarray
+        Reviews that a simple random sample would need for the same standard error.
+    """
+
+    target: NDArray[np.str_]
+    reviews: Places
+    half_width: Floats
+    simple_random: Floats
+    _names = ("target", "reviews", "half_width", "simple_random")
+
+    def __str__(self) -> str:
+        columns = zip(*self.columns().values(), strict=True)
+        rows = [(t, str(n), f"{w:.4f}", f"{m:,.0f}") for t, n, w, m in columns]
+        return aligned([("target", "reviews", "half-width", "simple random"), *rows])
+
+
+def expected(
+    pool: Pool, census: Census, targets: Sequence[Target], sizes: Sequence[int], seed: int
+) -> Expected:
+    """Rehearse reviews of several sizes with answers that follow the guess."""
+    features = census.features(pool.score, pool.rank)
+    _, influence = importance(targets, census, features, pool.hidden)
+    rng, rows = stream(seed, "audit rehearsal"), []
+    for n in sizes:
+        strata = Strata.of(pool, census, targets, n)
+        trials = [_rehearse(pool, census, targets, strata, features, rng) for _ in range(TRIALS)]
+        rate = (strata.count / strata.size)[strata.of_row]
+        noise = pool.hidden * (1.0 - pool.hidden) * (1.0 / rate - 1.0)
+        for k, (target, width) in enumerate(zip(targets, np.mean(trials, axis=0), strict=True)):
+            same = _simple(influence[k], pool.hidden, float(influence[k] ** 2 @ noise))
+            rows.append((str(target), n, width, same))
+    names, reviews, half, simple = zip(*rows, strict=True) if rows else ((),) * 4
+    return Expected(np.array(names), np.array(reviews), np.array(half), np.array(simple))
+
+
+def _simple(influence: Floats, hidden: Floats, variance: float) -> float:
+    """Return the size of a simple random sample with this variance."""
+    n = influence.size
+    spread = float((influence**2) @ hidden / n - (influence @ hidden / n) ** 2)
+    return n * n * spread / (variance + n * spread) if spread > 0.0 else 0.0
+
+
+def _rehearse(
+    pool: Pool,
+    census: Census,
+    targets: Sequence[Target],
+    strata: Strata,
+    features: Floats,
+    rng: np.random.Generator,
+) -> list[float]:
+    rows = strata.draw(rng)
+    y = (rng.random(rows.size) < pool.hidden[rows]).astype(np.float64)
+    at = strata.of_row[rows]
+    weight = (strata.size / strata.count)[at]
+    review = Review(at, weight, features[rows], y, strata.size, strata.corners)
+    draws = Draws(review, rng, 400)
+    found = [interval(target, census, draws, 0.95) for target in targets]
+    return [(one.high - one.low) / 2.0 for one in found]

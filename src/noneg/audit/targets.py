@@ -1,0 +1,243 @@
+r"""Numbers of a whole table that a review of some rows can tell, and what is known without one.
+
+Every such number is a function of totals over the positives of the table,
+
+.. math:: A_j = \sum_i y_i f_j(s_i),
+
+of a few features of the score: one, "at or above t", the rank, the loss, "in bin b". Sizes of the
+table, sums over all rows and labelled positives are known; only the totals over unlabeled rows are
+estimated. The derivative by the totals is the influence of a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.errors import InputError
+from noneg.metrics import METRICS, find_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+ONE, RANK, BIN = "one", "rank", "bin"
+LOSSES = ("brier", "log_loss")
+# What can be asked for besides the metrics of the confusion matrix.
+OTHERS = ("prior", "auroc", "ece", *LOSSES)
+# The step of a numerical derivative, as a share of the rows.
+STEP = 1e-6
+
+
+@dataclass(frozen=True, order=True)
+class Target:
+    """A number to be learnt from a review, such as ``precision@0.9``.
+
+    Examples
+    --------
+    >>> Target.parse("recall@0.3"), str(Target.parse("f1@0.5"))
+    (Target(name='recall', threshold=0.3), 'f_beta@0.5')
+    """
+
+    name: str
+    threshold: float | None = None
+
+    @classmethod
+    def parse(cls, text: object, argument: str = "targets") -> Target:
+        """Return the target that a text names; precision, recall and the like need a threshold."""
+        name, _, at = str(text).partition("@")
+        if name in OTHERS:
+            if at:
+                rule = f"must not have a threshold for {name!r}, which has none"
+                raise InputError(argument, rule, value=text, remedy=f"Write {name}.")
+            return cls(name)
+        known = [n for n, metric in METRICS.items() if metric.rule and n != "proxy_accuracy"]
+        if name != "f1" and name not in known:
+            rule = f"must be one of {', '.join((*OTHERS, *known))}"
+            raise InputError(argument, rule, value=text)
+        try:
+            threshold = float(at)
+        except ValueError:
+            threshold = np.nan
+        if not 0.0 <= threshold <= 1.0:
+            rule = f"must name the threshold of {name!r}, a score in [0, 1]"
+            raise InputError(argument, rule, value=text, remedy=f"Write {name}@0.5, for example.")
+        return cls(find_metric(name).name, threshold)
+
+    def __str__(self) -> str:
+        return self.name if self.threshold is None else f"{self.name}@{self.threshold:g}"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features whose totals it is made of, bins of the calibration error aside."""
+        own = {"prior": (), "auroc": (RANK,), "ece": ()} | {name: (name,) for name in LOSSES}
+        flag = () if self.threshold is None else (flag_name(self.threshold),)
+        return (ONE, *own.get(self.name, flag))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        return (0.0, 1.0) if self.name == "prior" else METRICS[self.name].range
+
+    def value(self, census: Census, totals: Floats) -> Floats:
+        """Return it for totals over all positives, shape (..., features); nan if undefined."""
+        at = census.place
+        positives = totals[..., at[ONE]]
+        if self.threshold is not None:
+            tp, flagged = totals[..., at[flag_name(self.threshold)]], census.flagged[self.threshold]
+            rule = METRICS[self.name].rule
+            assert rule is not None  # noqa: S101 - targets with a threshold have a rule
+            rest = census.rows - flagged - positives + tp
+            return rule().of_table(tp, flagged - tp, positives - tp, rest)
+        if self.name == "prior":
+            return positives / census.rows
+        if self.name == "ece":
+            return np.abs(census.gaps(totals)).sum(axis=-1)
+        if self.name in LOSSES:
+            return census.base[self.name] + totals[..., at[self.name]] / census.rows
+        return _area(positives, totals[..., at[RANK]], census.rows)
+
+    def gradient(self, census: Census, totals: Floats) -> Floats:
+        """Return its derivative by the totals."""
+        step = STEP * census.rows
+        moved = totals + step * np.eye(totals.size)
+        with np.errstate(invalid="ignore"):
+            slope = (self.value(census, moved) - self.value(census, totals)) / step
+        return np.nan_to_num(slope)
+
+
+def _area(positives: Floats, ranks: Floats, rows: float) -> Floats:
+    """Return the AUROC from the sum of the mid-ranks, in [0, 1], of the positives."""
+    prior = positives / rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((ranks / positives - prior / 2.0) / (1.0 - prior))
+
+
+def flag_name(threshold: float) -> str:
+    """Return the name of the feature "at or above the threshold"."""
+    return f"flag@{threshold!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """Everything about a table that needs no review.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The features, bins of the calibration error last.
+    rows : float
+        Rows of the marginal sample.
+    known : ndarray
+        Totals of the features over the labelled positives of that sample; zeros in two samples.
+    flagged : mapping of float to float
+        Rows at or above each threshold.
+    base : mapping of str to float
+        Mean loss if no row were positive.
+    edges, score : ndarray
+        Bins of the calibration error, and the sum of the scores in each.
+    """
+
+    names: tuple[str, ...]
+    rows: float
+    known: Floats
+    flagged: Mapping[float, float]
+    base: Mapping[str, float]
+    edges: Floats
+    score: Floats
+    place: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "place", {name: k for k, name in enumerate(self.names)})
+
+    @classmethod
+    def of(
+        cls,
+        targets: Iterable[Target],
+        unlabeled: tuple[Floats, Floats],
+        positive: tuple[Floats, Floats],
+        rank: Callable[[Floats], Floats],
+        edges: Floats,
+        *,
+        pooled: bool,
+    ) -> Census:
+        """Count what the targets need; rows come as scores and how many have each."""
+        targets = list(targets)
+        names = tuple(dict.fromkeys(name for target in targets for name in target.features))
+        if any(target.name == "ece" for target in targets):
+            names += tuple(f"{BIN} {b}" for b in range(edges.size - 1))
+        parts = (unlabeled, positive) if pooled else (unlabeled,)
+        s, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        thresholds = sorted({t.threshold for t in targets if t.threshold is not None})
+        rows, losses = float(count.sum()), [name for name in LOSSES if name in names]
+        plain = cls(names, rows, np.zeros(len(names)), {}, {}, edges, edges)
+        return cls(
+            names,
+            rows,
+            positive[1] @ plain.features(positive[0], rank(positive[0])) * pooled,
+            {t: float(count[s >= t].sum()) for t in thresholds},
+            {name: float(count @ _loss(name, s, 0)) / rows for name in losses},
+            edges,
+            np.bincount(_bins(s, edges), count * s, edges.size - 1),
+        )
+
+    def features(self, s: Floats, rank: Floats) -> Floats:
+        """Return the features of rows with these scores and mid-ranks, shape (rows, features)."""
+        in_bin = _bins(s, self.edges)
+        return np.column_stack([self._feature(name, s, rank, in_bin) for name in self.names])
+
+    def _feature(self, name: str, s: Floats, rank: Floats, in_bin: NDArray[np.intp]) -> Floats:
+        if name == ONE:
+            return np.ones_like(s)
+        if name == RANK:
+            return rank
+        if name in LOSSES:
+            return _loss(name, s, 1) - _loss(name, s, 0)
+        kind, _, what = name.replace("@", " ").partition(" ")
+        return (in_bin == int(what) if kind == BIN else s >= float(what)).astype(np.float64)
+
+    def gaps(self, totals: Floats) -> Floats:
+        """Return the residual of each bin: positives less the sum of scores, a share of rows."""
+        first = self.place[f"{BIN} 0"]
+        return np.asarray((totals[..., first:] - self.score) / self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and lists."""
+        return {
+            "features": list(self.names),
+            "rows": self.rows,
+            "known": self.known.tolist(),
+            "flagged": [[t, n] for t, n in self.flagged.items()],
+            "base": dict(self.base),
+            "edges": self.edges.tolist(),
+            "score": self.score.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Census:
+        """Return what `to_dict` wrote."""
+        return cls(
+            tuple(content["features"]),
+            float(content["rows"]),
+            np.array(content["known"], dtype=np.float64),
+            {float(t): float(n) for t, n in content["flagged"]},
+            content["base"],
+            np.array(content["edges"], dtype=np.float64),
+            np.array(content["score"], dtype=np.float64),
+        )
+
+
+def _bins(s: Floats, edges: Floats) -> NDArray[np.intp]:
+    """Return the right-closed bin of each score."""
+    return np.searchsorted(edges[1:-1], s, side="left")
+
+
+def _loss(name: str, s: Floats, label: int) -> Floats:
+    build = METRICS[name].loss
+    assert build is not None  # noqa: S101 - losses have one
+    return build()(s, label)

@@ -1,0 +1,267 @@
+"""``noneg audit``: which rows to review, what the answers tell, and which rows come next."""
+
+from __future__ import annotations
+
+import csv
+import io
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli.app import Commands
+from noneg.cli.options import LABELS, as_json, file_names, one_score, setting
+from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
+from noneg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from noneg.audit import Design
+
+_FILES = click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names
+)
+_DESIGN = click.option(
+    "--design", metavar="FILE", help="The design.  [default: beside the list, NAME.design.json]"
+)
+
+
+@click.group("audit", cls=Commands, short_help="Have some rows reviewed, and learn the most.")
+def audit() -> None:
+    """Choose rows to review, and read what the answers tell of the whole table."""
+
+
+def _labelled(command: Any) -> Any:  # noqa: ANN401
+    return reduce(lambda made, option: option(made), reversed(LABELS), command)
+
+
+@audit.command(
+    "plan",
+    short_help="Choose rows to review.",
+    epilog="\b\nnoneg audit plan scores.csv --score p --label confirmed --setting one-sample "
+    "--budget 200 --for precision@0.9 --for recall@0.9 --for prior",
+)
+@_FILES
+@one_score
+@click.option("--label", required=True, metavar="COLUMN", help="Labelled positive, or not.")
+@setting
+@_labelled
+@click.option(
+    "--prior", type=float, help="A guess of the share of positives; it only guides the choice."
+)
+@click.option("--budget", type=int, required=True, help="Rows to review.")
+@click.option(
+    "--for",
+    "targets",
+    multiple=True,
+    default=("prior",),
+    show_default=True,
+    metavar="NUMBER",
+    help="What to learn: prior, auroc, ece, brier, log_loss, precision@0.9, recall@0.9, ...; may "
+    "be repeated.",
+)
+@click.option("--id", metavar="COLUMN", help="What identifies a row.  [default: its place, from 0]")
+@click.option("--by", metavar="COLUMN", help="Groups, each of which gets its own strata.")
+@click.option(
+    "--sequential", is_flag=True, help="Allow to stop after looking at the answers (--until)."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random choice.")
+@click.option(
+    "-o",
+    "--out",
+    default="to_review.csv",
+    show_default=True,
+    metavar="FILE",
+    help="The list to fill in; the design is written beside it.",
+)
+@force
+@as_json
+def plan(
+    files: tuple[str, ...],
+    out: str,
+    *,
+    force: bool,
+    as_json: bool,
+    **asked: Any,  # noqa: ANN401
+) -> None:
+    """Choose rows of FILE to review, with known probabilities, and write them to a list."""
+    from noneg import audit
+    from noneg.atomic import write_text
+    from noneg.audit.answers import design_path
+    from noneg.report.auditing import plan_document
+
+    beside = str(design_path(out))
+    _check_list(out)
+    check_outputs({"path": out, "design": beside}, files, force=force)
+    with busy("Choosing rows"):
+        design = audit.plan(list(files), **asked)
+    write_text(out, _list(design, range(design.budget)))
+    write_text(beside, design.to_json())
+    if as_json:
+        print_json("noneg.audit-plan/1", **_told(design, files, out, beside))
+        return
+    terminal = console()
+    show(terminal, plan_document(design))
+    say(terminal, f"Wrote {out} to fill in, and {beside} to read the answers with.", style="bold")
+
+
+def _told(design: Design, files: Sequence[str], out: str, beside: str) -> dict[str, object]:
+    return {
+        "source": {"files": list(files), **design.source},
+        "targets": [str(target) for target in design.targets],
+        "budget": design.budget,
+        "sequential": design.sequential,
+        "strata": int(design.size.size),
+        "expected": design.expected.to_dict(),
+        "out": out,
+        "design": beside,
+    }
+
+
+def _check_list(path: str) -> None:
+    if not path.endswith(".csv"):
+        rule = "must end in .csv: people fill it in"
+        raise InputError("path", rule, value=path, remedy="Choose such a name.")
+
+
+def _list(design: Design, rows: Sequence[int]) -> str:
+    """Return rows of a design as text for reviewers."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    columns = design.columns()
+    writer.writerow(columns)
+    for row in rows:
+        review, name, probability, answer = (column[row] for column in columns.values())
+        writer.writerow([review, name, f"{probability:.6g}", answer])
+    return stream.getvalue()
+
+
+@audit.command(
+    "read",
+    short_help="Tell what the answers say of the whole table.",
+    epilog="\b\nnoneg audit read to_review.csv -o audit.json\n"
+    "noneg audit read table.csv --score p --label checked --unlabeled-is-empty "
+    "--setting one-sample",
+)
+@_FILES
+@_DESIGN
+@click.option("--id", default="id", show_default=True, metavar="COLUMN", help="Of the list.")
+@click.option(
+    "--answer", default="answer", show_default=True, metavar="COLUMN", help="Of the list."
+)
+@click.option("--negative-label", metavar="VALUE", help="Your word for no.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
+@click.option(
+    "--until",
+    multiple=True,
+    metavar="NUMBER=WIDTH",
+    help="Say whether to stop: wanted half-width of a number, such as precision@0.9=0.03.",
+)
+@click.option("--score", metavar="COLUMN", help="Read a table of three labels, without a design.")
+@click.option("--label", metavar="COLUMN", help="Its labels: positive, negative, or unlabeled.")
+@click.option("--setting", type=click.Choice(["one-sample", "two-sample"]), help="Of such a table.")
+@click.option("--prior", type=float, help="Of such a table, for bounds of the AUROC.")
+@_labelled
+@click.option("-o", "--out", metavar="FILE", help="Write what --audit of other commands takes.")
+@force
+@as_json
+def read(
+    files: tuple[str, ...],
+    out: str | None,
+    *,
+    force: bool,
+    as_json: bool,
+    **asked: Any,  # noqa: ANN401
+) -> None:
+    """Read the filled-in list FILE and tell what it says of the whole table.
+
+    Without a design, FILE may be a table whose known negatives nobody drew at random: then bounds
+    and checks are all that can be had.
+    """
+    if asked["label"] is not None:
+        _read_table(files, out, asked, as_json=as_json)
+        return
+    from noneg.atomic import write_text
+    from noneg.audit import read
+    from noneg.report.auditing import audit_document
+
+    if out is not None:
+        check_outputs({"path": out}, files, force=force)
+    names = ("design", "id", "answer", "positive_label", "negative_label", "level")
+    options = {name: asked[name] for name in names}
+    found = read(list(files), until=_until(asked["until"]), **options)
+    if out is not None:
+        write_text(out, found.to_json() + "\n")
+    if as_json:
+        print_json("noneg.audit/1", **found.to_dict())
+        return
+    terminal = console()
+    show(terminal, audit_document(found))
+    if out is not None:
+        words = "Pass it as --audit to evaluate, report, compare, threshold or recalibrate."
+        say(terminal, f"Wrote {out}. {words}", style="bold")
+
+
+def _until(given: Sequence[str]) -> dict[str, float]:
+    wanted = {}
+    for text in given:
+        name, _, width = text.partition("=")
+        try:
+            wanted[name] = float(width)
+        except ValueError:
+            rule = "must be a number of the table and a half-width"
+            remedy = "Write precision@0.9=0.03, for example."
+            raise InputError("until", rule, value=text, remedy=remedy) from None
+    return wanted
+
+
+def _read_table(
+    files: Sequence[str], out: str | None, asked: dict[str, Any], *, as_json: bool
+) -> None:
+    """Tell what known negatives of a table say."""
+    from noneg.audit import known_negatives
+    from noneg.report.auditing import negatives_document
+    from noneg.tables.batches import Wanted
+    from noneg.tables.reading import read_columns
+
+    for name in ("score", "setting"):
+        if asked[name] is None:
+            raise InputError(name, "must be given with --label")
+    names = ("score", "label", "positive_label", "unlabeled_label", "unlabeled_is_empty")
+    wanted = Wanted(**{name: asked[name] for name in names})
+    if not wanted.has_negatives:
+        rule = "must say which rows nobody looked at"
+        raise InputError("unlabeled_label", rule, remedy="Or pass --unlabeled-is-empty.")
+    if out is not None:
+        rule = "must not be given: known negatives that nobody drew at random give no estimates"
+        raise InputError("path", rule, remedy="Have rows reviewed by noneg audit plan.")
+    rows = read_columns(list(files), wanted)
+    assert rows.negative is not None  # noqa: S101 - three labels were asked for
+    groups = (rows.flags, rows.negative, ~rows.flags & ~rows.negative)
+    options = {name: asked[name] for name in ("setting", "prior", "level")}
+    found = known_negatives(*(rows.score[group] for group in groups), **options)
+    if as_json:
+        print_json("noneg.known-negatives/1", **found.to_dict())
+        return
+    show(console(), negatives_document(found))
+
+
+@audit.command("next", short_help="Write the next rows to review.")
+@_FILES
+@_DESIGN
+@click.option("--rows", type=int, default=50, show_default=True, help="How many.")
+@click.option("-o", "--out", required=True, metavar="FILE", help="The list to fill in.")
+@force
+def next_(files: tuple[str, ...], design: str | None, rows: int, out: str, *, force: bool) -> None:
+    """Write the rows of a list that come next: those without an answer, from the top."""
+    from noneg.atomic import write_text
+    from noneg.audit.answers import unanswered
+
+    _check_list(out)
+    check_outputs({"path": out}, files, force=force)
+    plan, left = unanswered(list(files), design)
+    if not left:
+        raise InputError("source", "must have rows left to review, but every row has an answer")
+    write_text(out, _list(plan, left[:rows]))
+    say(console(), f"Wrote {len(left[:rows])} of {len(left):,} rows that are left to {out}.")
