@@ -48,6 +48,7 @@ FLOORS = [  # name, color, rooms with what they hold
             "simulation": "truth",
             "bins": "width, mass",
             "intervals": "engine",
+            "selection": "bounds",
             "losses": "rules",
             "rules": "curves",
             "registry": "entries",

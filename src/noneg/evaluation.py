@@ -135,7 +135,7 @@ def _metrics(
     left_out: dict[str, str] = {}
     for name, metric in METRICS.items():
         try:
-            found[name] = metric.interval(scores, level=level, **_options(name, edges))
+            found[name] = metric.estimate(scores, level=level, **_options(name, edges))
         except ValueError as error:
             left_out[name] = str(error)
     return found, left_out

@@ -280,7 +280,7 @@ def _areas(
         return {}
     found = {}
     for name in ("auroc", "lift_at"):
-        one = METRICS[name].interval(scores, level=level) if name in metrics else None
+        one = METRICS[name].estimate(scores, level=level) if name in metrics else None
         if one is not None and np.isfinite([one.value, one.low, one.high]).all():
             found[name] = [one.value, one.low, one.high]
     if "auroc" in found:

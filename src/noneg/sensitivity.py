@@ -110,7 +110,7 @@ def prior_curve(
         low = high = None
     else:
         level = check_level(level)
-        found = [entry.interval(one, level=level, **options) for one in at]
+        found = [entry.estimate(one, level=level, **options) for one in at]
         value, low, high = (
             np.array([getattr(one, end) for one in found]) for end in ("value", "low", "high")
         )
