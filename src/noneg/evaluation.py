@@ -107,6 +107,7 @@ def evaluate(
         n_marginal=scores.n_marginal,
         prior=prior_estimate(scores, level),
         setting=scores.setting,
+        selection=scores.selection,
         level=level,
         ece=metrics["ece"],
         ece_width_15=estimate("ece", scores, level=level, bins=FIXED_BINS, binning="width"),
@@ -237,6 +238,8 @@ class Evaluation:
     prior : Estimate
         The class prior with its interval, a point when it is given exactly.
     setting : str
+    selection : float
+        How far hidden positives may differ from labelled ones; all intervals hold up to it.
     level : float
         Confidence level of all intervals.
     ece, ece_width_15 : Estimate
@@ -276,6 +279,7 @@ class Evaluation:
     n_marginal: float
     prior: Estimate
     setting: Setting
+    selection: float
     level: float
     ece: Estimate
     ece_width_15: Estimate
@@ -335,6 +339,7 @@ class Evaluation:
             "n_marginal": self.n_marginal,
             "prior": self.prior.to_dict(),
             "setting": self.setting,
+            "selection": self.selection,
             "level": self.level,
             "ece": _plain(self.ece),
             "ece_width_15": _plain(self.ece_width_15),

@@ -296,6 +296,7 @@ def over_priors(
     limits: Callable[[Floats], tuple[Floats, Floats]],
     priors: tuple[float, float],
     points: int = PRIOR_GRID,
+    zooms: int = ZOOMS,
 ) -> Limits:
     """Return the smallest lower and the largest upper end for priors in an interval.
 
@@ -308,7 +309,7 @@ def over_priors(
     ends = []
     for end, sign in ((0, 1.0), (1, -1.0)):
         left, right, best = *priors, np.inf
-        for _ in range(ZOOMS):
+        for _ in range(zooms):
             grid = np.linspace(left, right, points)
             values = sign * limits(grid)[end]
             k = int(np.argmin(values))

@@ -55,8 +55,9 @@ if TYPE_CHECKING:
 # Intervals widen what the unlabeled rows allow by this many standard errors: a smaller one of two
 # noisy limits is too small on average.
 SLACK = 2.0
-# Priors tried in each pass over an interval of them.
-PRIOR_POINTS = 9
+# Priors tried in an interval of them, and how often the best one's neighborhood is searched again:
+# for a value, and for the end of an interval, which takes longer.
+VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
 # Cells in which the noise of an area is computed; fewer rows than that are their own cells.
 NOISE_CELLS = 512
 # Cells of a law that is known exactly.
@@ -287,7 +288,7 @@ def over_box(
     *,
     box: Box | None = None,
     slack: float = 0.0,
-    points: int = PRIOR_POINTS,
+    grid: tuple[int, int] = VALUE_GRID,
 ) -> Limits:
     """Return the smallest lower and the largest upper end over priors and laws of the positives.
 
@@ -300,22 +301,22 @@ def over_box(
         By default that of the scores.
     slack : float
         How many standard errors to add to what the unlabeled rows allow.
-    points : int
-        Priors tried in each pass.
+    grid : (int, int)
+        Priors tried in an interval of them, and how often more are tried around the best one.
     """
     chosen = Box.of(scores) if box is None else box
 
-    def limits(grid: Floats) -> tuple[Floats, Floats]:
+    def limits(tried: Floats) -> tuple[Floats, Floats]:
         found = np.array(
             [
                 [ends(chosen.law(prior, top=top, slack=slack), prior) for top in (True, False)]
-                for prior in grid.tolist()
+                for prior in tried.tolist()
             ]
         )
         return found[..., 0].min(axis=1), found[..., 1].max(axis=1)
 
     priors = (np.nan, np.nan) if scores.prior is None else scores.prior_set
-    return over_priors(limits, priors, points)
+    return over_priors(limits, priors, *grid)
 
 
 def bounded(
@@ -350,7 +351,7 @@ def bounded(
         return one, one
 
     identified = over_box(scores, both, box=box)
-    low, high = over_box(scores, ends, box=box, slack=SLACK)
+    low, high = over_box(scores, ends, box=box, slack=SLACK, grid=LIMIT_GRID)
     return assembled(scores, value, identified, (low, high), level, reach=reach, method=method)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from noneg.calibration.interval import SPLITS, Noise, error_limits
 from noneg.intervals import over_priors, z_score
-from noneg.selection import PRIOR_POINTS, SLACK, Box, assembled
+from noneg.selection import LIMIT_GRID, SLACK, VALUE_GRID, Box, assembled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,8 +189,8 @@ def error_bounds(
     return assembled(
         scores,
         value,
-        over_prior_points(scores, identified),
-        over_prior_points(scores, limits),
+        over_prior_points(scores, identified, VALUE_GRID),
+        over_prior_points(scores, limits, LIMIT_GRID),
         level,
         reach=(0.0, 1.0),
         method=method,
@@ -209,11 +209,13 @@ def _slopes(found: Ranges, box: Box, binned: Binned) -> tuple[Floats, Floats, Fl
     return by_positive, np.where(capped, sign - price, 0.0), -sign
 
 
-def over_prior_points(scores: PUScores, limits: Callable[[float], Limits]) -> Limits:
+def over_prior_points(
+    scores: PUScores, limits: Callable[[float], Limits], grid: tuple[int, int]
+) -> Limits:
     """Return the extremes of limits over what is known of the prior."""
 
-    def at(grid: Floats) -> tuple[Floats, Floats]:
-        found = np.array([limits(prior) for prior in grid.tolist()])
+    def at(tried: Floats) -> tuple[Floats, Floats]:
+        found = np.array([limits(prior) for prior in tried.tolist()])
         return found[:, 0], found[:, 1]
 
-    return over_priors(at, scores.prior_set, PRIOR_POINTS)
+    return over_priors(at, scores.prior_set, *grid)

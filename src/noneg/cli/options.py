@@ -112,6 +112,15 @@ _PRIOR = (
         metavar="LOW HIGH",
         help="What is known of the prior.",
     ),
+    click.option(
+        "--selection",
+        type=float,
+        default=1.0,
+        show_default=True,
+        metavar="FACTOR",
+        help="How many times more or less likely than a labeled positive a hidden one may be to "
+        "look as it does; 1 if labels are random.",
+    ),
 )
 _ROWS = (
     click.option("--positive-label", metavar="VALUE", help="The label that means positive."),
@@ -225,7 +234,7 @@ class Question:
     """The rows that a command was asked about: the values of the options of `reading`."""
 
     def __init__(self, files: Sequence[str], asked: dict[str, Any]) -> None:
-        from noneg.checks import check_level
+        from noneg.checks import check_level, check_selection
 
         self.files = tuple(files)
         names = ("engine", "master", "table", "exact", "level")
@@ -233,6 +242,7 @@ class Question:
         self.setting = asked.pop("setting")
         self.prior = asked.pop("prior", None)
         self.prior_interval = asked.pop("prior_interval", None)
+        self.selection = check_selection(asked.pop("selection", 1.0))
         self.columns = {
             name: asked.pop(name)
             for name in ("score", "label", "positive_label", "weight", "weight_kind")
@@ -285,6 +295,7 @@ class Question:
                 setting=self.setting,
                 prior=prior,
                 prior_interval=self.prior_interval,
+                selection=self.selection,
                 exact=self.exact,
                 progress=advance,
             )

@@ -45,7 +45,17 @@ from noneg.laws import Ordered, placements
 from noneg.registry import Metric, register
 from noneg.results import Estimate, Table
 from noneg.rules import Curve
-from noneg.selection import SLACK, Box, Cells, Selected, assembled, bounded, is_selected, over_box
+from noneg.selection import (
+    LIMIT_GRID,
+    SLACK,
+    Box,
+    Cells,
+    Selected,
+    assembled,
+    bounded,
+    is_selected,
+    over_box,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -328,9 +338,13 @@ def _bounded_mean_precision(
         middle = _mean_precision(one, prior).value
         return middle - room @ (square - least**2), middle + room @ (most**2 - square)
 
-    identified = over_box(scores, ends, box=box)
+    identified = over_box(scores, ends, box=box, grid=LIMIT_GRID)
     low, high = over_box(
-        scores, lambda law, prior: limits(prior, Selected(steps, law)), box=box, slack=SLACK
+        scores,
+        lambda law, prior: limits(prior, Selected(steps, law)),
+        box=box,
+        slack=SLACK,
+        grid=LIMIT_GRID,
     )
     return assembled(
         scores, value, identified, (low, high), level, reach=(0.0, 1.0), method="delta method"
