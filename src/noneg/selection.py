@@ -60,6 +60,8 @@ SLACK = 2.0
 VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
 # Cells in which the noise of an area is computed; fewer rows than that are their own cells.
 NOISE_CELLS = 512
+# Masses that differ by less are equal.
+ROUNDING = 1e-12
 # Cells of a law that is known exactly.
 EXACT_CELLS = 64
 
@@ -203,6 +205,22 @@ def _filled(mass: Floats, caps: Floats, low: float, high: float) -> Law:
     return Law(knots, np.tile([high, low], mass.size))
 
 
+def feasible(ends: Limits, prior: float, least: Floats, most: Floats, marginal: Floats) -> bool:
+    """Whether cells leave room for the positives.
+
+    Parameters
+    ----------
+    ends : (float, float)
+        Smallest and largest density of the positives against the labeled law.
+    prior : float
+    least, most, marginal : ndarray
+        Limits of the labeled law in each cell, and the upper limit of the marginal law.
+    """
+    room = marginal / prior * (1.0 + ROUNDING)
+    fits = bool((ends[0] * least <= room).all())
+    return fits and float(np.minimum(ends[1] * most, room).sum()) >= 1.0 - ROUNDING
+
+
 def _cell_edges(scores: PUScores) -> Floats:
     """Return edges of cells with equal numbers of labeled positives."""
     return scores.kept("cells", lambda: _quantile_edges(scores))
@@ -211,8 +229,19 @@ def _cell_edges(scores: PUScores) -> Floats:
 def _quantile_edges(scores: PUScores) -> Floats:
     rows = scores.effective_positive
     n_cells = int(np.cbrt(rows) + 1e-9) if np.isfinite(rows) else EXACT_CELLS
-    inner = np.unique(scores.positive_quantiles(np.arange(1, n_cells) / max(n_cells, 1)))
-    return np.concatenate([[0.0], inner[(inner > 0.0) & (inner < 1.0)], [1.0]])
+    found = np.unique(scores.positive_quantiles(np.arange(1, n_cells) / max(n_cells, 1)))
+    if np.isfinite(rows):
+        found = np.unique(np.append(found, _below_ties(scores, found, n_cells)))
+    return np.concatenate([[0.0], found[(found > 0.0) & (found < 1.0)], [1.0]])
+
+
+def _below_ties(scores: PUScores, at: Floats, n_cells: int) -> Floats:
+    """Return the labeled scores just below those that at least half a cell of positives share."""
+    s, f, a, _ = scores.positive_in_order()
+    mass = np.append(0.0, np.cumsum(np.broadcast_to(f * a, s.shape)))
+    first, last = (np.searchsorted(s, at, side=side) for side in ("left", "right"))
+    heavy = (mass[last] - mass[first]) * 2 * n_cells >= mass[-1]
+    return s[first[heavy & (first > 0)] - 1]
 
 
 class Selected:
