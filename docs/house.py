@@ -50,6 +50,7 @@ FLOORS = [  # name, color, rooms with what they hold
             "bins": "width, mass",
             "intervals": "engine",
             "likelihood": "of the labels",
+            "selection": "bounds",
             "losses": "rules",
             "rules": "curves",
             "registry": "entries",

@@ -5,8 +5,13 @@ import pytest
 
 from noneg import PUScores, ece
 from noneg.calibration import ece_by_prior
-from noneg.metrics import METRICS
-from noneg.sensitivity import prior_curve
+from noneg.metrics import METRICS, estimate
+from noneg.sensitivity import (
+    forced_selection,
+    prior_curve,
+    selection_curve,
+    tipping_selection,
+)
 from noneg.simulation import LogisticGaussian
 
 SCORES = LogisticGaussian.calibrated(0.3).draw(300, 1500, setting="two-sample", seed=0)
@@ -55,3 +60,50 @@ def test_without_a_level_there_are_no_limits():
     curve = prior_curve("ece", SCORES, priors=[0.25, 0.3], bins=5)
     assert list(curve.columns()) == ["prior", "value"]
     assert curve.frame("pandas").shape == (2, 2)
+
+
+SELECTED = LogisticGaussian.less_calibrated().draw(400, 4000, setting="two-sample", seed=3)
+
+
+def test_selection_curve_repeats_estimates():
+    curve = selection_curve("precision", SELECTED, [1, 1.5, 2], threshold=0.6)
+    for k, factor in enumerate((1.0, 1.5, 2.0)):
+        one = estimate("precision", SELECTED.with_selection(factor), threshold=0.6)
+        assert (curve.low[k], curve.high[k]) == (one.low, one.high)
+        assert (curve.least[k], curve.most[k]) == (one.identified or (one.value, one.value))
+    assert curve.to_dict()["value"] == curve.value == curve.least[0]
+
+
+@pytest.mark.parametrize("level", [0.95, None])
+def test_a_claim_falls_at_the_tipping_selection(level):
+    target = 0.6 * estimate("recall", SELECTED).value
+    factor = tipping_selection("recall", SELECTED, target, level=level)
+    just, almost = (
+        estimate("recall", SELECTED.with_selection(g)) for g in (factor, factor * (1 - 3e-4))
+    )
+    if level is None:
+        assert just.identified[0] <= target < almost.identified[0]
+    else:
+        assert just.low <= target < almost.low
+    assert tipping_selection("recall", SELECTED, estimate("recall", SELECTED).value) == 1.0
+    assert tipping_selection("recall", SELECTED, 1.5) == np.inf
+
+
+def test_forced_selection_is_the_smallest_feasible_factor():
+    """In two cells the answer is known: more labelled positives at the top than rows there."""
+    scores = PUScores(
+        [0.9] * 80 + [0.1] * 20, [0.9] * 20 + [0.1] * 180, prior=0.3, setting="two-sample"
+    )
+    # Cell at the top: at most 0.1 / 0.3 of the positives, of the labelled ones 0.8.
+    assert forced_selection(scores).value == pytest.approx((2 / 3) / 0.2, rel=1e-3)
+
+
+def test_random_labels_are_seldom_called_selected():
+    """The lower limit exceeds 1 in at most 5 % of draws if labels are random."""
+    world = LogisticGaussian.calibrated(0.3)
+    for setting in ("two-sample", "one-sample"):
+        found = [
+            forced_selection(world.draw(200, 2000, setting=setting, seed=seed)).low > 1
+            for seed in range(60)
+        ]
+        assert np.mean(found) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)

@@ -98,16 +98,20 @@ class Binned:
         return _ratio(self.score, self.marginal)
 
     def variance(
-        self, v: NDArray[np.float64], marginal: NDArray[np.float64] | None = None
+        self,
+        v: NDArray[np.float64],
+        marginal: NDArray[np.float64] | None = None,
+        score: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """Return the variance of ``sum_b v_b rho(I_b)`` for each row of v.
 
-        With a second argument w, of ``sum_b v_b pi mu_plus(I_b) + w_b mu(I_b)``. A row contributes
+        With a second argument w, of ``sum_b v_b pi mu_plus(I_b) + w_b mu(I_b)``, and with a third
+        one, plus that multiple of the integral of s over ``I_b``. A row contributes
         ``c_b . (a, w, w s)`` to the linearized sum; the coefficients take into account that both
         laws are normalized by their own totals, and that the prior of labelled data is estimated
         from the same rows.
         """
-        c = self._coefficients(v, marginal)
+        c = self._coefficients(v, marginal, score)
         pairs = combinations_with_replacement(c, 2)
         parts = ((2.0 - (i == j)) * (c[i] * c[j] @ self.second[:, i, j]) for i, j in pairs)
         total: NDArray[np.float64] = sum(parts, np.zeros(()))
@@ -118,13 +122,18 @@ class Binned:
         return np.stack(list(self._coefficients(v).values()), axis=-1)
 
     def _coefficients(
-        self, v: NDArray[np.float64], marginal: NDArray[np.float64] | None = None
+        self,
+        v: NDArray[np.float64],
+        marginal: NDArray[np.float64] | None = None,
+        score: NDArray[np.float64] | None = None,
     ) -> dict[int, NDArray[np.float64]]:
         """Return the coefficients of a, w and w s, by number, that are not zero."""
         if marginal is None:
             middle, others = np.zeros_like(v) + (v @ self.score)[..., None], {2: -v}
         else:
             middle, others = marginal - (marginal @ self.marginal)[..., None], {}
+        if score is not None:
+            middle, others = middle - (score @ self.score)[..., None], {2: score}
         center = self.prior * (v @ self.positive)[..., None]
         if self.prior_is_estimated:
             return {0: self.prior * v, 1: middle - center, **others}

@@ -272,7 +272,7 @@ def _compared(
 ) -> Compared:
     options = {"threshold": found.threshold} if criterion.has_threshold else {}
     estimates = {
-        name: criterion.interval(scores, level=found.level, **options)
+        name: criterion.estimate(scores, level=found.level, **options)
         for name, scores in found.scores.items()
     }
     unranked = {

@@ -108,6 +108,7 @@ def evaluate(
         n_marginal=scores.n_marginal,
         prior=prior_estimate(scores, level),
         setting=scores.setting,
+        selection=scores.selection,
         level=level,
         ece=metrics["ece"],
         ece_width_15=estimate("ece", scores, level=level, bins=FIXED_BINS, binning="width"),
@@ -136,7 +137,7 @@ def _metrics(
     left_out: dict[str, str] = {}
     for name, metric in METRICS.items():
         try:
-            found[name] = metric.interval(scores, level=level, **_options(name, edges))
+            found[name] = metric.estimate(scores, level=level, **_options(name, edges))
         except ValueError as error:
             left_out[name] = str(error)
     return found, left_out
@@ -238,6 +239,8 @@ class Evaluation:
     prior : Estimate
         The class prior with its interval, a point when it is given exactly.
     setting : str
+    selection : float
+        How far hidden positives may differ from labelled ones; all intervals hold up to it.
     level : float
         Confidence level of all intervals.
     ece, ece_width_15 : Estimate
@@ -279,6 +282,7 @@ class Evaluation:
     n_marginal: float
     prior: Estimate
     setting: Setting
+    selection: float
     level: float
     ece: Estimate
     ece_width_15: Estimate
@@ -339,6 +343,7 @@ class Evaluation:
             "n_marginal": self.n_marginal,
             "prior": self.prior.to_dict(),
             "setting": self.setting,
+            "selection": self.selection,
             "level": self.level,
             "ece": _plain(self.ece),
             "ece_width_15": _plain(self.ece_width_15),

@@ -293,7 +293,10 @@ class Shares:
 
 
 def over_priors(
-    limits: Callable[[Floats], tuple[Floats, Floats]], priors: tuple[float, float]
+    limits: Callable[[Floats], tuple[Floats, Floats]],
+    priors: tuple[float, float],
+    points: int = PRIOR_GRID,
+    zooms: int = ZOOMS,
 ) -> Limits:
     """Return the smallest lower and the largest upper end for priors in an interval.
 
@@ -306,8 +309,8 @@ def over_priors(
     ends = []
     for end, sign in ((0, 1.0), (1, -1.0)):
         left, right, best = *priors, np.inf
-        for _ in range(ZOOMS):
-            grid = np.linspace(left, right, PRIOR_GRID)
+        for _ in range(zooms):
+            grid = np.linspace(left, right, points)
             values = sign * limits(grid)[end]
             k = int(np.argmin(values))
             best = min(best, float(values[k]))

@@ -20,7 +20,7 @@ ROC curve it is DeLong's).
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -516,6 +516,12 @@ class Ordered:
             return self.ppr[at] > self.ppr[at - 1]
         return np.asarray(True)  # noqa: FBT003
 
+    def tied_squares(self) -> Floats:
+        """Return the squared mass of positives at each distinct score, less that of its rows."""
+        _, f, a, _ = self._rows[1]
+        square = self._at(1, f * a) ** 2 - self._at(1, f * a * a)
+        return np.maximum(square, 0.0) / self._positive_total() ** 2
+
     def corners(self) -> NDArray[np.bool_]:
         """Return which steps do not lie halfway between their neighbours on the ROC curve.
 
@@ -625,3 +631,28 @@ class Ordered:
 def _share(mass: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         return mass / mass[-1]
+
+
+def placements(at: Floats, group: Floats, mass: Floats | float = 1.0) -> Floats:
+    """Return the share of a group below each score, equal scores counted half.
+
+    Parameters
+    ----------
+    at : ndarray
+    group : ndarray
+        Scores in order.
+    mass : ndarray or float
+        Their weights.
+
+    Examples
+    --------
+    >>> placements(np.array([0.2, 0.5]), np.array([0.1, 0.2, 0.3, 0.4]))
+    array([0.375, 1.   ])
+    """
+    below = np.concatenate([[0.0], np.cumsum(np.broadcast_to(mass, group.shape))])
+    left, right = (below[np.searchsorted(group, at, side=side)] for side in _SIDES)
+    share: Floats = (left + right) / (2.0 * below[-1])
+    return share
+
+
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")

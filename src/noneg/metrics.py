@@ -39,6 +39,4 @@ def estimate(
     >>> print(estimate(ece, scores, bins=2))
     0.2500 [0.2262, 0.2708]
     """
-    entry = find_metric(metric)
-    entry.check_prior(scores)
-    return entry.interval(scores, level=level, **options)
+    return find_metric(metric).estimate(scores, level=level, **options)

@@ -185,6 +185,8 @@ def sum_up(
     enough = scores.n_marginal >= 2 * DIAGRAM_BINS
     kinds: tuple[Binning, ...] = ("width", "mass") if enough else ("width",)
     # At this prior, not over what is known of it: another prior scales these numbers.
+    # Nor over what selection allows, which the page computes itself.
+    scores = scores.with_selection(1.0)
     exact = scores if scores.prior_interval is None else scores.with_prior(scores.known_prior)
     diagrams = {kind: _diagram(exact, kind, level) for kind in kinds}
     cuts = tails(scores, level=level)
@@ -280,7 +282,7 @@ def _areas(
         return {}
     found = {}
     for name in ("auroc", "lift_at"):
-        one = METRICS[name].interval(scores, level=level) if name in metrics else None
+        one = METRICS[name].estimate(scores, level=level) if name in metrics else None
         if one is not None and np.isfinite([one.value, one.low, one.high]).all():
             found[name] = [one.value, one.low, one.high]
     if "auroc" in found:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from noneg.checks import check_level, check_number
 from noneg.intervals import Shares, over_priors, prior_words, tail_means
 from noneg.results import Estimate
+from noneg.selection import bounded, is_selected, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from noneg.intervals import LawMeans
     from noneg.scores import PUScores
+    from noneg.selection import Law
 
 Floats: TypeAlias = NDArray[np.float64]
 Four: TypeAlias = "tuple[Floats | float, Floats | float, Floats | float, Floats | float]"
@@ -199,10 +201,36 @@ class Rule:
         level = check_level(level)
         means = tail_means(scores, [check_threshold(threshold)])
         value, low, high = self._value(scores, means), self.low, self.high
+        if is_selected(scores):
+            return self._bounded(scores, means, value, level)
         if not np.isnan(value):
             low, high = self.limits(scores, means, level)
         words = METHOD + prior_words(scores)
         return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+    def _bounded(self, scores: PUScores, means: LawMeans, value: float, level: float) -> Estimate:
+        """Return the metric with its range over priors and laws of the positives."""
+        reach = self.low, self.high
+        if np.isnan(value):
+            method = METHOD + words(scores)
+            return Estimate(
+                value=value,
+                low=reach[0],
+                high=reach[1],
+                level=level,
+                method=method,
+                identified=reach,
+            )
+        (tpr, ppr), shares = rates(means), pu_shares(scores, means, level)
+
+        def point(law: Law, prior: float) -> float:
+            return float(self(law(tpr), ppr, prior))
+
+        def ends(law: Law, prior: float) -> tuple[float, float]:
+            low, high = shares.limits(lambda x: self(law(x[..., 0]), x[..., 1], prior))
+            return float(low), float(high)
+
+        return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
 
     def _within(self, value: float, scores: PUScores) -> float:
         return float(np.clip(value, self.low, self.high)) if is_bounded(scores) else value

@@ -319,6 +319,14 @@ class PUScores:
         other._cache = self._cache  # noqa: SLF001
         return other
 
+    def as_two_samples(self) -> Self:
+        """Return labelled positives and unlabeled rows as two independent samples.
+
+        Given which rows are labelled, that is what they are in one sample, too.
+        """
+        other = self._build(self._rows, self._knowledge, "two-sample")
+        return other if self.pooled else self
+
     @property
     def knowledge(self) -> Knowledge:
         """What is known of the population: its prior and the selection of labelled positives."""
@@ -497,6 +505,19 @@ class PUScores:
         Of each: scores, counts, masses in the positive law, masses in the marginal law.
         """
         return self._rows.in_order(0), self._rows.in_order(1)
+
+    def positive_in_order(self) -> Chunk:
+        """Return the labelled positives alone, scores rising."""
+        return self._rows.in_order(1)
+
+    def positive_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores at which these shares of the labelled positives are reached."""
+        source = self._rows.sources[1] if isinstance(self._rows, SplitRows) else None
+        if isinstance(source, PopulationRows):
+            return source.law.quantiles(q)
+        s, f, a, _ = self.positive_in_order()
+        mass = np.cumsum(np.broadcast_to(f * a, s.shape))
+        return s[np.minimum(np.searchsorted(mass, q * mass[-1] * (1.0 - 1e-12)), s.size - 1)]
 
     def marginal_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return exact quantiles of the score when the marginal law is known, else None."""

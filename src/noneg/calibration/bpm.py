@@ -49,6 +49,7 @@ from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
 from noneg.registry import calibration_error
+from noneg.selection import refuse_selection
 from noneg.simulation.binomial import BetaLaw
 from noneg.simulation.worlds import converged_breaks, panel_integrals, sign_changes
 
@@ -359,6 +360,7 @@ def tce_bpm_interval(
     >>> estimate.low < world.tce() < estimate.high
     True
     """
+    refuse_selection(scores, "tce_bpm")
     level = check_level(level)
     check_density(density)
     value, *limits = _ends(CurveRows(scores), density, level, seed)

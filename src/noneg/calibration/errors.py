@@ -34,6 +34,7 @@ import numpy as np
 from scipy.special import erfc
 
 from noneg.bins import ROUNDING, Binned, bin_scores, check_frequencies, check_p
+from noneg.calibration.bounds import error_bounds
 from noneg.calibration.interval import METHOD, norm_limits, power_dual
 from noneg.checks import check_level
 from noneg.errors import InputError
@@ -41,6 +42,7 @@ from noneg.intervals import enclosing
 from noneg.laws import Ordered
 from noneg.registry import PU_ECE, calibration_error
 from noneg.rules import Curve
+from noneg.selection import is_selected, refuse_selection
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -169,6 +171,10 @@ def ece_interval(
     """
     level, p = check_level(level), check_p(p)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
+    if is_selected(scores):
+        if p != 1 or method != "normal":
+            refuse_selection(scores, "this error", "Use p=1 and method='normal'.")
+        return error_bounds(scores, binned, norm(binned, p), level, seed, METHOD)
     if method == "hoeffding":
         limits, words = _hoeffding(scores, binned, level, p), "Hoeffding"
     elif method == "normal":
@@ -411,7 +417,18 @@ def debiased_ece_interval(
     plain = ece_interval(
         scores, level=level, bins=bins, binning=binning, p=p, edges=edges, seed=seed
     )
-    return replace(plain, value=value, low=min(plain.low, value))
+    return _moved(plain, value, low=min(plain.low, value))
+
+
+def _moved(plain: Estimate, value: float, **ends: float) -> Estimate:
+    """Return an estimate with another value; what is identified moves along, not below zero."""
+    identified = plain.identified
+    if identified is not None:
+        shift = value - plain.value
+        least, most = (max(0.0, end + shift) for end in identified)
+        identified = least, max(value, most)
+        ends["low"] = min(ends.get("low", plain.low), least)
+    return replace(plain, value=value, identified=identified, **ends)
 
 
 def _absolute(binned: Binned) -> Floats:
@@ -545,7 +562,7 @@ def sweep_ece_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) 
     step = -(-(edges.size - 1) // INTERVAL_BINS)
     coarse = np.append(edges[:-1:step], 1.0)
     plain = ece_interval(scores, level=level, edges=coarse, seed=seed)
-    return replace(plain, value=value, high=plain.high + (value - plain.value))
+    return _moved(plain, value, high=plain.high + (value - plain.value))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from noneg.errors import InputError
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
 from noneg.losses import CLIP, check_clip, find_loss, loss_means, loss_value
 from noneg.registry import Metric, register
+from noneg.selection import is_selected, loss_bounds, refuse_selection
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -218,6 +219,9 @@ def scoring_rule(score: object, clip: float = CLIP) -> Rule:
 
 def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
     level, means = check_level(level), loss_means(scores, rule.loss)
+    if is_selected(scores):
+        value, reach = loss_value(means, scores.known_prior), (0.0, rule.largest)
+        return loss_bounds(scores, rule.loss, level, value=value, reach=reach)
 
     def limits(prior: float) -> Limits:
         one = means.estimate(loss_value(means, prior), [prior, 1.0, means.positive[0]], level)
@@ -350,6 +354,7 @@ def decomposition_interval(  # noqa: PLR0913
     0.1484 [0.1294, 0.1673]
     """
     level, rule = check_level(level), scoring_rule(score, clip)
+    refuse_selection(scores, "the parts of a proper score", "Bound the score itself.")
     if part not in ("reliability", "resolution", "uncertainty", "remainder"):
         msg = f"must be 'reliability', 'resolution', 'uncertainty' or 'remainder', got {part!r}."
         raise InputError("part", msg)

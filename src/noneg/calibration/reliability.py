@@ -12,8 +12,11 @@ from noneg.bins import Binned, bin_scores
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.results import Table
+from noneg.selection import Box, is_selected
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.bins import Binning
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     FloatLimits = tuple[Floats, Floats]
+    Share = Callable[[Floats], Floats]
 
 Band = Literal["pointwise", "simultaneous"]
 
@@ -97,7 +101,8 @@ def reliability(
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the intervals hold for every prior in it.
+        With a ``prior_interval`` the intervals hold for every prior in it, and with a
+        ``selection`` for all that hidden positives may look like.
     bins, binning, edges
         As in `noneg.ece`; equal widths read best in a diagram.
     level : float
@@ -149,15 +154,44 @@ def _limits(
             spread = np.sqrt((1.0 - positive) / (n_positive * positive))
             spread *= np.sqrt((1.0 - marginal) / (n_marginal * marginal))
             correlation = np.nan_to_num(np.minimum(shared / spread, 1.0), nan=0.0)
-    low, high = ratio_limits(
-        positive,
-        clopper_pearson(positive, n_positive, alpha),
-        marginal,
-        clopper_pearson(marginal, n_marginal, alpha),
-        correlation,
-    )
+    top = clopper_pearson(positive, n_positive, alpha)
+    bottom = clopper_pearson(marginal, n_marginal, alpha)
     least, most = scores.prior_interval or (binned.prior, binned.prior)
-    return least * low, most * high
+    if not is_selected(scores):
+        low, high = ratio_limits(positive, top, marginal, bottom, correlation)
+        return least * low, most * high
+    ends = []
+    for prior in (least, most):
+        for share in mass_range(Box.of(scores).ends(prior)):
+            top_limits = share(top[0]), share(top[1])
+            found = ratio_limits(share(positive), top_limits, marginal, bottom, correlation)
+            ends.append(prior * np.stack(found))
+    low, high = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
+    # No bin holds more positives than rows.
+    return np.minimum(low, binned.frequency[shown]), np.maximum(
+        np.minimum(high, 1.0), binned.frequency[shown]
+    )
+
+
+def mass_range(ends: tuple[float, float]) -> tuple[Share, Share]:
+    """Return the least and the most positives in a bin, as functions of the labelled share there.
+
+    Parameters
+    ----------
+    ends : (float, float)
+        Smallest and largest density of the positives against the labelled law.
+
+    Examples
+    --------
+    >>> least, most = mass_range((0.5, 2.0))
+    >>> least(np.array([0.2, 0.9])), most(np.array([0.2, 0.9]))
+    (array([0.1, 0.8]), array([0.4 , 0.95]))
+    """
+    low, high = ends
+    return (
+        lambda share: np.maximum(low * share, 1.0 - high * (1.0 - share)),
+        lambda share: np.minimum(high * share, 1.0 - low * (1.0 - share)),
+    )
 
 
 def clopper_pearson(share: Floats, n: float | Floats, alpha: float) -> FloatLimits:

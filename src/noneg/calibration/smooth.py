@@ -60,6 +60,7 @@ from noneg.intervals import enclosing
 from noneg.kernels import Axis
 from noneg.laws import Ordered
 from noneg.registry import calibration_error
+from noneg.selection import refuse_selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,6 +158,7 @@ def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -
     >>> print(ks_error_interval(world.draw(1000, 10_000, setting="two-sample", seed=1)))
     0.0732 [0.0571, 0.0797]
     """
+    refuse_selection(scores, "ks_error")
     level = check_level(level)
     value = ks_error(scores)
     binned = bin_scores(scores, bins=ks_bins(scores))
@@ -386,6 +388,7 @@ def smooth_ece_interval(
     >>> 0.0 < estimate.low < estimate.value < estimate.high < 0.2
     True
     """
+    refuse_selection(scores, "smooth_ece")
     level = check_level(level)
     value = smooth_ece(scores, sigma=sigma)
     width = max(SMALLEST_WIDTH, value if sigma is None else float(sigma))
@@ -666,6 +669,7 @@ def _norm_of_gap(g: Floats, f: Floats, x: Floats, p: float) -> float:
 
 
 def _kernel_interval(scores: PUScores, kernel: _Kernel, level: float, seed: int) -> Estimate:
+    refuse_selection(scores, "errors smoothed by a kernel")
     level, value = check_level(level), _kernel_error(scores, kernel)
     binned, power = _in_bins(scores, kernel)
     noise = Noise.signs(binned, SPLITS, seed)

@@ -115,6 +115,15 @@ _PRIOR = (
         metavar="LOW HIGH",
         help="What is known of the prior.",
     ),
+    click.option(
+        "--selection",
+        type=float,
+        default=1.0,
+        show_default=True,
+        metavar="FACTOR",
+        help="How many times more or less likely than a labeled positive a hidden one may be to "
+        "look as it does; 1 if labels are random.",
+    ),
 )
 _AUDIT = click.option(
     "--audit",
@@ -256,7 +265,7 @@ class Question:
     """The rows that a command was asked about: the values of the options of `reading`."""
 
     def __init__(self, files: Sequence[str], asked: dict[str, Any]) -> None:
-        from noneg.checks import check_level
+        from noneg.checks import check_level, check_selection
 
         self.files = tuple(files)
         names = ("engine", "master", "table", "exact", "level")
@@ -265,7 +274,7 @@ class Question:
         self.prior = asked.pop("prior", None)
         self.prior_interval = asked.pop("prior_interval", None)
         self.columns = {name: asked.pop(name) for name in COLUMNS}
-        self.selection = 1.0
+        self.selection = check_selection(asked.pop("selection", 1.0))
         self.notes: tuple[str, ...] = ()
         check_level(self.level)
         self._check_engine()

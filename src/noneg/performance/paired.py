@@ -40,7 +40,8 @@ from noneg.checks import (
 )
 from noneg.errors import InputError
 from noneg.intervals import over_priors, prior_words, z_score
-from noneg.performance.selection import placements, proxy_auc
+from noneg.laws import placements
+from noneg.performance.selection import proxy_auc
 from noneg.registry import METRICS, registered_rules
 from noneg.results import Estimate
 from noneg.scores import PUScores

@@ -41,10 +41,21 @@ from noneg.intervals import (
     tail_means,
     z_score,
 )
-from noneg.laws import Ordered
+from noneg.laws import Ordered, placements
 from noneg.registry import Metric, register
 from noneg.results import Estimate, Table
 from noneg.rules import PRECISION, Curve
+from noneg.selection import (
+    LIMIT_GRID,
+    SLACK,
+    Box,
+    Cells,
+    Selected,
+    assembled,
+    bounded,
+    is_selected,
+    over_box,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +64,7 @@ if TYPE_CHECKING:
 
     from noneg.intervals import Limits
     from noneg.scores import PUScores
+    from noneg.selection import Law
 
     Floats = NDArray[np.float64]
 
@@ -102,9 +114,12 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     >>> print(auroc_interval(scores))
     0.7500 [0.6196, 0.8468]
     """
-    level, value, steps = check_level(level), auroc(scores), Ordered(scores)
+    level, value = check_level(level), auroc(scores)
     if np.isnan(value):
         return _unknown(scores, level, "no pair of a positive and another row")
+    if is_selected(scores):
+        return area_bounds(scores, value, level)
+    steps = Ordered(scores)
     variance = _area(steps, scores.known_prior).variance(steps)
     share = scores.labelled_share
     stretch = _stretch(scores.known_prior, share, scores)
@@ -117,6 +132,48 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     ]
     words = "DeLong variance, logit interval" + prior_words(scores)
     return Estimate(value=value, low=min(ends), high=max(ends), level=level, method=words)
+
+
+def area_bounds(
+    scores: PUScores, value: float, level: float, *, box: Box | None = None, proxy: bool = False
+) -> Estimate:
+    """Return an area with its range over priors and laws of the positives.
+
+    The positives' mean place among all rows is linear in their law; running sums of it over the
+    labelled positives, made once, give the area at any selection. The proxy is that mean itself.
+    """
+    tpr, wins = scores.kept("places", lambda: _running_wins(scores))
+    cells, rows = Cells(scores), min(scores.effective_positive, scores.effective_marginal)
+
+    def area(place: float, prior: float) -> float:
+        return place if proxy else (place - prior / 2.0) / (1.0 - prior)
+
+    def point(law: Law, prior: float) -> float:
+        return area(law.mean(tpr, wins), prior)
+
+    def ends(law: Law, prior: float) -> Limits:
+        # At prior zero every row is a negative, and the area is the mean place.
+        steps = Selected(cells, law)
+        pair = area_limits(law.mean(tpr, wins), _area(steps, 0.0).variance(steps), rows, level)
+        return area(pair[0], prior), area(pair[1], prior)
+
+    method = "variance of the influence, logit interval"
+    return bounded(scores, value, point, ends, level, reach=(0.0, 1.0), method=method, box=box)
+
+
+def _running_wins(scores: PUScores) -> Floats:
+    """Return running shares of the labelled positives, scores falling, and of the rows they beat.
+
+    Equal scores count half.
+    """
+    (u, f, _, w), (p, g, a, v) = scores.in_order()
+    place = placements(p, u, f * w)
+    if scores.pooled:
+        labelled = scores.labelled_share
+        place = (1.0 - labelled) * place + labelled * placements(p, p, g * v)
+    mass = np.broadcast_to(g * a, p.shape)
+    sums = np.cumsum(np.stack([mass, mass * place])[:, ::-1], axis=1) / mass.sum()
+    return np.concatenate([np.zeros((2, 1)), sums], axis=1)
 
 
 def _stretch(prior: float, share: float, scores: PUScores) -> float:
@@ -171,11 +228,24 @@ def partial_auc_interval(
     if np.isnan(value):
         return _unknown(scores, level, "an empty class")
 
-    def limits(prior: float) -> Limits:
+    def shown(area: float) -> float:
+        return _mcclish(area, m) if standardised else area
+
+    def limits(prior: float, steps: Ordered = steps) -> Limits:
         area = _area(steps, prior, m)
-        ends = _mean_limits(scores, area.value / m, area.variance(steps) / m**2, level)
-        low, high = (end * m for end in ends)
-        return (_mcclish(low, m), _mcclish(high, m)) if standardised else (low, high)
+        low, high = _mean_limits(scores, area.value / m, area.variance(steps) / m**2, level)
+        return shown(low * m), shown(high * m)
+
+    if is_selected(scores):
+        return bounded(
+            scores,
+            value,
+            lambda law, prior: shown(_area(Selected(steps, law), prior, m).value),
+            lambda law, prior: limits(prior, Selected(steps, law)),
+            level,
+            reach=(shown(0.0), shown(m)),
+            method="delta method",
+        )
 
     low, high = over_prior_grid(limits, scores, PRIOR_GRID)
     words = "delta method" + prior_words(scores)
@@ -234,16 +304,51 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     if np.isnan(value):
         return _unknown(scores, level, "no positive")
 
-    def limits(prior: float) -> Limits:
+    def limits(prior: float, steps: Ordered = steps) -> Limits:
         area = _mean_precision(steps, prior)
         if scores.prior_is_estimated or not area.value > 0.0:
             return _mean_limits(scores, area.value, area.variance(steps), level)
         factor = float(np.exp(z_score(level) * np.sqrt(area.variance(steps)) / area.value))
         return area.value / factor, area.value * factor
 
+    if is_selected(scores):
+        return _bounded_mean_precision(scores, value, limits, level)
     low, high = over_prior_grid(limits, scores, PRIOR_GRID)
     words = "delta method" + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
+def _bounded_mean_precision(
+    scores: PUScores, value: float, limits: Callable[[float, Ordered], Limits], level: float
+) -> Estimate:
+    """Return the average precision with an outer bound of its range.
+
+    Without ties it rises with all TPR at once, and the bound is sharp. Positives that tie are
+    counted at the precision below all of them, which may rise when some of them go; as much as
+    that can change is added.
+    """
+    steps, box = Ordered(scores), Box.of(scores)
+    tied = steps.tied_squares()
+
+    def ends(law: Law, prior: float) -> Limits:
+        one = Selected(steps, law)
+        least, most = box.ends(prior)
+        square = law.slope(steps.tpr[1:]) ** 2
+        room = np.divide(prior * tied / 2.0, one.ppr[1:], out=np.zeros_like(tied), where=tied > 0.0)
+        middle = _mean_precision(one, prior).value
+        return middle - room @ (square - least**2), middle + room @ (most**2 - square)
+
+    identified = over_box(scores, ends, box=box, grid=LIMIT_GRID)
+    low, high = over_box(
+        scores,
+        lambda law, prior: limits(prior, Selected(steps, law)),
+        box=box,
+        slack=SLACK,
+        grid=LIMIT_GRID,
+    )
+    return assembled(
+        scores, value, identified, (low, high), level, reach=(0.0, 1.0), method="delta method"
+    )
 
 
 def _unknown(scores: PUScores, level: float, why: str) -> Estimate:
@@ -422,6 +527,8 @@ def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0
     level, share = check_level(level), check_k(scores, k)
     value, prior = precision_at(scores, k=k), scores.known_prior
     top = _Top.look(scores, share)
+    if is_selected(scores):
+        return _bounded_top(scores, value, share, level, per_row=True)
     if scores.prior_is_estimated:
         variance = top.variance(prior / share, value / prior if prior > 0.0 else 0.0)
         low, high = share_limits(
@@ -470,6 +577,8 @@ def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -
     1.5000 [1.3961, 1.5913]
     """
     level, share = check_level(level), check_k(scores, k)
+    if is_selected(scores):
+        return _bounded_top(scores, lift_at(scores, k=k), share, level, per_row=False)
     low, high = _found_limits(scores, _Top.look(scores, share), share, level)
     return Estimate(
         value=lift_at(scores, k=k),
@@ -506,6 +615,31 @@ def _tails(scores: PUScores, first: float, last: float) -> LawMeans:
 def _found(scores: PUScores, share: float) -> float:
     """Return TPR among the top `share`."""
     return _Top.between(_tails(scores, share, share), share).found
+
+
+def _bounded_top(
+    scores: PUScores, value: float, share: float, level: float, *, per_row: bool
+) -> Estimate:
+    """Return precision (per row) or lift at the top with its range over priors and laws."""
+    means = _tails(scores, share, share)
+    top = _Top.between(means, share)
+    found = _found_limits(scores, _Top.look(scores, share), share, level)
+
+    def scale(prior: float) -> float:
+        return prior / share if per_row else 1.0 / share
+
+    def point(law: Law, prior: float) -> float:
+        # Rows that tie at the border enter in proportion under every law.
+        above, from_there = law(means.positive)
+        return float(above + top.place * (from_there - above)) * scale(prior)
+
+    def ends(law: Law, prior: float) -> Limits:
+        moved = law(np.array(found)) - law(min(top.found, 1.0))
+        one = point(law, prior)
+        return one + float(moved[0]) * scale(prior), one + float(moved[1]) * scale(prior)
+
+    reach = (0.0, 1.0 if per_row else np.inf)
+    return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
 
 
 def _found_limits(scores: PUScores, top: _Top, share: float, level: float) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from noneg.intervals import LawMeans, law_means, no_spread, over_prior_grid, pri
 from noneg.losses import CLIP, find_loss
 from noneg.registry import Metric, register
 from noneg.results import Estimate
+from noneg.selection import is_selected, loss_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -104,8 +105,12 @@ def risk_interval(
     0.1227 [0.1036, 0.1419]
     """
     level, form = check_level(level), check_form(form)
-    means = _means(scores, find_loss(loss, threshold=threshold, cost=cost, clip=clip))
+    chosen = find_loss(loss, threshold=threshold, cost=cost, clip=clip)
+    means = _means(scores, chosen)
     value = _value(means, scores.known_prior, form)
+    if is_selected(scores):
+        reach = (0.0 if form == "non-negative" else -inf, inf)
+        return loss_bounds(scores, chosen, level, value=value, reach=reach)
 
     def limits(prior: float) -> tuple[float, float]:
         one = means.estimate(_value(means, prior, "unbiased"), _gradient(means, prior), level)

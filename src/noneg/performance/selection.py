@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,11 +48,14 @@ from noneg.checks import (
 )
 from noneg.errors import InputError
 from noneg.intervals import area_limits
+from noneg.laws import placements
+from noneg.performance.ranking import area_bounds
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
 from noneg.registry import METRICS, Metric, find_metric, register
 from noneg.results import Estimate, to_frame
 from noneg.rules import ROUNDING, Curve
 from noneg.scores import PUScores
+from noneg.selection import Box, is_selected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -153,37 +156,14 @@ def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     if np.isnan(value):
         words = "undefined, no pair of a positive and another row"
         return Estimate(value=value, low=0.0, high=1.0, level=level, method=words)
+    if is_selected(scores):
+        return area_bounds(scores.as_two_samples(), value, level, box=Box.of(scores), proxy=True)
     _, variance, rows = _placed(scores)
     low, high = (0.0, 1.0)
     if np.isfinite(variance):
         low, high = area_limits(value, variance, rows, level)
     words = "DeLong variance, logit interval"
     return Estimate(value=value, low=low, high=high, level=level, method=words)
-
-
-def placements(at: Floats, group: Floats, mass: Floats | float = 1.0) -> Floats:
-    """Return the share of a group below each score, equal scores counted half.
-
-    Parameters
-    ----------
-    at : ndarray
-    group : ndarray
-        Scores in order.
-    mass : ndarray or float
-        Their weights.
-
-    Examples
-    --------
-    >>> placements(np.array([0.2, 0.5]), np.array([0.1, 0.2, 0.3, 0.4]))
-    array([0.375, 1.   ])
-    """
-    below = np.concatenate([[0.0], np.cumsum(np.broadcast_to(mass, group.shape))])
-    left, right = (below[np.searchsorted(group, at, side=side)] for side in _SIDES)
-    share: Floats = (left + right) / (2.0 * below[-1])
-    return share
-
-
-_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 def _placed(scores: PUScores) -> tuple[float, float, float]:

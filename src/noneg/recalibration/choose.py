@@ -393,7 +393,7 @@ def held_out(
         calibrator.fit(scores)
     found = Differences(rows, models, 0.5, check_level(level))
     values = {
-        part: {one.name: one.interval(models[part], level=found.level) for one in chosen}
+        part: {one.name: one.estimate(models[part], level=found.level) for one in chosen}
         for part in (BEFORE, AFTER)
     }
     return HeldOut(

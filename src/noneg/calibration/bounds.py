@@ -1,0 +1,221 @@
+r"""The range of the calibration error over bins when hidden positives may differ from labeled ones.
+
+In bin b let :math:`x_b` be the mass of positives, anywhere between :math:`l_b` and :math:`u_b`
+(`noneg.selection`), and :math:`m_b` the integral of the score. Together the :math:`x_b` make the
+prior. The error :math:`\sum_b |x_b - m_b|` is smallest where each :math:`x_b` is as close to
+:math:`m_b` as it may be,
+
+.. math:: \min = \sum_b \mathrm{dist}(m_b, [l_b, u_b]) + \Bigl|\pi - \sum_b
+    \mathrm{clip}(m_b, l_b, u_b)\Bigr|.
+
+It is largest at a corner. Replacing :math:`|x_b - m_b|` by the chord over its interval makes the
+largest error a fractional knapsack, solved by one sort and exact but for one bin; splitting that
+bin's interval at :math:`m_b` and solving both parts removes the difference.
+
+The smallest error without caps is convex in the sums of the bins and homogeneous, so the lower end
+of its interval is that of `noneg.calibration.interval`. The upper end is normal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.calibration.interval import SPLITS, Noise, error_limits
+from noneg.intervals import over_priors, z_score
+from noneg.selection import LIMIT_GRID, SLACK, VALUE_GRID, Box, assembled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from noneg.bins import Binned
+    from noneg.calibration.interval import Sums
+    from noneg.intervals import Limits
+    from noneg.results import Estimate
+    from noneg.scores import PUScores
+
+    Floats = NDArray[np.float64]
+
+# Intervals that are split before what is left of the difference is added to the bound.
+SPLIT_AT_MOST = 400
+EXACT = 1e-13
+# Selection factors at which the lower end of the interval is looked at, up to the one asked for.
+LADDER = (1.0, 1.25, 1.5, 2.0, 3.0, 6.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Possible masses of positives in bins, and the masses that perfect calibration asks for.
+
+    Attributes
+    ----------
+    low, high : ndarray
+        Smallest and largest mass of positives in each bin.
+    target : ndarray
+        Integral of the score.
+    total : float
+        The prior, which the masses add up to.
+    """
+
+    low: Floats
+    high: Floats
+    target: Floats
+    total: float
+
+    @property
+    def smallest(self) -> float:
+        """The smallest error."""
+        nearest = np.clip(self.target, self.low, self.high)
+        return float(np.abs(self.target - nearest).sum() + abs(self.total - nearest.sum()))
+
+    def largest(self, *, exact: bool = True) -> float:
+        """Return the largest error; an upper bound of it, short of one bin, if not exact."""
+        bound, masses, split = self.corner()
+        if not exact:
+            return bound
+        best, queue = self._error(masses), [(-bound, 0, self, split)]
+        for count in range(1, SPLIT_AT_MOST):
+            bound, _, ranges, split = heappop(queue)
+            if split is None or -bound <= best + EXACT:
+                return max(best, -bound)
+            for part in ranges.halves(split):
+                bound, masses, at = part.corner()
+                best = max(best, self._error(masses))
+                heappush(queue, (-bound, 2 * count + len(queue), part, at))
+        return max(best, -queue[0][0])
+
+    def _error(self, masses: Floats) -> float:
+        return float(np.abs(masses - self.target).sum())
+
+    def corner(self) -> tuple[float, Floats, int | None]:
+        """Return the largest sum of chords, its masses, and a bin whose chord lies too high."""
+        gain, width = self._gain()
+        start = np.abs(self.low - self.target)
+        order = np.argsort(-gain, kind="stable")
+        room = np.clip(self.total - self.low.sum(), 0.0, None)
+        filled = np.empty_like(width)
+        filled[order] = np.diff(np.minimum(np.cumsum(width[order]), room), prepend=0.0)
+        masses = self.low + filled
+        chords = start + gain * filled
+        excess = chords - np.abs(masses - self.target)
+        worst = int(np.argmax(excess))
+        return float(chords.sum()), masses, worst if excess[worst] > EXACT else None
+
+    def _gain(self) -> tuple[Floats, Floats]:
+        """Return the slopes of the chords and the widths they span."""
+        start, end = np.abs(np.stack([self.low, self.high]) - self.target)
+        width = self.high - self.low
+        return np.divide(end - start, width, out=np.zeros_like(width), where=width > 0.0), width
+
+    def halves(self, at: int) -> list[Ranges]:
+        """Return the parts in which a bin's mass lies below and above its target, if possible."""
+        low, high = self.low.copy(), self.high.copy()
+        low[at] = high[at] = self.target[at]
+        parts = [replace(self, high=high), replace(self, low=low)]
+        return [one for one in parts if one.low.sum() <= self.total <= one.high.sum()]
+
+    def price(self) -> float:
+        """Return what a little more prior adds to the sum of chords."""
+        filled = self.corner()[1] > self.low
+        return float(self._gain()[0][filled].min()) if filled.any() else 0.0
+
+
+def ranges(binned: Binned, box: Box, prior: float, slack: float = 0.0) -> Ranges:
+    """Return the ranges at a prior; the box has the bins of `binned` in falling order."""
+    least, most = box.ends(prior)
+    caps = np.minimum(most * box.positive, box.caps(prior, slack))[::-1]
+    return Ranges(prior * least * binned.positive, prior * caps, binned.score, prior)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The smallest error without caps, as `noneg.calibration.interval.Error` asks for it."""
+
+    least: float
+    most: float
+    p: float = 1.0
+
+    def sums(self, binned: Binned) -> Sums:
+        """Return the masses of positives and of all rows, and the integral of the score."""
+        return binned.prior * binned.positive, binned.marginal, binned.score
+
+    def noise(self, binned: Binned, noise: Noise) -> Sums:
+        """Return the noise of the sums."""
+        return noise.of_laws(binned)
+
+    def touching(self, sums: Sums) -> Sums:
+        """Return the slopes of the error in the sums."""
+        positive, marginal, score = sums
+        low, high = self.least * positive, self.most * positive
+        rest = (positive - np.clip(score, low, high)).sum(axis=-1, keepdims=True)
+        sign = np.where(rest < 0.0, -1.0, 1.0)
+        below, above = score < low, score > high
+        by_positive = np.where(below, self.least + sign * (1.0 - self.least), sign)
+        by_positive = np.where(above, sign * (1.0 - self.most) - self.most, by_positive)
+        by_score = np.where(below, -1.0, np.where(above, 1.0, -sign))
+        return by_positive, np.zeros_like(marginal), by_score
+
+
+def error_bounds(
+    scores: PUScores, binned: Binned, value: float, level: float, seed: int, method: str
+) -> Estimate:
+    """Return the calibration error over bins with its range over priors and selection."""
+    box = Box.over(scores, binned.edges)
+    noise = Noise.draw(binned, SPLITS, seed)
+
+    def identified(prior: float) -> Limits:
+        found = ranges(binned, box, prior)
+        return found.smallest, found.largest()
+
+    def lowest(prior: float) -> float:
+        # A lower end for less selection holds, too; with the least of them it never rises.
+        given = scores.with_prior(prior)
+        factors = [g for g in LADDER if g < scores.selection] + [scores.selection]
+        boxes = [replace(box, selection=g).ends(prior) for g in factors]
+        ends = (error_limits(given, binned, Nearest(*x), noise, level)[0] for x in boxes)
+        return min(ends)
+
+    def limits(prior: float) -> Limits:
+        low, there = lowest(prior), replace(binned, prior=prior)
+        found = ranges(binned, box, prior, SLACK)
+        spread = float(there.variance(*_slopes(found, box, there)))
+        return low, found.largest(exact=False) + z_score(level) * float(np.sqrt(spread))
+
+    return assembled(
+        scores,
+        value,
+        over_prior_points(scores, identified, VALUE_GRID),
+        over_prior_points(scores, limits, LIMIT_GRID),
+        level,
+        reach=(0.0, 1.0),
+        method=method,
+    )
+
+
+def _slopes(found: Ranges, box: Box, binned: Binned) -> tuple[Floats, Floats, Floats]:
+    """Return the slopes of the largest error in masses of positives, of rows, and in scores."""
+    _, masses, _ = found.corner()
+    least, most = box.ends(binned.prior)
+    price, sign = found.price(), np.where(masses < found.target, -1.0, 1.0)
+    at_top = masses > (found.low + found.high) / 2.0
+    capped = at_top & (found.high < binned.prior * most * binned.positive)
+    density = np.where(at_top, np.where(capped, 0.0, most), least)
+    by_positive = (sign - price) * density + price
+    return by_positive, np.where(capped, sign - price, 0.0), -sign
+
+
+def over_prior_points(
+    scores: PUScores, limits: Callable[[float], Limits], grid: tuple[int, int]
+) -> Limits:
+    """Return the extremes of limits over what is known of the prior."""
+
+    def at(tried: Floats) -> tuple[Floats, Floats]:
+        found = np.array([limits(prior) for prior in tried.tolist()])
+        return found[:, 0], found[:, 1]
+
+    return over_priors(at, scores.prior_set, *grid)

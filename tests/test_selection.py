@@ -1,0 +1,320 @@
+"""Bounds under selection: against linear programs, monotone, equal to the numbers without it."""
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+
+from noneg import PUScores
+from noneg.bins import bin_scores
+from noneg.calibration.bounds import Ranges
+from noneg.errors import InputError
+from noneg.laws import Ordered
+from noneg.metrics import METRICS, estimate
+from noneg.selection import _cell_edges
+from noneg.simulation import LogisticGaussian
+
+CASES = 200
+SHARP_RULES = [name for name, metric in METRICS.items() if metric.rule is not None]
+LOSSES = {"brier": {}, "log_loss": {}, "risk": {}, "risk hinge": {"loss": "hinge"}}
+REFUSED = ("ks_error", "smooth_ece", "logit_smoothed_ece", "kernel_ece", "tce_bpm")
+
+
+def draw(seed: int, *, ties: bool | None = None) -> PUScores:
+    """Draw few rows with a prior and a selection, in either setting."""
+    random = np.random.default_rng(seed)
+    n_positive, n_unlabeled = random.integers(4, 20), random.integers(10, 40)
+    positive, unlabeled = random.beta(2, 1.5, n_positive), random.beta(1, 2, n_unlabeled)
+    if ties if ties is not None else seed % 2:
+        positive, unlabeled = (np.round(x, 1) for x in (positive, unlabeled))
+    setting = ("two-sample", "one-sample")[seed // 2 % 2]
+    share = n_positive / (n_positive + n_unlabeled)
+    prior = random.uniform(0.1, 0.8) if setting == "two-sample" else random.uniform(share, 0.9)
+    return PUScores(
+        positive,
+        unlabeled,
+        prior=float(prior),
+        setting=setting,
+        selection=float(random.uniform(1.05, 4.0)),
+    )
+
+
+class Program:
+    """The laws of the positives over rows, as a linear program."""
+
+    def __init__(self, scores: PUScores, edges: np.ndarray | None = None) -> None:
+        rising, positive, marginal = Ordered(scores).masses()
+        self.s, self.nu, self.mu = rising, positive / positive.sum(), marginal / marginal.sum()
+        self.prior, gamma = scores.known_prior, scores.selection
+        labeled = scores.labelled_share / self.prior
+        self.low, self.high = (labeled + (1 - labeled) * g for g in (1 / gamma, gamma))
+        edges = _cell_edges(scores) if edges is None else edges
+        cell = np.searchsorted(edges[1:-1], rising)
+        self.cells = (cell == np.arange(edges.size - 1)[:, None]).astype(float)
+
+    def caps(self, *, strict: bool) -> np.ndarray:
+        """Return the largest mass of positives in each cell."""
+        rows = self.cells @ self.mu / self.prior
+        return rows if strict else np.maximum(rows, self.cells @ self.nu)
+
+    def extremes(self, f: np.ndarray, *, strict: bool = False) -> tuple[float, float] | None:
+        """Return the smallest and largest mean of f over all laws, None if there is none."""
+        ends = []
+        for sign in (1.0, -1.0):
+            found = linprog(
+                sign * f,
+                A_ub=self.cells,
+                b_ub=self.caps(strict=strict),
+                A_eq=np.ones((1, f.size)),
+                b_eq=[1.0],
+                bounds=list(zip(self.low * self.nu, self.high * self.nu, strict=True)),
+            )
+            if found.status == 2:
+                return None
+            assert found.status == 0, found.message
+            ends.append(sign * found.fun)
+        return ends[0], ends[1]
+
+
+def identified(name: str, scores: PUScores, **options: object) -> tuple[float, float]:
+    """Return the identified range, not clipped to the range of the metric."""
+    found = METRICS[name.split(maxsplit=1)[0]].interval(scores, **options)
+    assert found.identified is not None
+    assert found.low <= found.identified[0] <= found.value <= found.identified[1] <= found.high
+    return found.identified
+
+
+def near(found: tuple[float, float], wanted: tuple[float, float], scores: float, reach) -> None:
+    """Compare ranges, both clipped to the range of the metric and enclosing the estimate."""
+    wanted = tuple(np.clip(wanted, *reach))
+    wanted = (min(wanted[0], scores), max(wanted[1], scores))
+    np.testing.assert_allclose(found, wanted, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("name", SHARP_RULES)
+def test_metrics_of_the_confusion_matrix_are_sharp(name):
+    """The program bounds TPR; the metric is monotone in it."""
+    for seed in range(CASES if name == "precision" else 40):
+        scores = draw(seed)
+        threshold = float(np.random.default_rng(seed).uniform(0.2, 0.9))
+        program, rule = Program(scores), METRICS[name].rule()
+        value = METRICS[name].function(scores, threshold=threshold)
+        if np.isnan(value):
+            continue
+        tail = program.extremes((program.s >= threshold).astype(float))
+        ppr = program.mu[program.s >= threshold].sum()
+        wanted = sorted(float(rule(np.array(t), np.array(ppr), program.prior)) for t in tail)
+        found = identified(name, scores, threshold=threshold)
+        near(found, tuple(wanted), value, (rule.low, rule.high))
+
+
+def linear(name: str, scores: PUScores, program: Program):
+    """Return f and what turns a mean of f into the metric."""
+    prior, below = program.prior, np.cumsum(program.mu) - program.mu / 2
+    if name == "auroc":
+        return below, lambda x: (x - prior / 2) / (1 - prior)
+    if name == "proxy_auc":
+        (u, *_), _ = scores.in_order()
+        share = [((u < s).sum() + (u == s).sum() / 2) / u.size for s in program.s]
+        return np.array(share), lambda x: x
+    if name in ("precision_at", "lift_at"):
+        above = np.cumsum(program.mu[::-1])[::-1]
+        inside = np.clip((0.3 - (above - program.mu)) / np.maximum(program.mu, 1e-300), 0, 1)
+        inside = np.where(program.mu > 0, inside, above < 0.3)
+        return inside, lambda x: x / 0.3 * (prior if name == "precision_at" else 1.0)
+    s = np.clip(program.s, 2.0**-52, 1 - 2.0**-52)
+    pair = {
+        "brier": ((1 - s) ** 2, s**2),
+        "log_loss": (-np.log(s), -np.log(1 - s)),
+        "risk": ((s < 0.5) * 1.0, (s >= 0.5) * 1.0),
+        "risk hinge": tuple(np.maximum(0, 1 - y * np.log(s / (1 - s))) for y in (1, -1)),
+    }[name]
+    base = program.mu @ pair[1]
+    return pair[0] - pair[1], lambda x: base + prior * x
+
+
+@pytest.mark.parametrize("name", ["auroc", "proxy_auc", "precision_at", "lift_at", *LOSSES])
+def test_linear_metrics_are_sharp(name):
+    options = {"k": 0.3} if name.endswith("_at") else LOSSES.get(name, {})
+    reach = (-np.inf, np.inf) if name.startswith("risk") else METRICS[name].range
+    for seed in range(CASES):
+        scores = draw(seed)
+        program = Program(scores)
+        f, shown = linear(name, scores, program)
+        wanted = sorted(shown(x) for x in program.extremes(f))
+        value = METRICS[name.split()[0]].function(scores, **options)
+        near(identified(name, scores, **options), tuple(wanted), value, reach)
+
+
+def test_a_loss_that_is_not_monotone_is_bounded_without_caps():
+    def loss(s, label):
+        return np.sin(9 * s) * label + 0.0 * s
+
+    for seed in range(40):
+        scores = draw(seed)
+        program = Program(scores, np.array([0.0, 1.0]))
+        wanted = sorted(program.prior * x for x in program.extremes(loss(program.s, 1)))
+        found = METRICS["risk"].interval(scores, loss=loss)
+        np.testing.assert_allclose(found.identified, wanted, atol=1e-9)
+
+
+def largest_error(ranges: Ranges) -> float:
+    """Return the largest error by a mixed-integer program: each bin is above or below."""
+    k, big = ranges.low.size, 4.0
+    # Variables: masses, gaps, sides. gap <= x - m + big (1 - side), gap <= m - x + big side.
+    one = np.eye(k)
+    rows = [
+        LinearConstraint(np.hstack([-one, one, big * one]), ub=big - ranges.target),
+        LinearConstraint(np.hstack([one, one, -big * one]), ub=ranges.target),
+        LinearConstraint(np.hstack([np.ones(k), np.zeros(2 * k)]), ranges.total, ranges.total),
+    ]
+    bounds = Bounds(
+        np.concatenate([ranges.low, np.zeros(2 * k)]),
+        np.concatenate([ranges.high, np.full(k, big), np.ones(k)]),
+    )
+    cost = np.concatenate([np.zeros(k), -np.ones(k), np.zeros(k)])
+    kinds = np.concatenate([np.zeros(2 * k), np.ones(k)])
+    found = milp(
+        cost, constraints=rows, bounds=bounds, integrality=kinds, options={"mip_rel_gap": 0.0}
+    )
+    assert found.status == 0
+    return -found.fun
+
+
+def test_calibration_error_has_its_exact_range():
+    excess = []
+    for seed in range(CASES):
+        scores = draw(seed)
+        edges = np.linspace(0, 1, 3 + seed % 6)
+        program = Program(scores, edges)
+        nu, caps = program.cells @ program.nu, program.caps(strict=False)
+        binned = bin_scores(scores, edges=edges)
+        low, high = (
+            program.prior * program.low * nu,
+            program.prior * np.minimum(program.high * nu, caps),
+        )
+        ranges = Ranges(low, high, binned.score, program.prior)
+        k = nu.size
+        smallest = linprog(
+            np.append(np.zeros(k), np.ones(k)),
+            A_ub=np.block([[np.eye(k), -np.eye(k)], [-np.eye(k), -np.eye(k)]]),
+            b_ub=np.append(binned.score, -binned.score),
+            A_eq=np.append(np.ones(k), np.zeros(k))[None],
+            b_eq=[program.prior],
+            bounds=[*zip(low, high, strict=True), *[(0, None)] * k],
+        ).fun
+        value = METRICS["ece"].function(scores, edges=edges)
+        wanted = smallest, largest_error(ranges)
+        near(identified("ece", scores, edges=edges), wanted, value, (0, 1))
+        excess.append(ranges.largest(exact=False) - wanted[1])
+    assert min(excess) > -1e-9
+    assert np.mean(excess) < 0.05
+
+
+@pytest.mark.parametrize("name", ["partial_auc", "average_precision"])
+def test_outer_bounds_contain_what_laws_in_the_box_give(name):
+    """Vertices of the box in random directions; without ties, up to one row at the border."""
+    function, worst = METRICS[name].function, 0.0
+    for seed in range(40):
+        scores = draw(seed, ties=False)
+        found, program = identified(name, scores), Program(scores)
+        random = np.random.default_rng(seed)
+        (u, *_), (p, *_) = scores.in_order()
+        for _ in range(5):
+            f = random.normal(size=program.s.size) + random.choice([-3, 0, 3]) * program.s
+            ends = linprog(
+                f,
+                A_ub=program.cells,
+                b_ub=program.caps(strict=False),
+                A_eq=np.ones((1, f.size)),
+                b_eq=[1.0],
+                bounds=list(zip(program.low * program.nu, program.high * program.nu, strict=True)),
+            )
+            weight = ends.x[np.searchsorted(program.s, p)]
+            law = PUScores(
+                p,
+                u,
+                prior=program.prior,
+                setting="two-sample",
+                positive_weight=weight,
+                weight_kind="importance",
+            )
+            if scores.setting == "one-sample":
+                continue
+            value = function(law)
+            if 0.0 <= value <= METRICS[name].range[1]:
+                worst = max(worst, found[0] - value, value - found[1])
+    assert worst < (1e-9 if name == "partial_auc" else 0.03)
+
+
+SUPPORTED = [name for name in METRICS if name not in REFUSED]
+
+
+def world(setting: str, seed: int = 0, n_positive: int = 300) -> PUScores:
+    return LogisticGaussian.less_calibrated().draw(n_positive, 3000, setting=setting, seed=seed)
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_bounds_grow_from_the_estimate(name, setting):
+    """At 1 nothing changes, and the bounds meet it; then they widen with selection and prior."""
+    scores = world(setting)
+    plain = estimate(name, scores)
+    assert estimate(name, scores.with_selection(1.0)) == plain
+    found = [
+        estimate(name, scores.with_selection(g)) for g in (1.0 + 1e-9, 1.2, 1.5, 2.0, 3.0, 6.0)
+    ]
+    np.testing.assert_allclose(found[0].identified, plain.value, atol=1e-7)
+    assert all(one.value == plain.value for one in found)
+    for ends in ([x.identified for x in found], [(x.low, x.high) for x in found]):
+        low, high = np.array(ends).T
+        assert (np.diff(low) <= 1e-9).all()
+        assert (np.diff(high) >= -1e-9).all()
+    prior = scores.known_prior
+    wide = estimate(name, scores.with_prior(prior, (0.95 * prior, 1.03 * prior)).with_selection(2))
+    narrow = estimate(name, scores.with_prior(prior, (0.98 * prior, prior)).with_selection(2))
+    for inner, outer in ((found[3], narrow), (narrow, wide)):
+        assert outer.identified[0] <= inner.identified[0] + 1e-9
+        assert outer.identified[1] >= inner.identified[1] - 1e-9
+        assert outer.low <= inner.low + 1e-9
+        assert outer.high >= inner.high - 1e-9
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_metrics_without_bounds_refuse(name):
+    with pytest.raises(InputError, match=r"'selection' must be 1 for .* Use ece"):
+        estimate(name, world("two-sample").with_selection(2))
+
+
+def test_a_metric_that_ignores_selection_cannot_pass():
+    """An entry whose interval does not know of selection must not look as if it did."""
+    from dataclasses import replace
+
+    entry = replace(
+        METRICS["auroc"],
+        interval=lambda scores, **_: METRICS["auroc"].interval(scores.with_selection(1)),
+    )
+    with pytest.raises(InputError, match="no bounds are known"):
+        entry.estimate(world("two-sample").with_selection(2))
+
+
+def test_labeled_data_has_no_hidden_positives():
+    scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.6, 0.4, 0.9] * 20)
+    for name in ("auroc", "ece", "precision", "kernel_ece"):
+        assert estimate(name, scores.with_selection(3)) == estimate(name, scores)
+
+
+def test_a_prior_is_not_needed_where_the_metric_does_not_need_one():
+    """Without one the rows cannot say how many positives they could be: only the box is left."""
+    scores = PUScores([0.9, 0.7, 0.6, 0.2], [0.8, 0.3, 0.1], setting="two-sample", selection=2)
+    assert estimate("recall", scores).identified == pytest.approx((0.5, 0.875))
+
+
+def test_sketches_and_weights_give_the_same():
+    from noneg.sketch import Sketch
+
+    scores = world("one-sample")
+    sketched = Sketch.from_scores(scores).scores()
+    for name in ("auroc", "precision", "recall", "ece", "brier"):
+        one, other = (estimate(name, x.with_selection(2)) for x in (scores, sketched))
+        np.testing.assert_allclose(other.identified, one.identified, atol=0.005)
+        np.testing.assert_allclose((other.low, other.high), (one.low, one.high), atol=0.02)
