@@ -62,7 +62,8 @@ def best_in_set(scores: PUScores, p_value: PValue) -> tuple[float, float]:
     low, high = scores.prior_interval or possible_priors(scores)
     grid = search_grid(scores, low, high)
     known = [] if scores.prior is None else [scores.prior]
-    return max((p_value(prior), prior) for prior in [*known, *grid])
+    found = ((p_value(prior), prior) for prior in [*known, *grid])
+    return max(found, key=lambda pair: pair[0])
 
 
 def accepted_ends(scores: PUScores, p_value: PValue, alpha: float) -> tuple[float, float] | None:

@@ -206,7 +206,8 @@ def _prior_fits(scores: PUScores, level: float) -> Check:
     words = f"The prior {prior:.4g} is compatible with the scores, as are all up to {limit:.4g}."
     verdict: Verdict = "holds"
     if prior > limit:
-        verdict = "contradicted"
+        # A set of priors that reaches below the limit is narrowed by it, not refuted.
+        verdict = "contradicted" if scores.prior_set[0] > limit else "doubtful"
         words = say("prior", prior=prior, limit=limit)
     return Check(name="prior", verdict=verdict, sentence=words, value=prior, limit=limit)
 

@@ -19,7 +19,7 @@ from noneg.knowledge import Knowledge
 from noneg.performance.assumptions import FEW_POSITIVES, largest_prior
 from noneg.prior.samples import FeatureSamples, ScoreLaws, prior_of_share, remove_overlap
 from noneg.randomness import stream
-from noneg.results import Estimate
+from noneg.results import Estimate, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -183,19 +183,6 @@ class PriorEstimate:
             return f"{value} [{low}, {high}] by {self.method}"
         least = f"at least {low} and " if self.low > 0.0 else ""
         return f"{value}, {least}at most {high}, by {self.method}"
-
-
-def fitting(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """Write numbers with as many decimals as their uncertainty leaves of meaning: two digits of it.
-
-    Examples
-    --------
-    >>> fitting(0.31234, 0.2811, 0.3599), fitting(0.01234, 0.0121, 0.0126)
-    (('0.312', '0.281', '0.360'), ('0.01234', '0.01210', '0.01260'))
-    """
-    width = max(high - low, 1e-6)
-    places = min(6, max(2, 1 - int(np.floor(np.log10(width)))))
-    return tuple(f"{x:.{places}f}" for x in (value, low, high))  # type: ignore[return-value]
 
 
 class Found(NamedTuple):
