@@ -128,10 +128,11 @@ def percentage(number: float) -> str:
 def missing_prior(setting: Setting) -> InputError:
     """Return the error of somebody who left the prior out."""
     why = f": {PRIOR_RULE}, which these rows alone do not tell"
-    known = "Use what is known from elsewhere, such as a reviewed sample, or estimate it with "
-    estimate = Argument("prior", "estimate", call="noneg.prior.estimate_prior")
+    known = "Use what is known from elsewhere, such as a reviewed sample, or "
+    interval, estimate = Argument("prior_interval"), Argument("prior", "estimate")
     rule = ("must be given with ", Argument("setting", setting), why)
-    return InputError("prior", rule, remedy=(known, estimate, "."))
+    ways = (known, interval, " for a range, or ", estimate, " for what these rows tell of it.")
+    return InputError("prior", rule, remedy=ways)
 
 
 def determined(name: str, value: object) -> InputError:

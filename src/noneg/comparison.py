@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from noneg.performance.selection import (
     ordering,
     prior_range,
 )
+from noneg.prior import ScoreLaws, estimate_prior
 from noneg.results import Estimate, Table, aligned
 from noneg.rules import check_threshold
 
@@ -184,7 +185,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     label: ArrayLike,
     *,
     setting: Setting,
-    prior: float | None = None,
+    prior: float | Literal["estimate"] | None = None,
     prior_interval: tuple[float, float] | None = None,
     sample_weight: ArrayLike | None = None,
     weight_kind: WeightKind = "frequency",
@@ -205,8 +206,10 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         1 for labelled positives and 0 for unlabeled rows; true labels in the setting "labelled".
     setting : {"two-sample", "one-sample", "labelled"}
         How the rows were sampled; never guessed.
-    prior : float, optional
-        Share of positives in the population. Needed unless the setting is "labelled".
+    prior : float or "estimate", optional
+        Share of positives in the population, or what the scores tell of it: those of the model that
+        separates best bound it best. Needed unless the setting is "labelled", or there is a
+        `prior_interval`.
     prior_interval : (float, float), optional
         What is known of the prior; all intervals, and the winner, then hold for every prior in it.
     sample_weight, weight_kind, positive_label
@@ -249,6 +252,8 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     _check_prior(rows.setting, prior, prior_interval)
     _check_reference(reference, rows)
     chosen = [check_comparable(find_criterion(name)) for name in criteria]
+    if prior == "estimate":
+        prior, prior_interval = _estimated(rows, level)
     scores = rows.scores(prior, prior_interval)
     found = Differences(rows, scores, check_threshold(threshold), check_level(level))
     first = scores[next(iter(scores))]
@@ -341,11 +346,19 @@ def _differs(gap: Estimate) -> bool:
     return gap.low > 0.0 or gap.high < 0.0
 
 
+def _estimated(rows: PairedRows, level: float) -> tuple[float, tuple[float, float]]:
+    """Return the prior, and the set of priors, that the model of the best separation allows."""
+    unknown = rows.unsettled()
+    best = max(unknown.values(), key=lambda scores: ScoreLaws.of(scores).separation)
+    found = estimate_prior(best, level=level).apply(best)
+    return found.known_prior, found.prior_set
+
+
 def _check_prior(
-    setting: Setting, prior: float | None, interval: tuple[float, float] | None
+    setting: Setting, prior: float | str | None, interval: tuple[float, float] | None
 ) -> None:
     """Refuse a prior that labels determine, and ask for one that they do not."""
-    if not is_labelled(setting) and prior is None:
+    if not is_labelled(setting) and prior is None and interval is None:
         raise missing_prior(setting)
     for name, value in (("prior", prior), ("prior_interval", interval)):
         if is_labelled(setting) and value is not None:

@@ -9,18 +9,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration.errors import prior_curve
-from noneg.calibration.interval import calibration_test
+from noneg.calibration.interval import calibration_test, consistent_priors
 from noneg.calibration.reliability import reliability
 from noneg.checks import check_level, is_labelled
 from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.page_state import prior_estimate, sum_up
 from noneg.performance.assumptions import check_assumptions
+from noneg.prior import estimate_prior
 from noneg.recalibration.base import weighty_rows
 from noneg.recalibration.choose import HeldOut, held_out
 from noneg.results import Estimate, aligned
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from noneg.calibration.interval import CalibrationTest
     from noneg.calibration.reliability import Reliability
     from noneg.checks import Setting
+    from noneg.knowledge import Kind
     from noneg.page_state import Sums
     from noneg.performance.assumptions import Check
     from noneg.scores import PUScores
@@ -71,6 +73,8 @@ def evaluate(
     Parameters
     ----------
     scores : PUScores
+        Without a prior, every number holds for all priors that these rows do not contradict and is
+        quoted at the estimate of `noneg.prior.estimate_prior`.
     level : float
         Confidence level of all intervals.
     edges : array-like, optional
@@ -97,7 +101,9 @@ def evaluate(
     >>> other.bins
     15
     """
-    level = check_level(level)
+    level, unknown = check_level(level), scores.prior is None
+    if unknown:
+        scores = estimate_prior(scores, level=level).apply(scores)
     binned = bin_scores(scores, edges=edges)
     assumptions = check_assumptions(scores, level=level)
     metrics, left_out = _metrics(scores, level, edges)
@@ -107,6 +113,7 @@ def evaluate(
         n_unlabeled=scores.n_unlabeled,
         n_marginal=scores.n_marginal,
         prior=prior_estimate(scores, level),
+        prior_kind="unknown" if unknown else scores.knowledge.kind,
         setting=scores.setting,
         selection=scores.selection,
         level=level,
@@ -117,7 +124,8 @@ def evaluate(
         left_out=left_out,
         bins=binned.n_bins,
         occupied_bins=int(binned.occupied.sum()),
-        test=calibration_test(scores, edges=edges),
+        test=calibration_test(scores, edges=binned.edges),
+        consistent=_consistent(scores, binned, level),
         reliability=reliability(scores, bins=FIXED_BINS, binning="width", level=level),
         prior_curve=prior_curve(binned),
         bounds=_bounds(scores, binned, level),
@@ -127,6 +135,13 @@ def evaluate(
         sums=sum_up(scores, binned, metrics, level=level),
         recalibration=_recalibration(scores, level) if recalibrate else None,
     )
+
+
+def _consistent(scores: PUScores, binned: Binned, level: float) -> tuple[float, float] | None:
+    """Return the priors at which the scores pass for calibrated; labels leave no choice."""
+    if scores.prior_is_estimated:
+        return None
+    return consistent_priors(scores, level=level, edges=binned.edges)
 
 
 def _metrics(
@@ -182,7 +197,7 @@ def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
             out[name] = bias_bound(
                 scores.effective_positive,
                 scores.effective_marginal,
-                scores.known_prior,
+                scores.prior_set[1],
                 bins=binned.n_bins,
                 binning="mass",
                 lipschitz=1.0,
@@ -198,9 +213,11 @@ def _warnings(
     metrics: dict[str, Estimate],
 ) -> Iterator[Notice]:
     mean, prior = float(binned.score.sum()), scores.known_prior
+    low, high = scores.prior_set
+    gap = max(low - mean, mean - high)
     noise = 3.0 * float(np.sqrt(binned.variance(np.ones(binned.n_bins))))
     yield from (Notice(one.sentence, one.name) for one in checks if one.verdict != "holds")
-    if abs(mean - prior) > noise + 1e-12 and not scores.prior_is_estimated:
+    if gap > noise + 1e-12 and not scores.prior_is_estimated:
         yield notice("mean_score", mean=mean, prior=prior, gap=abs(mean - prior))
     yield from label_counts(scores)
     if "auroc" in metrics and metrics["auroc"].high < EVEN:
@@ -237,7 +254,9 @@ class Evaluation:
     n_positive, n_unlabeled, n_marginal : float
         Sizes of the samples.
     prior : Estimate
-        The class prior with its interval, a point when it is given exactly.
+        The class prior with the set of priors that are not excluded, a point if it is exact.
+    prior_kind : {"exact", "interval", "upper bound", "unknown"}
+        What is known of the prior. "unknown" is the upper bound of the default estimator.
     setting : str
     selection : float
         How far hidden positives may differ from labelled ones; all intervals hold up to it.
@@ -254,6 +273,10 @@ class Evaluation:
     bins, occupied_bins : int
         Bins behind `ece`, and how many of them hold data.
     test : CalibrationTest
+        The largest p-value over what is known of the prior.
+    consistent : (float, float) or None
+        Priors at which calibration is not rejected, whatever is known of the prior; None if there
+        are none, and for labelled data.
     reliability : Reliability
     prior_curve : PriorCurve
         `ece` as a function of the prior.
@@ -281,6 +304,7 @@ class Evaluation:
     n_unlabeled: float
     n_marginal: float
     prior: Estimate
+    prior_kind: Kind | Literal["unknown"]
     setting: Setting
     selection: float
     level: float
@@ -292,6 +316,7 @@ class Evaluation:
     bins: int
     occupied_bins: int
     test: CalibrationTest
+    consistent: tuple[float, float] | None
     reliability: Reliability
     prior_curve: PriorCurve
     bounds: dict[str, Bound]
@@ -342,6 +367,7 @@ class Evaluation:
             "n_unlabeled": self.n_unlabeled,
             "n_marginal": self.n_marginal,
             "prior": self.prior.to_dict(),
+            "prior_kind": self.prior_kind,
             "setting": self.setting,
             "selection": self.selection,
             "level": self.level,
@@ -355,6 +381,7 @@ class Evaluation:
             "occupied_bins": self.occupied_bins,
             "calibration_p_value": self.test.p_value,
             "calibration_test": self.test.to_dict(),
+            "consistent_priors": None if self.consistent is None else list(self.consistent),
             "reliability": self.reliability.to_dict(),
             "ece_by_prior": {
                 "prior": self.prior_curve.prior.tolist(),

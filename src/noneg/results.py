@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -121,3 +122,16 @@ class Table:
     def to_dict(self) -> dict[str, object]:
         """Return the columns as plain lists."""
         return {name: column.tolist() for name, column in self.columns().items()}
+
+
+def fitting(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """Write numbers with as many decimals as their uncertainty leaves of meaning: two digits of it.
+
+    Examples
+    --------
+    >>> fitting(0.31234, 0.2811, 0.3599), fitting(0.01234, 0.0121, 0.0126)
+    (('0.312', '0.281', '0.360'), ('0.01234', '0.01210', '0.01260'))
+    """
+    width = max(high - low, 1e-6)
+    places = min(6, max(2, 1 - math.floor(math.log10(width))))
+    return f"{value:.{places}f}", f"{low:.{places}f}", f"{high:.{places}f}"

@@ -11,6 +11,7 @@ from scipy.stats import binom
 from strategies import samples
 
 from noneg import PUScores
+from noneg.checks import least_prior
 from noneg.prior import DEFAULT, FROM_SCORES, Dedpul, ScoreLaws, estimate_prior, find_estimator
 from noneg.prior.base import implied_separation
 from noneg.simulation import LogisticGaussian
@@ -61,7 +62,9 @@ def test_any_data_gets_a_defined_answer(name, sample):
     estimator = FROM_SCORES[name](resamples=3)
     found = estimator.fit(sample.build())
     labelled = sample.flags.mean() if sample.setting == "one-sample" else 0.0
-    assert labelled - 1e-12 <= found.low <= found.value <= found.high <= 1 + 1e-12
+    assert found.kind == "upper bound"
+    assert found.low == (least_prior(labelled, sample.flags.size) if labelled else 0.0)
+    assert max(found.low, labelled - 1e-12) <= found.value <= found.high <= 1 + 1e-12
     assert 0 <= found.share <= 1
     assert found.assumption
     assert found.interval
@@ -133,7 +136,7 @@ def test_the_default_interval_holds_where_classes_are_far_apart():
         a = (0.2, 0.5, 0.8)[trial % 3]
         u = rng.normal(4.0 * (rng.random(1000) < a), 1.0)
         laws = ScoreLaws.from_arrays(rng.normal(4, 1, 500), u, setting="two-sample", scale="logit")
-        found = replace(estimator, resamples=100).fit(laws)
+        found = replace(estimator, resamples=100).fit(laws, overlap=0.0)
         inside += found.low <= a <= found.high
     assert inside >= binom.ppf(0.01, 40, 0.95)
 
@@ -164,7 +167,9 @@ def test_the_interval_flows_into_every_number():
     )
     found = estimate_prior(scores)
     used = found.apply(scores)
-    assert used.prior_interval == (found.low, found.high)
+    assert used.prior_interval[0] == pytest.approx(0.5 / 2000)
+    assert used.prior_interval[1] <= found.high
+    assert used.knowledge.kind == found.kind == "upper bound"
     exact = scores.with_prior(found.value)
     for metric in ("ece", "auroc", "precision"):
         wide, narrow = estimate(metric, used), estimate(metric, exact)
@@ -193,7 +198,9 @@ SCORES = LogisticGaussian.calibrated(0.3).draw(200, 800, setting="two-sample", s
 
 def test_an_estimate_is_one_line():
     found = estimate_prior(SCORES)
-    assert str(found) == f"{found.value:.4f} [{found.low:.4f}, {found.high:.4f}] by {found.method}"
+    assert str(found) == f"{found.value:.2f}, at most {found.high:.2f}, by {found.method}"
+    sure = replace(found, kind="interval", low=0.30, value=0.3123, high=0.3141)
+    assert str(sure) == f"0.312 [0.300, 0.314] by {found.method}"
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.0, "no unlabeled row"), (1.0, "no negatives")])

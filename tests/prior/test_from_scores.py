@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from prior.worlds import gaussian
 
+from noneg.checks import least_prior
 from noneg.performance.assumptions import largest_prior
 from noneg.prior import (
     BestBin,
@@ -14,7 +15,7 @@ from noneg.prior import (
     ReCPE,
     ScoreLaws,
 )
-from noneg.prior.from_scores import regroup, share_cuts
+from noneg.prior.from_scores import regroup
 from noneg.simulation import LogisticGaussian
 
 
@@ -68,7 +69,7 @@ def test_the_bound_shrinks_as_rows_grow():
     widths = []
     for n in (100, 400, 1600):
         found = BestBin().fit(gaussian(0.3, 4, n, 2 * n, seed=0))
-        widths.append(found.high - found.low)
+        widths.append(found.sampling[1] - found.sampling[0])
     # At the rate of the root: a factor of two each time, within a third.
     assert widths[0] / widths[1] > 1.5
     assert widths[1] / widths[2] > 1.5
@@ -123,13 +124,14 @@ def test_quick_bounds_the_prior_as_the_check_of_a_given_one_does():
 
 
 def test_the_cuts_divide_the_positives():
-    tpr, _ = share_cuts(gaussian(0.3, 2, 320, 1000, seed=0))
+    (tpr, _), _ = gaussian(0.3, 2, 320, 1000, seed=0).cuts()
     np.testing.assert_allclose(np.unique(tpr.round(9)), np.arange(1, 33) / 32)
 
 
 def test_nothing_bounds_quick_from_below():
     found = Quick().fit(gaussian(0.3, 3, 100, 400, seed=0, setting="one-sample"))
-    assert found.low == pytest.approx(100 / 500)
+    assert found.low == least_prior(100 / 500, 500)
+    assert Quick().fit(gaussian(0.3, 3, 100, 400, seed=0)).low == 0.0
 
 
 def test_regrouping_copies_the_top():

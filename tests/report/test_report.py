@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def test_the_verdict_names_what_is_wrong():
 def test_the_verdict_follows_the_error(low, value, high, words):
     error = Estimate(value=value, low=low, high=high, level=0.95, method="x")
     for prior in (0.2, 0.5):
-        title = verdict_title(error, [], prior=prior, contradicted=False, rejected=False)
+        title = verdict_title(error, prior=prior, contradicted=False, rejected=low > 0)
         assert title.startswith(words)
 
 
@@ -181,14 +182,17 @@ def test_rare_positives_do_not_make_any_score_a_probability(name):
         assert set(said) == {"Do not read these scores as probabilities."}
 
 
-def test_a_band_or_a_test_that_rejects_forbids_reading_scores_as_probabilities():
+def test_the_test_alone_decides_between_fine_and_off():
     error = Estimate(value=0.001, low=0.0, high=0.002, level=0.95, method="x")
-    ends = dict.fromkeys(("frequency", "low", "high", "low_all", "high_all"), 0.4)
-    off = Point(left=0.0, right=1.0, score=0.3, marginal=1.0, **ends)
     options = {"prior": 0.3, "contradicted": False}
-    assert "can be read" in verdict_title(error, [], rejected=False, **options)
-    assert "nearly" in verdict_title(error, [], rejected=True, **options)
-    assert "nearly" in verdict_title(error, [off], rejected=False, **options)
+    assert "can be read" in verdict_title(error, rejected=False, **options)
+    assert "nearly" in verdict_title(error, rejected=True, **options)
+    wide = replace(error, low=0.001, value=0.1, high=0.2)
+    assert verdict_title(wide, rejected=False, **options).startswith("No miscalibration shows")
+    ends = dict.fromkeys(("frequency", "low", "high", "low_all", "high_all"), 0.4)
+    off = [Point(left=0.0, right=1.0, score=0.3, marginal=1.0, **ends)]
+    assert verdict_where(off, rejected=True) in verdict_where(off, rejected=False)
+    assert verdict_where(off, rejected=False).endswith("this is not significant.")
 
 
 def test_the_verdict_blames_rows_or_the_prior():

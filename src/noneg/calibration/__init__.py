@@ -31,7 +31,7 @@ from noneg.calibration.smooth import (
 # isort: split
 from noneg import theory
 from noneg.calibration.bpm import BPMCurve, bpm_curve, tce_bpm, tce_bpm_interval
-from noneg.calibration.interval import CalibrationTest, calibration_test
+from noneg.calibration.interval import CalibrationTest, calibration_test, consistent_priors
 from noneg.calibration.multiclass import classwise_ece, one_vs_rest, top_label
 from noneg.calibration.proper import (
     Decomposition,
@@ -55,6 +55,7 @@ __all__ = [
     "brier_interval",
     "calibration_test",
     "classwise_ece",
+    "consistent_priors",
     "debiased_ece",
     "debiased_ece_interval",
     "debiased_total",

@@ -40,12 +40,15 @@ Is the classifier calibrated? A test of :math:`\rho = 0`
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
 from noneg.bins import Binned, bin_scores, square_roots
+from noneg.calibration.over_priors import accepted_ends, announced_prior, best_in_set
+from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import no_spread, over_prior_grid, z_score
 from noneg.randomness import stream
@@ -376,16 +379,20 @@ class CalibrationTest:
     ----------
     p_value : float
         ``(1 + k) / (1 + R)``, k of R redraws at least as large as the value observed.
+        If only a set of priors is known, the largest over the set.
     value : float
-        The observed statistic.
+        The observed statistic, at the prior of the p-value.
     statistic : str
     replicates : int
+    prior : float
+        The prior of the p-value: the one given, or that with the largest p-value in the set.
     """
 
     p_value: float
     value: float
     statistic: str
     replicates: int
+    prior: float
 
     def to_dict(self) -> dict[str, float | str | int]:
         """Return the fields as plain numbers and text."""
@@ -418,6 +425,8 @@ def calibration_test(
     Parameters
     ----------
     scores : PUScores
+        With a ``prior_interval`` the p-value is the largest over it; without a prior, over all
+        priors that are possible.
     statistic : {"ece", "ks"}
         Sum of absolute residuals over bins, or their largest cumulative sum.
     bins, binning, edges
@@ -433,22 +442,119 @@ def calibration_test(
     >>> calibration_test(wrong.draw(n=2000, setting="labelled", seed=0)).p_value
     0.001
     """
+    test = _posed(scores, statistic, bins, binning, edges, replicates, seed)
+    p_value, prior = best_in_set(scores, test.p_value)
+    return CalibrationTest(
+        p_value=p_value,
+        value=test.observed(prior),
+        statistic=statistic,
+        replicates=replicates,
+        prior=prior,
+    )
+
+
+def consistent_priors(
+    scores: PUScores,
+    *,
+    level: float = 0.95,
+    statistic: Literal["ece", "ks"] = "ece",
+    edges: ArrayLike | None = None,
+    replicates: int = 999,
+    seed: int = 0,
+) -> tuple[float, float] | None:
+    """Return the priors at which the scores pass for calibrated: a verdict that needs no prior.
+
+    Parameters
+    ----------
+    scores : PUScores
+        A prior in them only chooses the bins.
+    level : float
+        A prior is left out if `calibration_test` rejects at it with this confidence.
+    statistic, edges, replicates, seed
+        As in `calibration_test`.
+
+    Returns
+    -------
+    (float, float) or None
+        The smallest and the largest such prior; None if the scores are calibrated at no prior.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.calibrated(0.3).draw(1000, 8000, setting="two-sample", seed=0)
+    >>> low, high = consistent_priors(scores)
+    >>> 0.25 < low < 0.3 < high < 0.35
+    True
+    >>> wrong = LogisticGaussian(beta0=-0.5, beta1=3).draw(2000, 8000, setting="two-sample", seed=0)
+    >>> print(consistent_priors(wrong))
+    None
+    """
+    alpha = 1.0 - check_level(level)
+    test = _posed(scores, statistic, None, "mass", edges, replicates, seed)
+    return accepted_ends(scores, test.p_value, alpha)
+
+
+def _posed(
+    scores: PUScores,
+    statistic: str,
+    bins: int | Literal["optimal"] | None,
+    binning: Binning,
+    edges: ArrayLike | None,
+    replicates: int,
+    seed: int,
+) -> _TestAtPriors:
     if statistic not in _STATISTICS:
         raise InputError("statistic", "must be 'ece' or 'ks'", value=statistic)
     if replicates < 1:
         raise InputError("replicates", "must be at least 1", value=replicates)
     if bins is None:
         bins = "optimal" if statistic == "ece" else ks_bins(scores)
+    if scores.prior is None:
+        scores = scores.with_prior(announced_prior(scores))
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
-    measure = _STATISTICS[statistic]
-    observed = float(measure(binned.residual))
-    null = measure(null_residuals(scores, binned, replicates, seed))
-    # Redraws are compared with a little slack: ties in exact arithmetic must count as ties.
-    beaten = int((null >= observed * (1.0 - 1e-9)).sum())
-    p_value = (1 + beaten) / (1 + replicates)
-    return CalibrationTest(
-        p_value=p_value, value=observed, statistic=statistic, replicates=replicates
-    )
+    return _TestAtPriors(scores, binned, _STATISTICS[statistic], replicates, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _TestAtPriors:
+    """The test over fixed bins, at any prior."""
+
+    scores: PUScores
+    binned: Binned
+    measure: Callable[[Floats], Floats]
+    replicates: int
+    seed: int
+
+    def observed(self, prior: float) -> float:
+        """Return the statistic."""
+        return float(self.measure(self.at(prior).residual))
+
+    def p_value(self, prior: float) -> float:
+        """Return the share of redraws, the observation counted, that are at least as large."""
+        null, observed = self.measure(self.null(prior)), self.observed(prior)
+        # Redraws are compared with a little slack: ties in exact arithmetic must count as ties.
+        beaten = int((null >= observed * (1.0 - 1e-9)).sum())
+        return (1 + beaten) / (1 + self.replicates)
+
+    def at(self, prior: float) -> Binned:
+        """Return the bins under a prior; that of labelled data is its own."""
+        return replace(self.binned, prior=prior)
+
+    def null(self, prior: float) -> Floats:
+        """Return residuals that noise alone produces."""
+        if self.scores.pooled:
+            return null_residuals(self.scores, self.at(prior), self.replicates, self.seed)
+        level, slope = self._line
+        return level + prior * slope
+
+    @cached_property
+    def _line(self) -> tuple[Floats, Floats]:
+        """Noise of two samples as a straight line in the prior: draws need not be repeated."""
+        none, all_ = (
+            null_residuals(self.scores, self.at(prior), self.replicates, self.seed)
+            for prior in (0.0, 1.0)
+        )
+        return none, all_ - none
 
 
 def ks_bins(scores: PUScores) -> int:

@@ -157,6 +157,7 @@ def _compare(
     for name, other in others:
         _check_rows(one, other, (models[first][0], models[name][0]), question.columns)
     prior, interval = question.prior, question.prior_interval
+    question.check_known()
     found, notes = _estimate(question, tables)
     if found is not None:
         prior, interval = found.value, (found.low, found.high)

@@ -61,7 +61,7 @@ def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:  #
 def _measure(question: Question, *, recalibrate: bool = False) -> Evaluation:
     from noneg.evaluation import evaluate
 
-    scores, found = question.scores()
+    scores, found = question.scores_or_unknown()
     with busy("Measuring"):
         evaluation = evaluate(scores, level=question.level, recalibrate=recalibrate)
     return tell_prior(evaluation, found, question)

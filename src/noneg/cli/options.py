@@ -68,32 +68,41 @@ class EstimatedPrior(str):
     __slots__ = ()
 
 
+class UnknownPrior(str):
+    """A prior that nobody knows; what needs none is told all the same."""
+
+    __slots__ = ()
+
+
 class PriorChoice(click.ParamType[Any]):
-    """A number, or ``estimate``, or ``estimate:METHOD``."""
+    """A number, ``estimate``, ``estimate:METHOD`` or ``unknown``."""
 
     name = "prior"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
         """Return what the help shows."""
-        return "NUMBER|estimate[:METHOD]"
+        return "NUMBER|estimate[:METHOD]|unknown"
 
     def convert(
         self,
         value: str,
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> float | EstimatedPrior:
+    ) -> float | EstimatedPrior | UnknownPrior:
         """Return the number or the method."""
         word, _, method = value.partition(":")
         if word == "estimate":
             return EstimatedPrior(method)
+        if value == "unknown":
+            return UnknownPrior(value)
         try:
             return float(value)
         except ValueError:
             from noneg.checks import number_advice
 
             advice = number_advice(value, "Pass the share of positives, such as 0.05.")
-            self.fail(f"{value!r} is neither a number nor 'estimate'. {advice}", param, ctx)
+            told = f"{value!r} is neither a number nor 'estimate' nor 'unknown'."
+            self.fail(f"{told} {advice}", param, ctx)
 
 
 setting = click.option(
@@ -106,14 +115,14 @@ _PRIOR = (
         "--prior",
         type=PriorChoice(),
         help="Share of positives in the population, in (0, 1); or have it estimated from the "
-        "scores.",
+        "scores; or say that nobody knows it.",
     ),
     click.option(
         "--prior-interval",
         type=float,
         nargs=2,
         metavar="LOW HIGH",
-        help="What is known of the prior.",
+        help="What is known of the prior; --prior may then be left out.",
     ),
     click.option(
         "--selection",
@@ -376,10 +385,7 @@ class Question:
         """Return the scores, and how ``--prior estimate`` was answered, None without it."""
         method = self.prior_method
         if method is None:
-            if self.prior is None and not self.is_labelled:
-                from noneg.checks import missing_prior
-
-                raise missing_prior(self.setting)
+            self.check_known()
             return self.read(self.prior), None
         from noneg.prior import estimate_prior
 
@@ -387,18 +393,39 @@ class Question:
         found = estimate_prior(scores, method=method, level=self.level)
         return found.apply(scores), found
 
+    def scores_or_unknown(self) -> tuple[PUScores, PriorEstimate | None]:
+        """Return the same for a command that can do without a prior."""
+        if not isinstance(self.prior, UnknownPrior):
+            return self.scores()
+        self._check_alone("unknown")
+        return self.read_unsettled(), None
+
+    def check_known(self) -> None:
+        """Refuse a prior that nobody gave, for numbers that need one."""
+        from noneg.checks import missing_prior
+
+        if isinstance(self.prior, UnknownPrior):
+            rule = "must be known here: a number, or 'estimate' for what these rows tell of it"
+            raise InputError("prior", rule, value="unknown")
+        if self.prior is None and self.prior_interval is None and self.setting != "labelled":
+            raise missing_prior(self.setting)
+
+    def _check_alone(self, word: str) -> None:
+        """Refuse labels, or an interval, beside a prior that is not given."""
+        from noneg.checks import determined
+
+        if self.setting == "labelled":
+            raise determined("prior", word)
+        if self.prior_interval:
+            rule = f"must not be given with --prior {word}"
+            raise InputError("prior_interval", rule, remedy="Leave out --prior.")
+
     @property
     def prior_method(self) -> str | None:
         """The method that ``--prior estimate`` asks for, None where a prior is given."""
-        from noneg.checks import determined
-
         if not isinstance(self.prior, EstimatedPrior):
             return None
-        if self.is_labelled:
-            raise determined("prior", "estimate")
-        if self.prior_interval:
-            rule = "must not be given with --prior estimate, which brings its own"
-            raise InputError("prior_interval", rule)
+        self._check_alone("estimate")
         from noneg.prior import DEFAULT
 
         return str(self.prior) or DEFAULT

@@ -109,14 +109,33 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     wanted = reached[-1] * (np.arange(CUTS) / CUTS + 1e-12)
     cuts = np.unique(np.searchsorted(reached, wanted, side="right") - 1)
     cuts = cuts[cuts >= 0]
-    # In one sample the labelled share varies, too, and takes half of the error.
-    one_sample = scores.hidden and scores.pooled
-    alpha = (1.0 - level) / (1 + one_sample)
     tails = _tail(positive, cuts, 0, 3), _tail(unlabeled, cuts, 1, 6)
-    share, most = largest_share(*tails, level=1.0 - alpha), 0.0
-    if one_sample:
-        labelled = np.array(scores.labelled_share)
-        most = float(clopper_pearson(labelled, scores.effective_marginal, 2.0 * alpha)[1])
+    known = {"labelled": scores.labelled_share, "n_marginal": scores.effective_marginal}
+    return prior_limit(*tails, **known, level=level)
+
+
+def prior_limit(
+    positive: Shares, unlabeled: Shares, *, labelled: float, n_marginal: float, level: float
+) -> float:
+    """Return the largest prior that both laws allow above cuts; see `largest_prior`.
+
+    Parameters
+    ----------
+    positive, unlabeled : (ndarray, ndarray)
+        Shares of the law above each cut, and the effective number of rows behind each.
+    labelled : float
+        Share of labeled rows in one sample, which varies, too, and takes half of the error; 0 in
+        two samples.
+    n_marginal : float
+        Effective number of rows of the marginal sample.
+    level : float
+        One-sided, simultaneous over the cuts.
+    """
+    alpha = (1.0 - level) / (2.0 if labelled else 1.0)
+    share = largest_share(positive, unlabeled, level=1.0 - alpha)
+    most = 0.0
+    if labelled:
+        most = float(clopper_pearson(np.array(labelled), n_marginal, 2.0 * alpha)[1])
     return most + (1.0 - most) * share
 
 
@@ -130,10 +149,17 @@ def largest_share(positive: Shares, unlabeled: Shares, *, level: float) -> float
     level : float
         One-sided, simultaneous over the cuts.
     """
+    return float(min(1.0, share_limits(positive, unlabeled, level=level)[1].min()))
+
+
+def share_limits(positive: Shares, unlabeled: Shares, *, level: float) -> tuple[Floats, Floats]:
+    """Return lower and upper limits of the ratio of both laws above each cut.
+
+    Each side holds for all cuts at once with the level; parameters as in `largest_share`.
+    """
     alpha = 2.0 * (1.0 - level) / positive[0].size
     limits = clopper_pearson(*positive, alpha), clopper_pearson(*unlabeled, alpha)
-    worst = ratio_limits(unlabeled[0], limits[1], positive[0], limits[0])[1]
-    return float(min(1.0, worst.min()))
+    return ratio_limits(unlabeled[0], limits[1], positive[0], limits[0])
 
 
 def _tail(below: Floats, cuts: NDArray[np.intp], mass: int, square: int) -> Shares:
@@ -180,7 +206,8 @@ def _prior_fits(scores: PUScores, level: float) -> Check:
     words = f"The prior {prior:.4g} is compatible with the scores, as are all up to {limit:.4g}."
     verdict: Verdict = "holds"
     if prior > limit:
-        verdict = "contradicted"
+        # A set of priors that reaches below the limit is narrowed by it, not refuted.
+        verdict = "contradicted" if scores.prior_set[0] > limit else "doubtful"
         words = say("prior", prior=prior, limit=limit)
     return Check(name="prior", verdict=verdict, sentence=words, value=prior, limit=limit)
 

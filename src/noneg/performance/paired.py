@@ -119,11 +119,17 @@ class PairedRows:
         self, prior: float | None, interval: tuple[float, float] | None
     ) -> dict[str, PUScores]:
         """Return the scores of each model by themselves; no prior for labelled data."""
-        options: dict[str, Any] = {"sample_weight": self.weight, "weight_kind": self.kind}
-        build = PUScores.from_labels
-        if prior is not None:
-            build = PUScores.from_pu_labels  # type: ignore[assignment]
-            options |= {"prior": prior, "prior_interval": interval, "setting": self.setting}
+        if prior is not None or interval is not None:
+            return self._built(prior=prior, prior_interval=interval, setting=self.setting)
+        return self._built()
+
+    def unsettled(self) -> dict[str, PUScores]:
+        """Return the scores of each model before anything is known of the prior."""
+        return self._built(setting=self.setting)
+
+    def _built(self, **known: Any) -> dict[str, PUScores]:  # noqa: ANN401
+        build = PUScores.from_pu_labels if known else PUScores.from_labels
+        options = {"sample_weight": self.weight, "weight_kind": self.kind, **known}
         return {name: build(self.flags, s, **options) for name, s in self.columns.items()}
 
     @cached_property

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
-from noneg.checks import check_level
+from noneg.checks import check_level, least_prior
 from noneg.errors import InputError
-from noneg.performance.assumptions import FEW_POSITIVES
+from noneg.knowledge import Knowledge
+from noneg.performance.assumptions import FEW_POSITIVES, largest_prior
 from noneg.prior.samples import FeatureSamples, ScoreLaws, prior_of_share, remove_overlap
 from noneg.randomness import stream
-from noneg.results import Estimate
+from noneg.results import Estimate, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.checks import Setting
+    from noneg.knowledge import Kind
     from noneg.prior.samples import Floats
     from noneg.scores import PUScores
 
@@ -41,14 +43,18 @@ SEPARABLE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class PriorEstimate:
-    """A class prior with its interval, and what both rest on.
+    """A class prior, the set of priors that cannot be excluded, and what both rest on.
 
     Attributes
     ----------
     value : float
-        Share of positives in the population.
+        Share of positives in the population; with kind "upper bound" the estimate of that bound.
     low, high : float
-        Interval at `level`, for the identifiable prior; see `interval`.
+        The set of priors that cannot be excluded at `level`.
+    kind : {"interval", "upper bound"}
+        An interval covers sampling error. An upper bound says that the prior is at most `high`,
+        since negatives may look like positives; `low` is then what the rows allow at least: the
+        labeled share of one sample, 0 in two samples.
     level : float
     method : str
         Name of the estimator.
@@ -61,6 +67,10 @@ class PriorEstimate:
         Share of positives among the unlabeled rows; the prior itself in two samples.
     labelled : float
         Share of labeled rows in one sample, 0 in two samples.
+    sampling : (float, float)
+        Interval of what the method estimates: of the prior if no negatives look like positives.
+    overlap : float or None
+        Largest part of the negatives that was said to look like positives; None if nobody knows.
     warnings : tuple of str
         What needs attention, in sentences.
     diagnostics : mapping of str to float
@@ -68,21 +78,18 @@ class PriorEstimate:
 
     Examples
     --------
-    Classes far apart, .3 of the unlabeled rows positive, five draws; intervals at 95 %:
+    Classes far apart, .3 of the unlabeled rows positive. Whether negatives look like positives is
+    nothing that data can tell; somebody who knows that none do gets an interval:
 
     >>> import numpy as np
     >>> from noneg.prior import ScoreLaws, estimate_prior
-    >>> rng, found = np.random.default_rng(0), []
-    >>> for _ in range(5):
-    ...     u = np.append(rng.normal(4, 1, 300), rng.normal(0, 1, 700))
-    ...     laws = ScoreLaws.from_arrays(
-    ...         rng.normal(4, 1, 500), u, setting="two-sample", scale="logit"
-    ...     )
-    ...     found.append(estimate_prior(laws))
-    >>> sum(each.low < 0.3 < each.high for each in found) >= 4
-    True
-    >>> any(each.warnings for each in found)
-    False
+    >>> rng = np.random.default_rng(0)
+    >>> u = np.append(rng.normal(4, 1, 300), rng.normal(0, 1, 700))
+    >>> laws = ScoreLaws.from_arrays(rng.normal(4, 1, 500), u, setting="two-sample", scale="logit")
+    >>> print(estimate_prior(laws))
+    0.30, at most 0.35, by quick
+    >>> print(estimate_prior(laws, overlap=0))
+    0.30 [0.25, 0.35] by quick
     """
 
     value: float
@@ -95,16 +102,25 @@ class PriorEstimate:
     setting: Setting
     share: float
     labelled: float = 0.0
+    kind: Kind = "interval"
+    sampling: tuple[float, float] = (0.0, 1.0)
+    overlap: float | None = None
     warnings: tuple[str, ...] = ()
     diagnostics: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether the prior is only known to be at most `high`."""
+        return self.kind == "upper bound"
+
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        return asdict(self) | {"warnings": list(self.warnings)}
+        return asdict(self) | {"warnings": list(self.warnings), "sampling": list(self.sampling)}
 
     def to_estimate(self) -> Estimate:
-        """Return value and interval as an `Estimate`."""
-        method = f"estimated by {self.method}: {self.interval}"
+        """Return value and set as an `Estimate`."""
+        kind = "upper bound" if self.is_bound else "estimated"
+        method = f"{kind} by {self.method}: {self.interval}"
         return Estimate(
             value=self.value, low=self.low, high=self.high, level=self.level, method=method
         )
@@ -117,9 +133,10 @@ class PriorEstimate:
         return prior_of_share(remove_overlap(self.share, overlap), self.labelled)
 
     def apply(self, scores: PUScores) -> PUScores:
-        """Return the same rows under this prior; its interval widens every metric of them.
+        """Return the same rows under this prior; its set widens every metric of them.
 
-        Ends at 0 or 1, where no metric is defined, move inward by half an unlabeled row.
+        Priors that these scores contradict are left out. Ends at 0 or 1, where no metric is
+        defined, move inward by half an unlabeled row.
 
         Examples
         --------
@@ -129,6 +146,8 @@ class PriorEstimate:
         >>> scores = estimate_prior(scores).apply(scores)
         >>> scores.prior_interval[0] < scores.prior < scores.prior_interval[1]
         True
+        >>> scores.knowledge.kind
+        'upper bound'
         """
         half_a_row = 0.5 / scores.n_unlabeled
         least = prior_of_share(half_a_row, self.labelled)
@@ -145,10 +164,25 @@ class PriorEstimate:
                 "known from elsewhere."
             )
             raise InputError("prior", msg)
-        return scores.with_prior(self.value, (max(self.low, least), min(self.high, most)))
+        # A prior known from elsewhere may contradict the scores; an estimate from them must not.
+        limit = largest_prior(scores, level=self.level) if self.is_bound else most
+        low = max(self.low, half_a_row)
+        high = min(self.high, most, max(limit, low))
+        return scores.with_knowledge(
+            Knowledge.given(
+                min(max(self.value, low), high),
+                (low, high),
+                kind=self.kind,
+                selection=scores.selection,
+            )
+        )
 
     def __str__(self) -> str:
-        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}] by {self.method}"
+        value, low, high = fitting(self.value, self.low, self.high)
+        if not self.is_bound:
+            return f"{value} [{low}, {high}] by {self.method}"
+        least = f"at least {low} and " if self.low > 0.0 else ""
+        return f"{value}, {least}at most {high}, by {self.method}"
 
 
 class Found(NamedTuple):
@@ -201,13 +235,16 @@ class Estimator(ABC, Generic[Samples]):
         method = f"stratified bootstrap of the {self.drawn}; covers sampling, {UNCOVERED}"
         return Interval(*ends, method)
 
-    def estimate(self, samples: Samples, level: float) -> PriorEstimate:
-        """Find the share and its interval, and turn them into priors."""
+    def estimate(
+        self, samples: Samples, level: float, overlap: float | None = None
+    ) -> PriorEstimate:
+        """Find the share and its interval, and turn them into what is known of the prior."""
         found = self.find(samples)
         interval = self.interval(samples, found.share, level)
-        return PriorEstimate(
+        least = least_prior(samples.labelled, samples.n_positive + samples.n_unlabeled)
+        plain = PriorEstimate(
             value=prior_of_share(found.share, samples.labelled),
-            low=prior_of_share(interval.low, samples.labelled),
+            low=least,
             high=prior_of_share(interval.high, samples.labelled),
             level=level,
             method=self.name,
@@ -216,9 +253,25 @@ class Estimator(ABC, Generic[Samples]):
             setting=samples.setting,
             share=found.share,
             labelled=samples.labelled,
+            kind="upper bound",
+            sampling=prior_of_shares(interval, samples.labelled),
+            overlap=overlap,
             warnings=few_positives(samples.n_positive),
             diagnostics=found.diagnostics,
         )
+        return plain if overlap is None else with_limited_overlap(plain, overlap)
+
+
+def prior_of_shares(interval: Interval, labelled: float) -> tuple[float, float]:
+    """Return the priors that belong to the ends of an interval of the share."""
+    return prior_of_share(interval.low, labelled), prior_of_share(interval.high, labelled)
+
+
+def with_limited_overlap(found: PriorEstimate, overlap: float) -> PriorEstimate:
+    """Return an interval: the estimate if at most this part of the negatives look positive."""
+    low = (found.sampling[0] - found.labelled) / (1.0 - found.labelled)
+    least = prior_of_share(remove_overlap(low, overlap), found.labelled)
+    return replace(found, kind="interval", low=max(found.low, least))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +299,9 @@ class ScoreEstimator(Estimator[ScoreLaws]):
         """Return an interval for the share, by default of a stratified bootstrap."""
         return super().interval(laws.coarse(self.bootstrap_points), share, level)
 
-    def fit(self, scores: PUScores | ScoreLaws, *, level: float = 0.95) -> PriorEstimate:
+    def fit(
+        self, scores: PUScores | ScoreLaws, *, level: float = 0.95, overlap: float | None = None
+    ) -> PriorEstimate:
         """Estimate the class prior.
 
         Parameters
@@ -255,12 +310,22 @@ class ScoreEstimator(Estimator[ScoreLaws]):
             Scores of rows that the classifier was not trained on. A prior in them is ignored.
         level : float
             Nominal coverage of the interval.
+        overlap : float, optional
+            Largest part of the negatives that may look exactly like positives, 0 for none; no data
+            can tell it. With it the answer is an interval if the scores separate the classes that
+            it implies; otherwise, and without it, an upper bound.
         """
         level, laws = check_level(level), ScoreLaws.of(scores)
-        found = self.estimate(laws, level)
+        doubt = doubts(laws, self.find(laws).share)
+        found = self.estimate(laws, level, None if doubt else overlap)
+        # No method may exceed what the scores allow.
+        high = max(laws.largest_prior(level), found.low)
         return replace(
             found,
-            warnings=(*found.warnings, *doubts(laws, found.share)),
+            value=min(max(found.value, found.low), high),
+            high=high if found.is_bound else min(max(found.high, found.value), high),
+            overlap=overlap,
+            warnings=(*found.warnings, *doubt),
             diagnostics={"separation": laws.separation, **found.diagnostics},
         )
 
@@ -283,7 +348,13 @@ class FeatureEstimator(Estimator[FeatureSamples]):
     resamples: int = 20
 
     def fit(
-        self, X: ArrayLike, labeled: ArrayLike, *, setting: Setting, level: float = 0.95
+        self,
+        X: ArrayLike,
+        labeled: ArrayLike,
+        *,
+        setting: Setting,
+        level: float = 0.95,
+        overlap: float | None = None,
     ) -> PriorEstimate:
         """Estimate the class prior.
 
@@ -296,9 +367,12 @@ class FeatureEstimator(Estimator[FeatureSamples]):
             How the rows were sampled; never guessed.
         level : float
             Nominal coverage of the interval.
+        overlap : float, optional
+            Largest part of the negatives that may look exactly like positives, 0 for none. Without
+            it the answer is an upper bound.
         """
         level = check_level(level)
-        return self.estimate(FeatureSamples.of(X, labeled, setting=setting), level)
+        return self.estimate(FeatureSamples.of(X, labeled, setting=setting), level, overlap)
 
 
 @dataclass(frozen=True, kw_only=True)

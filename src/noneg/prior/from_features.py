@@ -90,9 +90,12 @@ class Tedn(TrainedEstimator):
         """Return best bin's answer on the scores of the last round."""
         return BestBin().find(self.laws(samples))
 
-    def estimate(self, samples: FeatureSamples, level: float) -> PriorEstimate:
+    def estimate(
+        self, samples: FeatureSamples, level: float, overlap: float | None = None
+    ) -> PriorEstimate:
         """Return best bin's answer on the scores of the last round, with its own bounds."""
-        return replace(BestBin().fit(self.laws(samples), level=level), method=self.name)
+        found = BestBin().fit(self.laws(samples), level=level, overlap=overlap)
+        return replace(found, method=self.name)
 
     def laws(self, samples: FeatureSamples) -> ScoreLaws:
         """Return the scores of the last round."""

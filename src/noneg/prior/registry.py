@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # In the order in which they are listed; those from scores come first.
 KINDS: tuple[type[Estimator], ...] = (
+    from_scores.Quick,
     dedpul.Dedpul,
     from_scores.BestBin,
-    from_scores.Quick,
     alphamax.AlphaMax,
     alphamax.AlphaMaxNoise,
     from_scores.ElkanNotoMean,
@@ -42,8 +42,8 @@ KINDS: tuple[type[Estimator], ...] = (
     kernel_methods.PenalisedL1,
     from_features.ReCPEFeatures,
 )
-# The estimator with the smallest error over many worlds: experiments/prior.
-DEFAULT = dedpul.Dedpul.name
+# The estimator with the smallest error over worlds with and without overlap: experiments/prior.
+DEFAULT = from_scores.Quick.name
 
 ESTIMATORS = {kind.name: kind for kind in KINDS}
 FROM_SCORES = {kind.name: kind for kind in KINDS if issubclass(kind, ScoreEstimator)}
@@ -74,6 +74,7 @@ def estimate_prior(
     method: str | Estimator = DEFAULT,
     classifier: Classifier = None,
     level: float = 0.95,
+    overlap: float | None = None,
     seed: int = 0,
 ) -> PriorEstimate:
     """Estimate the class prior, from scores or from features.
@@ -94,6 +95,9 @@ def estimate_prior(
         estimator that is passed as an object win.
     level : float
         Nominal coverage of the interval.
+    overlap : float, optional
+        Largest part of the negatives that may look exactly like positives, 0 for none; no data can
+        tell it, and without it the answer is an upper bound of the prior.
     seed : int
         Of the folds of cross-fitting.
 
@@ -111,7 +115,7 @@ def estimate_prior(
         if labeled is not None:
             sampled = check_setting(setting)
             data = discriminate(data, labeled, setting=sampled, classifier=classifier, seed=seed)
-        return estimator.fit(data, level=level)
+        return estimator.fit(data, level=level, overlap=overlap)
     if labeled is None:
         msg = (
             f"must work on scores ({', '.join(FROM_SCORES)}), got {estimator.name!r}, "
@@ -120,4 +124,5 @@ def estimate_prior(
         raise InputError("method", msg)
     if isinstance(method, str) and isinstance(estimator, TrainedEstimator):
         estimator = replace(estimator, classifier=classifier, seed=seed)
-    return estimator.fit(data, labeled, setting=check_setting(setting), level=level)
+    sampled = check_setting(setting)
+    return estimator.fit(data, labeled, setting=sampled, level=level, overlap=overlap)

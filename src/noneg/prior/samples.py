@@ -19,6 +19,7 @@ from scipy.special import expit
 
 from noneg import checks
 from noneg.errors import InputError
+from noneg.performance.assumptions import CUTS, prior_limit
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.checks import Setting
+    from noneg.performance.assumptions import Shares
 
 Floats = NDArray[np.float64]
 Scale = Literal["probability", "logit"]
@@ -286,6 +288,28 @@ class ScoreLaws:
     def prior_of(self, share: float) -> float:
         """Return the class prior, given the share of positives among the unlabeled rows."""
         return prior_of_share(share, self.labelled)
+
+    def cuts(self) -> tuple[Shares, Shares]:
+        """Return the shares of both laws, positives first, above cuts that divide these evenly.
+
+        Each comes with the number of rows behind it.
+        """
+        top_u, top_p = self.above("unlabeled"), self.above("positive")
+        # The last point whose tail still holds each share of the positives.
+        wanted = np.arange(1, CUTS + 1) / CUTS
+        place = np.searchsorted(-top_p, -wanted * (1.0 - 1e-12), side="right") - 1
+        place = np.unique(np.append(place, 0))
+        shares = np.minimum(top_p[place], 1.0), np.minimum(top_u[place], 1.0)
+        positive, unlabeled = (
+            (share, np.full_like(share, n))
+            for share, n in zip(shares, (self.n_positive, self.n_unlabeled), strict=True)
+        )
+        return positive, unlabeled
+
+    def largest_prior(self, level: float) -> float:
+        """Return the largest prior that the laws allow; see `noneg.performance.largest_prior`."""
+        n = self.n_positive + self.n_unlabeled
+        return prior_limit(*self.cuts(), labelled=self.labelled, n_marginal=n, level=level)
 
     def coarse(self, n_points: int) -> ScoreLaws:
         """Merge neighboring points into at most `n_points`, as equal in mass as possible.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 
 from noneg.checks import check_flags, check_setting, is_labelled
 from noneg.errors import InputError
+from noneg.prior import estimate_prior
 from noneg.recalibration.choose import find_calibrator
 from noneg.scores import PUScores
 
@@ -50,8 +51,9 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         Name in `noneg.recalibration.METHODS`, or a calibrator whose parameters are used.
     setting : {"two-sample", "one-sample", "labelled"}
         How the rows were sampled; never guessed, so it must be given.
-    prior : float, optional
-        Share of positives in the population; needed unless the setting is "labelled".
+    prior : float or "estimate", optional
+        Share of positives in the population, or what the out-of-fold scores tell of it; needed
+        unless the setting is "labelled".
     cv : int or splitter
         Number of folds, stratified by label, or an object with scikit-learn's ``split(X, y)``.
     random_state : int
@@ -97,7 +99,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         *,
         method: str | Calibrator = "auto",
         setting: Setting | None = None,
-        prior: float | None = None,
+        prior: float | Literal["estimate"] | None = None,
         cv: Any = 5,  # noqa: ANN401
         random_state: int = 0,
         positive_label: object = None,
@@ -214,8 +216,11 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         options: dict[str, Any] = {"sample_weight": weight, "weight_kind": "importance"}
         if self.prior is None:
             return PUScores.from_labels(flags, score, **options)
-        setting = check_setting(self.setting)
-        return PUScores.from_pu_labels(flags, score, prior=self.prior, setting=setting, **options)
+        options["setting"] = check_setting(self.setting)
+        if self.prior == "estimate":
+            scores = PUScores.from_pu_labels(flags, score, **options)
+            return estimate_prior(scores).apply(scores)
+        return PUScores.from_pu_labels(flags, score, prior=self.prior, **options)
 
 
 def check_binary(labels: NDArray[Any]) -> None:

@@ -22,6 +22,7 @@ from noneg.report.document import (
     asset,
 )
 from noneg.report.payload import curves, distribution
+from noneg.results import fitting
 from noneg.sentences import say
 
 if TYPE_CHECKING:
@@ -76,22 +77,26 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
         check.name == "prior" and check.verdict == "contradicted"
         for check in evaluation.assumptions
     )
-    diagram = words.points(evaluation)
-    prior = evaluation.prior.value
+    prior, rejected = evaluation.prior.value, evaluation.rejected
     title = words.verdict_title(
         error,
-        diagram,
         prior=prior,
         contradicted=contradicted,
-        rejected=evaluation.rejected,
+        rejected=rejected,
         at_prior=evaluation.at_prior,
     )
-    where = words.verdict_where(diagram)
-    return (
+    where = words.verdict_where(words.points(evaluation), rejected=rejected)
+    said = (
         Sentence(text=title, key="verdict_title"),
         Sentence(text=where, key="verdict_where"),
         Sentence(text=words.verdict_error(error, prior), key="verdict_error"),
     )
+    if evaluation.is_labelled:
+        return said
+    consistent = Sentence(text=words.verdict_consistent(evaluation))
+    if evaluation.prior_kind != "unknown":
+        return (*said, consistent)
+    return (consistent, Sentence(text=words.verdict_estimate(evaluation)), *said)
 
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, Number, Range]]:
@@ -241,8 +246,8 @@ def _errors(evaluation: Evaluation) -> Section:
     level = f"{100 * evaluation.level:.6g} % interval"
     p_value = evaluation.test.p_value
     evidence = "evidence" if evaluation.rejected else "no evidence"
-    where = "" if evaluation.is_labelled else " (at the given prior)"
-    test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it{where}."
+    test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it"
+    test += f"{_tested(evaluation)}."
     tables = tuple(
         Table(caption=caption, header=("", "value", level), rows=tuple(rows))
         for caption, rows in (
@@ -257,6 +262,17 @@ def _errors(evaluation: Evaluation) -> Section:
         sentences=(Sentence(text=test),),
         tables=tables,
     )
+
+
+def _tested(evaluation: Evaluation) -> str:
+    """Say at which priors the test was made."""
+    prior = evaluation.prior
+    if evaluation.is_labelled:
+        return ""
+    if prior.low == prior.high:
+        return " (at the given prior)"
+    _, low, high = fitting(prior.low, prior.low, prior.high)
+    return f" (the largest p-value for priors from {low} to {high})"
 
 
 def _calibration_rows(evaluation: Evaluation) -> Iterator[tuple[Cell, ...]]:

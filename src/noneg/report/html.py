@@ -69,7 +69,7 @@ def to_html(
     return render(
         "page.html.jinja",
         payload(evaluation, charts, truth),
-        ("recompute.js", "words.js", "page.js"),
+        ("recompute.js", "words.js", "strip.js", "page.js"),
         document=content,
         movable=not evaluation.is_labelled,
         prior=evaluation.prior.value,
@@ -147,7 +147,12 @@ def environment() -> Environment:
     """Return the templates; whatever is filled in is escaped, but for our own files and charts."""
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    names = ("page.html.jinja", "explorer.html.jinja", "notebook.html.jinja")
+    names = (
+        "page.html.jinja",
+        "strip.html.jinja",
+        "explorer.html.jinja",
+        "notebook.html.jinja",
+    )
     return Environment(
         loader=DictLoader({name: asset(name) for name in names}),
         autoescape=True,

@@ -62,6 +62,7 @@ def payload(
         "level": evaluation.level,
         "prior": evaluation.prior.value,
         "prior_ends": [evaluation.prior.low, evaluation.prior.high],
+        "consistent": evaluation.consistent,
         "n_positive": evaluation.n_positive,
         "n_unlabeled": evaluation.n_unlabeled,
         "n_marginal": evaluation.n_marginal,

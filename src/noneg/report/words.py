@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from noneg.results import fitting
 from noneg.sentences import say
 from noneg.theory import plan
 
@@ -31,15 +32,26 @@ SECOND = 0.25  # share of the largest deviation from which another one is worth 
 
 def sample(evaluation: Evaluation | Comparison) -> str:
     """Say what the rows are."""
-    prior = f"prior {evaluation.prior.value:.6g}"
-    if evaluation.prior.low < evaluation.prior.high and not evaluation.is_labelled:
-        prior += f" in [{evaluation.prior.low:.6g}, {evaluation.prior.high:.6g}]"
+    prior = known_prior(evaluation)
     if evaluation.is_labelled:
         rows = _count(evaluation.n_marginal, "labelled row")
         return f"{rows}, {_number(evaluation.n_positive)} positive; {prior}"
     positive = _count(evaluation.n_positive, "labelled positive")
     rows = _count(evaluation.n_unlabeled, "unlabeled row")
     return f"{positive} and {rows}; {evaluation.setting}; {prior}"
+
+
+def known_prior(evaluation: Evaluation | Comparison) -> str:
+    """Say what is known of the prior."""
+    found = evaluation.prior
+    if evaluation.is_labelled or not found.low < found.high:
+        return f"prior {found.value:.6g}"
+    kind = getattr(evaluation, "prior_kind", "interval")
+    if kind == "interval":
+        return f"prior {found.value:.6g} in [{found.low:.6g}, {found.high:.6g}]"
+    value, low, high = fitting(found.value, found.low, found.high)
+    least = f"at least {low} and " if float(low) > 0.0 else ""
+    return f"prior {'unknown, ' * (kind == 'unknown')}{least}at most {high} (estimate {value})"
 
 
 def _number(n: float) -> str:
@@ -131,43 +143,53 @@ def decimals(prior: float) -> int:
     return 2 - math.floor(math.log10(scale(prior) or COMMON))
 
 
+def verdict_key(error: Estimate, *, prior: float, contradicted: bool, rejected: bool) -> str:
+    """Return which verdict holds; the test decides between fine and off, the error how far.
+
+    Parameters
+    ----------
+    error : Estimate
+        The calibration error.
+    prior : float
+        An error matters in proportion to the rarer class.
+    contradicted : bool
+        Whether the prior contradicts the scores.
+    rejected : bool
+        Whether the test rejects calibration.
+    """
+    unit = scale(prior)
+    if contradicted:
+        return "verdict_contradicted"
+    if not rejected and error.high <= SMALL * unit:
+        return "verdict_probabilities"
+    if not rejected:
+        return "verdict_unsure" if error.high > WIDE * unit else "verdict_none"
+    if error.high <= SMALL * unit or (error.low > 0.0 and error.value < SMALL * unit):
+        return "verdict_nearly"
+    if error.low <= 0.0:
+        return "verdict_off"
+    return "verdict_somewhat" if error.value < LARGE * unit else "verdict_no"
+
+
 def verdict_title(
     error: Estimate,
-    diagram: Sequence[Point],
     *,
     prior: float,
     contradicted: bool,
-    rejected: bool | None = None,
+    rejected: bool,
     at_prior: Estimate | None = None,
 ) -> str:
     """Say in a line whether the scores can be read as probabilities.
 
     Parameters
     ----------
-    error : Estimate
-        The calibration error.
-    diagram : sequence of Point
-    prior : float
-        An error matters in proportion to the rarer class.
-    contradicted : bool
-        Whether the prior contradicts the scores.
-    rejected : bool, optional
-        Whether the test rejects calibration; None where it was not made.
+    error, prior, contradicted, rejected
+        As in `verdict_key`.
     at_prior : Estimate, optional
         The error with the interval that the rows alone give; by default `error`.
     """
-    if contradicted:
-        return say("verdict_contradicted")
-    off, unit = any(point.side for point in diagram), scale(prior)
-    if error.high <= SMALL * unit:
-        return say("verdict_nearly" if off or rejected is not False else "verdict_probabilities")
-    if error.low <= 0.0:
-        cause = _cause(error, at_prior or error)
-        unsure = "verdict_unsure" if error.high > WIDE * unit else "verdict_none"
-        return say("verdict_off" if off or rejected else unsure, cause=cause)
-    if error.value < SMALL * unit:
-        return say("verdict_nearly")
-    return say("verdict_somewhat" if error.value < LARGE * unit else "verdict_no")
+    key = verdict_key(error, prior=prior, contradicted=contradicted, rejected=rejected)
+    return say(key, cause=_cause(error, at_prior or error))
 
 
 def _cause(error: Estimate, at_prior: Estimate) -> str:
@@ -176,13 +198,29 @@ def _cause(error: Estimate, at_prior: Estimate) -> str:
     return say("cause_prior" if rows < error.high - error.low - rows else "cause_rows")
 
 
+def verdict_consistent(evaluation: Evaluation) -> str:
+    """Say at which priors the scores pass for calibrated."""
+    if evaluation.consistent is None:
+        return say("consistent_none")
+    low, high = evaluation.consistent
+    _, least, most = fitting(low, low, high)
+    return say("consistent", low=least, high=most)
+
+
+def verdict_estimate(evaluation: Evaluation) -> str:
+    """Say what the rows tell of a prior that nobody knows."""
+    prior = evaluation.prior
+    value, _, high = fitting(prior.value, prior.low, prior.high)
+    return say("estimate_bound", value=value, high=high, percent=100 * evaluation.level)
+
+
 def verdict_error(error: Estimate, prior: float) -> str:
     """Say how large the calibration error is."""
     value, low, high = (f"{x:.{decimals(prior)}f}" for x in (error.value, error.low, error.high))
     return say("error", value=value, low=low, high=high, percent=100 * error.level)
 
 
-def verdict_where(diagram: Sequence[Point]) -> str:
+def verdict_where(diagram: Sequence[Point], *, rejected: bool = True) -> str:
     """Say which scores are over- or under-confident beyond chance, and give an example.
 
     Neighbouring points on the same side of the diagonal are named together if one of them deviates
@@ -204,7 +242,7 @@ def verdict_where(diagram: Sequence[Point]) -> str:
     )
     if others and _weight(others[0]) >= SECOND * _weight(first):
         text += f" {say('where_also', **_named(others[0], diagram))}"
-    return text
+    return text if rejected else f"{text} {say('where_weak')}"
 
 
 def _named(run: list[Point], diagram: Sequence[Point]) -> dict[str, str]:

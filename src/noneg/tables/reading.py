@@ -9,7 +9,8 @@ import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     score: str,
     label: str,
     setting: Setting,
-    prior: float | None = None,
+    prior: float | Literal["estimate"] | None = None,
     positive_label: object = None,
     unlabeled_label: object = None,
     unlabeled_is_empty: bool = False,
@@ -75,9 +76,9 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
         Names of the columns.
     setting : {"two-sample", "one-sample", "labelled"}
         How the rows were sampled; never guessed.
-    prior : float, optional
-        Share of positives in the population. Without it, metrics that need it refuse; of labelled
-        data the labels determine it.
+    prior : float or "estimate", optional
+        Share of positives in the population, or what `noneg.prior.estimate_prior` finds. Without
+        it, metrics that need it refuse; of labelled data the labels determine it.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none. Compared as text too, so
         that "1" is the number one.
@@ -122,6 +123,22 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
     """
     setting = checks.check_setting(setting)
+    if prior == "estimate":
+        if setting == "labelled":
+            raise checks.determined("prior", prior)
+        unsettled = read(
+            source,
+            score=score,
+            label=label,
+            setting=setting,
+            positive_label=positive_label,
+            weight=weight,
+            weight_kind=weight_kind,
+            selection=selection,
+            exact=exact,
+            progress=progress,
+        )
+        return _with_estimate(unsettled, prior_interval)
     known = Knowledge.given(prior, prior_interval, selection=selection)
     known.check_setting(setting)
     wanted = Wanted(
@@ -163,6 +180,16 @@ def to_scores(
         sample_weight=rows.weight,
         weight_kind=wanted.weight_kind,
     )
+
+
+def _with_estimate(scores: PUScores, interval: tuple[float, float] | None) -> PUScores:
+    """Return scores under the prior that they tell."""
+    if interval is not None:
+        rule = "must not be given with prior='estimate', which brings its own"
+        raise InputError("prior_interval", rule)
+    # Estimators live above reading, and are only asked for by name when somebody wants one.
+    estimated: PUScores = import_module("noneg.prior").estimate_prior(scores).apply(scores)
+    return estimated
 
 
 def read_sketch(  # noqa: PLR0913 - as `read`

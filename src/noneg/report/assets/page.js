@@ -190,9 +190,10 @@
     const diagram = noneg.reliability(sums.diagrams[sums.first_diagram], prior);
     const checks = noneg.assumptions(data, prior);
     const contradicted = checks.prior === "contradicted";
+    const rejected = noneg.rejectedAt(data, prior);
     return {
-      verdict_title: noneg.verdictTitle(known ? error : data.headline, diagram, prior, contradicted),
-      verdict_where: noneg.verdictWhere(diagram),
+      verdict_title: noneg.verdictTitle(known ? error : data.headline, prior, contradicted, rejected),
+      verdict_where: noneg.verdictWhere(diagram, rejected),
       verdict_error: noneg.verdictError(error, prior, data.level),
       bound: noneg.boundSentence(
         noneg.biasBound(data, prior, null), noneg.biasBound(data, prior, 1 - data.level),
@@ -266,6 +267,7 @@
     slider.setAttribute("aria-valuetext", `class prior ${noneg.general(prior, 4)}`);
     byId("prior-number").value = noneg.general(prior, 6);
     byId("prior-reset").disabled = given();
+    noneg.strip?.show(prior);
     all("[data-table]").forEach(fillTable);
     explore();
     redraw(["reliability", "distribution", "curves", "roc_bounds", "pr_bounds", "now", "selected"]);
@@ -379,6 +381,7 @@
   if (movable) {
     listenToPrior();
     byId("prior-slider").value = position(data.prior);
+    noneg.strip?.build(data, { position, priorAt, setPrior, steps: STEPS });
   }
   listenToThreshold();
   listenToDiagram();

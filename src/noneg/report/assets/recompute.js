@@ -340,6 +340,21 @@ const noneg = {};
     return n;
   }
 
+  // --- the test over priors ---------------------------------------------------------------------
+
+  /** Whether the test rejects calibration at a prior; the priors where it does not are known exactly. */
+  function rejectedAt(data, prior) {
+    const { consistent } = data;
+    return !consistent || prior < consistent[0] || prior > consistent[1];
+  }
+
+  /** Whether scores and prior are fine together, off, or impossible. */
+  function stateAt(data, prior) {
+    const { least_prior: least, largest_prior: largest } = data.sums;
+    if (prior < least || prior > largest) return "impossible";
+    return rejectedAt(data, prior) ? "off" : "fine";
+  }
+
   // --- assumptions ------------------------------------------------------------------------------
 
   function assumptions(data, prior) {
@@ -376,6 +391,7 @@ const noneg = {};
 
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, distribution,
-    ece, eceInterval, evaluate, ksError, positivesNeeded, rankBounds, reliability, risk,
+    ece, eceInterval, evaluate, ksError, positivesNeeded, rankBounds, rejectedAt, reliability, risk,
+    stateAt,
   });
 })();

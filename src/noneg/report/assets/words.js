@@ -48,17 +48,21 @@
   const scale = (prior) => Math.min(limits.common, prior, 1 - prior);
   const decimals = (prior) => 2 - Math.floor(Math.log10(scale(prior)));
 
-  /** At a prior that was moved: the test is only known at the given one. */
-  function verdictTitle(error, diagram, prior, contradicted) {
+  /** Which verdict holds: the test decides between fine and off, the error how far. */
+  function verdictKey(error, prior, contradicted, rejected) {
     const unit = scale(prior);
-    if (contradicted) return say("verdict_contradicted");
-    if (error.high <= limits.small * unit) return say("verdict_nearly");
-    if (error.low <= 0) {
-      const unsure = error.high > limits.wide * unit ? "verdict_unsure" : "verdict_none";
-      return say(diagram.some(side) ? "verdict_off" : unsure, { cause: say("cause_rows") });
+    if (contradicted) return "verdict_contradicted";
+    if (!rejected && error.high <= limits.small * unit) return "verdict_probabilities";
+    if (!rejected) return error.high > limits.wide * unit ? "verdict_unsure" : "verdict_none";
+    if (error.high <= limits.small * unit || (error.low > 0 && error.value < limits.small * unit)) {
+      return "verdict_nearly";
     }
-    if (error.value < limits.small * unit) return say("verdict_nearly");
-    return say(error.value < limits.large * unit ? "verdict_somewhat" : "verdict_no");
+    if (error.low <= 0) return "verdict_off";
+    return error.value < limits.large * unit ? "verdict_somewhat" : "verdict_no";
+  }
+
+  function verdictTitle(error, prior, contradicted, rejected) {
+    return say(verdictKey(error, prior, contradicted, rejected), { cause: say("cause_rows") });
   }
 
   function verdictError(error, prior, level) {
@@ -98,15 +102,16 @@
 
   const named = (run, diagram) => ({ range: range(run, diagram), direction: direction(run) });
 
-  function verdictWhere(diagram) {
+  function verdictWhere(diagram, rejected) {
     const found = runs(diagram).sort((x, y) => weight(y) - weight(x));
     if (!found.length) return say("where_nowhere");
     const [first, second] = found;
     const worst = first.filter(side).reduce((x, y) => (gap(y) > gap(x) ? y : x));
     const [frequency, low, high] = [worst.frequency, worst.low, worst.high].map(clipped);
-    const text = say("where", { ...named(first, diagram), score: short(worst.score), frequency, low, high });
-    if (!second || weight(second) < limits.second * weight(first)) return text;
-    return `${text} ${say("where_also", named(second, diagram))}`;
+    const text = [say("where", { ...named(first, diagram), score: short(worst.score), frequency, low, high })];
+    if (second && weight(second) >= limits.second * weight(first)) text.push(say("where_also", named(second, diagram)));
+    if (!rejected) text.push(say("where_weak"));
+    return text.join(" ");
   }
 
   const floorSentence = (n, floor) => say("floor", { n_positive: n, floor });
@@ -147,7 +152,7 @@
   }
 
   Object.assign(noneg, {
-    boundSentence, count, floorSentence, general, learn, planSentence, short, verdictError, verdictTitle,
+    boundSentence, count, floorSentence, general, learn, planSentence, short, verdictError, verdictKey, verdictTitle,
     verdictWhere, warnings,
   });
 })();
