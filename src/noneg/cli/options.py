@@ -407,14 +407,14 @@ class Question:
         if isinstance(self.prior, UnknownPrior):
             rule = "must be known here: a number, or 'estimate' for what these rows tell of it"
             raise InputError("prior", rule, value="unknown")
-        if self.prior is None and self.prior_interval is None and self.setting != "labelled":
+        if self.prior is None and self.prior_interval is None and not self.is_labelled:
             raise missing_prior(self.setting)
 
     def _check_alone(self, word: str) -> None:
         """Refuse labels, or an interval, beside a prior that is not given."""
         from noneg.checks import determined
 
-        if self.setting == "labelled":
+        if self.is_labelled:
             raise determined("prior", word)
         if self.prior_interval:
             rule = f"must not be given with --prior {word}"

@@ -60,9 +60,10 @@ def laws_at(scores: PUScores) -> tuple[Floats, Floats, Floats]:
     held, full = positive * share, marginal > 0.0
     if not full.all():
         place = np.minimum(np.cumsum(full) - full, np.count_nonzero(full) - 1)
-        held = np.bincount(place, weights=held, minlength=np.count_nonzero(full))
+        moved = np.bincount(place, weights=held, minlength=np.count_nonzero(full))
+        held = moved.astype(np.float64, copy=False)
         at, marginal = at[full], marginal[full]
-    return at, np.asarray(held, dtype=np.float64), marginal / marginal.sum()
+    return at, held, marginal / marginal.sum()
 
 
 class Identity(Calibrator):
