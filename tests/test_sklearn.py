@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC
 
 from noneg import PUScores, metrics
 from noneg.metrics import METRICS
+from noneg.performance import recall_threshold
 from noneg.performance.ranking import auroc
 from noneg.performance.selection import proxy_accuracy, proxy_auc
 from noneg.performance.thresholds import f_beta
@@ -23,6 +24,7 @@ from noneg.sklearn import (
     SCORERS,
     PUStratifiedKFold,
     PUStratifiedShuffleSplit,
+    PUThresholdClassifier,
     scorer,
 )
 
@@ -265,3 +267,57 @@ def test_wrong_arguments_are_explained():
 def test_scikit_learn_is_loaded_only_when_a_scorer_is_made():
     code = "import sys, noneg, noneg.sklearn; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class TestThresholdClassifier:
+    def fitted(self, **wanted):
+        X, y, labeled = draw(0, n=4000, features=3)
+        model = LogisticRegression().fit(X[:2000], labeled[:2000])
+        options = {"setting": "one-sample", "prior": PRIOR} | wanted
+        careful = PUThresholdClassifier(model, **options).fit(X[2000:], labeled[2000:])
+        return careful, X[2000:], y[2000:], labeled[2000:]
+
+    def test_it_carries_the_threshold_of_the_library(self):
+        careful, X, y, labeled = self.fitted(recall=0.8, prior=None)
+        s = careful.classifier.predict_proba(X)[:, 1]
+        scores = PUScores.from_pu_labels(labeled, s, setting="one-sample")
+        assert careful.threshold_ == recall_threshold(scores, recall=0.8).threshold
+        assert np.array_equal(careful.predict(X), s >= careful.threshold_)
+        assert careful.predict(X)[y].mean() >= 0.8
+        assert np.array_equal(careful.predict_proba(X)[:, 1], s)
+        assert careful.n_features_in_ == 3
+
+    def test_precision_and_cost(self):
+        careful, X, y, _ = self.fitted(precision=0.5, prior_interval=(0.28, 0.32))
+        found = careful.predict(X)
+        assert y[found].mean() >= 0.5
+        assert careful.promise_.words == "precision at least 0.5 with 95 % confidence"
+        assert self.fitted(cost=(1, 5))[0].threshold_ < careful.threshold_
+
+    def test_folds_train_it(self):
+        X, y, labeled = draw(1, n=3000, features=3)
+        careful = PUThresholdClassifier(
+            LogisticRegression(), recall=0.8, setting="one-sample", cv=3, positive_label="yes"
+        ).fit(X, np.where(labeled, "yes", "no"))
+        assert (careful.predict(X)[y] == "yes").mean() > 0.75
+        assert sklearn.base.clone(careful).get_params()["recall"] == 0.8
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({}, "one at a time"),
+            ({"recall": 0.9, "precision": 0.9}, "one at a time"),
+            ({"recall": 0.9, "setting": None}, "setting"),
+            ({"precision": 0.9, "prior": None}, "prior"),
+        ],
+    )
+    def test_refusals(self, options, words):
+        with pytest.raises(ValueError, match=words):
+            self.fitted(**options)
+
+    def test_a_classifier_must_be_fitted_first(self):
+        X, _, labeled = draw(0)
+        with pytest.raises(sklearn.exceptions.NotFittedError):
+            PUThresholdClassifier(LogisticRegression(), recall=0.9, setting="one-sample").fit(
+                X, labeled
+            )

@@ -25,6 +25,7 @@ from noneg.losses import loss_means
 from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import Options, pose
+from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
 from noneg.rules import labelled_shares, pu_shares
@@ -333,6 +334,11 @@ class Tails:
     limits : dict of str to (ndarray, ndarray)
         Intervals of the metrics in `EXPLORED` where these numbers do not tell them: of labelled
         data, and for every prior in an interval.
+    promised : ndarray
+        Precision that can be promised at all thresholds at once, at the lower end of what is known
+        of the prior and not clipped; nan where there are no rows.
+    promised_scales : bool
+        Whether `promised` is proportional to the prior: not under selection.
     """
 
     threshold: Floats
@@ -344,6 +350,8 @@ class Tails:
     ppr_high: Floats
     correlation: Floats
     limits: dict[str, tuple[Floats, Floats]]
+    promised: Floats
+    promised_scales: bool
 
 
 def tails(scores: PUScores, *, level: float) -> Tails:
@@ -362,7 +370,17 @@ def tails(scores: PUScores, *, level: float) -> Tails:
         ppr_high=np.array([one.high[1] for one in shares]),
         correlation=np.array([one.correlation[0, 1] for one in shares]),
         limits=_limits(scores, means, level),
+        promised=_promised(scores, cuts, level),
+        promised_scales=scores.selection == 1.0,
     )
+
+
+def _promised(scores: PUScores, cuts: Floats, level: float) -> Floats:
+    """Return promises of precision; none for populations, without positives or at low levels."""
+    rows = np.isfinite(scores.n_positive + scores.n_unlabeled) and scores.n_positive > 0
+    if not rows or level < LEAST_CONFIDENCE:
+        return np.full(cuts.size, np.nan)
+    return promised_unclipped(scores, cuts, level)
 
 
 def _limits(

@@ -1,4 +1,4 @@
-"""scikit-learn's model selection without negatives: scorers and splitters.
+"""scikit-learn's model selection without negatives: scorers, splitters, a promised threshold.
 
 In all of them ``y`` is 1 for labelled positives and 0 for unlabeled rows, as it is when a model is
 trained on them.
@@ -29,11 +29,28 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting, WeightKind
+    from noneg.recalibration.thresholded import PUThresholdClassifier
     from noneg.registry import Better
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-__all__ = ["SCORERS", "PUStratifiedKFold", "PUStratifiedShuffleSplit", "scorer"]
+__all__ = [
+    "SCORERS",
+    "PUStratifiedKFold",
+    "PUStratifiedShuffleSplit",
+    "PUThresholdClassifier",
+    "scorer",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Import what needs scikit-learn when it is asked for."""
+    if name == "PUThresholdClassifier":
+        from noneg.recalibration.thresholded import PUThresholdClassifier
+
+        return PUThresholdClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 # Name: the metric, and the direction in which it is better.
 SCORERS: dict[str, tuple[Callable[..., float], Better]] = {

@@ -8,7 +8,7 @@ import pytest
 from noneg import PUScores, compare, evaluate
 from noneg.demo import handwritten_loops
 from noneg.page_state import EXPLORED
-from noneg.performance import contingency_bounds
+from noneg.performance import contingency_bounds, fdp_envelope
 from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.risk import risk
 from noneg.performance.thresholds import at_threshold
@@ -164,6 +164,7 @@ def test_a_metric_registered_at_run_time_moves(open_page):
 EXPLORE = """([prior, i]) => ({
   confusion: noneg.confusion(noneg.data.sums.tails, prior, i),
   cost: noneg.cost(noneg.data.sums.tails, prior, i, [1, 5]),
+  promised: noneg.promised(noneg.data, prior, i),
   rules: Object.fromEntries(["precision", "recall", "f_beta", "specificity", "false_positive_rate"]
     .map((name) => [name, noneg.atThreshold(noneg.data, name, prior, i)])),
   bounds: noneg.rankBounds(noneg.data, prior)?.map((side) => side[i]) ?? null,
@@ -190,6 +191,8 @@ def test_thresholds_are_those_of_python(scores, open_page):
                 assert same(got, [expected.value, expected.low, expected.high]), (name, cuts[i])
             cost = risk(at, "cost-sensitive", threshold=float(cuts[i]), cost=(1.0, 5.0))
             assert same(found["cost"], cost)
+            envelope = fdp_envelope(at, thresholds=[cuts[i]])
+            assert same(found["promised"], float(envelope.promised[0]))
             assert same(sum(found["confusion"].values()), 1.0)
             if given.sums.bounds is None:
                 assert found["bounds"] is None
@@ -210,7 +213,10 @@ def test_at_the_given_prior_thresholds_hold_for_every_prior_in_its_interval(open
     cuts = given.sums.tails.threshold
     for i in (5, 60, 120, 200):
         for prior, at in ((0.2, scores), (0.25, scores.with_prior(0.25))):
-            rules = page.evaluate(EXPLORE, [prior, i])["rules"]
+            found = page.evaluate(EXPLORE, [prior, i])
+            rules = found["rules"]
+            promised = fdp_envelope(at, thresholds=[cuts[i]]).promised[0]
+            assert same(found["promised"], float(promised))
             for name, rule in RULES.items():
                 expected = rule.interval(at, float(cuts[i]), 0.95)
                 if not np.isnan(expected.value):

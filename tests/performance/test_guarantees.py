@@ -250,6 +250,18 @@ def test_more_is_known_more_is_promised():
         fdp_envelope(scores, confidence=95)
 
 
+def test_labelled_rows_with_weights_are_counted_in_one_unit():
+    rng = np.random.default_rng(14)
+    y = rng.random(500) < 0.3
+    s = expit(rng.normal(size=500) + 2 * y)
+    weight = np.where(y, 0.5, 1.0)
+    scores = PUScores.from_labels(y, s, sample_weight=weight, weight_kind="importance")
+    found = fdp_envelope(scores)
+    assert (found.promised <= found.precision + 1e-12).all()
+    at = fdp_envelope(scores, thresholds=found.threshold[::10])
+    assert at.promised == pytest.approx(found.promised[::10])
+
+
 def test_many_positives_are_thinned():
     scores = World(2.0, 0.1).draw(np.random.default_rng(10), 20_000, 20_000)
     found = fdp_envelope(scores)

@@ -354,23 +354,21 @@ class _Ratio:
     positive: Counts
     marginal: Counts
     tail: float
+    local: float  # the tail of each limit
 
     @classmethod
-    def build(cls, scores: PUScores, confidence: float) -> _Ratio:
-        at = nodes(scores)
+    def build(cls, scores: PUScores, confidence: float, thresholds: Floats | None = None) -> _Ratio:
+        tail, at = 1.0 - check_confidence(confidence), nodes(scores)
         laws = counts_above(scores, at)
-        kept = laws[0].share >= min(LEAST_SHARE, float(laws[0].share[-1]))
+        kept = laws[0].share >= LEAST_SHARE
         positive, marginal = (Counts(law.above[kept], law.total) for law in laws)
-        tail = 1.0 - check_confidence(confidence)
-        return cls(scores, at[kept], positive, marginal, tail)
-
-    @property
-    def local(self) -> float:
-        """The tail of each limit."""
-        if self.scores.prior_is_estimated:
-            flagged = Counts(self.marginal.above, np.inf)
-            return local_tail(self.tail, flagged)
-        return local_tail(self.tail, self.positive, self.marginal)
+        if scores.prior_is_estimated:
+            local = local_tail(tail, Counts(marginal.above, np.inf))
+        else:
+            local = local_tail(tail, positive, marginal)
+        if thresholds is None:
+            return cls(scores, at[kept], positive, marginal, tail, local)
+        return cls(scores, thresholds, *counts_above(scores, thresholds), tail, local)
 
     def hits(self, share: Floats, prior: float) -> Floats:
         """Return the share of all rows that are positive and flagged, at worst."""
@@ -395,19 +393,18 @@ class _Ratio:
 
     def promised(self, prior: float) -> Floats:
         """Return lower limits of the precision that hold at all thresholds."""
-        local = self.local
         if self.scores.prior_is_estimated:
-            return Counts(self.positive.above, self.marginal.above).low(local)
-        tpr, low = self.positive.share, self.positive.low(local)
-        ppr, high = self.marginal.share, self.marginal.high(local)
+            hits = self.hits(self.positive.share, prior) * self.marginal.total
+            return Counts(hits, np.maximum(self.marginal.above, hits)).low(self.local)
+        tpr, low = self.positive.share, self.positive.low(self.local)
+        # A threshold that no marginal row reaches counts as reached by one.
+        ppr = np.maximum(self.marginal.share, 1.0 / self.marginal.total)
         with np.errstate(divide="ignore", invalid="ignore"):
-            best = np.log(self.hits(tpr, prior)) - np.log(
-                np.maximum(ppr, 1.0 / self.marginal.total)
-            )
             first = np.log(self.hits(tpr, prior) / self.hits(low, prior))
-            second = np.log(high / np.maximum(ppr, 1.0 / self.marginal.total))
-            found = np.exp(best - self._length(first, second))
-        return np.clip(np.nan_to_num(found), 0.0, 1.0)
+            second = np.log(self.marginal.high(self.local) / ppr)
+            found = self.hits(tpr, prior) / ppr * np.exp(-self._length(first, second))
+        # Too few positives lie above the highest thresholds for a limit that holds with the others.
+        return np.where(tpr >= LEAST_SHARE, np.nan_to_num(found), 0.0)
 
     def _length(self, first: Floats, second: Floats) -> Floats:
         square = first**2 + second**2 - 2.0 * self.correlation * first * second
@@ -476,7 +473,9 @@ def _log_odds(law: Counts) -> Floats:
     return top if np.isinf(law.total) else top - np.log(law.total - law.above + 0.5)
 
 
-def fdp_envelope(scores: PUScores, *, confidence: float = 0.95) -> FdpEnvelope:
+def fdp_envelope(
+    scores: PUScores, *, confidence: float = 0.95, thresholds: ArrayLike | None = None
+) -> FdpEnvelope:
     """Return what can be promised of the precision at every threshold, all at once.
 
     Limits hold together, so a threshold may be chosen by looking at them, and the promise at the
@@ -488,6 +487,9 @@ def fdp_envelope(scores: PUScores, *, confidence: float = 0.95) -> FdpEnvelope:
     scores : PUScores
     confidence : float
         Probability that all limits hold.
+    thresholds : array-like, optional
+        Where to tell them; by default the scores of labeled positives, or 1,000 of them. Nothing is
+        promised above the highest twentieth of the positives.
 
     Examples
     --------
@@ -497,17 +499,23 @@ def fdp_envelope(scores: PUScores, *, confidence: float = 0.95) -> FdpEnvelope:
     >>> bool((envelope.promised <= envelope.precision).all())
     True
     """
-    ratio, prior = _Ratio.build(scores, confidence), scores.prior_set[0]
-    with np.errstate(divide="ignore"):
+    at = None if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+    ratio, prior = _Ratio.build(scores, confidence, at), scores.prior_set[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
         precision = ratio.hits(ratio.positive.share, prior) / ratio.marginal.share
     return FdpEnvelope(
         threshold=ratio.threshold,
         recall=ratio.positive.share,
         flagged=ratio.marginal.share,
         precision=precision,
-        promised=ratio.promised(prior),
+        promised=np.minimum(ratio.promised(prior), 1.0),
         confidence=1.0 - ratio.tail,
     )
+
+
+def promised_unclipped(scores: PUScores, thresholds: Floats, confidence: float) -> Floats:
+    """Return promises at thresholds as they are, which may exceed 1, for another prior to scale."""
+    return _Ratio.build(scores, confidence, thresholds).promised(scores.prior_set[0])
 
 
 def precision_threshold(
@@ -541,7 +549,8 @@ def precision_threshold(
     0.649439: precision at least 0.7 with 95 % confidence
     """
     wanted, ratio = check_rate(precision, "precision"), _Ratio.build(scores, confidence)
-    kept = np.flatnonzero(ratio.promised(scores.prior_set[0]) >= wanted)
+    limits = np.minimum(ratio.promised(scores.prior_set[0]), 1.0)
+    kept = np.flatnonzero(limits >= wanted)
     if not kept.size:
         raise _unpromised(ratio, wanted)
     return Promise(
@@ -560,10 +569,11 @@ def _unpromised(ratio: _Ratio, wanted: float) -> InputError:
         "four times as many labeled positives": replace(ratio, positive=ratio.positive.times(4.0)),
         "four times as many unlabeled rows": replace(ratio, marginal=ratio.marginal.times(4.0)),
     }
-    gains = {name: float(other.promised(low).max()) for name, other in helped.items()}
+    gains = {name: min(1.0, float(other.promised(low).max())) for name, other in helped.items()}
     if low < high:
-        gains["the prior known exactly"] = float(ratio.promised(ratio.scores.known_prior).max())
-    best, surest = float(limits.max()), int(np.argmax(limits))
+        exact = float(ratio.promised(ratio.scores.known_prior).max())
+        gains["the prior known exactly"] = min(1.0, exact)
+    best, surest = min(1.0, float(limits.max())), int(np.argmax(limits))
     listed = [f"{name} would allow {gain:.3g}" for name, gain in gains.items() if gain > best]
     estimate = float(ratio.hits(ratio.positive.share, low)[surest] / ratio.marginal.share[surest])
     rows = audited_rows(min(estimate, 1.0), wanted, ratio.tail)

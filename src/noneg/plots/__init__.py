@@ -11,12 +11,14 @@ from noneg.plots.displays import (
     PURocDisplay,
     ScoreDistributionDisplay,
 )
+from noneg.plots.promises import PromisedPrecisionDisplay
 from noneg.plots.reliability import ReliabilityDisplay
 
 __all__ = [
     "PUPrecisionRecallDisplay",
     "PURocDisplay",
     "PriorSensitivityDisplay",
+    "PromisedPrecisionDisplay",
     "ReliabilityDisplay",
     "ScoreDistributionDisplay",
 ]

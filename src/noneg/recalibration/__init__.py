@@ -23,6 +23,7 @@ from noneg.recalibration.maps import (
     Spline,
 )
 from noneg.recalibration.multiclass import OneVsRest, TemperatureScaling, VectorScaling
+from noneg.recalibration.venn_abers import VennAbers
 
 if TYPE_CHECKING:
     from noneg.recalibration.recalibrated import Recalibrated
@@ -48,6 +49,7 @@ __all__ = [
     "Temperature",
     "TemperatureScaling",
     "VectorScaling",
+    "VennAbers",
     "held_out",
     "load",
     "make",

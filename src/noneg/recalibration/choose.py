@@ -39,6 +39,7 @@ from noneg.recalibration.base import (
     splits,
     weighty_rows,
 )
+from noneg.recalibration.venn_abers import VennAbers
 from noneg.results import Estimate, Table, aligned
 
 if TYPE_CHECKING:
@@ -528,6 +529,7 @@ METHODS: dict[str, type[Calibrator]] = {
         maps.Histogram,
         maps.ScalingBinning,
         maps.Isotonic,
+        VennAbers,
         Auto,
     )
 }

@@ -131,11 +131,15 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         scores = self._out_of_fold(X, labels, flags, weight)
         self.out_of_fold_ = self._scores(flags, scores, weight)
         self.calibrator_ = calibrator.fit(self.out_of_fold_)
-        self.classifier_ = _trained(self.classifier, X, labels, weight)
+        self.classifier_ = trained(self.classifier, X, labels, weight)
+        self._take_names()
+        return self
+
+    def _take_names(self) -> None:
+        """Tell the features of the classifier as one's own."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifier_, name):
                 setattr(self, name, getattr(self.classifier_, name))
-        return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
         """Return the probabilities of both classes, the positive one second."""
@@ -183,7 +187,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         for train, test in self._splitter(flags).split(X, flags):
             rows, answers = _safe_split(self.classifier, X, labels, train)
             importance = None if weight is None else weight[train]
-            model = _trained(self.classifier, rows, answers, importance)
+            model = trained(self.classifier, rows, answers, importance)
             held_out, _ = _safe_split(self.classifier, X, labels, test, train)
             out[test] = self._score(model, held_out)
         missing = np.flatnonzero(np.isnan(out))
@@ -233,7 +237,7 @@ def check_binary(labels: NDArray[Any]) -> None:
         raise ValueError(f"{msg} Use noneg.recalibration.OneVsRest for many classes.")
 
 
-def _trained(
+def trained(
     classifier: Any,  # noqa: ANN401
     X: Any,  # noqa: ANN401
     labels: NDArray[Any],

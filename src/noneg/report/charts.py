@@ -297,17 +297,18 @@ def pr() -> Chart:
 
 
 @drawing(
-    "Precision, recall, F1 and share of flagged rows over the threshold.",
+    "Precision, estimated and promised, recall, F1 and share of flagged rows over the threshold.",
     ("stroke", "positive", "precision"),
+    ("dotted", "positive", "precision that can be promised"),
     ("dashed", "negative", "recall"),
     ("dotted", "third", "F1"),
     ("dashed", "rows", "share flagged"),
 )
 def threshold() -> Chart:
-    """Precision, recall, F1 and share flagged over the threshold."""
+    """Precision, what is promised of it, recall, F1 and share flagged over the threshold."""
     import altair as alt
 
-    kinds = ["precision", "tpr", "f_beta", "ppr"]
+    kinds = ["precision", "promised", "tpr", "f_beta", "ppr"]
     lines = (
         named("curves")
         .transform_calculate(precision=_DRAWN)
@@ -317,8 +318,8 @@ def threshold() -> Chart:
         .encode(
             x=share("threshold", "threshold"),
             y=share("share", "share"),
-            color=by("kind", kinds, [POSITIVE, NEGATIVE, "var(--third)", ROWS]),
-            strokeDash=by("kind", kinds, [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]),
+            color=by("kind", kinds, [POSITIVE, POSITIVE, NEGATIVE, "var(--third)", ROWS]),
+            strokeDash=by("kind", kinds, [[1, 0], [2, 2], [6, 3], [2, 2], [8, 3, 2, 3]]),
             tooltip=tooltip(("threshold", "threshold"), ("share", "share")),
         )
     )

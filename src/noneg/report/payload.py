@@ -193,14 +193,14 @@ def distribution(evaluation: Evaluation) -> Rows:
 
 
 def curves(evaluation: Evaluation) -> Rows:
-    """Return rates, precision and F1 at every threshold of the page."""
+    """Return rates, precision, what is promised of it, and F1 at every threshold of the page."""
     tails, rules = evaluation.sums.tails, registered_rules(DRAWN.values())
     shares = {"threshold": tails.threshold, "tpr": tails.tpr, "ppr": tails.ppr}
     drawn = {
         name: rules[metric](tails.tpr, tails.ppr, evaluation.prior.value)
         for name, metric in DRAWN.items()
     }
-    return as_rows(shares | drawn)
+    return as_rows(shares | drawn | {"promised": np.minimum(tails.promised, 1.0)})
 
 
 def bounds(evaluation: Evaluation, x: str, y: str) -> Rows:

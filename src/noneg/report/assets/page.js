@@ -306,6 +306,7 @@
       show(name, fixed(found.value, 3));
       show(`${name}_range`, range(found.low, found.high, 3));
     }
+    show("promised", fixed(noneg.promised(data, prior, i), 3));
     show("cost", fixed(1000 * noneg.cost(tails, prior, i, state.costs), 1));
     const text = noneg.general(tails.threshold[i], 4);
     show("threshold", text);

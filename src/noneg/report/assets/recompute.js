@@ -223,6 +223,14 @@ const noneg = {};
     return costs[0] * fp + costs[1] * fn;
   }
 
+  /** Precision that can be promised at threshold number i; it is proportional to the prior. */
+  function promised(data, prior, i) {
+    const { promised: limits, promised_scales: scales } = data.sums.tails;
+    const raw = limits[i];
+    if (raw === null || (prior !== data.prior && !scales)) return null;
+    return Math.min(1, prior === data.prior ? raw : (raw * prior) / data.prior_ends[0]);
+  }
+
   function curves(data, prior) {
     const { tails } = data.sums;
     return tails.threshold.map((threshold, i) => ({
@@ -232,6 +240,7 @@ const noneg = {};
       fpr: falsePositiveShare(tails.tpr[i], tails.ppr[i], prior),
       precision: finite(rule(data.rules.precision, tails.tpr[i], tails.ppr[i], prior)),
       f_beta: finite(rule(data.rules.f_beta, tails.tpr[i], tails.ppr[i], prior)),
+      promised: promised(data, prior, i),
     }));
   }
 
@@ -391,7 +400,7 @@ const noneg = {};
 
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, distribution,
-    ece, eceInterval, evaluate, ksError, positivesNeeded, rankBounds, rejectedAt, reliability, risk,
-    stateAt,
+    ece, eceInterval, evaluate, ksError, positivesNeeded, promised, rankBounds, rejectedAt, reliability,
+    risk, stateAt,
   });
 })();
