@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from noneg.checks import check_level, check_number
 from noneg.intervals import Shares, over_priors, prior_words, tail_means
 from noneg.results import Estimate
-from noneg.selection import bounded, is_selected, student_level, words
+from noneg.selection import bounded, is_selected, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -219,7 +219,7 @@ class Rule:
                 method=method,
                 identified=reach,
             )
-        (tpr, ppr), shares = rates(means), pu_shares(scores, means, student_level(scores, level))
+        (tpr, ppr), shares = rates(means), pu_shares(scores, means, level)
 
         def point(law: Law, prior: float) -> float:
             return float(self(law(tpr), ppr, prior))

@@ -33,7 +33,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
+from scipy.special import stdtrit
 
 from noneg.bins import mass_edges
 from noneg.errors import InputError
@@ -59,7 +59,7 @@ SLACK = 2.0
 # for a value, and for the end of an interval, which takes longer.
 VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
 # Cells in which the noise of an area is computed; fewer rows than that are their own cells.
-NOISE_CELLS = 512
+NOISE_CELLS = 128
 # Masses that differ by less are equal.
 ROUNDING = 1e-12
 # Cells of a law that is known exactly.
@@ -417,11 +417,6 @@ def words(scores: PUScores) -> str:
 def student(scores: PUScores, level: float) -> float:
     """Return Student's quantile of a two-sided level, for the labeled positives."""
     return float(stdtrit(max(scores.effective_positive - 1.0, 1.0), 0.5 + level / 2.0))
-
-
-def student_level(scores: PUScores, level: float) -> float:
-    """Return the level whose normal quantile is Student's quantile of this one."""
-    return 2.0 * float(ndtr(student(scores, level))) - 1.0
 
 
 def loss_bounds(

@@ -55,7 +55,6 @@ from noneg.selection import (
     bounded,
     is_selected,
     over_box,
-    student_level,
 )
 
 if TYPE_CHECKING:
@@ -624,8 +623,7 @@ def _bounded_top(
     """Return precision (per row) or lift at the top with its range over priors and laws."""
     means = _tails(scores, share, share)
     top = _Top.between(means, share)
-    wider = student_level(scores, level)
-    found = _found_limits(scores, _Top.look(scores, share), share, wider)
+    found = _found_limits(scores, _Top.look(scores, share), share, level)
 
     def scale(prior: float) -> float:
         return prior / share if per_row else 1.0 / share
