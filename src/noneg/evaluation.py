@@ -19,6 +19,7 @@ from noneg.calibration.interval import calibration_test
 from noneg.calibration.reliability import reliability
 from noneg.checks import check_level
 from noneg.metrics import METRICS, RECOMMENDED, estimate
+from noneg.page_selection import selection_sums
 from noneg.page_state import prior_estimate, sum_up
 from noneg.performance.assumptions import check_assumptions
 from noneg.recalibration.base import weighty_rows
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from noneg.calibration.interval import CalibrationTest
     from noneg.calibration.reliability import Reliability
     from noneg.checks import Setting
+    from noneg.page_selection import SelectionSums
     from noneg.page_state import Sums
     from noneg.performance.assumptions import Check
     from noneg.scores import PUScores
@@ -101,6 +103,7 @@ def evaluate(
     assumptions = check_assumptions(scores, level=level)
     metrics, left_out = _metrics(scores, level, edges)
     enough = scores.n_marginal >= 2 * FIXED_BINS
+    sums = sum_up(scores, binned, metrics, level=level)
     return Evaluation(
         n_positive=scores.n_positive,
         n_unlabeled=scores.n_unlabeled,
@@ -123,7 +126,8 @@ def evaluate(
         assumptions=assumptions,
         warnings=tuple(_warnings(scores, binned, assumptions, metrics)),
         at_prior=_at_prior(scores, metrics, level, edges),
-        sums=sum_up(scores, binned, metrics, level=level),
+        sums=sums,
+        selection_sums=selection_sums(scores.with_selection(1.0), sums, level=level),
         recalibration=_recalibration(scores, level) if recalibrate else None,
     )
 
@@ -270,6 +274,8 @@ class Evaluation:
     sums : Sums
         What the same numbers at another prior or threshold are made of; its size does not grow
         with the number of rows.
+    selection_sums : SelectionSums or None
+        What the same numbers at another selection factor are made of.
     recalibration : HeldOut or None
         What recalibration would change, if it was asked for.
     """
@@ -296,6 +302,7 @@ class Evaluation:
     warnings: tuple[str, ...]
     at_prior: Estimate
     sums: Sums
+    selection_sums: SelectionSums | None
     recalibration: HeldOut | None = None
 
     @property

@@ -376,6 +376,6 @@ const noneg = {};
 
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, distribution,
-    ece, eceInterval, evaluate, ksError, positivesNeeded, rankBounds, reliability, risk,
+    ece, eceInterval, evaluate, ksError, limits, positivesNeeded, rankBounds, reliability, risk, rule,
   });
 })();
