@@ -19,6 +19,7 @@ FLOORS = [  # name, color, rooms with what they hold
         {
             "comparison": "which model",
             "evaluation": "all at once",
+            "page_selection": "for the factor",
             "page_state": "for sliders",
             "sensitivity": "by prior",
             "torch": "in loops",

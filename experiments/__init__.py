@@ -19,4 +19,5 @@ STUDIES = {
     "pu_ece_neural": "experiments.pu_ece_neural.study",
     "pu_performance": "experiments.pu_performance.study",
     "recalibration": "experiments.recalibration.study",
+    "selection": "experiments.selection.study",
 }

@@ -19,6 +19,7 @@ from noneg.calibration.interval import calibration_test, consistent_priors
 from noneg.calibration.reliability import reliability
 from noneg.checks import check_level, is_labelled
 from noneg.metrics import METRICS, RECOMMENDED, estimate
+from noneg.page_selection import selection_sums
 from noneg.page_state import prior_estimate, sum_up
 from noneg.performance.assumptions import check_assumptions
 from noneg.prior import estimate_prior
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from noneg.calibration.reliability import Reliability
     from noneg.checks import Setting
     from noneg.knowledge import Kind
+    from noneg.page_selection import SelectionSums
     from noneg.page_state import Sums
     from noneg.performance.assumptions import Check
     from noneg.scores import PUScores
@@ -108,6 +110,7 @@ def evaluate(
     assumptions = check_assumptions(scores, level=level)
     metrics, left_out = _metrics(scores, level, edges)
     enough = scores.n_marginal >= 2 * FIXED_BINS
+    sums = sum_up(scores, binned, metrics, level=level)
     return Evaluation(
         n_positive=scores.n_positive,
         n_unlabeled=scores.n_unlabeled,
@@ -132,7 +135,8 @@ def evaluate(
         assumptions=assumptions,
         warnings=tuple(_warnings(scores, binned, assumptions, metrics)),
         at_prior=_at_prior(scores, metrics, level, edges),
-        sums=sum_up(scores, binned, metrics, level=level),
+        sums=sums,
+        selection_sums=selection_sums(scores.with_selection(1.0), sums, level=level),
         recalibration=_recalibration(scores, level) if recalibrate else None,
     )
 
@@ -294,6 +298,8 @@ class Evaluation:
     sums : Sums
         What the same numbers at another prior or threshold are made of; its size does not grow
         with the number of rows.
+    selection_sums : SelectionSums or None
+        What the same numbers at another selection factor are made of.
     recalibration : HeldOut or None
         What recalibration would change, if it was asked for.
     audit : Audit or None
@@ -324,6 +330,7 @@ class Evaluation:
     warnings: tuple[str, ...]
     at_prior: Estimate
     sums: Sums
+    selection_sums: SelectionSums | None
     recalibration: HeldOut | None = None
     audit: Audit | None = None
 

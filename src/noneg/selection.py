@@ -38,6 +38,7 @@ from scipy.special import stdtrit
 from noneg.bins import mass_edges
 from noneg.errors import InputError
 from noneg.intervals import law_means, no_spread, over_priors, prior_words
+from noneg.laws import placements
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ SLACK = 2.0
 # for a value, and for the end of an interval, which takes longer.
 VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
 # Cells in which the noise of an area is computed; fewer rows than that are their own cells.
-NOISE_CELLS = 512
+NOISE_CELLS = 128
 # Masses that differ by less are equal.
 ROUNDING = 1e-12
 # Cells of a law that is known exactly.
@@ -111,7 +112,8 @@ class Law:
 
     def slope(self, tpr: Floats | float) -> Floats:
         """Return the derivative of the above."""
-        at = np.searchsorted(self.knots[1:-1], tpr)
+        # At a knot the piece above it counts, whatever rounding made of either.
+        at = np.searchsorted(self.knots[1:-1], np.subtract(tpr, ROUNDING))
         return self.slopes[at]
 
     def mean(self, tpr: Floats, sums: Floats) -> float:
@@ -304,6 +306,25 @@ class Cells:
         return (gradient - gradient @ np.diff(height)) / total
 
 
+def running_wins(scores: PUScores) -> Floats:
+    """Return running shares of the labeled positives, scores falling, and of the rows they beat.
+
+    Equal scores count half. Made once and kept.
+    """
+    return scores.kept(("wins", scores.pooled), lambda: _running_wins(scores))
+
+
+def _running_wins(scores: PUScores) -> Floats:
+    (u, f, _, w), (p, g, a, v) = scores.in_order()
+    place = placements(p, u, f * w)
+    if scores.pooled:
+        labeled = scores.labelled_share
+        place = (1.0 - labeled) * place + labeled * placements(p, p, g * v)
+    mass = np.broadcast_to(g * a, p.shape)
+    sums = np.cumsum(np.stack([mass, mass * place])[:, ::-1], axis=1) / mass.sum()
+    return np.concatenate([np.zeros((2, 1)), sums], axis=1)
+
+
 def _noise_edges(scores: PUScores) -> Floats:
     share = np.arange(1, NOISE_CELLS) / NOISE_CELLS
     rows = mass_edges(scores, NOISE_CELLS)
@@ -470,8 +491,8 @@ class _Gains:
 
     def through(self, law: Law, loss: Loss) -> Callable[[Floats], Floats]:
         """Return the function of the score whose mean under the labeled law has the same noise."""
-        at = np.clip(np.searchsorted(self.tpr[1:], law.knots), 0, self.gain.size - 1)
-        x = self.gain[at]
+        at = np.searchsorted(self.tpr[1:], law.knots - ROUNDING)
+        x = self.gain[np.minimum(at, self.gain.size - 1)]
         y = np.append(0.0, np.cumsum(law.slopes * np.diff(x)))
         way = slice(None) if x[-1] >= x[0] else slice(None, None, -1)
         return lambda s: np.interp(loss(s, 1) - loss(s, 0), x[way], y[way])

@@ -142,20 +142,12 @@ def reliability(
 def _limits(
     scores: PUScores, binned: Binned, shown: NDArray[np.bool_], alpha: float
 ) -> FloatLimits:
-    positive, marginal = binned.positive[shown], binned.marginal[shown]
-    n_marginal, n_positive = scores.effective_marginal, scores.effective_positive
+    marginal, frequency = binned.marginal[shown], binned.frequency[shown]
     if scores.prior_is_estimated:
-        return clopper_pearson(binned.frequency[shown], n_marginal * marginal, alpha)
-    correlation = np.zeros_like(positive)
-    if scores.pooled:
-        # The labelled rows are counted in both masses.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shared = (1.0 - positive) / (n_marginal * marginal)
-            spread = np.sqrt((1.0 - positive) / (n_positive * positive))
-            spread *= np.sqrt((1.0 - marginal) / (n_marginal * marginal))
-            correlation = np.nan_to_num(np.minimum(shared / spread, 1.0), nan=0.0)
-    top = clopper_pearson(positive, n_positive, alpha)
-    bottom = clopper_pearson(marginal, n_marginal, alpha)
+        return clopper_pearson(frequency, scores.effective_marginal * marginal, alpha)
+    positive, correlation = binned.positive[shown], _correlation(scores, binned, shown)
+    top = clopper_pearson(positive, scores.effective_positive, alpha)
+    bottom = clopper_pearson(marginal, scores.effective_marginal, alpha)
     least, most = scores.prior_interval or (binned.prior, binned.prior)
     if not is_selected(scores):
         low, high = ratio_limits(positive, top, marginal, bottom, correlation)
@@ -163,14 +155,41 @@ def _limits(
     ends = []
     for prior in (least, most):
         for share in mass_range(Box.of(scores).ends(prior)):
-            top_limits = share(top[0]), share(top[1])
-            found = ratio_limits(share(positive), top_limits, marginal, bottom, correlation)
+            limits = share(top[0]), share(top[1])
+            found = ratio_limits(share(positive), limits, marginal, bottom, correlation)
             ends.append(prior * np.stack(found))
-    low, high = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
     # No bin holds more positives than rows.
-    return np.minimum(low, binned.frequency[shown]), np.maximum(
-        np.minimum(high, 1.0), binned.frequency[shown]
-    )
+    low, high = np.min(ends, axis=0)[0], np.minimum(np.max(ends, axis=0)[1], 1.0)
+    return np.minimum(low, frequency), np.maximum(high, frequency)
+
+
+def _correlation(scores: PUScores, binned: Binned, shown: NDArray[np.bool_]) -> Floats:
+    """Return how the masses of a bin vary together."""
+    positive, marginal = binned.positive[shown], binned.marginal[shown]
+    if scores.setting != "one-sample":
+        return np.zeros_like(positive)
+    n_marginal, n_positive = scores.effective_marginal, scores.effective_positive
+    # The labelled rows are counted in both masses.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shared = (1.0 - positive) / (n_marginal * marginal)
+        spread = np.sqrt((1.0 - positive) / (n_positive * positive))
+        spread *= np.sqrt((1.0 - marginal) / (n_marginal * marginal))
+        return np.nan_to_num(np.minimum(shared / spread, 1.0), nan=0.0)
+
+
+def band_parts(scores: PUScores, binned: Binned, level: float) -> dict[str, object]:
+    """Return what the bands of a diagram are made of, for a page that moves them."""
+    shown = binned.marginal > 0.0
+    masses = binned.positive[shown], binned.marginal[shown]
+    rows = scores.effective_positive, scores.effective_marginal
+    parts: dict[str, object] = {"positive": masses[0], "marginal": masses[1]}
+    parts["correlation"] = _correlation(scores, binned, shown)
+    for band, share in (("pointwise", 1), ("simultaneous", int(shown.sum()))):
+        top, bottom = (
+            clopper_pearson(x, n, (1.0 - level) / share) for x, n in zip(masses, rows, strict=True)
+        )
+        parts[band] = {"top": top, "bottom": bottom}
+    return parts
 
 
 def mass_range(ends: tuple[float, float]) -> tuple[Share, Share]:

@@ -24,7 +24,7 @@ Top of the list
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from noneg.intervals import (
     tail_means,
     z_score,
 )
-from noneg.laws import Ordered, placements
+from noneg.laws import Ordered
 from noneg.registry import Metric, register
 from noneg.results import Estimate, Table
 from noneg.rules import PRECISION, Curve
@@ -55,6 +55,7 @@ from noneg.selection import (
     bounded,
     is_selected,
     over_box,
+    running_wins,
 )
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def area_bounds(
     The positives' mean place among all rows is linear in their law; running sums of it over the
     labelled positives, made once, give the area at any selection. The proxy is that mean itself.
     """
-    tpr, wins = scores.kept("places", lambda: _running_wins(scores))
+    tpr, wins = running_wins(scores)
     cells, rows = Cells(scores), min(scores.effective_positive, scores.effective_marginal)
 
     def area(place: float, prior: float) -> float:
@@ -159,21 +160,6 @@ def area_bounds(
 
     method = "variance of the influence, logit interval"
     return bounded(scores, value, point, ends, level, reach=(0.0, 1.0), method=method, box=box)
-
-
-def _running_wins(scores: PUScores) -> Floats:
-    """Return running shares of the labelled positives, scores falling, and of the rows they beat.
-
-    Equal scores count half.
-    """
-    (u, f, _, w), (p, g, a, v) = scores.in_order()
-    place = placements(p, u, f * w)
-    if scores.pooled:
-        labelled = scores.labelled_share
-        place = (1.0 - labelled) * place + labelled * placements(p, p, g * v)
-    mass = np.broadcast_to(g * a, p.shape)
-    sums = np.cumsum(np.stack([mass, mass * place])[:, ::-1], axis=1) / mass.sum()
-    return np.concatenate([np.zeros((2, 1)), sums], axis=1)
 
 
 def _stretch(prior: float, share: float, scores: PUScores) -> float:
@@ -617,24 +603,31 @@ def _found(scores: PUScores, share: float) -> float:
     return _Top.between(_tails(scores, share, share), share).found
 
 
+def top_parts(scores: PUScores, share: float, level: float) -> dict[str, Any]:
+    """Return TPR above and from the border of the top on, where it lies between, and limits."""
+    means = _tails(scores, share, share)
+    top = _Top.between(means, share)
+    limits = _found_limits(scores, _Top.look(scores, share), share, level)
+    tpr = means.positive
+    return {"tpr": tpr, "place": top.place, "found": top.found, "limits": limits, "share": share}
+
+
 def _bounded_top(
     scores: PUScores, value: float, share: float, level: float, *, per_row: bool
 ) -> Estimate:
     """Return precision (per row) or lift at the top with its range over priors and laws."""
-    means = _tails(scores, share, share)
-    top = _Top.between(means, share)
-    found = _found_limits(scores, _Top.look(scores, share), share, level)
+    top = top_parts(scores, share, level)
 
     def scale(prior: float) -> float:
         return prior / share if per_row else 1.0 / share
 
     def point(law: Law, prior: float) -> float:
         # Rows that tie at the border enter in proportion under every law.
-        above, from_there = law(means.positive)
-        return float(above + top.place * (from_there - above)) * scale(prior)
+        above, from_there = law(top["tpr"])
+        return float(above + top["place"] * (from_there - above)) * scale(prior)
 
     def ends(law: Law, prior: float) -> Limits:
-        moved = law(np.array(found)) - law(min(top.found, 1.0))
+        moved = law(np.array(top["limits"])) - law(min(top["found"], 1.0))
         one = point(law, prior)
         return one + float(moved[0]) * scale(prior), one + float(moved[1]) * scale(prior)
 

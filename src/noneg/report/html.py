@@ -69,7 +69,7 @@ def to_html(
     return render(
         "page.html.jinja",
         payload(evaluation, charts, truth),
-        ("recompute.js", "words.js", "strip.js", "page.js"),
+        ("recompute.js", "selection.js", "words.js", "strip.js", "page.js"),
         document=content,
         movable=not evaluation.is_labelled,
         prior=evaluation.prior.value,

@@ -15,7 +15,7 @@ import numpy as np
 from noneg.evaluation import NEARLY_ALL, SAME_SHARE
 from noneg.page_state import EXPLORED
 from noneg.performance.assumptions import FEW_POSITIVES
-from noneg.registry import registered_rules
+from noneg.registry import METRICS, registered_rules
 from noneg.report import words
 from noneg.report.auditing import audit_rows
 from noneg.report.charts import specification
@@ -76,10 +76,23 @@ def payload(
         "warned": bool(evaluation.warnings),
         "other_warnings": _steady_warnings(evaluation),
         "rules": {
-            name: {"matrix": rule.matrix, "by_odds": rule.by_odds}
+            name: {
+                "matrix": rule.matrix,
+                "by_odds": rule.by_odds,
+                "low": rule.low,
+                "high": rule.high,
+            }
             for name, rule in registered_rules().items()
         },
-        "sums": sums_to_dict(evaluation.sums),
+        "selection": evaluation.selection,
+        # An unbiased risk may leave its range; proper scores are kept in it.
+        "ranges": {
+            name: METRICS[name].range
+            if METRICS[name].family == "proper score"
+            else (-math.inf, math.inf)
+            for name in evaluation.sums.risks
+        },
+        "sums": sums_to_dict(evaluation.sums) | {"selection": selected(evaluation)},
         "still": {
             "recalibration": recalibration(evaluation),
             "truth": [] if truth is None else truth_rows(evaluation, truth),
@@ -128,6 +141,12 @@ def sums_to_dict(sums: Sums) -> dict[str, Any]:
         "curves": {name: vars(one) for name, one in sums.curves.items()},
         "envelope": sums.envelope and vars(sums.envelope),
     }
+
+
+def selected(evaluation: Evaluation) -> dict[str, Any] | None:
+    """Return what follows another selection factor."""
+    found = evaluation.selection_sums
+    return None if found is None else dict(vars(found))
 
 
 def _some(found: object, names: Iterable[str]) -> dict[str, Any]:

@@ -400,7 +400,7 @@ const noneg = {};
 
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, distribution,
-    ece, eceInterval, evaluate, ksError, positivesNeeded, promised, rankBounds, rejectedAt, reliability,
-    risk, stateAt,
+    ece, eceInterval, evaluate, ksError, limits, positivesNeeded, promised, rankBounds, rejectedAt,
+    reliability, risk, rule, stateAt,
   });
 })();

@@ -1,0 +1,1 @@
+"""Does the interval cover when labels are not random?"""

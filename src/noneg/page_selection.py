@@ -1,0 +1,148 @@
+"""What a page needs to follow another selection factor: the labeled positives as a few atoms.
+
+Up to `ATOMS` labeled positives are kept one by one, so that the page computes what `noneg` answers;
+more are kept in groups of equal size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from noneg.bins import bin_scores
+from noneg.calibration.reliability import band_parts
+from noneg.intervals import law_means
+from noneg.page_state import DIAGRAM_BINS
+from noneg.performance.ranking import top_parts
+from noneg.registry import METRICS
+from noneg.selection import Box, Cells, running_wins, student
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from noneg.losses import Loss
+    from noneg.page_state import Sums
+    from noneg.scores import PUScores
+
+    Floats = NDArray[np.float64]
+
+ATOMS = 1000
+TOP = 0.1  # the share of rows behind `precision_at`
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectionSums:
+    """What `assets/selection.js` computes with.
+
+    Attributes
+    ----------
+    box : dict
+        Masses of both laws in the cells of `noneg.selection.Box` with their variances, and the
+        labeled share.
+    atoms : dict
+        Running shares of the labeled positives, scores falling, and of the rows that they beat;
+        second-order sums of each.
+    losses : dict
+        Of each expected loss: what a positive gains, and its loss as a negative, at the atoms.
+    area : dict
+        The cells in which the noise of the area is computed.
+    top : dict
+        TPR among the top 10 %.
+    diagrams : dict
+        Limits of both masses in the bins of the diagrams.
+    student, student_area : float
+        Student's quantiles for losses and for areas.
+    rows : float
+        The smaller sample.
+    """
+
+    box: dict[str, Any]
+    atoms: dict[str, Floats]
+    losses: dict[str, dict[str, Any]]
+    area: dict[str, Floats]
+    top: dict[str, Any]
+    diagrams: dict[str, Any]
+    student: float
+    student_area: float
+    rows: float
+
+
+def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSums | None:
+    """Return the sums; None for labeled data and for laws that are known exactly."""
+    if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
+        return None
+    box, cells = Box.of(scores), Cells(scores)
+    aa, aw, ww = cells.second
+    positive, marginal = cells.totals
+    tpr, wins = running_wins(scores)
+    atoms = _Atoms(scores)
+    rows = min(scores.effective_positive, scores.effective_marginal)
+    return SelectionSums(
+        box={
+            "positive": box.positive,
+            "marginal": box.marginal,
+            "variance": list(box.variance),
+            "share": box.share,
+        },
+        atoms={"tpr": atoms.at_ends(tpr), "wins": atoms.at_ends(wins), **atoms.second},
+        losses={
+            name: atoms.loss(metric.loss())
+            for name, metric in METRICS.items()
+            if metric.loss is not None and name in sums.risks
+        },
+        area={
+            "tpr": cells.tpr,
+            "ppr": cells.ppr,
+            "aa": aa / positive**2,
+            "aw": aw / (positive * marginal),
+            "ww": ww / marginal**2,
+        },
+        top=top_parts(scores, TOP, level),
+        diagrams={
+            kind: band_parts(scores, bin_scores(scores, bins=DIAGRAM_BINS, binning=kind), level)
+            for kind in sums.diagrams
+        },
+        student=student(scores, level),
+        student_area=float(stdtrit(max(rows - 1.0, 1.0), 0.5 + level / 2.0)),
+        rows=rows,
+    )
+
+
+class _Atoms:
+    """The labeled positives, scores falling, one by one or in groups."""
+
+    def __init__(self, scores: PUScores) -> None:
+        self.scores = scores
+        s, *masses = scores.positive_in_order()
+        f, a, w = (np.broadcast_to(x, s.shape)[::-1] for x in masses)
+        self.s, self.mass = s[::-1], f * a
+        self.starts = np.unique(np.linspace(0, s.size, min(s.size, ATOMS) + 1).astype(int))[:-1]
+        positive, marginal = self.mass.sum(), scores.sums_below(np.ones(1))[0, 1]
+        both = f * a * w / (positive * marginal) if scores.pooled else np.zeros(s.size)
+        self.second = {"aa": self._sum(f * a * a / positive**2), "aw": self._sum(both)}
+
+    def _sum(self, x: Floats) -> Floats:
+        return np.add.reduceat(x, self.starts)
+
+    def at_ends(self, running: Floats) -> Floats:
+        """Return running sums at the ends of the atoms."""
+        return running[np.append(self.starts, running.size - 1)]
+
+    def mean(self, x: Floats) -> Floats:
+        """Return the mean of each atom."""
+        return self._sum(x * self.mass) / self._sum(self.mass)
+
+    def loss(self, loss: Loss) -> Mapping[str, Any]:
+        """Return an expected loss at the atoms, and its mean over everyone as negatives."""
+        means = law_means(self.scores, (), [lambda s: loss(s, 0)])
+        return {
+            "gain": self.mean(loss(self.s, 1) - loss(self.s, 0)),
+            "negative": self.mean(loss(self.s, 0)),
+            "base": float(means.marginal[0]),
+            "variance": float(means.covariance[0, 0]),
+        }
