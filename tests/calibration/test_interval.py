@@ -227,7 +227,7 @@ def own_inversion(binned, value, sd, z):
         mean = own.sum() * foldnorm.mean(k)
         return mean - z * np.sqrt((1 - far) * near * most + far * sd**2) - value
 
-    top = value / own.sum() + 20.0
+    top = (value + z * np.sqrt(most)) / own.sum()
     k = 0.0 if refuted(0.0) >= 0.0 else bisect(refuted, 0.0, top, xtol=1e-14)
     return min(own.sum() * k, value + z * sd)
 
