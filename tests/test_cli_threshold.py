@@ -86,7 +86,7 @@ def test_the_threshold_is_that_of_the_library():
     assert answer["threshold"] == best_threshold(scores, cost=(1, 5)).threshold
     said = run("threshold", "scores.csv", "--score", "score", *ASKED, "--f-beta", 1).stdout
     best = best_threshold(scores, f_beta=1)
-    assert f"Act from a score of {best.threshold:.6g} on: largest F with beta 1." in said
+    assert f"Use threshold {best.threshold:.6g}: largest F with beta 1." in said
 
 
 def test_never_to_act_can_be_best():
@@ -107,7 +107,7 @@ def test_a_given_threshold_is_measured():
         assert given[rate] == chosen[rate]
     assert given["value"] == pytest.approx(chosen["precision"]["value"])
     said = run("threshold", "scores.csv", "--score", "score", *ASKED, "--at", 0.5).stdout
-    assert "Act from a score of 0.5 on: as given." in said
+    assert "Use threshold 0.5: as given." in said
     assert "chosen on these rows" not in said
 
 

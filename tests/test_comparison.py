@@ -532,6 +532,18 @@ def test_options_of_a_comparison_arrive(files):
     )
 
 
+def test_criteria_of_a_comparison_are_any_comparable_metrics(files):
+    models, label, options = files
+    given = {name: models[name] for name in ("full", "bold")}
+    expected = compare(given, label, criteria=["precision", "auroc"], **options)
+    asked = ["compare", "full.csv", "bold.csv", "--score", "p", *ARGUMENTS]
+    out = json.loads(good(*asked, "--criteria", "precision,auroc", "--json"))
+    assert list(out["criteria"]) == ["precision", "auroc"]
+    assert out["criteria"] == plain(expected.to_dict())["criteria"]
+    # The help names the default without importing it.
+    assert f"[default:{','.join(COMPARED)}]" in "".join(good("compare", "--help").split())
+
+
 @pytest.mark.usefixtures("files")
 def test_models_are_named_as_briefly_as_tells_them_apart():
     Path("x").mkdir()
@@ -575,6 +587,8 @@ def test_a_wrong_comparison_is_explained_in_one_paragraph():
         (["full.csv", "no.csv", *score], ["FILE", "'no.csv'"]),
         (["full.csv", "half.csv", *score, "--priors", "0.5", "0.2"], ["--priors must be a pair"]),
         (["-", *score, "--score", "w"], ["standard input", "only once"]),
+        (["full.csv", "half.csv", *score, "--criteria", "brier,"], ["--criteria must be a", "''"]),
+        (["full.csv", "half.csv", *score, "--criteria", "ks_error"], ["--criteria", "ks_error"]),
     ):
         result = run("compare", *arguments, *ARGUMENTS)
         assert result.exit_code == 2, result.output

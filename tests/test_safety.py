@@ -361,3 +361,40 @@ def test_a_terminal_gets_no_control_characters(rows, tmp_path, name):
     assert "\x07" not in shown
     assert html.unescape(shown) == shown or "&" in name
     assert np.all([character.isprintable() or character == "\n" for character in shown])
+
+
+SETTINGS = {"one-sample", "two-sample", "labelled"}
+
+
+def names_setting(node):
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return any(map(names_setting, node.elts))
+    return isinstance(node, ast.Constant) and node.value in SETTINGS
+
+
+def setting_comparisons(tree):
+    """Yield the lines that compare with a setting: ==, !=, in, not in, or a case of a match."""
+    for node in ast.walk(tree):
+        compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        if isinstance(node, ast.MatchValue):
+            compared = [node.value]
+        if any(map(names_setting, compared)):
+            yield node.lineno
+
+
+def test_setting_comparisons_are_found():
+    code = "a == 'labelled'\nb not in ('x', 'two-sample')\n'no: labelled'\nf('labelled')\n"
+    code += "match c:\n    case 'one-sample' | 'labelled':\n        pass\n"
+    assert list(setting_comparisons(ast.parse(code))) == [1, 2, 6, 6]
+
+
+def test_few_modules_ask_for_the_setting():
+    # Scores know whether labels are hidden and whether positives are pooled; so does `checks`.
+    homes = {SOURCE / "laws.py", SOURCE / "scores.py"}
+    found = [
+        f"{file.relative_to(SOURCE)}:{line}"
+        for file, tree in TREES.items()
+        if file not in homes
+        for line in setting_comparisons(tree)
+    ]
+    assert len(found) <= 20, found

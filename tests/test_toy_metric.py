@@ -117,6 +117,20 @@ def test_it_is_a_scorer():
     assert scorer("threat_score", setting="labelled")(model, x, y) == pytest.approx(expected)
 
 
+def test_checkpoints_of_the_benchmark_are_chosen_by_it(value):
+    from noneg.lab.bench import RunConfig, select
+    from noneg.lab.bench.measures import on_validation
+
+    (unlabeled, *_), (positive, *_) = SCORES.in_order()
+    nobody = np.zeros(unlabeled.size, dtype=np.int64)
+    found, _ = on_validation(positive, unlabeled, nobody, prior=0.3, setting="two-sample")
+    assert found["pu_threat_score"] == pytest.approx(value)
+    run = RunConfig(dataset="digits", setting="two-sample", algorithm="nnpu").to_dict()
+    columns = {"step": [100, 200], "pu_threat_score": [value, value / 2]}
+    records = [{"run": run, "status": "done", "checkpoints": columns}]
+    assert [one.step for one in select(records, by="pu_threat_score")] == [100]
+
+
 def test_it_is_a_metric_of_training_loops():
     torch = pytest.importorskip("torch")
     pytest.importorskip("torchmetrics")

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from experiments.training.plan import TWINS, WORLDS
 from noneg.lab.bench import RunConfig, load_records, select
-from noneg.lab.bench.measures import CRITERIA, RECALIBRATED, TEST, Selected, best_checkpoint
+from noneg.lab.bench.measures import RECALIBRATED, TEST, Selected, best_checkpoint
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.randomness import stream
 
@@ -24,6 +24,15 @@ WORLD_NAMES = {"usps": "USPS", "letter": "Letter", "cifar10": "CIFAR-10"}
 PLACE = ["world", "method", "split"]
 # Methods that are another one under this protocol, and that one.
 SAME = {"/".join(twin): "/".join(other) for twin, other in TWINS.items()}
+CRITERIA = (
+    "proxy_accuracy",
+    "proxy_auc",
+    "oracle_accuracy",
+    "pu_log_loss",
+    "pu_brier",
+    "pu_ece",
+    "proxy_accuracy_slip",
+)
 KEPT = ("step", *CRITERIA, "pu_ece_recalibrated", *TEST, *RECALIBRATED)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.checks import check_level, determined, missing_prior
+from noneg.checks import check_level, determined, is_labelled, missing_prior
 from noneg.errors import InputError
 from noneg.page_state import prior_estimate, small_diagram
 from noneg.performance.assumptions import largest_prior
@@ -139,7 +139,7 @@ class Comparison(Table):
     @property
     def is_labelled(self) -> bool:
         """Whether every row has its label, so that there is no other prior to try."""
-        return self.setting == "labelled"
+        return is_labelled(self.setting)
 
     def __repr__(self) -> str:
         rows = [
@@ -345,10 +345,10 @@ def _check_prior(
     setting: Setting, prior: float | None, interval: tuple[float, float] | None
 ) -> None:
     """Refuse a prior that labels determine, and ask for one that they do not."""
-    if setting != "labelled" and prior is None:
+    if not is_labelled(setting) and prior is None:
         raise missing_prior(setting)
     for name, value in (("prior", prior), ("prior_interval", interval)):
-        if setting == "labelled" and value is not None:
+        if is_labelled(setting) and value is not None:
             raise determined(name, value)
 
 

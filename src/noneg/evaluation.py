@@ -17,7 +17,7 @@ from noneg.bins import bin_scores
 from noneg.calibration.errors import prior_curve
 from noneg.calibration.interval import calibration_test
 from noneg.calibration.reliability import reliability
-from noneg.checks import check_level
+from noneg.checks import check_level, is_labelled
 from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.page_state import prior_estimate, sum_up
 from noneg.performance.assumptions import check_assumptions
@@ -302,7 +302,7 @@ class Evaluation:
     @property
     def is_labelled(self) -> bool:
         """Whether every row has its label, so that there is no other prior to try."""
-        return self.setting == "labelled"
+        return is_labelled(self.setting)
 
     @property
     def rejected(self) -> bool:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from noneg import kernels
+from noneg.rules import FALSE_POSITIVE_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -245,7 +246,7 @@ class FlaggedRows:
 
 
 class WeightedRows:
-    """One group of rows with weights above zero, in order, with prefix sums of nine columns."""
+    """One group of rows with weights above zero, in order; masses that are all 1 are one number."""
 
     def __init__(
         self,
@@ -254,32 +255,41 @@ class WeightedRows:
         positive_mass: NDArray[np.float64] | None,
         marginal_mass: NDArray[np.float64] | None,
     ) -> None:
-        ones = np.ones_like(scores)
-        masses = [ones if x is None else x for x in (count, positive_mass, marginal_mass)]
-        f, a, w = masses
+        f = np.ones_like(scores) if count is None else count
+        a, w = (1.0 if x is None else x for x in (positive_mass, marginal_mass))
         order = np.argsort(scores, kind="stable")
         # A row without mass counts for nothing: it is no threshold either.
         order = order[(f * (a + w) > 0.0)[order]]
-        s, f, a, w = (x[order] for x in (scores, *masses))
-        self.scores = s
-        self.size = s.size
-        self.masses = (f, a, w)
-        self.counts = (float(f.sum()), 0.0)
+        self.scores = scores[order]
+        self.size = self.scores.size
+        self.masses = (f[order], _piece(a, order), _piece(w, order))
+        self.counts = (float(self.masses[0].sum()), 0.0)
+
+    @property
+    def _unit(self) -> bool:
+        """Whether counts are the only weights, so that the nine sums repeat three."""
+        return all(isinstance(x, float) for x in self.masses[1:])
 
     @cached_property
     def prefix(self) -> NDArray[np.float64]:
-        """The nine sums over the first k rows; made when somebody asks, folds seldom do."""
-        f, a, w = self.masses
-        first = (a, w, w * self.scores)
-        second = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
-        sums = np.zeros((self.size + 1, N_COLUMNS))
-        for column, x in enumerate((*first, *second)):
+        """The sums over the first k rows, nine or three; made when somebody asks."""
+        (f, a, w), s = self.masses, self.scores
+        if self._unit:
+            columns = [np.ones_like(s), s, s * s]
+        else:
+            first = (a, w, w * s)
+            columns = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
+            columns[:0] = first
+        sums = np.zeros((self.size + 1, len(columns)))
+        for column, x in enumerate(columns):
             np.cumsum(x * f, out=sums[1:, column])
         return sums
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the nine sums over rows with ``s <= cut``."""
         sums = self.prefix[np.searchsorted(self.scores, cuts, side="right")]
+        if self._unit:
+            sums = sums[:, _FROM_TRIPLE]
         return np.stack([sums, np.zeros_like(sums)])
 
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
@@ -305,20 +315,25 @@ class WeightedRows:
     def in_run(self, _group: int, run: int) -> Points:
         """Return the scores in one run of buckets in order, and their marginal masses."""
         here = run_of_sorted(self.scores, run)
-        return self.scores[here], np.diff(self.prefix[here.start : here.stop + 1, 1])
+        marginal = 0 if self._unit else 1
+        return self.scores[here], np.diff(self.prefix[here.start : here.stop + 1, marginal])
 
     def chunks(self, group: int) -> Iterator[Chunk]:
         """Yield the rows with their weights, a piece at a time."""
         for start in range(0, 0 if group else self.scores.size, kernels.CHUNK):
-            piece = slice(start, start + kernels.CHUNK)
-            f, a, w = self.masses
-            yield self.scores[piece], f[piece], a[piece], w[piece]
+            yield self._part(slice(start, start + kernels.CHUNK))
 
     def in_order(self, group: int) -> Chunk:
         """Return all rows with their weights, scores rising."""
-        keep = slice(0, 0 if group else None)
+        return self._part(slice(0, 0 if group else None))
+
+    def _part(self, place: slice) -> Chunk:
         f, a, w = self.masses
-        return self.scores[keep], f[keep], a[keep], w[keep]
+        return self.scores[place], f[place], _piece(a, place), _piece(w, place)
+
+
+def _piece(mass: Mass, place: slice | NDArray[np.intp]) -> Mass:
+    return mass if isinstance(mass, float) else mass[place]
 
 
 class PopulationRows:
@@ -467,20 +482,9 @@ class Ordered:
 
     def fpr(self, prior: float) -> Floats:
         """``(PPR - pi TPR) / (1 - pi)``; noise may take it out of [0, 1] unless all is labelled."""
-        if self.scores.setting == "labelled":
+        if not self.scores.hidden:
             return self.false_positive
-        out = self.tpr * -prior
-        out += self.ppr
-        out /= 1.0 - prior
-        return out
-
-    def precision(self, prior: float) -> Floats:
-        """``pi TPR / PPR``; nan where no row of the marginal sample is predicted positive."""
-        out = self.tpr * prior
-        with np.errstate(divide="ignore", invalid="ignore"):
-            out /= self.ppr
-        out[self.ppr == 0.0] = np.nan
-        return out
+        return FALSE_POSITIVE_RATE(self.tpr, self.ppr, prior)
 
     def positive_steps(self) -> NDArray[np.intp]:
         """Return the steps at whose score a positive lies."""

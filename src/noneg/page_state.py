@@ -23,8 +23,8 @@ from noneg.intervals import tail_means, z_score
 from noneg.laws import Ordered
 from noneg.losses import loss_means
 from noneg.performance.assumptions import largest_prior, noise_floor
-from noneg.performance.bands import Options, pose
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
+from noneg.performance.contingency import Options, pose
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
 from noneg.rules import labelled_shares, pu_shares
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from noneg.bins import Binned, Binning
     from noneg.calibration.reliability import Band, Reliability
     from noneg.intervals import LawMeans
-    from noneg.performance.bands import Side
+    from noneg.performance.contingency import Side
     from noneg.rules import Curve
     from noneg.scores import PUScores
 

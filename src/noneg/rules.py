@@ -150,7 +150,9 @@ class Rule:
             value = a / c if self.is_free else (a + b * prior) / (c + d * prior)
             if self.by_odds:
                 value = value * np.sqrt(prior / (1.0 - prior) / (ppr * (1.0 - ppr)))
-        defined = np.isfinite(value) & ~((prior == 0.0) & self.of_positives)
+        defined = np.isfinite(value)
+        if self.of_positives:
+            defined &= prior != 0.0
         return np.where(defined, value, np.nan)[()]
 
     @cached_property
@@ -207,7 +209,7 @@ class Rule:
 
     def limits(self, scores: PUScores, means: LawMeans, level: float) -> tuple[float, float]:
         """Return the ends of the interval at the threshold of these means."""
-        if scores.setting == "labelled":
+        if scores.prior_is_estimated:
             low, high = labelled_shares(scores, means, level).limits(self._of_labelled)
             return self._within(float(low), scores), self._within(float(high), scores)
         shares = pu_shares(scores, means, level)
@@ -231,6 +233,10 @@ class Rule:
             return self(tpr, (tp + fp) / total, positives / total)
 
 
+PRECISION = Rule(lambda t, p: (0.0, t, p, 0.0))
+FALSE_POSITIVE_RATE = Rule(lambda t, p: (p, -t, 1.0, -1.0))
+
+
 def check_threshold(threshold: object) -> float:
     """Return a threshold."""
     return check_number(threshold, "threshold", "a number; scores from it on count as positive")
@@ -241,16 +247,9 @@ def rates(means: LawMeans) -> tuple[Floats, Floats]:
     return means.positive[0], means.marginal[0]
 
 
-def false_positive_share(tpr: Floats, ppr: Floats, prior: Floats | float) -> Floats:
-    """Return ``(PPR - pi TPR) / (1 - pi)``, nan when there are no negatives."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = (ppr - prior * tpr) / np.subtract(1.0, prior)
-    return np.where(np.isfinite(share), share, np.nan)[()]
-
-
 def is_bounded(scores: PUScores) -> bool:
     """Whether estimates cannot leave the range of what they estimate."""
-    return scores.setting == "labelled"
+    return scores.prior_is_estimated
 
 
 def pu_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
@@ -265,7 +264,7 @@ def labelled_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
     (tpr, ppr), prior, n = rates(means), means.prior, scores.effective_marginal
     fpr, change = 0.0, np.eye(3)
     if prior < 1.0:
-        fpr = float(np.clip(false_positive_share(tpr, ppr, prior), 0.0, 1.0))
+        fpr = float(np.clip(FALSE_POSITIVE_RATE(tpr, ppr, prior), 0.0, 1.0))
         change[1] = np.array([-prior, 1.0, fpr - tpr]) / (1.0 - prior)
     rows = np.array([scores.effective_positive, n * (1.0 - prior), n])
     covariance = change @ means.covariance @ change.T

@@ -360,9 +360,14 @@ class PUScores:
         return self._setting == "labelled"
 
     @property
+    def hidden(self) -> bool:
+        """Whether the labels of some rows are hidden: not all rows are labelled."""
+        return not checks.is_labelled(self._setting)
+
+    @property
     def pooled(self) -> bool:
         """Whether labelled positives belong to the marginal sample, as in all but two samples."""
-        return self._setting != "two-sample"
+        return checks.is_pooled(self._setting)
 
     @property
     def n_positive(self) -> float:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.checks import check_flags, check_number, check_prior, check_setting
+from noneg.checks import check_flags, check_number, check_prior, check_setting, is_labelled
 from noneg.errors import InputError
 from noneg.metrics import METRICS, find_metric
 from noneg.randomness import stream
@@ -93,7 +93,7 @@ def scorer(
         options["threshold"] = threshold
     metric.check_options(options)
     setting = check_setting(setting)
-    labelled = setting == "labelled"
+    labelled = is_labelled(setting)
     if prior is not None:
         check_prior(prior)
     if labelled == (prior is not None) and (prior is not None or metric.needs_prior):
@@ -128,7 +128,7 @@ def _score(
     metric = find_metric(name)
     s = _as_ranks(y_score) if metric.ranks else y_score
     weights: dict[str, Any] = {"sample_weight": sample_weight, "weight_kind": weight_kind}
-    if setting == "labelled":
+    if is_labelled(setting):
         scores = PUScores.from_labels(flags, s, **weights)
     else:
         scores = PUScores.from_pu_labels(flags, s, prior=prior, setting=setting, **weights)

@@ -69,7 +69,7 @@ def test_corrections_that_make_no_sense_are_refused(name, world):
 
 def test_labelled_rows_are_refused(world):
     data, _ = world.one_sample(100, 0.5)
-    with pytest.raises(ValueError, match="this learns without negatives"):
+    with pytest.raises(ValueError, match="for positives and unlabeled rows"):
         Trainer(steps=1).fit(
             ALGORITHMS["upu"](), lambda: MLP(3), data, setting="labelled", prior=0.4
         )

@@ -10,9 +10,9 @@ from scipy.stats import binom, hypergeom
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
 from noneg import PUScores
-from noneg.performance import bands
+from noneg.performance import bands, contingency
 from noneg.performance import bounds as bounds_module
-from noneg.performance.bands import BANDS, band_limits, latent_fraction
+from noneg.performance.bands import BANDS, band_limits
 from noneg.performance.bounds import (
     contingency_bounds,
     metric_bounds,
@@ -21,6 +21,7 @@ from noneg.performance.bounds import (
     roc_bounds,
     table_rules,
 )
+from noneg.performance.contingency import latent_fraction
 from noneg.simulation import LogisticGaussian
 
 SIDES = ("lower", "upper")
@@ -325,7 +326,7 @@ def test_blocks_do_not_matter(monkeypatch):
     whole = [roc_bounds(scores, **options), pr_bounds(scores, **options)]
     metric = metric_bounds(scores, "mcc", **options)
     tables = contingency_bounds(scores, **options)
-    monkeypatch.setattr(bands, "_BLOCK", 7)
+    monkeypatch.setattr(contingency, "_BLOCK", 7)
     monkeypatch.setattr(bounds_module, "_BLOCK", 7)
     for one, function in zip(whole, (roc_bounds, pr_bounds), strict=True):
         other = function(scores, **options)

@@ -118,7 +118,7 @@ def test_evaluate_and_compare_take_an_estimate(file):
     [
         (["prior", *COLUMNS, "--method", "km2"], ["--method must work on scores", "leave out"]),
         (["prior", *COLUMNS, "--method", "guess"], ["must be an estimator", "'guess'"]),
-        (["prior", *COLUMNS[:4], "--setting", "labelled"], ["--setting must be two-sample"]),
+        (["prior", *COLUMNS[:4], "--setting", "labelled"], ["--setting must be 'two-sample'"]),
         (["prior", *COLUMNS, "--feature", "a"], ["--feature must not be given with --score"]),
         (["prior", *COLUMNS[2:], "--weight", "a"], ["--weight must not be given without"]),
         (["prior", "--label", "y", "--setting", "one-sample", "--feature", "c"], ["'c'"]),

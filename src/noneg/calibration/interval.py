@@ -533,7 +533,7 @@ def null_residuals(scores: PUScores, binned: Binned, replicates: int, seed: int)
     if mean == 0.0:
         return np.zeros((replicates, binned.n_bins))
     share = binned.score / mean
-    if scores.setting == "two-sample":
+    if not scores.pooled:
         return _two_sample(scores, binned, share, replicates, rng)
     n = scores.effective_marginal
     if scores.prior_is_estimated:

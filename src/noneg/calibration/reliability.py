@@ -142,7 +142,7 @@ def _limits(
     if scores.prior_is_estimated:
         return clopper_pearson(binned.frequency[shown], n_marginal * marginal, alpha)
     correlation = np.zeros_like(positive)
-    if scores.setting == "one-sample":
+    if scores.pooled:
         # The labelled rows are counted in both masses.
         with np.errstate(divide="ignore", invalid="ignore"):
             shared = (1.0 - positive) / (n_marginal * marginal)

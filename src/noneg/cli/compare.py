@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 )
 @click.option("--names", metavar="A,B,...", help="Names of the models, with commas between them.")
 @click.option(
+    "--criteria",
+    metavar="A,B,...",
+    help="Metrics to compare by, with commas between them, such as precision,f_beta,mcc. "
+    "[default: proxy_accuracy,proxy_auc,log_loss,brier,debiased_ece]",
+)
+@click.option(
     "--reference",
     default="best",
     show_default=True,
@@ -143,8 +149,9 @@ def _own_names(files: Sequence[str], scores: Sequence[str]) -> list[str]:
 def _compare(
     question: Question, models: dict[str, tuple[str, str]], asked: dict[str, Any]
 ) -> tuple[Comparison, tuple[str, ...]]:
-    from noneg.comparison import compare
+    from noneg.comparison import COMPARED, compare
 
+    criteria = asked.pop("criteria")
     tables = _read(question, models)
     (first, one), *others = tables.items()
     for name, other in others:
@@ -161,6 +168,7 @@ def _compare(
         prior_interval=interval,
         sample_weight=one.weight,
         weight_kind=question.columns["weight_kind"],
+        criteria=COMPARED if criteria is None else criteria.split(","),
         level=question.level,
         **asked,
     )

@@ -22,7 +22,6 @@ from noneg.cli.output import (
     print_json,
     say,
     show,
-    show_table,
 )
 from noneg.errors import InputError
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text", ".json": "json"}
 WANTED = ("precision", "recall", "f_beta", "cost")  # what `best_threshold` takes
-GIVEN = "as given"
-SHOWN = {"precision": "Precision", "recall": "Recall", "f_beta": "F1", "accuracy": "Accuracy"}
 
 
 @click.command(
@@ -198,6 +195,7 @@ def threshold(
     other rows, with --at.
     """
     from noneg.performance import best_threshold
+    from noneg.report.answers import threshold_answer
 
     wanted = {name: asked.pop(name) for name in WANTED}
     if sum(value is not None for value in (at, *wanted.values())) != 1:
@@ -214,11 +212,12 @@ def threshold(
         source = question.source.to_dict()
         print_json("noneg.threshold/1", source=source, **best.to_dict(), **found)
         return
-    _show_threshold(scores, best, rates, question.level)
+    show(console(), threshold_answer(scores, best, rates, question.level))
 
 
 def _given(scores: PUScores, at: float) -> BestThreshold:
     from noneg.performance import BestThreshold, confusion, precision
+    from noneg.report.answers import GIVEN
 
     return BestThreshold(
         threshold=at,
@@ -230,34 +229,11 @@ def _given(scores: PUScores, at: float) -> BestThreshold:
 
 def _rates(scores: PUScores, threshold: float, level: float) -> dict[str, Estimate]:
     from noneg.metrics import estimate
+    from noneg.report.answers import SHOWN
 
     if isinf(threshold):  # no row is flagged
         return {}
     return {name: estimate(name, scores, threshold=threshold, level=level) for name in SHOWN}
-
-
-def _show_threshold(
-    scores: PUScores, best: BestThreshold, rates: dict[str, Estimate], level: float
-) -> None:
-    out = console()
-    say(out, f"{scores!r}")
-    where = f"Act from a score of {best.threshold:.6g} on" if rates else "Never act"
-    say(out, f"{where}: {best.criterion}.", style="bold")
-    out.print()
-    rows = [["Rows flagged", f"{100 * float(best.confusion.ppr):.1f} %", "of everyone"]]
-    rows += [
-        [SHOWN[name], f"{rate.value:.4f}", f"[{rate.low:.4f}, {rate.high:.4f}]"]
-        for name, rate in rates.items()
-    ]
-    show_table(out, ["", "value", f"{100 * level:.6g} % interval"], rows)
-    if best.criterion == GIVEN:
-        return
-    out.print()
-    say(
-        out,
-        "The threshold was chosen on these rows, so it looks a little better than it is; intervals "
-        "take it as given. Measure it on other rows, with --at, before you promise anything.",
-    )
 
 
 @click.command("demo", short_help="Show it on bundled data.")

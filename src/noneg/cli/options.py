@@ -247,6 +247,13 @@ class Question:
         return Source(self.files, named, self.table)
 
     @property
+    def is_labelled(self) -> bool:
+        """Whether every row has its label, which determines the prior."""
+        from noneg.checks import is_labelled
+
+        return is_labelled(self.setting)
+
+    @property
     def is_remote(self) -> bool:
         """Whether a cluster reads the rows."""
         return bool(self.engine != "local")
@@ -297,7 +304,7 @@ class Question:
         """Return the scores, and how ``--prior estimate`` was answered, None without it."""
         method = self.prior_method
         if method is None:
-            if self.prior is None and self.setting != "labelled":
+            if self.prior is None and not self.is_labelled:
                 from noneg.checks import missing_prior
 
                 raise missing_prior(self.setting)
@@ -315,7 +322,7 @@ class Question:
 
         if not isinstance(self.prior, EstimatedPrior):
             return None
-        if self.setting == "labelled":
+        if self.is_labelled:
             raise determined("prior", "estimate")
         if self.prior_interval:
             rule = "must not be given with --prior estimate, which brings its own"

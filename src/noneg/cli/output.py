@@ -61,27 +61,6 @@ def say(out: Console, text: str, style: str = "") -> None:
     out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
 
 
-def show_table(out: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print an aligned table: names to the left, numbers to the right, remarks to the left.
-
-    A row with one cell is a heading.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, show_header=any(header), header_style="bold")
-    for position, name in enumerate(header):
-        number = position == 1
-        table.add_column(Text(name), justify="right" if number else "left", no_wrap=number)
-    for row in rows:
-        style = "bold" if len(row) == 1 else None
-        table.add_row(*(Text(printable(cell)) for cell in row), style=style)
-    with out.capture() as captured:
-        out.print(table)
-    for line in captured.get().splitlines():
-        out.file.write(f"{line.rstrip()}\n")
-
-
 @contextmanager
 def _if_slow(shown: Status | Progress) -> Iterator[None]:
     """Show something on the terminal if the work takes more than two seconds."""

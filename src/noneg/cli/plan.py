@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noneg.cli.options import as_json, setting
-from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show_table
+from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
 @as_json
 def plan(*, as_json: bool, **question: object) -> None:
     """Tell how many positives and unlabeled rows a wanted precision takes."""
+    from noneg.report.answers import plan_answer
     from noneg.theory import plan
 
     answer = plan(**question)  # type: ignore[arg-type]
@@ -75,17 +76,7 @@ def plan(*, as_json: bool, **question: object) -> None:
         asked = {"eps": question["eps"], "prior": question["prior"]}
         print_json("noneg.plan/1", **asked, **answer.to_dict())
         return
-    out = console()
-    say(out, f"Error {question['eps']:g} at prior {question['prior']:g} takes", style="bold")
-    rows = [
-        ["  positives", f"{answer.n_positive:,}"],
-        ["  unlabeled rows", f"{answer.n_unlabeled:,}"],
-        ["  bins", f"{answer.bins:,}"],
-        ["  error then", f"{answer.error:.6f}"],
-    ]
-    show_table(out, ["", ""], rows)
-    kind = "a guarantee" if answer.method == "bound" else "an approximation"
-    say(out, f"It is {kind}: {answer.assumes}.")
+    show(console(), plan_answer(answer, question["eps"], question["prior"]))  # type: ignore[arg-type]
 
 
 @click.command(
@@ -169,6 +160,6 @@ def _write(scores: PUScores, out: str) -> None:
 
 
 def _next(out: str, scores: PUScores) -> str:
-    prior = "" if scores.setting == "labelled" else f" --prior {scores.known_prior!r}"
+    prior = f" --prior {scores.known_prior!r}" if scores.hidden else ""
     file = shlex.quote(out)
     return f"noneg evaluate {file} --score score --label label --setting {scores.setting}{prior}"

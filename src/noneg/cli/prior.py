@@ -7,20 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.options import Question, SettingChoice, as_json, reading
-from noneg.cli.output import busy, console, print_json, say, show_table
+from noneg.cli.output import busy, console, print_json, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rich.console import Console
+    from collections.abc import Callable
 
     from noneg.prior import PriorEstimate
-
-    Answers = dict[str, "PriorEstimate | str"]
+    from noneg.report.answers import Answers
 
 ALL = "all"
-OVERLAPS = (0.05, 0.1, 0.2)
 
 
 @click.command(
@@ -76,6 +72,8 @@ def prior(
     nothing in the data can show it: the answer is then too large. The estimate, its interval, what
     it assumes and what speaks against it are printed, and what the prior would be in that case.
     """
+    from noneg.report.answers import prior_answer
+
     question = Question(files, asked)
     from_scores = bool(question.columns["score"])
     names = _chosen(methods, from_scores=from_scores)
@@ -88,7 +86,7 @@ def prior(
         return
     out = console()
     say(out, f"{question.source.words}, {question.setting}", style="bold")
-    _show(out, answers, question.level)
+    show(out, prior_answer(answers, question.level))
 
 
 def _chosen(methods: tuple[str, ...], *, from_scores: bool) -> list[str]:
@@ -108,13 +106,12 @@ def _chosen(methods: tuple[str, ...], *, from_scores: bool) -> list[str]:
 def _from_scores(
     question: Question, features: tuple[str, ...]
 ) -> Callable[[str, float], PriorEstimate]:
+    from noneg.checks import check_pu_setting
     from noneg.prior import estimate_prior
 
     if features:
         raise InputError("features", "must not be given with --score. Choose either.")
-    if question.setting == "labelled":
-        rule = "must be two-sample or one-sample, got 'labelled': labels of every row determine the"
-        raise InputError("setting", f"{rule} prior.")
+    check_pu_setting(question.setting)
     scores = question.read_unsettled()
     return lambda name, level: estimate_prior(scores, method=name, level=level)
 
@@ -164,61 +161,10 @@ def _answers(ask: Callable[[str, float], PriorEstimate], names: list[str], level
     """Ask every method; where there are several, one that cannot answer says why."""
     if len(names) == 1:
         return {names[0]: ask(names[0], level)}
-    out: Answers = {}
+    out: dict[str, PriorEstimate | str] = {}
     for name in names:
         try:
             out[name] = ask(name, level)
         except ValueError as error:
             out[name] = str(error)
     return out
-
-
-def _show(out: Console, answers: Answers, level: float) -> None:
-    from noneg.prior import ESTIMATORS
-
-    header = ["", "prior", f"{100 * level:.6g} % interval", ""]
-    rows = [_row(ESTIMATORS[name].title, found) for name, found in answers.items()]
-    show_table(out, header, rows)
-    for sentence in dict.fromkeys(_sentences(answers)):
-        out.print()
-        say(out, sentence, style="yellow" if sentence.startswith("Note") else "")
-
-
-def _row(title: str, found: PriorEstimate | str) -> list[str]:
-    if isinstance(found, str):
-        return [title, "-", "no answer", found]
-    interval = f"[{found.low:.4f}, {found.high:.4f}]"
-    return [title, f"{found.value:.4f}", interval, "see the note" if found.warnings else ""]
-
-
-def _if_overlap(found: PriorEstimate) -> str:
-    """Say what the data cannot: how the answer depends on negatives that look like positives."""
-    parts = ", ".join(f"{found.with_overlap(part):.4f} for {part:.0%}" for part in OVERLAPS)
-    return (
-        "No data of this kind tell whether a part of the negatives looks exactly like positives. "
-        f"If one does, the prior is smaller: {parts} of the negatives."
-    )
-
-
-def _sentences(answers: Answers) -> Iterator[str]:
-    from noneg.prior import ESTIMATORS
-
-    estimates = [found for found in answers.values() if not isinstance(found, str)]
-    for name, found in answers.items():
-        if not isinstance(found, str):
-            about = f" on {ESTIMATORS[name].title}" if len(estimates) > 1 else ""
-            yield from (f"Note{about}: {warning}" for warning in found.warnings)
-    if len(estimates) == 1:
-        yield f"Assumes that {estimates[0].assumption}."
-        yield f"Interval: {estimates[0].interval}."
-        yield _if_overlap(estimates[0])
-    elif estimates:
-        values = [found.value for found in estimates]
-        yield (
-            f"The methods differ by {max(values) - min(values):.4f}; each assumes its own, which "
-            "it prints when asked alone."
-        )
-        yield (
-            "No data of this kind tell whether a part of the negatives looks exactly like "
-            "positives. If one does, all methods count it as positive."
-        )

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.options import STANDARD_INPUT, Question, as_json, file_names, one_score, reading
-from noneg.cli.output import (
-    busy,
-    check_outputs,
-    console,
-    force,
-    print_json,
-    say,
-    show_table,
-)
+from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,7 +109,7 @@ def recalibrate(
     if as_json:
         print_json("noneg.recalibration/1", source=question.source.to_dict(), **answer)
     else:
-        _show(f"{question.source.name}: {scores!r}", answer, found)
+        _show(f"{question.source.name}: {scores!r}", found, {"scores": out, "the calibrator": save})
 
 
 def _check_table(question: Question, out: str) -> None:
@@ -144,27 +136,13 @@ def _write(
         return map_scores(list(files), out, transform, score=score, column=column)
 
 
-def _show(title: str, answer: dict[str, Any], found: HeldOut) -> None:
-    from noneg.performance.selection import CRITERIA
+def _show(title: str, found: HeldOut, written: dict[str, str | None]) -> None:
+    from noneg.report.answers import recalibration_answer
 
     out = console()
-    say(out, title, style="bold")
-    say(out, answer["reason"] or f"Method: {found.method}.")
-    for note in answer["notes"]:
-        say(out, f"Note: {note}")
+    show(out, recalibration_answer(title, found))
     out.print()
-    rows = [
-        [CRITERIA[name].label, str(found.before[name]), str(found.after[name]), str(gap)]
-        for name, gap in found.change.items()
-    ]
-    show_table(out, ["", "before", "after", "change"], rows)
-    say(
-        out,
-        f"On held-out rows of {found.folds} folds; {100 * found.level:.6g} % intervals in brackets;"
-        " lower is better. Intervals do not include how the map itself varies.",
-    )
-    out.print()
-    for path, what in ((answer["out"], "scores"), (answer["save"], "the calibrator")):
+    for what, path in written.items():
         if path:
             say(out, f"Wrote {what} to {path}.", style="bold")
 

@@ -13,9 +13,9 @@ from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from noneg.checks import check_flags, check_prior, check_same_length
+from noneg.checks import check_flags, check_prior, check_pu_setting, check_same_length
 from noneg.errors import InputError
-from noneg.learning.task import check_pu_setting, make_task
+from noneg.learning.task import make_task
 from noneg.recalibration.recalibrated import check_binary
 from noneg.scores import PUScores
 from noneg.sklearn import PUStratifiedKFold, PUStratifiedShuffleSplit, scorer

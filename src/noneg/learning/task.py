@@ -29,7 +29,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from noneg.checks import check_one_sample, check_prior, check_setting
+from noneg.checks import check_one_sample, check_prior, check_pu_setting, is_pooled
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,6 +80,11 @@ class Task:
     correction: Correction
 
     @property
+    def pooled(self) -> bool:
+        """Whether labeled positives belong to the sample of everyone, as in one sample."""
+        return is_pooled(self.setting)
+
+    @property
     def balanced_shift(self) -> float:
         r"""Log odds of the prior less those in batches of as many P as U rows.
 
@@ -105,7 +110,7 @@ def make_task(
         msg = f"must be one of {', '.join(get_args(Correction))}, got {correction!r}."
         raise InputError("correction", msg)
     pi = math.nan if prior is None else check_prior(prior)
-    if named == "one-sample":
+    if is_pooled(named):
         rest = _unlabeled_prior(n_pos, n_unl, pi)
     else:
         rest, correction = pi, "none"
@@ -117,15 +122,6 @@ def make_task(
     elif correction == "shift":
         used, shift = rest, _shift(rest, pi)
     return Task(named, n_pos, n_unl, prior, used, rest, marginal, shift, correction)
-
-
-def check_pu_setting(setting: object) -> Setting:
-    """Return a sampling setting of PU data."""
-    named = check_setting(setting)
-    if named == "labelled":
-        msg = "must be 'two-sample' or 'one-sample': this learns without negatives."
-        raise InputError("setting", msg)
-    return named
 
 
 def _unlabeled_prior(n_pos: int, n_unl: int, prior: float) -> float:

@@ -7,7 +7,6 @@ import noneg.calibration  # noqa: F401
 
 # isort: split
 from noneg.performance.assumptions import Check, check_assumptions, largest_prior, noise_floor
-from noneg.performance.bands import Assumptions, Tables, latent_fraction
 from noneg.performance.bounds import (
     ContingencyBounds,
     MetricBounds,
@@ -22,6 +21,7 @@ from noneg.performance.bounds import (
     rank_cdf,
     roc_bounds,
 )
+from noneg.performance.contingency import Assumptions, Tables, latent_fraction
 from noneg.performance.ranking import (
     PrCurve,
     RocCurve,

@@ -78,7 +78,7 @@ def check_assumptions(scores: PUScores, *, level: float = 0.95) -> tuple[Check, 
     contradicted
     """
     level = check_level(level)
-    if scores.setting == "labelled":
+    if not scores.hidden:
         return ()
     return (
         _prior_fits(scores, level),
@@ -110,7 +110,7 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     cuts = np.unique(np.searchsorted(reached, wanted, side="right") - 1)
     cuts = cuts[cuts >= 0]
     # In one sample the labelled share varies, too, and takes half of the error.
-    one_sample = scores.setting == "one-sample"
+    one_sample = scores.hidden and scores.pooled
     alpha = (1.0 - level) / (1 + one_sample)
     tails = _tail(positive, cuts, 0, 3), _tail(unlabeled, cuts, 1, 6)
     share, most = largest_share(*tails, level=1.0 - alpha), 0.0

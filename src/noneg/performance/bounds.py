@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noneg.errors import InputError
-from noneg.performance.bands import BoundOptions, Options, Tables, chosen, extreme, pose, tightest
+from noneg.performance.contingency import (
+    BoundOptions,
+    Options,
+    Tables,
+    chosen,
+    extreme,
+    pose,
+    tightest,
+)
 from noneg.registry import ALIASES, registered_rules
 from noneg.results import Table as ResultTable
 from noneg.rules import Rule
@@ -26,7 +34,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from noneg.performance.bands import Assumptions, Band, Problem, Rate, Side
+    from noneg.performance.bands import Band
+    from noneg.performance.contingency import Assumptions, Problem, Rate, Side
     from noneg.scores import PUScores
 
     Points = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -704,7 +713,7 @@ def rank_cdf(
     >>> rank_cdf(scores).share
     array([0.5, 0.5, 1. , 1. , 1. , 1. ])
     """
-    if scores.setting == "labelled":
+    if not scores.hidden:
         msg = (
             "must have unlabeled rows for a band on their positives, got labelled data. "
             "Its ROC curve is known: use roc_bounds."

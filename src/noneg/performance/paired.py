@@ -30,7 +30,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noneg.calibration.interval import PAIRED_METHOD, Masses, PairedErrors
-from noneg.checks import check_flags, check_scores, check_setting, check_weights
+from noneg.checks import (
+    check_flags,
+    check_scores,
+    check_setting,
+    check_weights,
+    is_labelled,
+    is_pooled,
+)
 from noneg.errors import InputError
 from noneg.intervals import over_priors, prior_words, z_score
 from noneg.performance.selection import placements, proxy_auc
@@ -103,7 +110,7 @@ class PairedRows:
             flags, w = flags[there], w[there]
             columns = {name: x[there] for name, x in columns.items()}
         for group, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
-            if setting != "labelled" and not group.any():
+            if not is_labelled(setting) and not group.any():
                 raise InputError("label", f"must hold at least one {what}, got none.")
         return cls(flags, columns, setting, w, weight_kind)
 
@@ -124,7 +131,7 @@ class PairedRows:
         w = self.weight
         count = w if w is not None and self.kind == "frequency" else np.ones(self.flags.size)
         positive, marginal = self.flags * self.mass, self.mass
-        if self.setting == "two-sample":
+        if not is_pooled(self.setting):
             marginal = ~self.flags * self.mass
         positive, marginal = (x / (float(count @ x) or 1.0) for x in (positive, marginal))
         return Masses(count, positive, marginal)
@@ -201,7 +208,7 @@ def rule_slopes(rule: Rule, tpr: float, ppr: float, prior: Floats) -> tuple[Floa
 
     Examples
     --------
-    >>> from noneg.performance.thresholds import PRECISION
+    >>> from noneg.rules import PRECISION
     >>> value, slopes = rule_slopes(PRECISION, 0.5, 0.25, np.array([0.4]))
     >>> print(value, slopes[:, 0])
     [0.8] [ 1.6 -3.2  2. ]
@@ -333,7 +340,7 @@ class Differences:
 
     def _with_prior(self, parts: Sequence[Floats], at: Callable[..., Any]) -> Smooth:
         """Add the prior to the means; without labels of every row it does not vary."""
-        if self.rows.setting == "labelled":
+        if is_labelled(self.rows.setting):
             return Smooth(np.stack([*parts, self.rows.prior_part]), at)
         return Smooth(np.stack(parts), lambda prior: (at(prior)[0], at(prior)[1][:-1]))
 

@@ -44,7 +44,7 @@ from noneg.intervals import (
 from noneg.laws import Ordered
 from noneg.registry import Metric, register
 from noneg.results import Estimate, Table
-from noneg.rules import Curve
+from noneg.rules import PRECISION, Curve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ def auroc(scores: PUScores) -> float:
     if not (u.size and p.size):
         return float("nan")
     win = kernels.doubled_wins(u, p) / (2.0 * u.size * p.size)
-    share = 0.0 if scores.setting == "two-sample" else p.size / (u.size + p.size)
+    share = p.size / (u.size + p.size) if scores.pooled else 0.0
     return 0.5 + (win - 0.5) * _stretch(scores.known_prior, share, scores)
 
 
@@ -121,7 +121,7 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
 
 def _stretch(prior: float, share: float, scores: PUScores) -> float:
     """Return the factor between AUC - 1/2 and PAUC - 1/2."""
-    return 1.0 if scores.setting == "labelled" else (1.0 - share) / (1.0 - prior)
+    return (1.0 - share) / (1.0 - prior) if scores.hidden else 1.0
 
 
 def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = False) -> float:
@@ -183,7 +183,7 @@ def partial_auc_interval(
 
 
 def _mean_limits(scores: PUScores, value: float, variance: float, level: float) -> Limits:
-    if scores.setting == "labelled":
+    if scores.prior_is_estimated:
         return area_limits(min(value, 1.0), variance, scores.effective_positive, level)
     reach = z_score(level) * float(np.sqrt(variance))
     return value - reach, value + reach
@@ -236,7 +236,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
 
     def limits(prior: float) -> Limits:
         area = _mean_precision(steps, prior)
-        if scores.setting == "labelled" or not area.value > 0.0:
+        if scores.prior_is_estimated or not area.value > 0.0:
             return _mean_limits(scores, area.value, area.variance(steps), level)
         factor = float(np.exp(z_score(level) * np.sqrt(area.variance(steps)) / area.value))
         return area.value / factor, area.value * factor
@@ -422,7 +422,7 @@ def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0
     level, share = check_level(level), check_k(scores, k)
     value, prior = precision_at(scores, k=k), scores.known_prior
     top = _Top.look(scores, share)
-    if scores.setting == "labelled":
+    if scores.prior_is_estimated:
         variance = top.variance(prior / share, value / prior if prior > 0.0 else 0.0)
         low, high = share_limits(
             min(value, 1.0), variance, share * scores.effective_marginal, level
@@ -656,6 +656,6 @@ def pr(scores: PUScores) -> PrCurve:
     [0.  0.5 0.5 1.  1. ] [1.    1.    0.5   0.667 0.5  ]
     """
     steps = Ordered(scores)
-    precision = steps.precision(scores.known_prior)
+    precision = PRECISION(steps.tpr, steps.ppr, scores.known_prior)
     precision[0] = 1.0
     return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)

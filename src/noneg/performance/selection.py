@@ -38,7 +38,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from noneg import kernels
-from noneg.checks import check_flags, check_level, check_prior, check_same_length, check_setting
+from noneg.checks import (
+    check_flags,
+    check_level,
+    check_prior,
+    check_same_length,
+    check_setting,
+    is_pooled,
+)
 from noneg.errors import InputError
 from noneg.intervals import area_limits
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
@@ -279,7 +286,7 @@ def _of_population(
         return slice(None)
     flags = check_flags(labeled, "labeled", choosable=False)
     check_same_length(y_score=n, labeled=flags.size)
-    if check_setting(setting) == "two-sample":
+    if not is_pooled(check_setting(setting)):
         return ~flags
     return slice(None)
 
@@ -512,7 +519,7 @@ def _check_models(
         msg = f"must hold at least two models to be put in order, got {len(models)}."
         raise InputError("models", msg)
     settings = {scores.setting for scores in models.values()}
-    if len(settings) > 1 or "labelled" in settings:
+    if len(settings) > 1 or not all(scores.hidden for scores in models.values()):
         msg = (
             "must all have the same PU setting, 'two-sample' or 'one-sample', got "
             f"{' and '.join(repr(setting) for setting in sorted(settings))}."

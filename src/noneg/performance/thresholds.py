@@ -29,7 +29,14 @@ from noneg.laws import Ordered
 from noneg.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
 from noneg.results import Estimate, to_frame
-from noneg.rules import Rule, check_threshold, false_positive_share, is_bounded, rates
+from noneg.rules import (
+    FALSE_POSITIVE_RATE,
+    PRECISION,
+    Rule,
+    check_threshold,
+    is_bounded,
+    rates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +134,7 @@ def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
     """
     t = check_threshold(threshold)
     tpr, ppr = rates(tail_means(scores, [t]))
-    fpr = false_positive_share(tpr, ppr, scores.known_prior)
+    fpr = FALSE_POSITIVE_RATE(tpr, ppr, scores.known_prior)
     if is_bounded(scores):
         tpr, fpr = np.where(scores.known_prior > 0.0, tpr, np.nan)[()], np.clip(fpr, 0.0, 1.0)
     one = cast("Floats", np.float64(t))
@@ -262,13 +269,9 @@ ACCURACY = Rule(lambda t, p: (1.0 - p, 2.0 * t - 1.0, 1.0, 0.0))
 
 BALANCED_ACCURACY = Rule(lambda t, p: (1.0 + t - p, -1.0, 2.0, -2.0), of_positives=True)
 
-PRECISION = Rule(lambda t, p: (0.0, t, p, 0.0))
-
 RECALL = Rule(lambda t, _: (t, 0.0, 1.0, 0.0), of_positives=True)
 
 SPECIFICITY = Rule(lambda t, p: (1.0 - p, t - 1.0, 1.0, -1.0))
-
-FALSE_POSITIVE_RATE = Rule(lambda t, p: (p, -t, 1.0, -1.0))
 
 NPV = Rule(lambda t, p: (1.0 - p, t - 1.0, 1.0 - p, 0.0))
 

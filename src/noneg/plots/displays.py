@@ -9,6 +9,7 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration import ece_by_prior
+from noneg.checks import is_labelled, is_pooled
 from noneg.errors import InputError
 from noneg.performance import (
     auroc_interval,
@@ -31,6 +32,8 @@ from noneg.plots.base import (
 from noneg.results import to_frame
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
@@ -59,10 +62,41 @@ class _CurveDisplay:
     region_: Polygon | None = field(init=False)
     chance_: Line2D | None = field(init=False)
 
+    _bounds: ClassVar[Callable[..., Any]]
     _kind: ClassVar[str]
     _area_name: ClassVar[str]
     _axes: ClassVar[tuple[str, str]]
     _legend: ClassVar[Literal["best", "lower right"]]
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: PUScores,
+        *,
+        bounds: bool = True,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Self:
+        """Compute the curve of scores and draw it.
+
+        Parameters
+        ----------
+        scores : PUScores
+        bounds : bool
+            Whether to shade the bounds, where positives are hidden.
+        level : float
+            Of the bounds and of the area's interval.
+        ax : Axes, optional
+        name : str, optional
+            Name of the model, for the legend.
+        **kwargs
+            Properties of the line, such as ``color``.
+        """
+        found = cls._bounds(scores, level=level) if bounds and scores.hidden else None
+        display = cls(bounds=found, name=name, **cls._measure(scores, level))
+        return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
         """Draw the display.
@@ -94,6 +128,11 @@ class _CurveDisplay:
     def frame(self, backend: str | None = None) -> object:
         """Return the points of the curve as a frame."""
         return self.curve.frame(backend)
+
+    @classmethod
+    def _measure(cls, scores: PUScores, level: float) -> dict[str, Any]:
+        """Return the curve, its area, and what else the display keeps."""
+        raise NotImplementedError
 
     def _points(self) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
@@ -140,44 +179,15 @@ class PURocDisplay(_CurveDisplay):
     >>> plt.close(display.figure_)
     """
 
+    _bounds = staticmethod(roc_bounds)
     _kind, _area_name = "roc", "AUC"
     _legend = "lower right"
     _axes = ("false positive rate", "true positive rate (recall)")
 
     @classmethod
-    def from_scores(
-        cls,
-        scores: PUScores,
-        *,
-        bounds: bool = True,
-        level: float = 0.95,
-        ax: Axes | None = None,
-        name: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> Self:
-        """Compute the ROC curve of scores and draw it.
-
-        Parameters
-        ----------
-        scores : PUScores
-        bounds : bool
-            Whether to shade the bounds, where positives are hidden.
-        level : float
-            Of the bounds and of the area's interval.
-        ax : Axes, optional
-        name : str, optional
-            Name of the model, for the legend.
-        **kwargs
-            Properties of the line, such as ``color``.
-        """
-        hidden = bounds and scores.setting != "labelled"
-        display = cls(
-            curve=roc(scores, drop_intermediate=True),
-            bounds=roc_bounds(scores, level=level) if hidden else None,
-            area=auroc_interval(scores, level=level),
-            name=name,
-        )
-        return display.plot(ax, **kwargs)
+    def _measure(cls, scores: PUScores, level: float) -> dict[str, Any]:
+        area = auroc_interval(scores, level=level)
+        return {"curve": roc(scores, drop_intermediate=True), "area": area}
 
     def _points(self) -> tuple[np.ndarray, np.ndarray]:
         return self.curve.fpr, self.curve.tpr
@@ -229,31 +239,15 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
 
     prior: float | None = None
 
+    _bounds = staticmethod(pr_bounds)
     _kind, _area_name = "pr", "AP"
     _legend = "best"
     _axes = ("recall", "precision")
 
     @classmethod
-    def from_scores(
-        cls,
-        scores: PUScores,
-        *,
-        bounds: bool = True,
-        level: float = 0.95,
-        ax: Axes | None = None,
-        name: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> Self:
-        """Compute the curve of scores and draw it; options as in `PURocDisplay.from_scores`."""
-        hidden = bounds and scores.setting != "labelled"
-        display = cls(
-            curve=pr(scores),
-            bounds=pr_bounds(scores, level=level) if hidden else None,
-            area=average_precision_interval(scores, level=level),
-            prior=scores.known_prior,
-            name=name,
-        )
-        return display.plot(ax, **kwargs)
+    def _measure(cls, scores: PUScores, level: float) -> dict[str, Any]:
+        area = average_precision_interval(scores, level=level)
+        return {"curve": pr(scores), "area": area, "prior": scores.known_prior}
 
     def _points(self) -> tuple[np.ndarray, np.ndarray]:
         shown = self.curve.thresholds < float("inf")  # the first point is a convention
@@ -361,7 +355,7 @@ class PriorSensitivityDisplay:
         **kwargs
             Properties of the line.
         """
-        if scores.setting == "labelled":
+        if not scores.hidden:
             msg = "must be PU scores, got labelled ones: their labels determine the prior."
             raise InputError("scores", msg)
         display = cls(
@@ -493,8 +487,8 @@ class ScoreDistributionDisplay:
         binned = self.histogram
         style: dict[str, Any] = {"linewidth": 1.4} | kwargs
         self.ax_.stairs(binned.positive, binned.edges, fill=True, color=COLOURS[0], alpha=0.2)
-        rows = "unlabeled rows" if self.setting == "two-sample" else "all rows"
-        negatives = "negatives" if self.setting == "labelled" else "implied negatives"
+        rows = "all rows" if is_pooled(self.setting) else "unlabeled rows"
+        negatives = "negatives" if is_labelled(self.setting) else "implied negatives"
         self.positive_, self.marginal_, self.negative_ = (
             self.ax_.stairs(
                 share,

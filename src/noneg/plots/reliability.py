@@ -9,6 +9,7 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration import ece_interval, reliability
+from noneg.checks import is_labelled, is_pooled
 from noneg.plots.base import (
     count,
     curve_style,
@@ -252,7 +253,7 @@ class ReliabilityDisplay:
         if self.histogram is None or self.ax_histogram_ is None:
             return
         ax, data, colour = self.ax_histogram_, self.histogram, self.line_.get_color()
-        rows = "unlabeled rows" if self.setting == "two-sample" else "all rows"
+        rows = "all rows" if is_pooled(self.setting) else "unlabeled rows"
         known = ax.get_legend_handles_labels()[1]
         labels = [f"_{text}" if text in known else text for text in ("positives", rows)]
         self.positive_ = ax.stairs(data.positive, data.edges, fill=True, linewidth=0.0, alpha=0.3)
@@ -282,7 +283,7 @@ class ReliabilityDisplay:
         if self.setting is None or self.n_positive is None or self.n_unlabeled is None:
             return ""
         positive = count(self.n_positive, "positive")
-        if self.setting == "labelled":
+        if is_labelled(self.setting):
             rows = count(self.n_positive + self.n_unlabeled, "row")
             return f"labelled: {rows}, {positive}"
         return f"{self.setting}: {positive}, {count(self.n_unlabeled, 'unlabeled row')}"

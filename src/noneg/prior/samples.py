@@ -117,7 +117,7 @@ def remove_overlap(share: float, overlap: float) -> float:
 
 def labelled_share(setting: Setting, positive: float, unlabeled: float) -> float:
     """Return the share of labeled rows in one sample, and 0 in two samples."""
-    return positive / (positive + unlabeled) if setting == "one-sample" else 0.0
+    return positive / (positive + unlabeled) if checks.is_pooled(setting) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ class ScoreLaws:
                 "with ScoreLaws.from_arrays, or pass labeled= along with a table of features."
             )
             raise InputError("scores", msg)
-        if scores.setting == "labelled":
+        if not scores.hidden:
             msg = (
                 "must be positives and unlabeled rows, got labelled ones: their prior is "
                 f"the share of positives, {scores.known_prior:.6g}."
@@ -227,7 +227,7 @@ class ScoreLaws:
         >>> round(laws.labelled, 4)
         0.3333
         """
-        setting = _check_setting(setting)
+        setting = checks.check_pu_setting(setting)
         if scale not in ("probability", "logit"):
             raise InputError("scale", "must be 'probability' or 'logit'", value=scale)
         check = checks.check_scores if scale == "probability" else _finite
@@ -336,7 +336,7 @@ class FeatureSamples:
     @classmethod
     def of(cls, X: ArrayLike, labeled: ArrayLike, *, setting: Setting) -> FeatureSamples:
         """Split a table into its labeled and its unlabeled rows."""
-        setting = _check_setting(setting)
+        setting = checks.check_pu_setting(setting)
         table = _table(X)
         flags = checks.check_flags(labeled, "labeled", choosable=False)
         checks.check_same_length(X=table.shape[0], labeled=flags.size)
@@ -378,12 +378,6 @@ class FeatureSamples:
 
     def _both(self, change: Callable[[Floats], Floats]) -> FeatureSamples:
         return FeatureSamples(change(self.positive), change(self.unlabeled), self.setting)
-
-
-def _check_setting(setting: Setting) -> Setting:
-    if checks.check_setting(setting) == "labelled":
-        raise InputError("setting", "must be 'two-sample' or 'one-sample', got 'labelled'.")
-    return setting
 
 
 def _mass_at(

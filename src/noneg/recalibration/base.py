@@ -17,6 +17,7 @@ import json
 import math
 import zlib
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
@@ -426,11 +427,13 @@ def check_folds(folds: object, scores: PUScores) -> int:
 
 def weighty_rows(scores: PUScores) -> tuple[float, float]:
     """Return how many unlabeled rows and labelled positives have a weight."""
-    groups = (_by_weight(group, k)[0] for k, group in enumerate(scores.in_order()))
-    unlabeled, positive = (
-        float(s.size if isinstance(count, float) else count.sum()) for s, count, *_ in groups
-    )
+    unlabeled, positive = (_weighty(group, k) for k, group in enumerate(scores.in_order()))
     return unlabeled, positive
+
+
+def _weighty(group: Chunk, positive: int) -> float:
+    count = np.broadcast_to(group[1], group[0].shape)
+    return float(count[_weighs(group, positive)].sum())
 
 
 def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
@@ -447,16 +450,45 @@ def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
     list of (unlabeled rows, labelled positives)
         Each with scores, counts, masses in the positive law and masses in the marginal law.
     """
-    # Rows of no weight are dealt by themselves, so that no fold takes all that count.
-    parts = [_by_weight(group, k) for k, group in enumerate(scores.in_order())]
+    unlabeled, positive = _deal(scores, folds, seed)
+    return [(unlabeled.fold(k), positive.fold(k)) for k in range(folds)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Dealt:
+    """A group of rows, and what each fold holds of it: flags, or numbers of rows that count."""
+
+    group: Chunk
+    shares: list[NDArray[Any]]
+
+    def fold(self, k: int) -> Chunk:
+        """Return the rows of a fold."""
+        return self._take(self.shares[k])
+
+    def rest(self, k: int) -> Chunk:
+        """Return the rows of all other folds; rows at one point stay one point."""
+        share = self.shares[k]
+        return self._take(~share if share.dtype == np.bool_ else self.group[1] - share)
+
+    def _take(self, share: NDArray[Any]) -> Chunk:
+        s, count, *masses = self.group
+        there = np.flatnonzero(share)
+        a, w = (x if isinstance(x, float) else x[there] for x in masses)
+        return s[there], count if share.dtype == np.bool_ else share[there].astype(float), a, w
+
+
+def _deal(scores: PUScores, folds: int, seed: int) -> list[_Dealt]:
+    """Deal both groups; no fold copies rows before it is asked for."""
+    groups = scores.in_order()
+    weigh = [_weighs(group, k) for k, group in enumerate(groups)]
     # Rows come sorted: if the seed alone dealt them, the same ranks would always meet in a fold.
-    data = [zlib.crc32(np.ascontiguousarray(weighty[0]).data) for weighty, _ in parts]
+    data = [
+        zlib.crc32(np.ascontiguousarray(group[0][there]).data)
+        for group, there in zip(groups, weigh, strict=True)
+    ]
     random = stream(seed, f"folds {data}")
-    groups = []
-    for part in parts:
-        weighty, empty = (_dealt(group, folds, random) for group in part)
-        groups.append([_joined(pair) for pair in zip(weighty, empty, strict=True)])
-    return list(zip(*groups, strict=True))
+    pairs = zip(groups, weigh, strict=True)
+    return [_Dealt(group, _shares(group, there, folds, random)) for group, there in pairs]
 
 
 def join(parts: list[Groups]) -> Groups:
@@ -476,35 +508,45 @@ def build(groups: Groups, like: PUScores) -> PUScores:
 
 def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:
     """Yield what to fit on and the rows held out, fold by fold."""
-    parts = deal(scores, check_folds(folds, scores), seed)
-    for k, held_out in enumerate(parts):
-        yield build(join(parts[:k] + parts[k + 1 :]), scores), held_out
+    number = check_folds(folds, scores)
+    unlabeled, positive = _deal(scores, number, seed)
+    for k in range(number):
+        rest = build((unlabeled.rest(k), positive.rest(k)), scores)
+        yield rest, (unlabeled.fold(k), positive.fold(k))
 
 
-def _by_weight(group: Chunk, positive: int) -> tuple[Chunk, Chunk]:
-    """Return the rows that count in the law of their group, and those that do not."""
-    mass = group[1] * group[3 - positive]
-    if isinstance(mass, float) or mass.all():
-        return group, _take(group, np.zeros(0, dtype=np.intp))
-    return _take(group, np.flatnonzero(mass)), _take(group, np.flatnonzero(mass == 0.0))
+def _weighs(group: Chunk, positive: int) -> NDArray[np.bool_]:
+    """Return which rows count in the law of their group."""
+    return np.broadcast_to(np.not_equal(group[1] * group[3 - positive], 0.0), group[0].shape)
 
 
-def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]:
-    s, count, *_ = group
+def _shares(
+    group: Chunk, weighs: NDArray[np.bool_], folds: int, random: np.random.Generator
+) -> list[NDArray[Any]]:
+    """Deal a group; rows of no weight by themselves, so that no fold takes all that count."""
+    if weighs.all():
+        return _dealt(group[0].size, group[1], folds, random)
+    count = group[1]
+    out = np.zeros((folds, weighs.size), bool if isinstance(count, float) else float)
+    for there in (weighs, ~weighs):
+        some = count if isinstance(count, float) else count[there]
+        out[:, there] = _dealt(int(there.sum()), some, folds, random)
+    return list(out)
+
+
+def _dealt(
+    n: int, count: Floats | float, folds: int, random: np.random.Generator
+) -> list[NDArray[Any]]:
     if isinstance(count, float):
-        fold = random.permutation(s.size) % folds
-        return [_take(group, np.flatnonzero(fold == k)) for k in range(folds)]
-    group, count = _take(group, np.flatnonzero(count)), count[count > 0.0]
+        fold = (random.permutation(n) % folds).astype(np.min_scalar_type(folds))
+        return [fold == k for k in range(folds)]
     left, rest, out = np.floor(count).astype(np.int64), count - np.floor(count), list[Any]()
     # What buckets of weighted rows hold beyond whole rows goes to one fold.
     place = random.integers(folds, size=rest.size) if rest.any() else np.zeros(rest.size)
     for k in range(folds):
         share = _share(left, folds - k, random)
-        left = left - share
-        held = share + rest * (place == k)
-        there = np.flatnonzero(held)
-        scores, _, positive, marginal = _take(group, there)
-        out.append((scores, held[there], positive, marginal))
+        left -= share
+        out.append(share + rest * (place == k) if rest.any() else share)
     return out
 
 
@@ -514,12 +556,6 @@ def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDAr
     if total < MOST_EVEN:
         return random.multivariate_hypergeometric(left, -(-total // n), method="marginals")
     return random.binomial(left, 1.0 / n)
-
-
-def _take(group: Chunk, index: NDArray[np.intp]) -> Chunk:
-    s, *masses = group
-    one, two, three = (x if isinstance(x, float) else x[index] for x in masses)
-    return s[index], one, two, three
 
 
 def _joined(chunks: tuple[Chunk, ...]) -> Chunk:
@@ -533,4 +569,4 @@ def _rows(group: Chunk) -> Rows:
     s, *masses = group
     if all(isinstance(x, float) for x in masses):
         return FlaggedRows(s, None)
-    return WeightedRows(s, *(np.broadcast_to(x, s.shape) for x in masses))
+    return WeightedRows(s, *(None if isinstance(x, float) else x for x in masses))

@@ -10,7 +10,7 @@ a little pessimistic.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -465,39 +465,40 @@ def cross_fit(
     for train, groups in splits(scores, folds, seed):
         [fitted] = _fit_quietly([find_calibrator(calibrator)], train)
         before.append(groups)
-        after.append(tuple((fitted.transform(s), *masses) for s, *masses in groups))
-    old, new = join(before), join(after)  # type: ignore[arg-type]
-    models = {BEFORE: build(old, scores), AFTER: build(new, scores)}
-    return _FoldRows.of(old, new, scores), models
+        after.append([fitted.transform(s) for s, *_ in groups])
+    unlabeled, positive = old = join(before)
+    before.clear()
+    mapped = [np.concatenate(parts) for parts in zip(*after, strict=True)]
+    new = (mapped[0], *unlabeled[1:]), (mapped[1], *positive[1:])
+    # All folds together are the rows as they were.
+    return _FoldRows.of(old, new, scores), {BEFORE: scores, AFTER: build(new, scores)}
 
 
 @dataclass(frozen=True, eq=False)
 class _FoldRows(PairedRows):
     """Rows whose counts and masses in the two laws are known already, unlabeled ones first."""
 
-    known: tuple[Floats, ...] = ()
+    known: Masses = field(kw_only=True)
 
     @classmethod
     def of(cls, old: Groups, new: Groups, scores: PUScores) -> _FoldRows:
         """Return the rows of both groups, with scores before and after."""
         flags = np.repeat([False, True], [group[0].size for group in old])
         count, a, w = (_column(old, k) for k in (1, 2, 3))
-        known = count, flags * a, w if scores.pooled else ~flags * w
-        return cls(
-            flags, {BEFORE: _column(old, 0), AFTER: _column(new, 0)}, scores.setting, known=known
-        )
+        laws = flags * a, w if scores.pooled else ~flags * w
+        known = Masses(count, *(x / (float(count @ x) or 1.0) for x in laws))
+        columns = {BEFORE: _column(old, 0), AFTER: _column(new, 0)}
+        return cls(flags, columns, scores.setting, known=known)
 
     @cached_property
     def masses(self) -> Masses:
         """Counts, and masses in both laws."""
-        count, *laws = self.known
-        return Masses(count, *(x / (float(count @ x) or 1.0) for x in laws))
+        return self.known
 
     @cached_property
     def mass(self) -> Floats:
         """Importance of each row in its group."""
-        _, positive, marginal = self.known
-        return np.where(self.flags, positive, marginal)
+        return np.where(self.flags, self.masses.positive, self.masses.marginal)
 
 
 def _column(groups: Groups, k: int) -> Floats:

@@ -10,7 +10,7 @@ from scipy.special import expit
 from noneg.bins import Binned, bin_scores
 from noneg.calibration.bpm import bpm_curve
 from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW
-from noneg.checks import check_count, check_prior
+from noneg.checks import check_count, check_prior, is_labelled, is_pooled
 from noneg.errors import InputError
 from noneg.laws import Ordered
 from noneg.recalibration.base import (
@@ -460,11 +460,11 @@ class Histogram(StepCalibrator):
         """
         self._require_fit()
         setting, n = self.fitted_on_["setting"], self.fitted_on_["n_marginal"]
-        if setting == "labelled":
+        if is_labelled(setting):
             if fcmi is None:
                 return recalibration_bound(n, bins=self.n_bins_)
             return reuse_bound(n, bins=self.n_bins_, fcmi=fcmi)
-        if setting != "two-sample" or fcmi is not None:
+        if is_pooled(setting) or fcmi is not None:
             raise ValueError(
                 f"no bound is known for setting={setting!r} and fcmi={fcmi!r}: Theorem 7 and "
                 "Corollary 5 are about labelled rows, and their argument extends to two samples of "

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from noneg.checks import check_flags, check_setting
+from noneg.checks import check_flags, check_setting, is_labelled
 from noneg.errors import InputError
 from noneg.recalibration.choose import find_calibrator
 from noneg.scores import PUScores
@@ -153,8 +153,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return tags
 
     def _check_prior(self, setting: Setting) -> None:
-        if (setting == "labelled") != (self.prior is None):
-            rule = "must not be given" if setting == "labelled" else "must be given"
+        if is_labelled(setting) != (self.prior is None):
+            rule = "must not be given" if is_labelled(setting) else "must be given"
             remedy = "Labels of every row determine it, and nothing else does."
             rule = f"{rule} with setting='{setting}'"
             raise InputError("prior", rule, value=self.prior, remedy=remedy)

@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from noneg.checks import is_pooled
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.report import words
 from noneg.report.document import (
@@ -146,7 +147,7 @@ def _diagram(evaluation: Evaluation) -> Section:
 
 
 def _scores(evaluation: Evaluation) -> Section:
-    rows_name = "unlabeled rows" if evaluation.setting == "two-sample" else "all rows"
+    rows_name = "all rows" if is_pooled(evaluation.setting) else "unlabeled rows"
     text = f"Where the scores of positives and of {rows_name} lie"
     text += (
         ", and where those of the negatives do."

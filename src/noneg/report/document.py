@@ -309,17 +309,20 @@ def text(content: Document, *, width: int | None = WIDTH, colour: bool = False) 
 def _head(content: Document) -> Iterator[tuple[str, str]]:
     if content.title:
         yield content.title, "bold"
-    yield content.subtitle, "dim"
-    yield "", ""
-    yield str(content.verdict[0]), "bold"
-    yield from ((str(one), "") for one in content.verdict[1:])
+    if content.subtitle:
+        yield content.subtitle, "dim"
+    for position, one in enumerate(content.verdict):
+        if position == 0:
+            yield "", ""
+        yield str(one), "" if position else "bold"
     yield from ((f"Note: {words}", "yellow") for words in content.warnings)
 
 
 def _write_section(out: Console, section: Section) -> None:
     from rich.text import Text
 
-    out.print(Text(printable(section.title), style="bold"))
+    if section.title:
+        out.print(Text(printable(section.title), style="bold"))
     for one in section.sentences:
         out.print(Text(printable(str(one))))
     for header, tables in groupby(section.tables, key=lambda table: table.header):
@@ -334,7 +337,7 @@ def _rich_table(header: tuple[str, ...], tables: list[Table]) -> RichTable:
     from rich.text import Text
 
     together = len(tables) > 1
-    caption = None if together else Text(tables[0].caption, style="italic")
+    caption = None if together else Text(tables[0].caption, style="italic") or None
     shown = RichTable(
         box=None, pad_edge=False, show_header=any(header), title=caption, title_justify="left"
     )

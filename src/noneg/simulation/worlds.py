@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from noneg.checks import Setting, check_prior, check_setting
+from noneg.checks import Setting, check_prior, check_setting, is_labelled, is_pooled
 from noneg.errors import Argument, InputError
 from noneg.scores import PUScores
 
@@ -535,12 +535,12 @@ class World(ABC):
         0.5
         """
         setting = check_setting(setting)
-        if setting == "labelled":
+        if is_labelled(setting):
             _refuse(setting, n_positive=n_positive, n_unlabeled=n_unlabeled)
             scores, y = self.draw_rows(_finite("n", n), seed)
             return PUScores.from_labels(y, scores)
         _refuse(setting, n=n)
-        if setting == "two-sample":
+        if not is_pooled(setting):
             return self._draw_two_samples(n_positive, n_unlabeled, generator(seed))
         labelled = _finite("n_positive", n_positive)
         n_rows = labelled + _finite("n_unlabeled", n_unlabeled)
@@ -595,7 +595,7 @@ def _finite(name: str, size: float | None) -> int:
 def _refuse(setting: str, **sizes: float | None) -> None:
     """Raise when a size is given that the setting does not use."""
     both = Argument("n_positive"), " and ", Argument("n_unlabeled")
-    wanted = (Argument("n"),) if setting == "labelled" else both
+    wanted = (Argument("n"),) if is_labelled(setting) else both
     for name, size in sizes.items():
         if size is not None:
             rule = f"is not used in the {setting!r} setting"

@@ -255,7 +255,7 @@ def _places(table: Floats, cells: Cells, counts: list[Floats], setting: Setting)
     """
     k = (table.shape[1] - 2) // 2
     unlabeled, positive = table[:, :k], table[:, k : 2 * k]
-    if setting == "two-sample":
+    if not checks.is_pooled(setting):
         alone = unlabeled[:, 0] == 0.0
         marginal = np.where(alone[:, None], positive, unlabeled)
         counted = np.where(alone[cells.bucket], counts[1], counts[0])

@@ -226,10 +226,10 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
         # A row of weight zero counts for nothing.
         counts = True if rows.weight is None else rows.weight > 0.0
         there, others = bool((rows.flags & counts).any()), bool((~rows.flags & counts).any())
-    if setting != "labelled" and not there:
+    if not checks.is_labelled(setting) and not there:
         msg = f"column {wanted.label!r} must hold at least one labelled positive, got none."
         raise ValueError(f"{msg} Check which of its values means positive.")
-    if setting == "two-sample" and not others:
+    if not checks.is_pooled(setting) and not others:
         msg = f"column {wanted.label!r} must hold at least one unlabeled row, got none."
         raise ValueError(f"{msg} Add the unlabeled rows to the same table.")
     if not (there or others):

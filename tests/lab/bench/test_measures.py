@@ -8,7 +8,8 @@ import pytest
 from lab.bench.made import RUN, record
 
 from noneg.lab.bench import select
-from noneg.lab.bench.measures import CRITERIA, MEASURED, SIGNS, on_test, on_validation
+from noneg.lab.bench.measures import MEASURED, columns, criteria, on_test, on_validation
+from noneg.metrics import METRICS
 from noneg.recalibration import Platt
 from noneg.scores import PUScores
 
@@ -85,14 +86,15 @@ def test_failed_runs_and_runs_without_the_criterion_are_left_out():
 
 
 def test_an_unknown_criterion_is_refused():
-    with pytest.raises(ValueError, match="'by' must be one of proxy_accuracy"):
+    with pytest.raises(ValueError, match="'by' must be one of pu_ece, pu_brier"):
         select([], by="luck")
 
 
 def test_every_column_has_the_direction_of_its_metric():
-    assert set(SIGNS) == {*CRITERIA, *MEASURED}
-    lower = {name for name, sign in SIGNS.items() if sign < 0}
+    assert set(columns()) == {*criteria(), *MEASURED}
+    lower = {column for column, metric in columns().items() if METRICS[metric].better == "lower"}
     errors = {
         f"{name}{after}" for name in ("ece", "brier", "log_loss") for after in ("", "_recalibrated")
     }
-    assert lower == errors | {"pu_ece", "pu_brier", "pu_log_loss", "pu_ece_recalibrated"}
+    errors |= {"pu_ece", "pu_brier", "pu_log_loss", "pu_risk", "pu_ece_recalibrated"}
+    assert lower == errors | {"pu_false_positive_rate"}

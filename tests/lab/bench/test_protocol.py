@@ -24,7 +24,7 @@ def test_a_name_changes_with_every_field():
     ("field", "value", "words"),
     [
         ("dataset", "iris", "'dataset' must be one of cifar10"),
-        ("setting", "labelled", "'setting' must be 'one-sample' or 'two-sample'"),
+        ("setting", "labelled", "'setting' must be 'two-sample' or 'one-sample'"),
         ("case", 3, "'case' must be a whole number from 1 to 2"),
         ("rate", 1.0, r"'rate' must be a share in \(0, 1\)"),
         ("steps", 0, "'steps' must be at least 1"),

@@ -56,7 +56,7 @@ def test_groups_join_what_does_not_differ():
 
 
 def test_a_metric_without_a_direction_is_refused():
-    with pytest.raises(ValueError, match=r"'metric' must be one of proxy_accuracy, .*'luck'"):
+    with pytest.raises(ValueError, match=r"'metric' must be one of pu_ece, .*'luck'"):
         rank_methods(cells_of(np.ones((3, 3)), "luck"), metric="luck", criterion="c")
 
 

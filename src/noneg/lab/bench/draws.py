@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.checks import is_pooled
 from noneg.errors import InputError
 from noneg.lab.bench.protocol import find_plan
 from noneg.lab.datasets import load
@@ -131,7 +132,7 @@ def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple
     positives = plan.positives(run.case)
     total = round(run.rate * plan.rows)
     labelled = total // len(positives)
-    one_sample = run.setting == "one-sample"
+    one_sample = is_pooled(run.setting)
     unlabeled = (plan.rows if one_sample else plan.rows - total) // plan.classes
     found: tuple[list[Rows], list[Rows]] = ([], [])
     for label in range(plan.classes):

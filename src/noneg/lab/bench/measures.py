@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.checks import is_pooled
 from noneg.errors import InputError
 from noneg.lab.bench.protocol import RunConfig
 from noneg.metrics import METRICS
@@ -32,16 +33,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 THRESHOLD = 0.5
-# Columns of a record, each with the metric that it is a value of.
-_CRITERIA = {
-    "proxy_accuracy": "proxy_accuracy",
-    "proxy_auc": "proxy_auc",
-    "oracle_accuracy": "accuracy",
-    "pu_log_loss": "log_loss",
-    "pu_brier": "brier",
-    "pu_ece": "ece",
-    "proxy_accuracy_slip": "proxy_accuracy",
-}
+# Columns of a record, each with the metric that it is a value of. Two criteria are not metrics of
+# the PU rows: one looks at hidden labels, the other repeats a slip.
+_APART = {"oracle_accuracy": "accuracy", "proxy_accuracy_slip": "proxy_accuracy"}
 _DECISIONS = {
     "accuracy": "accuracy",
     "auc": "auroc",
@@ -51,16 +45,29 @@ _DECISIONS = {
 }
 _PROBABILITIES = {name: name for name in ("ece", "brier", "log_loss")}
 _RECALIBRATED = {f"{name}_recalibrated": name for name in _PROBABILITIES}
-_COLUMNS = _CRITERIA | _DECISIONS | _PROBABILITIES | _RECALIBRATED | {"pu_ece_recalibrated": "ece"}
+_AFTER = {"pu_ece_recalibrated": "ece"}
 
 TEST, RECALIBRATED = (*_DECISIONS, *_PROBABILITIES), tuple(_RECALIBRATED)
 MEASURED = (*TEST, *RECALIBRATED, "pu_ece", "pu_ece_recalibrated")
-# 1 for a column of which more is better, else -1.
-SIGNS = {
-    column: 1.0 if METRICS[metric].better == "higher" else -1.0
-    for column, metric in _COLUMNS.items()
-}
-CRITERIA = {name: SIGNS[name] for name in _CRITERIA}
+
+
+def criteria() -> dict[str, str]:
+    """Return the columns to choose by and their metrics: all registered ones with a prior curve.
+
+    Estimates on PU rows are called ``pu_``, unlike those on test rows; proxies need no prefix.
+
+    Examples
+    --------
+    >>> criteria()["pu_brier"], criteria()["proxy_auc"], criteria()["oracle_accuracy"]
+    ('brier', 'proxy_auc', 'accuracy')
+    """
+    names = [name for name, metric in METRICS.items() if metric.has_curve]
+    return {x if x.startswith("proxy_") else f"pu_{x}": x for x in names} | _APART
+
+
+def columns() -> dict[str, str]:
+    """Return all columns of a record that hold values of a metric, and the metric of each."""
+    return criteria() | _DECISIONS | _PROBABILITIES | _RECALIBRATED | _AFTER
 
 
 def on_validation(
@@ -78,14 +85,13 @@ def on_validation(
     """
     share = positive.size / (positive.size + unlabeled.size)
     scores = PUScores(positive, unlabeled, prior=prior, setting=setting)
-    found = _values(_CRITERIA, scores)
-    # Two criteria are not metrics of the PU rows.
+    found = _values(criteria(), scores)
     found["oracle_accuracy"] = _oracle(positive, unlabeled, labels, setting)
     found["proxy_accuracy_slip"] += _slip(positive, share, setting)
     calibrator = _fitted(scores)
     after = calibrator.transform(positive), calibrator.transform(unlabeled)
     mapped = PUScores(*after, prior=prior, setting=setting)
-    return found | _values({"pu_ece_recalibrated": "ece"}, mapped), calibrator
+    return found | _values(_AFTER, mapped), calibrator
 
 
 def _values(columns: Mapping[str, str], scores: PUScores) -> dict[str, float]:
@@ -95,7 +101,7 @@ def _values(columns: Mapping[str, str], scores: PUScores) -> dict[str, float]:
 def _slip(positive: Floats, share: float, setting: Setting) -> float:
     """Return the excess of the published criterion, which counts labeled rows above, not below."""
     above = float((positive >= THRESHOLD).mean())
-    return share * (2.0 * above - 1.0) if setting == "one-sample" else 0.0
+    return share * (2.0 * above - 1.0) if is_pooled(setting) else 0.0
 
 
 def _oracle(
@@ -161,7 +167,7 @@ class Selected:
 
 def best_checkpoint(record: Mapping[str, Any], criterion: str) -> Selected | None:
     """Return the best checkpoint of a run, the first of equal ones; None if it has no value."""
-    columns, sign = record["checkpoints"], find_sign(criterion)
+    columns, sign = record["checkpoints"], find_sign(criterion, criteria(), "by")
     values = columns.get(criterion, [])
     known = [(sign * x, -k) for k, x in enumerate(values) if x is not None]
     if not known:
@@ -183,8 +189,10 @@ def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") 
     records : iterable of dict
         Of `load_records`; failed runs are left out.
     by : str
-        "proxy_accuracy", "proxy_auc", "oracle_accuracy", "pu_log_loss", "pu_brier", "pu_ece", or
-        "proxy_accuracy_slip", which is the first as the benchmark's published code has it.
+        "proxy_accuracy", "proxy_auc", "oracle_accuracy", "proxy_accuracy_slip", which is the first
+        as the benchmark's published code has it, or a metric on PU rows such as "pu_log_loss",
+        "pu_brier" and "pu_ece": every registered one with a curve over the prior. Records keep the
+        criteria of their time; a run without the criterion is left out.
 
     Returns
     -------
@@ -198,7 +206,7 @@ def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") 
     >>> [(found.step, found.metrics["accuracy"]) for found in select(records, by="proxy_auc")]
     [(200, 0.9)]
     """
-    sign = find_sign(by)
+    sign = find_sign(by, criteria(), "by")
     chosen: dict[tuple[object, ...], Selected] = {}
     for record in records:
         found = best_checkpoint(record, by) if record["status"] == "done" else None
@@ -213,8 +221,8 @@ def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") 
     return [chosen[place] for place in sorted(chosen, key=repr)]
 
 
-def find_sign(criterion: str) -> float:
-    """Return 1 for a criterion of which more is better, else -1."""
-    if criterion not in CRITERIA:
-        raise InputError("by", f"must be one of {', '.join(CRITERIA)}", value=criterion)
-    return CRITERIA[criterion]
+def find_sign(column: str, known: Mapping[str, str], argument: str) -> float:
+    """Return 1 for a column of which more is better, else -1; errors name the argument."""
+    if column not in known:
+        raise InputError(argument, f"must be one of {', '.join(known)}", value=column)
+    return METRICS[known[column]].sign

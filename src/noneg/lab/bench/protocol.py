@@ -9,7 +9,7 @@ from itertools import product
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal
 
-from noneg.checks import check_prior
+from noneg.checks import check_prior, check_pu_setting
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -159,8 +159,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         find_plan(self.dataset).positives(self.case)
-        if self.setting not in ("one-sample", "two-sample"):
-            raise InputError("setting", "must be 'one-sample' or 'two-sample'", value=self.setting)
+        check_pu_setting(self.setting)
         if not 0.0 < self.rate < 1.0:
             raise InputError("rate", "must be a share in (0, 1)", value=self.rate)
         if self.given_prior is not None:

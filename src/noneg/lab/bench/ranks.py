@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from noneg.errors import InputError
-from noneg.lab.bench.measures import SIGNS
+from noneg.lab.bench.measures import columns, find_sign
 from noneg.plots.base import COLOURS, require_matplotlib
 from noneg.results import to_frame
 
@@ -93,8 +93,7 @@ def rank_methods(
     """
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-    if metric not in SIGNS:
-        raise InputError("metric", f"must be one of {', '.join(SIGNS)}", value=metric)
+    sign = find_sign(metric, columns(), "metric")
     chosen = [c for c in cells if (c.metric, c.criterion) == (metric, criterion)]
     worlds = list(dict.fromkeys(c.world for c in chosen))
     means = {(c.world, c.method): c.mean for c in chosen if not math.isnan(c.mean)}
@@ -107,7 +106,7 @@ def rank_methods(
         )
         raise InputError("cells", msg)
     values = np.array([[means[w, m] for m in methods] for w in worlds])
-    mean = rankdata(-SIGNS[metric] * values, axis=1).mean(axis=0)
+    mean = rankdata(-sign * values, axis=1).mean(axis=0)
     order, k = np.argsort(mean, kind="stable"), len(methods)
     quantile = float(studentized_range.ppf(level, k, np.inf)) / math.sqrt(2.0)
     return Ranks(

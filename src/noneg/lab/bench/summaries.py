@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from noneg.checks import is_pooled
 from noneg.errors import InputError
 from noneg.lab.bench.measures import select
 
@@ -264,7 +265,7 @@ def against_paper(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     for cell in cells:
         dataset, setting, case, rate, prior = cell.world
         number = theirs.get((dataset, case, paper_name(cell.method), cell.metric, cell.criterion))
-        if number is None or setting != "one-sample" or rate != PAPER_RATE or prior is not None:
+        if number is None or not is_pooled(setting) or rate != PAPER_RATE or prior is not None:
             continue
         rows.append({
             "table": number["table"],

@@ -143,5 +143,5 @@ class TEDn(CVIR):
         """Return the estimated prior of the population."""
         a, task = float(self.state["share"]), self.task
         n = task.n_pos + task.n_unl
-        prior = (task.n_pos + a * task.n_unl) / n if task.setting == "one-sample" else a
+        prior = (task.n_pos + a * task.n_unl) / n if task.pooled else a
         return min(max(prior, _EDGE), 1.0 - _EDGE)

@@ -119,7 +119,7 @@ class LBE(Algorithm):
     def shift(self) -> float:
         """Log odds of the prior less those among all training rows; 0 in one sample."""
         task = self.task
-        if task.population_prior is None or task.setting == "one-sample":
+        if task.population_prior is None or task.pooled:
             return 0.0
         among = (task.n_pos + task.unlabeled_prior * task.n_unl) / (task.n_pos + task.n_unl)
         return logit(task.population_prior) - logit(among)

@@ -57,8 +57,8 @@ class PUSB(Risk):
         """Find the threshold that a share equal to the prior exceeds."""
         if self.bench or self.task.population_prior is None:
             return
-        one_sample = self.task.setting == "one-sample"
-        margins = self.margins(torch.cat([data.pos, data.unl]) if one_sample else data.unl)
+        pooled = self.task.pooled
+        margins = self.margins(torch.cat([data.pos, data.unl]) if pooled else data.unl)
         place = math.floor(len(margins) * (1.0 - self.task.population_prior))
         self.state["threshold"] = float(margins.sort().values[min(place, len(margins) - 1)])
 
