@@ -274,12 +274,9 @@ class WeightedRows:
     def prefix(self) -> NDArray[np.float64]:
         """The sums over the first k rows, nine or three; made when somebody asks."""
         (f, a, w), s = self.masses, self.scores
-        if self._unit:
-            columns = [np.ones_like(s), s, s * s]
-        else:
-            first = (a, w, w * s)
-            columns = [first[i] * first[j] for i in range(3) for j in range(i, 3)]
-            columns[:0] = first
+        columns: list[Mass] = [1.0, s, s * s] if self._unit else [a, w, w * s]
+        if not self._unit:
+            columns += [columns[i] * columns[j] for i in range(3) for j in range(i, 3)]
         sums = np.zeros((self.size + 1, len(columns)))
         for column, x in enumerate(columns):
             np.cumsum(x * f, out=sums[1:, column])
@@ -542,6 +539,16 @@ class Ordered:
         _, f, a, _ = self._rows[1]
         positive, marginal = np.diff(self._mass(1, f * a)), np.diff(self._marginal())
         return self.thresholds[:0:-1], positive[::-1], marginal[::-1]
+
+    def below(self) -> tuple[Floats, Floats, Floats]:
+        """Return the distinct scores, rising, and the mass of both laws below and up to each.
+
+        The masses begin with 0, so that they have one entry more than the scores.
+        """
+        _, f, a, _ = self._rows[1]
+        above = self._mass(1, f * a), self._marginal()
+        positive, marginal = (mass[-1] - mass[::-1] for mass in above)
+        return self.thresholds[:0:-1], positive, marginal
 
     def _mass(self, group: int, mass: Mass) -> Floats:
         """Return a group's mass at or above each threshold."""

@@ -572,12 +572,11 @@ class _Rows:
 
     @classmethod
     def of(cls, scores: PUScores) -> _Rows:
-        s, *masses = Ordered(scores).masses()
+        s, positive, marginal = Ordered(scores).below()
         n = scores.effective_marginal
         whole = float(np.rint(n))
         n = whole if abs(n - whole) < SLACK * n else n
-        counted = all((mass == np.rint(mass)).all() for mass in masses)
-        positive, marginal = (np.concatenate([[0.0], np.cumsum(mass)]) for mass in masses)
+        counted = all((mass == np.rint(mass)).all() for mass in (positive, marginal))
         return cls(s, positive, marginal, n, 0.0 if counted else SLACK)
 
     def targets(self, b: Integers, n_bins: Integers | int) -> Floats:

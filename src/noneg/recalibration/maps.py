@@ -56,12 +56,13 @@ def laws_at(scores: PUScores) -> tuple[Floats, Floats, Floats]:
     does to them: where there is no marginal mass, only the next value above holds it down.
     """
     at, positive, marginal = Ordered(scores).masses()
-    full = marginal > 0.0
-    place = np.minimum(np.searchsorted(at[full], at), np.count_nonzero(full) - 1)
-    gained = np.bincount(place, weights=positive, minlength=np.count_nonzero(full))
     share = scores.known_prior / (float(positive.sum()) or 1.0)
-    held = np.asarray(gained * share, dtype=np.float64)
-    return at[full], held, marginal[full] / marginal.sum()
+    held, full = positive * share, marginal > 0.0
+    if not full.all():
+        place = np.minimum(np.cumsum(full) - full, np.count_nonzero(full) - 1)
+        held = np.bincount(place, weights=held, minlength=np.count_nonzero(full))
+        at, marginal = at[full], marginal[full]
+    return at, np.asarray(held, dtype=np.float64), marginal / marginal.sum()
 
 
 class Identity(Calibrator):

@@ -592,7 +592,7 @@ def _finite(name: str, size: float | None) -> int:
     return int(size)
 
 
-def _refuse(setting: str, **sizes: float | None) -> None:
+def _refuse(setting: Setting, **sizes: float | None) -> None:
     """Raise when a size is given that the setting does not use."""
     both = Argument("n_positive"), " and ", Argument("n_unlabeled")
     wanted = (Argument("n"),) if is_labelled(setting) else both

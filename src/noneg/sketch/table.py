@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg import checks
 from noneg.kernels import CHUNK, FINE_GRID, GRID, bucket_of
 from noneg.laws import SplitRows, WeightedRows
 from noneg.scores import PUScores
