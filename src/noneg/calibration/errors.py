@@ -35,7 +35,7 @@ from scipy.special import erfc
 
 from noneg.bins import ROUNDING, Binned, bin_scores, check_frequencies, check_p
 from noneg.calibration.bounds import error_bounds
-from noneg.calibration.interval import METHOD, norm_limits, power_dual
+from noneg.calibration.interval import INVERTED, METHOD, power_limits
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing
@@ -178,8 +178,8 @@ def ece_interval(
     if method == "hoeffding":
         limits, words = _hoeffding(scores, binned, level, p), "Hoeffding"
     elif method == "normal":
-        dual = power_dual(binned.marginal, p)
-        limits, words = norm_limits(scores, binned, dual, level=level, seed=seed), METHOD
+        limits = power_limits(scores, binned, p, level=level, seed=seed)
+        words = INVERTED if p == 1 else METHOD
     else:
         raise InputError("method", "must be 'normal' or 'hoeffding'", value=method)
     return enclosing(scores, norm(binned, p), limits, level, words)

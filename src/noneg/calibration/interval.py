@@ -9,10 +9,18 @@ both ends come from linear functions of the bins instead. For fixed bins write
 Upper end
     :math:`T \ge v\cdot d = \tau + v\cdot\varepsilon`, hence
     :math:`\tau \le T + z_{1-\alpha/2}\,\mathrm{sd}(v\cdot d)`, with v estimated by that of d.
+    For p = 1 the law of T is known well enough to do better. With standard errors
+    :math:`\sigma_b` of the residuals and :math:`S = \sum_b \sigma_b`, the error :math:`\tau = k S`
+    gives the smallest T when every residual is k standard errors: :math:`E T \ge S\,E|k + Z|` by
+    convexity, and the variance is that of folded normals, between :math:`(1 - 2/\pi)\sum\sigma_b^2`
+    at k = 0 and :math:`\mathrm{var}(v\cdot d)` far from it. The end is k S with the largest k at
+    which :math:`E T - z\,\mathrm{sd}(T) \le T`.
 Lower end
     Split the data in two halves; the dual vector of one half, applied to the other, cannot exceed
     :math:`\tau` on average. Both ways, averaged: e with standard error se. Over R random splits the
-    median of :math:`e - z_{1-\alpha/4}\,\mathrm{se}` is valid (median at half the level).
+    median of :math:`e - z_{1-\alpha/4}\,\mathrm{se}` is valid (median at half the level). For p = 1
+    the signs are those of sums over three neighboring bins: noise in a single bin flips them less
+    often, and any signs are valid.
 
 Halves are made by adding and subtracting noise with the covariance of the sums in bins, which has
 the law of a random split of many rows but needs these sums alone: the interval costs O(bins), does
@@ -20,8 +28,8 @@ not depend on the order of rows, and a row written twice is a row of weight two.
 
 Other errors
     All of this holds for any convex function of the sums that is homogeneous of degree one: it has
-    linear functions that touch it at one point and exceed it nowhere. `Error` says what is asked of
-    one; `error_limits` does the rest.
+    linear functions that touch it at one point and exceed it nowhere. `Convex` says what is asked
+    of one; `error_limits` does the rest.
 Two models on the same rows
     :math:`\tau_A - \tau_B \le T_A - e_B + z\,\mathrm{sd}` with the deviation of both signed sums
     together, which is small when the models make the same mistakes on the same rows. The median
@@ -44,7 +52,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
 
 from noneg.bins import Binned, bin_scores, square_roots
 from noneg.calibration.over_priors import accepted_ends, announced_prior, best_in_set
@@ -73,8 +82,11 @@ SPLITS = 101
 PRIOR_GRID, PAIRED_PRIOR_GRID = 41, 21
 ZERO = 1e-12
 METHOD = f"normal upper end, median of {SPLITS} split lower ends"
+INVERTED = METHOD.replace("normal", "inverted")
 PAIRED_METHOD = f"paired rows, median of {SPLITS} splits"
 KS_BINS = 256
+# Variance of the absolute value of a standard normal.
+NEAR = 1.0 - 2.0 / np.pi
 # Which of a, w, w s_A and w s_B are the sums of the first and of the second model.
 _SUMS = ([0, 1, 2], [0, 1, 3])
 
@@ -125,7 +137,7 @@ class Noise:
         return positive - score
 
 
-class Error(Protocol):
+class Convex(Protocol):
     """An error whose p-th power is convex and homogeneous of degree one in some sums of bins."""
 
     @property
@@ -144,9 +156,18 @@ class Error(Protocol):
         Its slopes have the shape of the sums, (bins,) or (splits, bins).
         """
 
+    def below(self, sums: Sums) -> Sums:
+        """Return a linear function, found from these sums, that exceeds the power nowhere."""
+        return self.touching(sums)
+
+    def upper(self, binned: Binned, value: float, deviation: float, level: float) -> float:
+        """Return the upper end from the error and its standard deviation."""
+        del binned
+        return value + z_score(level) * deviation
+
 
 @dataclass(frozen=True)
-class Norm:
+class Norm(Convex):
     """A norm of the residuals.
 
     Attributes
@@ -173,6 +194,47 @@ class Norm:
         return (self.dual(np.atleast_2d(residual)).reshape(residual.shape),)
 
 
+class AbsoluteSum(Norm):
+    """The sum of absolute residuals, whose signs and bias are simple (see the module)."""
+
+    def __init__(self) -> None:
+        super().__init__(_signs)
+
+    def below(self, sums: Sums) -> Sums:
+        """Return the signs of sums over three neighboring bins."""
+        padded = np.pad(sums[0], [(0, 0)] * (sums[0].ndim - 1) + [(1, 1)])
+        return (_signs(padded[..., :-2] + padded[..., 1:-1] + padded[..., 2:]),)
+
+    def upper(self, binned: Binned, value: float, deviation: float, level: float) -> float:
+        """Return the upper end by inverting the least favorable law of the plug-in error."""
+        own = np.sqrt(binned.variance(np.eye(binned.n_bins)))
+        largest = max(deviation, float(np.sqrt(own @ own)))
+        total, z = float(own.sum()), z_score(level)
+        if total == 0.0:
+            return value
+
+        def excess(k: float) -> float:
+            mean, spread = _folded(k)
+            far = (spread - NEAR) / (1.0 - NEAR)
+            variance = (1.0 - far) * NEAR * largest**2 + far * deviation**2
+            return total * mean - z * float(np.sqrt(variance)) - value
+
+        k = brentq(excess, 0.0, (value + z * largest) / total) if excess(0.0) < 0.0 else 0.0
+        return min(total * float(k), value + z * deviation)
+
+
+def _signs(d: Floats) -> Floats:
+    """Return signs, plus where a residual is zero up to rounding."""
+    return np.where(np.abs(d) > ZERO, np.sign(d), 1.0)
+
+
+def _folded(k: float) -> tuple[float, float]:
+    """Return the mean of ``|k + Z|``, Z standard normal, and its variance."""
+    density = float(np.exp(-0.5 * k * k) * np.sqrt(2.0 / np.pi))
+    mean = density + k * (2.0 * float(ndtr(k)) - 1.0)
+    return mean, 1.0 + k * k - mean * mean
+
+
 def norm_limits(
     scores: PUScores, binned: Binned, dual: Dual, *, level: float, seed: int = 0
 ) -> Limits:
@@ -180,12 +242,19 @@ def norm_limits(
 
     Bins must be fine enough that the norm can be computed from their residuals.
     """
-    noise = Noise.draw(binned, SPLITS, seed)
-    return error_limits(scores, binned, Norm(dual), noise, level)
+    return error_limits(scores, binned, Norm(dual), Noise.draw(binned, SPLITS, seed), level)
+
+
+def power_limits(
+    scores: PUScores, binned: Binned, p: float, *, level: float, seed: int = 0
+) -> Limits:
+    """Return limits for the L_p error over bins."""
+    error = AbsoluteSum() if p == 1 else Norm(power_dual(binned.marginal, p))
+    return error_limits(scores, binned, error, Noise.draw(binned, SPLITS, seed), level)
 
 
 def error_limits(
-    scores: PUScores, binned: Binned, error: Error, noise: Noise, level: float
+    scores: PUScores, binned: Binned, error: Convex, noise: Noise, level: float
 ) -> Limits:
     """Return limits for an error over all priors that are possible."""
     if no_spread(scores):
@@ -204,7 +273,7 @@ def error_limits(
     return max(0.0, low), high
 
 
-def error_value(error: Error, sums: Sums) -> float:
+def error_value(error: Convex, sums: Sums) -> float:
     """Return the error at some sums."""
     return max(0.0, float(_apply(error.touching(sums), sums))) ** (1.0 / error.p)
 
@@ -214,23 +283,24 @@ def split_median(value: Floats, variance: Floats | float, level: float) -> float
     return float(np.median(value - float(ndtri(0.75 + level / 4.0)) * np.sqrt(variance)))
 
 
-def _upper_end(binned: Binned, error: Error, level: float) -> tuple[float, float]:
+def _upper_end(binned: Binned, error: Convex, level: float) -> tuple[float, float]:
     """Return the upper end, and how fast the error moves with the prior."""
     sums = error.sums(binned)
     function, value = error.touching(sums), error_value(error, sums)
     # From the power to the error itself: it has less skew, and the line lies above the root.
     slope = 1.0 / (error.p * value ** (error.p - 1.0)) if value > 0.0 else float(error.p == 1)
-    reach = z_score(level) * float(np.sqrt(binned.variance(*function)))
-    return value + slope * reach, slope * abs(float(function[0] @ binned.positive))
+    deviation = slope * float(np.sqrt(binned.variance(*function)))
+    speed = slope * abs(float(function[0] @ binned.positive))
+    return error.upper(binned, value, deviation, level), speed
 
 
-def _both_ways(binned: Binned, error: Error, noise: Noise) -> tuple[list[Sums], Floats]:
+def _both_ways(binned: Binned, error: Convex, noise: Noise) -> tuple[list[Sums], Floats]:
     """Return the functions that touch one half, both ways, and their mean value in the other."""
     sums, shift = error.sums(binned), error.noise(binned, noise)
     one, other = (
         tuple(x + sign * d for x, d in zip(sums, shift, strict=True)) for sign in (1.0, -1.0)
     )
-    functions = [error.touching(half) for half in (other, one)]
+    functions = [error.below(half) for half in (other, one)]
     return functions, (_apply(functions[0], one) + _apply(functions[1], other)) / 2.0
 
 
@@ -248,7 +318,7 @@ def power_dual(mass: Floats, p: float) -> Dual:
 
     def dual(d: Floats) -> Floats:
         if p == 1:
-            return np.where(np.abs(d) > ZERO, np.sign(d), 1.0)
+            return _signs(d)
         gap = np.divide(d, mass, out=np.zeros_like(d), where=(mass > 0.0) & (np.abs(d) > ZERO))
         top = np.abs(gap).max(axis=1, keepdims=True)
         gap = np.divide(gap, top, out=np.zeros_like(gap), where=top > 0.0)
@@ -305,7 +375,7 @@ class PairedErrors:
     ) -> None:
         self.scores = scores[0]
         self.binned = tuple(bin_scores(one) for one in scores)
-        self.norms = [Norm(power_dual(binned.marginal, 1)) for binned in self.binned]
+        self.norms = [AbsoluteSum() for _ in self.binned]
         there = masses.count * (masses.positive + masses.marginal) > 0.0
         f, a, w, *s = (x[there] for x in (masses.count, masses.positive, masses.marginal, *columns))
         place = [np.searchsorted(b.edges[1:-1], x) for b, x in zip(self.binned, s, strict=True)]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import entr, logit, rel_entr
 
 from noneg.bins import Binned, bin_scores, check_frequencies
-from noneg.calibration.interval import METHOD, norm_limits, power_dual
+from noneg.calibration.interval import METHOD, power_limits
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
@@ -409,8 +409,7 @@ def _reliability_limits(
     scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, level: float, seed: int
 ) -> Limits:
     """Return limits of the reliability that hold at good calibration too."""
-    dual = power_dual(binned.marginal, 2.0)
-    low, high = norm_limits(scores, binned, dual, level=level, seed=seed)
+    low, high = power_limits(scores, binned, 2.0, level=level, seed=seed)
     if rule.name == "brier":
         return low**2, high**2
     # Pinsker: the divergence is at least twice the squared distance.

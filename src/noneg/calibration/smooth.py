@@ -48,6 +48,7 @@ from noneg.calibration.interval import (
     METHOD,
     SPLITS,
     ZERO,
+    Convex,
     Noise,
     error_limits,
     error_value,
@@ -680,7 +681,7 @@ def _kernel_interval(scores: PUScores, kernel: _Kernel, level: float, seed: int)
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(Convex):
     """The p-th power of the error, a function of the masses of both laws in bins.
 
     Attributes
