@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.calibration.interval import SPLITS, Noise, error_limits
+from noneg.calibration.interval import SPLITS, Convex, Noise, error_limits
 from noneg.intervals import over_priors, z_score
 from noneg.selection import LIMIT_GRID, SLACK, VALUE_GRID, Box, assembled
 
@@ -133,8 +133,8 @@ def ranges(binned: Binned, box: Box, prior: float, slack: float = 0.0) -> Ranges
 
 
 @dataclass(frozen=True)
-class Nearest:
-    """The smallest error without caps, as `noneg.calibration.interval.Error` asks for it."""
+class Nearest(Convex):
+    """The smallest error without caps, as `noneg.calibration.interval.Convex` asks for it."""
 
     least: float
     most: float
