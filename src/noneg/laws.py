@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from noneg import kernels
-from noneg.rules import FALSE_POSITIVE_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -479,6 +478,8 @@ class Ordered:
 
     def fpr(self, prior: float) -> Floats:
         """``(PPR - pi TPR) / (1 - pi)``; noise may take it out of [0, 1] unless all is labelled."""
+        from noneg.rules import FALSE_POSITIVE_RATE  # rules rest on the laws
+
         if not self.scores.hidden:
             return self.false_positive
         return FALSE_POSITIVE_RATE(self.tpr, self.ppr, prior)

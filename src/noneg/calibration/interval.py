@@ -47,9 +47,10 @@ Is the classifier calibrated? A test of :math:`\rho = 0`
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -137,19 +138,20 @@ class Noise:
         return positive - score
 
 
-class Convex(Protocol):
+class Convex(ABC):
     """An error whose p-th power is convex and homogeneous of degree one in some sums of bins."""
 
-    @property
-    def p(self) -> float:
-        """The power."""
+    p: float
 
+    @abstractmethod
     def sums(self, binned: Binned) -> Sums:
         """Return the sums."""
 
+    @abstractmethod
     def noise(self, binned: Binned, noise: Noise) -> Sums:
         """Return the noise of the sums, shape (splits, bins) each."""
 
+    @abstractmethod
     def touching(self, sums: Sums) -> Sums:
         """Return the linear function that equals the power at these sums, and exceeds it nowhere.
 
