@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import noneg
 from noneg.cli import main
-from noneg.performance import best_threshold
+from noneg.performance import best_threshold, recall_threshold
 
 ASKED = ["--label", "confirmed", "--setting", "one-sample", "--prior", "0.4"]
 
@@ -116,4 +116,99 @@ def test_a_given_threshold_is_measured():
 def test_exactly_one_wish_is_needed(wanted):
     result = run("threshold", "scores.csv", "--score", "score", *ASKED, *wanted)
     assert result.exit_code == 2
-    assert "exactly one of --precision, --recall, --f-beta, --cost, --budget, --top and --at" in result.stderr
+    assert (
+        "exactly one of --precision, --recall, --f-beta, --cost, --budget, --top and --at"
+        in result.stderr
+    )
+
+
+SCORES = ["scores.csv", "--score", "score", "--label", "confirmed", "--setting", "one-sample"]
+
+
+def asked(*options):
+    result = run("threshold", *SCORES, *options, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_promised_recall_needs_no_prior():
+    answer = asked("--recall", 0.8, "--confidence", 0.9)
+    scores = noneg.read("scores.csv", score="score", label="confirmed", setting="one-sample")
+    expected = recall_threshold(scores, recall=0.8, confidence=0.9)
+    assert answer["promise"] == expected.to_dict()
+    assert "precision" not in answer
+    flagged = columns("scores.csv")["score"] >= answer["threshold"]
+    assert flagged[truth()].mean() >= 0.8
+    assert asked("--recall", 0.8, "--on-average")["threshold"] > answer["threshold"]
+    robust = asked("--recall", 0.8, "--confidence", 0.9, "--selection", 1.5)
+    assert robust["threshold"] < answer["threshold"]
+    said = run("threshold", *SCORES, "--recall", 0.999, "--confidence", 0.95).stdout
+    assert "Too few labeled positives" in said
+    assert "recall at least 0.999 with 95 % confidence" in said
+
+
+@pytest.mark.usefixtures("files")
+def test_a_promised_precision_is_kept_by_the_hidden_labels():
+    answer = asked("--prior", 0.4, "--precision", 0.7, "--confidence", 0.95)
+    flagged = columns("scores.csv")["score"] >= answer["threshold"]
+    assert truth()[flagged].mean() >= 0.7
+    assert answer["criterion"] == "precision at least 0.7 with 95 % confidence"
+    assert answer["confusion"]["ppr"] == pytest.approx(flagged.mean())
+    result = run("threshold", *SCORES, "--prior", 0.4, "--precision", 0.99, "--confidence", 0.95)
+    assert result.exit_code == 2
+    assert "--precision can be promised up to" in result.stderr
+    assert "four times as many rows" in result.stderr
+    cost = asked("--prior", 0.4, "--cost", 1, 5, "--confidence", 0.95)
+    assert cost["promise"]["promised"] == "cost"
+
+
+@pytest.mark.usefixtures("files")
+def test_a_workload_is_planned():
+    answer = asked("--budget", 100, "--next", 1400)
+    score = columns("scores.csv")["score"]
+    assert (score >= answer["threshold"]).sum() <= 100
+    assert answer["next"]["low"] < answer["next"]["expected"] <= 100 < answer["next"]["high"]
+    assert asked("--top", "5%")["threshold"] == asked("--top", "0.05")["threshold"]
+    sure = asked("--top", "5%", "--confidence", 0.95)
+    assert sure["threshold"] > asked("--top", "5%")["threshold"]
+    said = run("threshold", *SCORES, "--prior", 0.4, "--top", "5%").stdout
+    assert "Flagged of the next 1,400 rows" in said
+    assert "Precision" in said
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--f-beta", 1, "--confidence", 0.9], "--confidence promises"),
+        (["--precision", 0.9, "--on-average"], "Give --on-average with --recall"),
+        (["--recall", 0.9, "--next", 10], "Give --next with"),
+        (["--top", "most"], "not a share in (0, 1]"),
+        (["--recall", 0.9, "--confidence", 95], "--confidence must be"),
+        (["--precision", 0.9, "--confidence", 0.9], "--prior must be given"),
+        (["--budget", 11, "--next", 10], "--budget must be at most"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options, words):
+    result = run("threshold", *SCORES, *options)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+@pytest.mark.usefixtures("files")
+def test_negatives_are_certified():
+    result = run("negatives", *SCORES, "--prior", 0.4, "--json", "--out", "out.csv")
+    answer = json.loads(result.stdout)
+    assert answer["schema"] == "noneg.negatives/1"
+    rows = columns("out.csv")
+    certified = (rows["score"] <= answer["cutoff"]) & (rows["confirmed"] == 0)
+    assert certified.sum() == answer["certified"] > 0
+    assert truth()[certified].mean() < 0.1
+    order = np.argsort(rows["score"])
+    assert (np.diff(rows["p_positive"][order]) >= 0).all()
+    said = run("negatives", *SCORES, "--fdr", 0.001).stdout
+    assert "No row can be certified negative" in said
+    refused = run("negatives", *SCORES[:-1], "labelled")
+    assert refused.exit_code == 2
+    assert "nothing to certify" in refused.stderr

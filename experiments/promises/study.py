@@ -1,12 +1,13 @@
 """Thresholds with a promise: how often it is kept, and what it costs against an oracle.
 
-The parts `recall`, `precision` and `negatives` draw rows from worlds that are known exactly,
-`nceas` takes presence records of species and judges by an independent survey (NONEG_DATA), `cost`
+The parts `recall`, `precision`, `negatives` and `venn` draw rows from worlds known exactly, `nceas`
+takes presence records of species and judges by an independent survey (NONEG_DATA), `cost`
 takes the time at ten million rows.
 """
 
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ from noneg.performance import (
     precision_threshold,
     recall_threshold,
 )
+from noneg.recalibration import Isotonic, VennAbers
+from noneg.simulation import LogisticGaussian
 
 CONFIDENCE = 0.95
 MODELS = {"good": 2.5, "poor": 1.0}
@@ -61,7 +64,7 @@ def recall(run: Run) -> dict[str, list[Row]]:
 
 def keep_precision(
     setting: str, model: str, prior: float, n_positive: int, known: str, trials: int
-) -> Row:
+) -> list[Row]:
     """How often a promised precision is kept, and the recall it leaves."""
     world = Gaussians(MODELS[model], prior)
     rng = seeded("precision", setting, model, prior, n_positive, known)
@@ -79,7 +82,7 @@ def keep_precision(
         found[trial] = promise.threshold
     made = np.isfinite(found)
     at = np.where(made, found, 0.5)
-    return {
+    row = {
         "wanted": wanted,
         "broken": np.mean(made & (world.precision(at) < wanted)),
         "promised": np.mean(made),
@@ -87,15 +90,16 @@ def keep_precision(
         "oracle": ORACLE,
         "trials": trials,
     }
+    return [row]
 
 
-def precision(run: Run) -> dict[str, list[Row]]:
+def precision(run: Run) -> None:
     sizes = {"prior": (0.02, 0.1, 0.3, 0.5), "n_positive": run.pick((100, 500, 3000), (500,))}
     every = cells(setting=("two-sample",), model=MODELS, **sizes, known=("exact", "interval"))
     # In one sample no more than 200 of 10,000 rows are positive at the smallest prior.
     few = {"prior": (0.1, 0.5), "n_positive": (100, 500)}
     every += cells(setting=("one-sample",), model=MODELS, **few, known=("exact",))
-    return {"precision": run.rows(keep_precision, every, trials=run.trials(1000, 20))}
+    run.resume("precision", partial(keep_precision, trials=run.trials(1000, 20)), every)
 
 
 def keep_fdr(
@@ -158,6 +162,32 @@ def nceas(run: Run) -> dict[str, list[Row]]:
     return {"nceas": run.rows(species.measure, every, folder=Path(folder))}
 
 
+def two_probabilities(setting: str, n_positive: int, trials: int) -> Row:
+    """How wide Venn-Abers is, and how often the true probability lies inside."""
+    world, found = LogisticGaussian.less_calibrated(0.3), []
+    for trial in range(trials):
+        sizes = {"n_positive": n_positive, "n_unlabeled": 10 * n_positive}
+        if setting == "labelled":
+            sizes = {"n": 11 * n_positive}
+        scores = world.draw(**sizes, setting=setting, seed=trial)
+        s = np.sort(world.draw(n=2000, setting="labelled", seed=10_000 + trial).in_order()[0][0])
+        true, fitted = world.posterior(s), VennAbers().fit(scores)
+        low, high = fitted.probabilities(s).T
+        plain = Isotonic().fit(scores).transform(s)
+        inside = ((low <= true) & (true <= high)).mean()
+        errors = [np.abs(x - true).mean() for x in (fitted.transform(s), plain)]
+        found.append([(high - low).mean(), inside, *errors])
+    width, inside, error, isotonic = np.mean(found, axis=0)
+    row = {"width": width, "inside": inside, "error": error, "isotonic": isotonic}
+    return row | {"trials": trials}
+
+
+def venn(run: Run) -> dict[str, list[Row]]:
+    settings = ("labelled", "two-sample", "one-sample")
+    every = cells(setting=settings, n_positive=run.pick((100, 1000), (100,)))
+    return {"venn": run.rows(two_probabilities, every, trials=run.trials(40, 2))}
+
+
 def cost(run: Run) -> dict[str, list[Row]]:
     """Seconds of an exact AUROC and of the envelope on fresh rows, the best of three."""
     n = run.pick(10_000_000, 100_000)
@@ -180,7 +210,7 @@ def cost(run: Run) -> dict[str, list[Row]]:
 PRIOR = 0.1
 STUDY = Study(
     "promises",
-    (recall, precision, negatives, nceas, cost),
+    (negatives, nceas, venn, recall, precision, cost),
     page="experiments.promises.page",
     optional=("nceas",),
 )

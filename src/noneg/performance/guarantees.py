@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # Thresholds above which fewer positives lie are not looked at: no promise could be made there.
 LEAST_SHARE = 0.05
-MOST_NODES = 1000
+MOST_NODES = 500
 # Part of the failure probability that pays for the unknown share of positives that are labeled.
 LABELED_PART = 0.1
 LEAST_CONFIDENCE = 0.5
@@ -424,7 +424,7 @@ class _Ratio:
 
 
 def nodes(scores: PUScores) -> Floats:
-    """Return distinct scores of labeled positives, falling: all, or 1,000 evenly in log-odds.
+    """Return distinct scores of labeled positives, falling: all, or 500 evenly in log-odds.
 
     Between two of them a lower threshold flags more rows and finds no more labeled positives.
     """
@@ -488,7 +488,7 @@ def fdp_envelope(
     confidence : float
         Probability that all limits hold.
     thresholds : array-like, optional
-        Where to tell them; by default the scores of labeled positives, or 1,000 of them. Nothing is
+        Where to tell them; by default the scores of labeled positives, or 500 of them. Nothing is
         promised above the highest twentieth of the positives.
 
     Examples
@@ -565,11 +565,9 @@ def _unpromised(ratio: _Ratio, wanted: float) -> InputError:
     """Return the error of a precision that nothing guarantees, with what would help."""
     low, high = ratio.scores.prior_set
     limits = ratio.promised(low)
-    helped = {
-        "four times as many labeled positives": replace(ratio, positive=ratio.positive.times(4.0)),
-        "four times as many unlabeled rows": replace(ratio, marginal=ratio.marginal.times(4.0)),
+    gains = {
+        name: min(1.0, float(other.promised(low).max())) for name, other in _larger(ratio).items()
     }
-    gains = {name: min(1.0, float(other.promised(low).max())) for name, other in helped.items()}
     if low < high:
         exact = float(ratio.promised(ratio.scores.known_prior).max())
         gains["the prior known exactly"] = min(1.0, exact)
@@ -578,13 +576,23 @@ def _unpromised(ratio: _Ratio, wanted: float) -> InputError:
     estimate = float(ratio.hits(ratio.positive.share, low)[surest] / ratio.marginal.share[surest])
     rows = audited_rows(min(estimate, 1.0), wanted, ratio.tail)
     if rows is not None:
-        review = (
-            f"a review of {rows:,} rows that score at least {ratio.threshold[surest]:.4g} would"
-        )
-        listed.append(f"{review} confirm it if {min(estimate, 1.0):.0%} of them are positive")
+        review = f"a review of {rows:,} rows that score at least {ratio.threshold[surest]:.4g}"
+        share = f"{100 * min(estimate, 1.0):.0f} %"
+        listed.append(f"{review} would confirm it if {share} of them are positive")
     rule = f"can be promised up to {best:.3g} from these rows, got {wanted:g}."
     remedy = f"Ask for less. What would help: {'; '.join(listed)}." if listed else "Ask for less."
     return InputError("precision", rule, remedy=remedy)
+
+
+def _larger(ratio: _Ratio) -> dict[str, _Ratio]:
+    """Return what more rows would make of it; those of one sample grow together."""
+    positive, marginal = ratio.positive.times(4.0), ratio.marginal.times(4.0)
+    if ratio.scores.pooled:
+        return {"four times as many rows": replace(ratio, positive=positive, marginal=marginal)}
+    return {
+        "four times as many labeled positives": replace(ratio, positive=positive),
+        "four times as many unlabeled rows": replace(ratio, marginal=marginal),
+    }
 
 
 def audited_rows(share: float, wanted: float, tail: float) -> int | None:
