@@ -80,7 +80,8 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
         diagram,
         prior=prior,
         contradicted=contradicted,
-        rejected=evaluation.rejected,
+        # The test takes labels for random.
+        rejected=evaluation.rejected if evaluation.selection == 1.0 else None,
         at_prior=evaluation.at_prior,
     )
     where = words.verdict_where(diagram)
@@ -88,7 +89,15 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
         Sentence(text=title, key="verdict_title"),
         Sentence(text=where, key="verdict_where"),
         Sentence(text=words.verdict_error(error, prior), key="verdict_error"),
+        *_selection(evaluation),
     )
+
+
+def _selection(evaluation: Evaluation) -> Iterator[Sentence]:
+    """Say up to which selection the verdict stands; of labelled data none are hidden."""
+    if evaluation.selection_sums is not None:
+        text = words.verdict_selection(evaluation.stands, evaluation.selection)
+        yield Sentence(text=text, key="verdict_selection")
 
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, Number, Range]]:

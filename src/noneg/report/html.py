@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from noneg.evaluation import FACTORS
 from noneg.metrics import METRICS
 from noneg.page_state import EXPLORED
 from noneg.report.charts import CHARTS, specification
@@ -72,6 +73,8 @@ def to_html(
         prior=evaluation.prior.value,
         interval=(known.low, known.high) if known.low < known.high else None,
         least=evaluation.sums.least_prior,
+        selection=evaluation.selection,
+        largest=FACTORS[-1] if evaluation.selection_sums else None,
         rows=evaluation.n_marginal,
         level=f"{100 * evaluation.level:.6g}",
         two_diagrams=len(evaluation.sums.diagrams) > 1,
@@ -144,7 +147,12 @@ def environment() -> Environment:
     """Return the templates; whatever is filled in is escaped, but for our own files and charts."""
     from jinja2 import DictLoader, Environment, StrictUndefined
 
-    names = ("page.html.jinja", "explorer.html.jinja", "notebook.html.jinja")
+    names = (
+        "page.html.jinja",
+        "selection.html.jinja",
+        "explorer.html.jinja",
+        "notebook.html.jinja",
+    )
     return Environment(
         loader=DictLoader({name: asset(name) for name in names}),
         autoescape=True,

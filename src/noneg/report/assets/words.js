@@ -61,6 +61,12 @@
     return say(error.value < limits.large * unit ? "verdict_somewhat" : "verdict_no");
   }
 
+  function verdictSelection(stands, selection) {
+    const parts = selection > 1 ? [say("selected_labels", { factor: selection })] : [];
+    if (stands === null) return parts.length ? parts[0] : say("random_labels");
+    return [...parts, stands > 1 ? say("stands_up_to", { factor: stands }) : say("stands_not")].join(" ");
+  }
+
   function verdictError(error, prior, level) {
     if (error.low === null) return say("error_alone", { value: error.value.toFixed(3) });
     const [value, low, high] = [error.value, error.low, error.high].map((x) => x.toFixed(decimals(prior)));
@@ -147,7 +153,7 @@
   }
 
   Object.assign(noneg, {
-    boundSentence, count, floorSentence, general, learn, planSentence, short, verdictError, verdictTitle,
+    boundSentence, count, floorSentence, general, learn, planSentence, short, verdictError, verdictSelection, verdictTitle,
     verdictWhere, warnings,
   });
 })();
