@@ -205,7 +205,7 @@ def _slopes(found: Ranges, box: Box, binned: Binned) -> tuple[Floats, Floats, Fl
     least, most = box.ends(binned.prior)
     price, sign = found.price(), np.where(masses < found.target, -1.0, 1.0)
     at_top = masses > (found.low + found.high) / 2.0
-    capped = at_top & (found.high < binned.prior * most * binned.positive)
+    capped = at_top & (found.high < binned.prior * most * binned.positive - ROUNDING)
     density = np.where(at_top, np.where(capped, 0.0, most), least)
     by_positive = (sign - price) * density + price
     return by_positive, np.where(capped, sign - price, 0.0), -sign

@@ -255,7 +255,7 @@
     const price = used.length ? Math.min(...used) : 0;
     const sign = masses.map((x, b) => (x < bins.score[b] ? -1 : 1));
     const top = masses.map((x, b) => x > (low[b] + high[b]) / 2);
-    const capped = top.map((is, b) => is && high[b] < most[b]);
+    const capped = top.map((is, b) => is && high[b] < most[b] - ROUNDING);
     const density = top.map((is, b) => (is ? (capped[b] ? 0 : largest) : least));
     return {
       value: sum(start.map((x, b) => x + gain[b] * taken[b])),
