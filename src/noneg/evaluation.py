@@ -59,6 +59,9 @@ NEARLY_ALL, SAME_SHARE = 0.9, 0.01
 # when many positives are hidden.
 EVEN, MANY_HIDDEN = 0.5, 0.8
 
+# Selection factors up to which a verdict may stand.
+FACTORS = (1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 10.0)
+
 # Metrics over the optimal bins.
 BINNED = ("ece", "debiased_ece")
 
@@ -137,6 +140,7 @@ def evaluate(
         at_prior=_at_prior(scores, metrics, level, edges),
         sums=sums,
         selection_sums=selection_sums(scores.with_selection(1.0), sums, level=level),
+        stands=_stands(scores, level, edges),
         recalibration=_recalibration(scores, level) if recalibrate else None,
     )
 
@@ -171,6 +175,27 @@ def _at_prior(
     return estimate(
         name, scores.with_prior(scores.known_prior), level=level, **_options(name, edges)
     )
+
+
+def _stands(scores: PUScores, level: float, edges: ArrayLike | None) -> float | None:
+    """Return the largest of `FACTORS` at which miscalibration is certain; 1 if it is at none.
+
+    None where it is not certain even for random labels, and for labelled data.
+    """
+    if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
+        return None
+
+    def certain(factor: float) -> bool:
+        given = scores.with_selection(factor)
+        return estimate(RECOMMENDED, given, level=level, **_options(RECOMMENDED, edges)).low > 0.0
+
+    if not certain(1.0):
+        return None
+    low, high = 0, len(FACTORS)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if certain(FACTORS[middle]) else (low, middle)
+    return (1.0, *FACTORS)[low]
 
 
 def _recalibration(scores: PUScores, level: float) -> HeldOut | None:
@@ -300,6 +325,9 @@ class Evaluation:
         with the number of rows.
     selection_sums : SelectionSums or None
         What the same numbers at another selection factor are made of.
+    stands : float or None
+        Selection factor up to which miscalibration is certain (one of `FACTORS`, or 1); None where
+        it is not certain for random labels either, and for labelled data.
     recalibration : HeldOut or None
         What recalibration would change, if it was asked for.
     audit : Audit or None
@@ -331,6 +359,7 @@ class Evaluation:
     at_prior: Estimate
     sums: Sums
     selection_sums: SelectionSums | None
+    stands: float | None
     recalibration: HeldOut | None = None
     audit: Audit | None = None
 
@@ -377,6 +406,7 @@ class Evaluation:
             "prior_kind": self.prior_kind,
             "setting": self.setting,
             "selection": self.selection,
+            "stands_up_to": self.stands,
             "level": self.level,
             "ece": _plain(self.ece),
             "ece_width_15": _plain(self.ece_width_15),

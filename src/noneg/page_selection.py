@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from noneg.bins import bin_scores
-from noneg.calibration.reliability import band_parts
+from noneg.calibration.reliability import band_parts, selected_limits
 from noneg.intervals import law_means
 from noneg.page_state import DIAGRAM_BINS
 from noneg.performance.ranking import top_parts
@@ -111,6 +111,26 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
         student_area=float(stdtrit(max(rows - 1.0, 1.0), 0.5 + level / 2.0)),
         rows=rows,
     )
+
+
+def bands(
+    found: SelectionSums, kind: str, priors: tuple[float, ...], selection: float
+) -> dict[str, Floats]:
+    """Return the bands of a diagram at a selection factor, for the first prior and all others."""
+    parts = found.diagrams[kind]
+    box = Box(share=found.box["share"], selection=selection, **_no_cells())
+    boxes = [(prior, box.ends(prior)) for prior in priors]
+    frequency = priors[0] * parts["positive"] / parts["marginal"]
+    out = {}
+    for band, suffix in (("pointwise", ""), ("simultaneous", "_all")):
+        low, high = selected_limits(parts, parts[band], boxes, frequency)
+        out |= {f"low{suffix}": low, f"high{suffix}": high}
+    return out
+
+
+def _no_cells() -> dict[str, Any]:
+    none = np.zeros(0)
+    return {"positive": none, "marginal": none, "variance": (none, none)}
 
 
 class _Atoms:

@@ -444,3 +444,48 @@ def test_sections_follow_one_another(open_page):
         assert bottom <= top + 1
     # Only the bar with the slider stays in view.
     assert page.evaluate("document.querySelector('.prior-bar').getBoundingClientRect().top") == 0
+
+
+SELECT = """([prior, factor]) => {
+  for (const [id, value] of [["prior-number", prior], ["factor-number", factor]]) {
+    const box = document.getElementById(id);
+    box.value = String(value);
+    box.dispatchEvent(new Event("change"));
+  }
+  return {
+    numbers: noneg.selection.evaluate(noneg.data, prior, factor),
+    diagram: noneg.selection.bands(noneg.data, "width", prior, factor),
+    sentence: document.querySelector('[data-text="verdict_selection"]').textContent,
+    shown: document.querySelector('[data-range="auroc"]').textContent,
+  };
+}"""
+
+
+@every_data
+def test_numbers_at_any_selection_are_those_of_python(scores, open_page):
+    """Five priors by five factors, on every data set."""
+    given = evaluate(scores)
+    page = open_page(to_html(given))
+    for prior in priors(scores)[:5]:
+        for factor in (1.0, 1.1, 1.7, 3.0, 10.0):
+            expected = evaluate(scores.with_prior(prior).with_selection(factor), edges=given.edges)
+            found = page.evaluate(SELECT, [prior, factor])
+            estimates = expected.metrics | {
+                name: getattr(expected, name) for name in ("ece_width_15", "ece_mass_15")
+            }
+            moved = {n: x for n, x in found["numbers"].items() if x["low"] is not None}
+            assert {"debiased_ece", "auroc", "precision_at", "brier", "precision"} <= set(moved)
+            for name, number in moved.items():
+                one = estimates[name]
+                assert same(
+                    [number[k] for k in ("value", "low", "high")], [one.value, one.low, one.high]
+                ), (name, prior, factor)
+            for row, low, high in zip(
+                found["diagram"], expected.reliability.low, expected.reliability.high, strict=True
+            ):
+                if factor > 1.0:
+                    assert same([row["low"], row["high"]], [low, high])
+            assert found["sentence"] == str(document(expected).verdict[3])
+            auroc = expected.metrics["auroc"]
+            assert found["shown"] == f"[{auroc.low:.3f}, {auroc.high:.3f}]"
+    assert page.complaints == []

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 # Intervals that are split before what is left of the difference is added to the bound.
 SPLIT_AT_MOST = 400
 EXACT = 1e-13
+# Chords whose slopes agree to so many digits are equal, and masses that differ by less.
+DIGITS, ROUNDING = 9, 1e-12
 # Selection factors at which the lower end of the interval is looked at, up to the one asked for.
 LADDER = (1.0, 1.25, 1.5, 2.0, 3.0, 6.0)
 
@@ -96,7 +98,7 @@ class Ranges:
         """Return the largest sum of chords, its masses, and a bin whose chord lies too high."""
         gain, width = self._gain()
         start = np.abs(self.low - self.target)
-        order = np.argsort(-gain, kind="stable")
+        order = np.argsort(-np.round(gain, DIGITS), kind="stable")
         room = np.clip(self.total - self.low.sum(), 0.0, None)
         filled = np.empty_like(width)
         filled[order] = np.diff(np.minimum(np.cumsum(width[order]), room), prepend=0.0)
@@ -121,7 +123,7 @@ class Ranges:
 
     def price(self) -> float:
         """Return what a little more prior adds to the sum of chords."""
-        filled = self.corner()[1] > self.low
+        filled = self.corner()[1] > self.low + ROUNDING
         return float(self._gain()[0][filled].min()) if filled.any() else 0.0
 
 
@@ -203,7 +205,7 @@ def _slopes(found: Ranges, box: Box, binned: Binned) -> tuple[Floats, Floats, Fl
     least, most = box.ends(binned.prior)
     price, sign = found.price(), np.where(masses < found.target, -1.0, 1.0)
     at_top = masses > (found.low + found.high) / 2.0
-    capped = at_top & (found.high < binned.prior * most * binned.positive)
+    capped = at_top & (found.high < binned.prior * most * binned.positive - ROUNDING)
     density = np.where(at_top, np.where(capped, 0.0, most), least)
     by_positive = (sign - price) * density + price
     return by_positive, np.where(capped, sign - price, 0.0), -sign

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import betaincinv
@@ -15,7 +15,7 @@ from noneg.results import Table
 from noneg.selection import Box, is_selected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -152,11 +152,30 @@ def _limits(
     if not is_selected(scores):
         low, high = ratio_limits(positive, top, marginal, bottom, correlation)
         return least * low, most * high
+    parts = {"positive": positive, "marginal": marginal, "correlation": correlation}
+    band = {"top": top, "bottom": bottom}
+    box = Box.of(scores)
+    return selected_limits(parts, band, [(x, box.ends(x)) for x in (least, most)], frequency)
+
+
+def selected_limits(
+    parts: Mapping[str, Any],
+    band: Mapping[str, FloatLimits],
+    boxes: Sequence[tuple[float, tuple[float, float]]],
+    frequency: Floats,
+) -> FloatLimits:
+    """Return limits of the frequencies for some priors, each with the densities it allows."""
     ends = []
-    for prior in (least, most):
-        for share in mass_range(Box.of(scores).ends(prior)):
-            limits = share(top[0]), share(top[1])
-            found = ratio_limits(share(positive), limits, marginal, bottom, correlation)
+    for prior, densities in boxes:
+        for share in mass_range(densities):
+            limits = share(band["top"][0]), share(band["top"][1])
+            found = ratio_limits(
+                share(parts["positive"]),
+                limits,
+                parts["marginal"],
+                band["bottom"],
+                parts["correlation"],
+            )
             ends.append(prior * np.stack(found))
     # No bin holds more positives than rows.
     low, high = np.min(ends, axis=0)[0], np.minimum(np.max(ends, axis=0)[1], 1.0)
@@ -177,12 +196,12 @@ def _correlation(scores: PUScores, binned: Binned, shown: NDArray[np.bool_]) -> 
         return np.nan_to_num(np.minimum(shared / spread, 1.0), nan=0.0)
 
 
-def band_parts(scores: PUScores, binned: Binned, level: float) -> dict[str, object]:
+def band_parts(scores: PUScores, binned: Binned, level: float) -> dict[str, Any]:
     """Return what the bands of a diagram are made of, for a page that moves them."""
     shown = binned.marginal > 0.0
     masses = binned.positive[shown], binned.marginal[shown]
     rows = scores.effective_positive, scores.effective_marginal
-    parts: dict[str, object] = {"positive": masses[0], "marginal": masses[1]}
+    parts: dict[str, Any] = {"positive": masses[0], "marginal": masses[1]}
     parts["correlation"] = _correlation(scores, binned, shown)
     for band, share in (("pointwise", 1), ("simultaneous", int(shown.sum()))):
         top, bottom = (

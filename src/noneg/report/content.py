@@ -77,7 +77,9 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
         check.name == "prior" and check.verdict == "contradicted"
         for check in evaluation.assumptions
     )
-    prior, rejected = evaluation.prior.value, evaluation.rejected
+    # The test takes labels for random; under selection the interval decides.
+    selected = evaluation.selection > 1.0
+    prior, rejected = evaluation.prior.value, error.low > 0.0 if selected else evaluation.rejected
     title = words.verdict_title(
         error,
         prior=prior,
@@ -90,6 +92,7 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
         Sentence(text=title, key="verdict_title"),
         Sentence(text=where, key="verdict_where"),
         Sentence(text=words.verdict_error(error, prior), key="verdict_error"),
+        *_selection(evaluation),
     )
     if evaluation.is_labelled:
         return said
@@ -97,6 +100,13 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
     if evaluation.prior_kind != "unknown":
         return (*said, consistent)
     return (consistent, Sentence(text=words.verdict_estimate(evaluation)), *said)
+
+
+def _selection(evaluation: Evaluation) -> Iterator[Sentence]:
+    """Say up to which selection the verdict stands; of labelled data none are hidden."""
+    if evaluation.selection_sums is not None:
+        text = words.verdict_selection(evaluation.stands, evaluation.selection)
+        yield Sentence(text=text, key="verdict_selection")
 
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, Number, Range]]:

@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from noneg.evaluation import FACTORS
 from noneg.metrics import METRICS
 from noneg.page_state import EXPLORED
 from noneg.report.charts import CHARTS, specification
@@ -75,6 +76,8 @@ def to_html(
         prior=evaluation.prior.value,
         interval=(known.low, known.high) if known.low < known.high else None,
         least=evaluation.sums.least_prior,
+        selection=evaluation.selection,
+        largest=FACTORS[-1] if evaluation.selection_sums else None,
         rows=evaluation.n_marginal,
         level=f"{100 * evaluation.level:.6g}",
         two_diagrams=len(evaluation.sums.diagrams) > 1,
@@ -150,6 +153,7 @@ def environment() -> Environment:
     names = (
         "page.html.jinja",
         "strip.html.jinja",
+        "selection.html.jinja",
         "explorer.html.jinja",
         "notebook.html.jinja",
     )

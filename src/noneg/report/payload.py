@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from noneg.evaluation import NEARLY_ALL, SAME_SHARE
+from noneg.evaluation import FACTORS, NEARLY_ALL, SAME_SHARE
 from noneg.page_state import EXPLORED
 from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.registry import METRICS, registered_rules
@@ -85,6 +85,7 @@ def payload(
             for name, rule in registered_rules().items()
         },
         "selection": evaluation.selection,
+        "factors": FACTORS,
         # An unbiased risk may leave its range; proper scores are kept in it.
         "ranges": {
             name: METRICS[name].range

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from noneg.page_selection import bands
 from noneg.results import fitting
 from noneg.sentences import say
 from noneg.theory import plan
@@ -109,6 +110,10 @@ def points(evaluation: Evaluation) -> list[Point]:
     }
     columns = {name: getattr(diagram, name) for name in ("left", "right", "score", "marginal")}
     columns |= {name: (by or 1.0) * getattr(diagram, name) for name, by in scaled.items()}
+    if evaluation.selection > 1.0 and evaluation.selection_sums is not None:
+        priors = prior.value, prior.low, prior.high
+        kind = evaluation.sums.first_diagram
+        columns |= bands(evaluation.selection_sums, kind, priors, evaluation.selection)
     return [
         Point(**{name: float(column[b]) for name, column in columns.items()})
         for b in range(diagram.score.size)
@@ -218,6 +223,15 @@ def verdict_error(error: Estimate, prior: float) -> str:
     """Say how large the calibration error is."""
     value, low, high = (f"{x:.{decimals(prior)}f}" for x in (error.value, error.low, error.high))
     return say("error", value=value, low=low, high=high, percent=100 * error.level)
+
+
+def verdict_selection(stands: float | None, selection: float) -> str:
+    """Say up to which selection factor miscalibration is certain, and for which intervals hold."""
+    parts = [say("selected_labels", factor=selection)] if selection > 1.0 else []
+    if stands is None:
+        return " ".join(parts or [say("random_labels")])
+    parts.append(say("stands_up_to", factor=stands) if stands > 1.0 else say("stands_not"))
+    return " ".join(parts)
 
 
 def verdict_where(diagram: Sequence[Point], *, rejected: bool = True) -> str:

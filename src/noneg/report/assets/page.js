@@ -17,7 +17,7 @@
   const GRID = 60; // priors at which the error is drawn
   const MISSING = "–";
 
-  const state = { prior: data.prior, threshold: nearest(0.5), diagram: sums.first_diagram, costs: [1, 1] };
+  const state = { prior: data.prior, factor: data.selection, threshold: nearest(0.5), diagram: sums.first_diagram, costs: [1, 1] };
   const views = {};
   const originals = new Map();
 
@@ -84,15 +84,19 @@
     return [{ ...noneg.curves(data, state.prior)[state.threshold] }];
   }
 
-  const given = () => state.prior === data.prior;
+  const given = () => state.prior === data.prior && state.factor === data.selection;
+  const isSelected = () => state.factor > 1 && sums.selection;
 
   function shownDiagram() {
+    if (isSelected()) return noneg.selection.bands(data, state.diagram, state.prior, state.factor);
     const ends = given() ? data.prior_ends : undefined;
     return noneg.reliability(sums.diagrams[state.diagram], state.prior, ends);
   }
 
   function datasets() {
-    const bounds = noneg.rankBounds(data, state.prior);
+    const bounds = isSelected()
+      ? noneg.selection.outlines(data, state.prior, state.factor)
+      : noneg.rankBounds(data, state.prior);
     return {
       reliability: shownDiagram(),
       distribution: noneg.distribution(sums.histogram, state.prior),
@@ -108,7 +112,7 @@
         },
       ],
       selected: selected(),
-      ...(given() ? data.given : {}),
+      ...(given() && !isSelected() ? data.given : {}),
       ...data.still,
     };
   }
@@ -187,14 +191,17 @@
     const { prior } = state;
     const error = found.debiased_ece;
     const known = error.low !== null;
-    const diagram = noneg.reliability(sums.diagrams[sums.first_diagram], prior);
+    const diagram = isSelected()
+      ? noneg.selection.bands(data, sums.first_diagram, prior, state.factor)
+      : noneg.reliability(sums.diagrams[sums.first_diagram], prior);
     const checks = noneg.assumptions(data, prior);
     const contradicted = checks.prior === "contradicted";
-    const rejected = noneg.rejectedAt(data, prior);
+    const rejected = isSelected() ? error.low > 0 : noneg.rejectedAt(data, prior);
     return {
       verdict_title: noneg.verdictTitle(known ? error : data.headline, prior, contradicted, rejected),
       verdict_where: noneg.verdictWhere(diagram, rejected),
       verdict_error: noneg.verdictError(error, prior, data.level),
+      verdict_selection: noneg.verdictSelection(noneg.selection.stands(data, prior), state.factor),
       bound: noneg.boundSentence(
         noneg.biasBound(data, prior, null), noneg.biasBound(data, prior, 1 - data.level),
         data.level, data.bins,
@@ -218,7 +225,7 @@
   }
 
   function write() {
-    const found = noneg.evaluate(data, state.prior);
+    const found = noneg.selection.evaluate(data, state.prior, state.factor);
     const texts = sentences(found);
     for (const element of all("[data-number]")) {
       const [name, part] = element.dataset.number.split(".");
@@ -259,15 +266,20 @@
 
   function setPrior(prior) {
     state.prior = prior;
-    document.body.classList.toggle("moved", !given());
-    if (given()) restore();
-    else write();
+    follow();
     const slider = byId("prior-slider");
     slider.value = position(prior);
     slider.setAttribute("aria-valuetext", `class prior ${noneg.general(prior, 4)}`);
     byId("prior-number").value = noneg.general(prior, 6);
-    byId("prior-reset").disabled = given();
+    byId("prior-reset").disabled = prior === data.prior;
     noneg.strip?.show(prior);
+  }
+
+  /** Writes and draws everything at the prior and the selection factor of the sliders. */
+  function follow() {
+    document.body.classList.toggle("moved", !given());
+    if (given()) restore();
+    else write();
     all("[data-table]").forEach(fillTable);
     explore();
     redraw(["reliability", "distribution", "curves", "roc_bounds", "pr_bounds", "now", "selected"]);
@@ -282,6 +294,39 @@
       event.target.setCustomValidity(allowed ? "" : `a number from ${lowestText()} to 1`);
       event.target.reportValidity();
       if (allowed) setPrior(prior);
+    });
+  }
+
+  // --- the selection factor ---------------------------------------------------------------------
+
+  const LAST = data.factors[data.factors.length - 1];
+  const FACTOR_STEPS = 100;
+  const factorAt = (step) => Number((LAST ** (step / FACTOR_STEPS)).toPrecision(3));
+  const stepOf = (factor) => Math.round((FACTOR_STEPS * Math.log(factor)) / Math.log(LAST));
+
+  function setFactor(factor) {
+    state.factor = factor;
+    follow();
+    byId("factor-slider").value = stepOf(factor);
+    byId("factor-slider").setAttribute("aria-valuetext", `selection factor ${noneg.general(factor, 4)}`);
+    byId("factor-number").value = noneg.general(factor, 6);
+    byId("factor-reset").disabled = factor === data.selection;
+  }
+
+  function listenToFactor() {
+    const slider = byId("factor-slider");
+    slider.value = stepOf(data.selection);
+    slider.addEventListener("input", () => {
+      const step = Number(slider.value);
+      setFactor(step === stepOf(data.selection) ? data.selection : factorAt(step));
+    });
+    byId("factor-reset").addEventListener("click", () => setFactor(data.selection));
+    byId("factor-number").addEventListener("change", (event) => {
+      const factor = Number(event.target.value);
+      const allowed = factor >= 1 && factor <= LAST;
+      event.target.setCustomValidity(allowed ? "" : `a number from 1 to ${LAST}`);
+      event.target.reportValidity();
+      if (allowed) setFactor(factor);
     });
   }
 
@@ -302,7 +347,9 @@
     show("flagged", `${noneg.count(tails.ppr[i] * rows)} of ${noneg.count(rows)}`);
     show("flagged_share", percent(tails.ppr[i]));
     for (const name of data.explored) {
-      const found = noneg.atThreshold(data, name, prior, i);
+      const found = isSelected()
+        ? noneg.selection.ruleBounds(data, name, prior, state.factor, i)
+        : noneg.atThreshold(data, name, prior, i);
       show(name, fixed(found.value, 3));
       show(`${name}_range`, range(found.low, found.high, 3));
     }
@@ -384,6 +431,7 @@
     byId("prior-slider").value = position(data.prior);
     noneg.strip?.build(data, { position, priorAt, setPrior, steps: STEPS });
   }
+  if (movable && sums.selection) listenToFactor();
   listenToThreshold();
   listenToDiagram();
   listenToCopy();

@@ -242,7 +242,8 @@
     const start = low.map((x, b) => Math.abs(x - bins.score[b]));
     const gain = high.map((x, b) =>
       (width[b] > 0 ? (Math.abs(x - bins.score[b]) - start[b]) / width[b] : 0));
-    const order = gain.map((_, b) => b).sort((a, b) => gain[b] - gain[a] || a - b);
+    const rounded = gain.map((x) => Math.round(x * 1e9)); // equal slopes keep their order
+    const order = gain.map((_, b) => b).sort((a, b) => rounded[b] - rounded[a] || a - b);
     let room = Math.max(prior - sum(low), 0);
     const taken = low.map(() => 0);
     for (const b of order) {
@@ -250,11 +251,11 @@
       room = Math.max(room - width[b], 0);
     }
     const masses = low.map((x, b) => x + taken[b]);
-    const used = gain.filter((_, b) => masses[b] > low[b]);
+    const used = gain.filter((_, b) => masses[b] > low[b] + ROUNDING);
     const price = used.length ? Math.min(...used) : 0;
     const sign = masses.map((x, b) => (x < bins.score[b] ? -1 : 1));
     const top = masses.map((x, b) => x > (low[b] + high[b]) / 2);
-    const capped = top.map((is, b) => is && high[b] < most[b]);
+    const capped = top.map((is, b) => is && high[b] < most[b] - ROUNDING);
     const density = top.map((is, b) => (is ? (capped[b] ? 0 : largest) : least));
     return {
       value: sum(start.map((x, b) => x + gain[b] * taken[b])),
@@ -402,5 +403,20 @@
     return found;
   }
 
-  noneg.selection = { bands, evaluate, outlines, ruleBounds };
+  /** The largest factor at which miscalibration is certain; null where it never is. */
+  function stands(data, prior) {
+    const { bins } = data.sums;
+    if (!data.sums.selection || !bins.ece.noise) return null;
+    const certain = (factor) => debiasedBounds(data.sums, bins.ece, prior, factor).low > 0;
+    if (!(noneg.evaluate(data, prior).debiased_ece.low > 0)) return null;
+    let [low, high] = [0, data.factors.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (certain(data.factors[middle])) low = middle + 1;
+      else high = middle;
+    }
+    return [1, ...data.factors][low];
+  }
+
+  noneg.selection = { bands, evaluate, outlines, ruleBounds, stands };
 })();

@@ -65,6 +65,12 @@
     return say(verdictKey(error, prior, contradicted, rejected), { cause: say("cause_rows") });
   }
 
+  function verdictSelection(stands, selection) {
+    const parts = selection > 1 ? [say("selected_labels", { factor: selection })] : [];
+    if (stands === null) return parts.length ? parts[0] : say("random_labels");
+    return [...parts, stands > 1 ? say("stands_up_to", { factor: stands }) : say("stands_not")].join(" ");
+  }
+
   function verdictError(error, prior, level) {
     if (error.low === null) return say("error_alone", { value: error.value.toFixed(3) });
     const [value, low, high] = [error.value, error.low, error.high].map((x) => x.toFixed(decimals(prior)));
@@ -152,7 +158,8 @@
   }
 
   Object.assign(noneg, {
-    boundSentence, count, floorSentence, general, learn, planSentence, short, verdictError, verdictKey, verdictTitle,
+    boundSentence, count, floorSentence, general, learn, planSentence, short, verdictError, verdictKey,
+    verdictSelection, verdictTitle,
     verdictWhere, warnings,
   });
 })();
