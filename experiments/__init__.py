@@ -12,6 +12,7 @@ STUDIES = {
     "learners": "experiments.training.learners",
     "metric_study": "experiments.synthetic.metrics",
     "prior": "experiments.prior.study",
+    "prior_sets": "experiments.prior_sets.study",
     "pu_benchmark": "experiments.training.benchmark",
     "pu_ece": "experiments.synthetic.pu_ece",
     "pu_ece_neural": "experiments.pu_ece_neural.study",
