@@ -207,7 +207,7 @@ def from_two_sources(
     if not (a & b).any():
         rule = "must share at least one labeled row, got none"
         raise InputError(("first", "second"), f"{rule}: nothing tells how many both missed")
-    place = np.searchsorted(_even_edges(s[a & b]), s)
+    place = np.searchsorted(_even_edges(s[a | b], int((a & b).sum())), s)
     counts = [
         np.array([int(x[place == k].sum()) for k in range(place.max() + 1)], dtype=np.float64)
         for x in (a, b, a & b)
@@ -241,9 +241,9 @@ def _chapman(a: Floats, b: Floats, both: Floats) -> tuple[float, float]:
     return float((total - (a + b - both)).sum()), float(variance.sum())
 
 
-def _even_edges(values: Floats) -> Floats:
-    """Return inner edges that leave enough values between them."""
-    bins = int(np.clip(values.size // SHARED, 1, MOST_BINS))
+def _even_edges(values: Floats, shared: int) -> Floats:
+    """Return inner edges of bins with as many values each, fewer if sources share few rows."""
+    bins = int(np.clip(shared // SHARED, 1, MOST_BINS))
     return np.unique(np.quantile(values, np.arange(1, bins) / bins))
 
 
@@ -284,7 +284,7 @@ def from_review(
     n = np.bincount(place[judged], minlength=kinds.size)
     if not n.all():
         empty = kinds[int(np.argmin(n))]
-        what = f" in stratum {empty!r}" if strata is not None else ""
+        what = f" in stratum '{empty}'" if strata is not None else ""
         raise InputError("outcome", f"must hold at least one judged row{what}, got none")
     share = np.bincount(place[judged], weights=y[judged], minlength=kinds.size) / n
     low, high = clopper_pearson(share, n.astype(np.float64), 1.0 - level)
