@@ -13,6 +13,7 @@ STUDIES = {
     "learners": "experiments.training.learners",
     "metric_study": "experiments.synthetic.metrics",
     "prior": "experiments.prior.study",
+    "prior_sets": "experiments.prior_sets.study",
     "promises": "experiments.promises.study",
     "pu_benchmark": "experiments.training.benchmark",
     "pu_ece": "experiments.synthetic.pu_ece",

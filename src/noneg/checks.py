@@ -125,14 +125,15 @@ def percentage(number: float) -> str:
     return f" Divide a percentage by 100: {number / 100:g}." if 1 < number < 100 else ""
 
 
-def missing_prior(setting: Setting) -> InputError:
-    """Return the error of somebody who left the prior out."""
+def missing_prior(setting: Setting, *, needed: bool = True) -> InputError:
+    """Return the error of somebody who left the prior out, needed or not."""
     why = f": {PRIOR_RULE}, which these rows alone do not tell"
     known = "Use what is known from elsewhere, such as a reviewed sample, or "
     interval, estimate = Argument("prior_interval"), Argument("prior", "estimate")
     rule = ("must be given with ", Argument("setting", setting), why)
-    ways = (known, interval, " for a range, or ", estimate, " for what these rows tell of it.")
-    return InputError("prior", rule, remedy=ways)
+    ways = (known, interval, " for a range, or ", estimate, " for what these rows tell of it")
+    last = (".",) if needed else (", or ", Argument("prior", "unknown"), " if nobody knows it.")
+    return InputError("prior", rule, remedy=(*ways, *last))
 
 
 def determined(name: str, value: object) -> InputError:

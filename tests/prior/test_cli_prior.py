@@ -45,23 +45,30 @@ YES = ["--positive-label", "yes"]
 
 def test_one_method_says_what_it_assumes(file):
     said = good("prior", file, *COLUMNS, *YES)
-    assert "DEDPUL" in said
+    assert "Tightest bound" in said
+    assert "upper bound" in said
     assert "Assumes that labelled positives are a random sample" in said
     assert "If one does, the prior is smaller" in said
     out = json.loads(good("prior", file, *COLUMNS, *YES, "--json"))
     assert out["schema"] == "noneg.prior/1"
     scores = read(file, score="p", label="y", setting="one-sample", prior=0.9, positive_label="yes")
     found = estimate_prior(scores)
-    assert out["estimates"]["dedpul"]["value"] == pytest.approx(found.value)
-    assert found.value == pytest.approx(0.4, abs=0.05)
+    told = out["estimates"][DEFAULT]
+    assert (told["value"], told["high"]) == pytest.approx((found.value, found.high))
+    assert told["kind"] == "upper bound"
+    assert found.value == pytest.approx(0.4, abs=0.06)
+    sure = json.loads(good("prior", file, *COLUMNS, *YES, "--overlap", 0, "--json"))
+    assert sure["estimates"][DEFAULT]["overlap"] == 0.0
 
 
 def test_all_methods_side_by_side(file):
     said = good("prior", file, *COLUMNS, *YES, "--method", "all")
     for title in ("DEDPUL", "Best bin (BBE)", "AlphaMax-N", "Elkan-Noto e3", "Regrouping"):
         assert title in said
-    assert "The methods differ by" in said
-    assert "If one does, all methods count it as positive." in " ".join(said.split())
+    words = " ".join(said.split())
+    assert "They agree: all allow priors from" in words
+    assert words.count("Read the estimate as an upper bound.") <= 1
+    assert "An upper bound counts negatives that look exactly like positives" in words
 
 
 def test_the_help_names_every_method_and_what_no_method_can_see():
@@ -97,7 +104,8 @@ def test_evaluate_and_compare_take_an_estimate(file):
     shown = json.loads(good("evaluate", file, *COLUMNS, *YES, "--prior", "estimate:bbe", "--json"))
     prior = shown["prior"]
     assert prior["low"] < prior["value"] < prior["high"]
-    assert prior["method"].startswith("estimated by bbe")
+    assert prior["method"].startswith("upper bound by bbe")
+    assert shown["prior_kind"] == "upper bound"
     assert any(text.startswith("Estimated prior: labelled") for text in shown["warnings"])
     exact = json.loads(good("evaluate", file, *COLUMNS, *YES, "--prior", prior["value"], "--json"))
     for name in ("auroc", "accuracy", "ece"):
@@ -107,15 +115,87 @@ def test_evaluate_and_compare_take_an_estimate(file):
     compared = json.loads(
         good("compare", file, *COLUMNS, "--score", "q", *YES, "--prior", "estimate", "--json")
     )
-    assert compared["prior"]["method"].startswith("estimated by dedpul")
+    assert compared["prior"]["method"].startswith(f"upper bound by {DEFAULT}")
     assert compared["prior"]["low"] < compared["prior"]["high"]
     said = good("compare", file, *COLUMNS, "--score", "q", *YES, "--prior", "estimate")
     assert "The prior was estimated from the scores of 'p'" in said
 
 
+def test_a_prior_that_nobody_knows(file):
+    shown = json.loads(good("evaluate", file, *COLUMNS, *YES, "--prior", "unknown", "--json"))
+    assert shown["prior_kind"] == "unknown"
+    high = (shown["consistent_priors"] or (0.0, 0.0))[1]
+    said = good("evaluate", file, *COLUMNS, *YES, "--prior", "unknown")
+    first = "At no share of positives" if high == 0.0 else "These scores are consistent with"
+    assert first in said.splitlines()[3]
+    assert "The share of positives is estimated as" in said
+    interval = ["--prior-interval", 0.3, 0.5]
+    shown = json.loads(good("evaluate", file, *COLUMNS, *YES, *interval, "--json"))
+    assert [shown["prior"][key] for key in ("value", "low", "high")] == [0.4, 0.3, 0.5]
+    good("compare", file, *COLUMNS, "--score", "q", *YES, *interval, "--json")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Two periods with two views, two labels, and a review with empty cells."""
+    rng, folder = np.random.default_rng(1), tmp_path_factory.mktemp("sources")
+    for name, prior in (("now", 0.2), ("then", 0.3)):
+        y = rng.random(3000) < prior
+        views = rng.normal(size=(2, y.size)) + 1.5 * y
+        score = 1 / (1 + np.exp(2 - views.sum(axis=0)))
+        labeled, other = (y & (rng.random(y.size) < 0.4) for _ in range(2))
+        judged = rng.random(y.size) < 0.1
+        with (folder / f"{name}.csv").open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(["p", "v", "w", "y", "z", "audit", "high"])
+            for row in zip(score, *views, labeled, other, judged, y, strict=True):
+                p, v, w, known, also, seen, truth = row
+                audit = int(truth) if seen and not known else ""
+                writer.writerow([p, v, w, int(known), int(also), audit, int(p > 0.4)])
+    return folder
+
+
+def test_more_ways_to_the_prior_side_by_side(sources):
+    options = ["--view", "v", "--view", "w", "--second-label", "z", "--reviewed", "audit"]
+    period = ["--earlier", sources / "then.csv", "--earlier-prior", 0.3]
+    said = good("prior", sources / "now.csv", *COLUMNS, *options, *period)
+    for title in ("Two views", "Two sources", "Reviewed rows", "Earlier period", "Tightest bound"):
+        assert title in said
+    assert "They agree: all allow priors from" in said
+    asked = ["prior", sources / "now.csv", *COLUMNS, *options, *period, "--json"]
+    found = json.loads(good(*asked))["estimates"]
+    for name in ("two-views", "two-sources", "review", "earlier"):
+        assert found[name]["kind"] == "interval"
+        assert found[name]["low"] - 0.02 < 0.2 < found[name]["high"] + 0.02
+    strata = ["--label", "y", "--setting", "one-sample", "--reviewed", "audit", "--stratum", "high"]
+    found = json.loads(good("prior", sources / "now.csv", *strata, "--json"))["estimates"]
+    assert list(found) == ["review"]
+    assert found["review"]["diagnostics"]["strata"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--view", "v"], "--view must be given twice"),
+        (["--stratum", "high"], "--stratum must come with --reviewed"),
+        (["--earlier", "x.csv"], "--earlier must come with --earlier-prior"),
+        (["--earlier-prior", "0.1"], "--earlier-prior must come with --earlier"),
+    ],
+)
+def test_ways_that_lack_something_are_refused(sources, options, words):
+    result = run("prior", sources / "now.csv", *COLUMNS, *options)
+    assert result.exit_code == 2
+    assert words in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["threshold", *COLUMNS, "--prior", "unknown", "--recall", "0.5"], ["must be known here"]),
+        (
+            ["evaluate", *COLUMNS, "--prior", "unknown", "--prior-interval", "0.1", "0.2"],
+            ["--prior-interval must not be given with --prior unknown"],
+        ),
         (["prior", *COLUMNS, "--method", "km2"], ["--method must work on scores", "leave out"]),
         (["prior", *COLUMNS, "--method", "guess"], ["must be an estimator", "'guess'"]),
         (["prior", *COLUMNS[:4], "--setting", "labelled"], ["--setting must be 'two-sample'"]),

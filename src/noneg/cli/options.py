@@ -396,11 +396,12 @@ class Question:
     def scores_or_unknown(self) -> tuple[PUScores, PriorEstimate | None]:
         """Return the same for a command that can do without a prior."""
         if not isinstance(self.prior, UnknownPrior):
+            self.check_known(needed=False)
             return self.scores()
         self._check_alone("unknown")
         return self.read_unsettled(), None
 
-    def check_known(self) -> None:
+    def check_known(self, *, needed: bool = True) -> None:
         """Refuse a prior that nobody gave, for numbers that need one."""
         from noneg.checks import missing_prior
 
@@ -408,7 +409,7 @@ class Question:
             rule = "must be known here: a number, or 'estimate' for what these rows tell of it"
             raise InputError("prior", rule, value="unknown")
         if self.prior is None and self.prior_interval is None and not self.is_labelled:
-            raise missing_prior(self.setting)
+            raise missing_prior(self.setting, needed=needed)
 
     def _check_alone(self, word: str) -> None:
         """Refuse labels, or an interval, beside a prior that is not given."""

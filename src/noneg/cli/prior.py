@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noneg.cli.options import Question, SettingChoice, as_json, reading
 from noneg.cli.output import busy, console, print_json, say, show
+from noneg.cli.prior_sources import NAMES, source_answers, source_options
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from noneg.cli.prior_sources import Answer
     from noneg.prior import PriorEstimate
-    from noneg.report.answers import Answers
+    from noneg.report.prior_answer import Answers
 
 ALL = "all"
 
@@ -23,6 +26,7 @@ ALL = "all"
     "prior",
     short_help="Estimate the share of positives.",
     epilog="\b\nnoneg prior scores.csv --score p --label confirmed --setting one-sample\n"
+    "noneg prior scores.csv --score p --label confirmed --setting one-sample --reviewed audit\n"
     "noneg prior table.parquet --label confirmed --setting two-sample --method tedn --method bbe",
 )
 @reading(
@@ -47,10 +51,18 @@ ALL = "all"
     "methods",
     multiple=True,
     metavar="NAME",
-    help="Repeat it to set methods side by side; 'all' takes all that fit. From scores: dedpul, "
-    "bbe, quick, alphamax, alphamax-n, elkan-noto-e1, elkan-noto-e2, elkan-noto-e3, recpe. From "
-    "features also tedn, km1, km2, tice, penl1, recpe-features.  [default: dedpul]",
+    help="Repeat it to set methods side by side; 'all' takes all that fit. From scores: tightest, "
+    "quick, dedpul, bbe, alphamax, alphamax-n, elkan-noto-e1, elkan-noto-e2, elkan-noto-e3, recpe. "
+    "From features also tedn, km1, km2, tice, penl1, recpe-features.  [default: tightest]",
 )
+@click.option(
+    "--overlap",
+    type=float,
+    metavar="SHARE",
+    help="Largest part of the negatives that may look like positives, 0 for none. Without it the "
+    "answer is an upper bound.",
+)
+@source_options
 @click.option(
     "--feature", "features", multiple=True, metavar="COLUMN", help="A feature; by default, all."
 )
@@ -69,17 +81,21 @@ def prior(
     if it is a dash.
 
     If some negatives look exactly like positives, every method counts them as positives, and
-    nothing in the data can show it: the answer is then too large. The estimate, its interval, what
-    it assumes and what speaks against it are printed, and what the prior would be in that case.
+    nothing in the data can show it: the answer is then an upper bound. Two views, two sources of
+    labels, reviewed rows or an earlier period give an interval instead. Several answers are shown
+    side by side, with whether they agree.
     """
-    from noneg.report.answers import prior_answer
+    from noneg.report.prior_answer import prior_answer
 
+    sources = {name: asked.pop(name) for name in NAMES}
+    overlap = asked.pop("overlap")
     question = Question(files, asked)
-    from_scores = bool(question.columns["score"])
-    names = _chosen(methods, from_scores=from_scores)
-    ask = _from_scores(question, features) if from_scores else _from_features(question, features)
+    others = source_answers(question, sources)
+    names = _chosen(question, methods, others)
+    ask = _asked(question, features, overlap) if names else None
     with busy("Estimating"):
-        answers = _answers(ask, names, question.level)
+        tasks = {name: partial(ask, name) for name in names if ask} | others
+        answers = _answers(tasks)
     if as_json:
         found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
         print_json("noneg.prior/1", source=question.source.to_dict(), estimates=found)
@@ -89,9 +105,21 @@ def prior(
     show(out, prior_answer(answers, question.level))
 
 
-def _chosen(methods: tuple[str, ...], *, from_scores: bool) -> list[str]:
+def _asked(
+    question: Question, features: tuple[str, ...], overlap: float | None
+) -> Callable[[str], PriorEstimate]:
+    """Return who answers by a method, from scores or from features."""
+    from_scores = bool(question.columns["score"])
+    return (_from_scores if from_scores else _from_features)(question, features, overlap)
+
+
+def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answer]) -> list[str]:
+    """Return the methods to ask: those named, or the default where there is a score."""
     from noneg.prior import DEFAULT, ESTIMATORS, FROM_SCORES, find_estimator
 
+    from_scores = bool(question.columns["score"])
+    if others and not methods and not from_scores:
+        return []
     fitting = list(FROM_SCORES if from_scores else ESTIMATORS)
     names = fitting if ALL in methods else list(dict.fromkeys(methods)) or [DEFAULT]
     for name in names:
@@ -104,8 +132,8 @@ def _chosen(methods: tuple[str, ...], *, from_scores: bool) -> list[str]:
 
 
 def _from_scores(
-    question: Question, features: tuple[str, ...]
-) -> Callable[[str, float], PriorEstimate]:
+    question: Question, features: tuple[str, ...], overlap: float | None
+) -> Callable[[str], PriorEstimate]:
     from noneg.checks import check_pu_setting
     from noneg.prior import estimate_prior
 
@@ -113,12 +141,13 @@ def _from_scores(
         raise InputError("features", "must not be given with --score. Choose either.")
     check_pu_setting(question.setting)
     scores = question.read_unsettled()
-    return lambda name, level: estimate_prior(scores, method=name, level=level)
+    level = question.level
+    return lambda name: estimate_prior(scores, method=name, level=level, overlap=overlap)
 
 
 def _from_features(
-    question: Question, features: tuple[str, ...]
-) -> Callable[[str, float], PriorEstimate]:
+    question: Question, features: tuple[str, ...], overlap: float | None
+) -> Callable[[str], PriorEstimate]:
     from noneg.prior import FROM_SCORES, discriminate, estimate_prior
     from noneg.tables.reading import read_features
 
@@ -132,14 +161,15 @@ def _from_features(
             positive_label=question.columns["positive_label"],
         )
     laws: list[Any] = []
+    options = {"level": question.level, "overlap": overlap}
 
-    def ask(name: str, level: float) -> PriorEstimate:
+    def ask(name: str) -> PriorEstimate:
         if name not in FROM_SCORES:
-            return estimate_prior(table.X, table.flags, setting=setting, method=name, level=level)
+            return estimate_prior(table.X, table.flags, setting=setting, method=name, **options)
         # One classifier serves all methods that work on its scores.
         if not laws:
             laws.append(discriminate(table.X, table.flags, setting=setting))
-        return estimate_prior(laws[0], method=name, level=level)
+        return estimate_prior(laws[0], method=name, **options)
 
     return ask
 
@@ -157,14 +187,14 @@ def _check_features(question: Question) -> None:
         raise InputError("engine", rule, value=question.engine, remedy=remedy)
 
 
-def _answers(ask: Callable[[str, float], PriorEstimate], names: list[str], level: float) -> Answers:
+def _answers(tasks: dict[str, Answer]) -> Answers:
     """Ask every method; where there are several, one that cannot answer says why."""
-    if len(names) == 1:
-        return {names[0]: ask(names[0], level)}
+    if len(tasks) == 1:
+        return {name: ask() for name, ask in tasks.items()}
     out: dict[str, PriorEstimate | str] = {}
-    for name in names:
+    for name, ask in tasks.items():
         try:
-            out[name] = ask(name, level)
+            out[name] = ask()
         except ValueError as error:
             out[name] = str(error)
     return out

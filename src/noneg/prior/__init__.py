@@ -12,6 +12,7 @@ from noneg.prior.from_scores import (
     ElkanNotoRatio,
     Quick,
     ReCPE,
+    Tightest,
 )
 from noneg.prior.kernel_methods import KernelMeanGradient, KernelMeanRoot, PenalisedL1
 from noneg.prior.registry import (
@@ -30,6 +31,13 @@ from noneg.prior.samples import (
     remove_overlap,
     share_of_frequency,
     share_of_prior,
+)
+from noneg.prior.sources import (
+    agreement,
+    from_earlier,
+    from_review,
+    from_two_sources,
+    from_two_views,
 )
 
 __all__ = [
@@ -55,11 +63,17 @@ __all__ = [
     "ScoreLaws",
     "Tedn",
     "Tice",
+    "Tightest",
+    "agreement",
     "default_classifiers",
     "discriminate",
     "estimate_prior",
     "find_estimator",
     "frequency_of_prior",
+    "from_earlier",
+    "from_review",
+    "from_two_sources",
+    "from_two_views",
     "prior_of_share",
     "remove_overlap",
     "share_of_frequency",

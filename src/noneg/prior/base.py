@@ -17,7 +17,13 @@ from noneg.checks import check_level, least_prior
 from noneg.errors import InputError
 from noneg.knowledge import Knowledge
 from noneg.performance.assumptions import FEW_POSITIVES, largest_prior
-from noneg.prior.samples import FeatureSamples, ScoreLaws, prior_of_share, remove_overlap
+from noneg.prior.samples import (
+    FeatureSamples,
+    ScoreLaws,
+    prior_of_share,
+    remove_overlap,
+    share_of_prior,
+)
 from noneg.randomness import stream
 from noneg.results import Estimate, fitting
 
@@ -269,7 +275,7 @@ def prior_of_shares(interval: Interval, labelled: float) -> tuple[float, float]:
 
 def with_limited_overlap(found: PriorEstimate, overlap: float) -> PriorEstimate:
     """Return an interval: the estimate if at most this part of the negatives look positive."""
-    low = (found.sampling[0] - found.labelled) / (1.0 - found.labelled)
+    low = share_of_prior(found.sampling[0], found.labelled)
     least = prior_of_share(remove_overlap(low, overlap), found.labelled)
     return replace(found, kind="interval", low=max(found.low, least))
 
@@ -316,17 +322,22 @@ class ScoreEstimator(Estimator[ScoreLaws]):
             it implies; otherwise, and without it, an upper bound.
         """
         level, laws = check_level(level), ScoreLaws.of(scores)
-        doubt = doubts(laws, self.find(laws).share)
-        found = self.estimate(laws, level, None if doubt else overlap)
+        found = self.estimate(laws, level)
+        doubt = doubts(laws, found.share)
         # No method may exceed what the scores allow.
         high = max(laws.largest_prior(level), found.low)
-        return replace(
+        bound = replace(
             found,
             value=min(max(found.value, found.low), high),
-            high=high if found.is_bound else min(max(found.high, found.value), high),
+            high=high,
             overlap=overlap,
             warnings=(*found.warnings, *doubt),
             diagnostics={"separation": laws.separation, **found.diagnostics},
+        )
+        if overlap is None or doubt or not separable(laws, found.share):
+            return bound
+        return replace(
+            with_limited_overlap(bound, overlap), high=max(bound.value, min(high, found.high))
         )
 
 
@@ -437,9 +448,9 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
     elif overlapping(laws.separation, share, n, m):
         doubt = (
             "The classes overlap, or the rows are too few to say that they do not (an AUC of "
-            f"{implied_separation(laws.separation, share):.3f} between positives and the negatives "
-            "that this prior implies): negatives may contain a part that looks like positives, "
-            "which no PU data can show. Read the estimate as an upper bound."
+            f"{laws.separation:.3f} between positives and unlabeled rows): negatives may contain a "
+            "part that looks like positives, which no PU data can show. Read the estimate as an "
+            "upper bound."
         )
     else:
         return ()
@@ -459,6 +470,16 @@ def overlapping(separation: float, share: float, n: float, m: float) -> bool:
     """
     noise = null_deviation(n, m) / max(1.0 - share, 1e-12)
     return not implied_separation(separation, share) - noise >= SEPARABLE
+
+
+def separable(laws: ScoreLaws, share: float) -> bool:
+    """Tell whether the classes that a share implies hardly overlap, beyond chance.
+
+    Two standard deviations of the AUC are given away; the fewer negatives are left, the less is
+    known about them.
+    """
+    noise = 2.0 * null_deviation(laws.n_positive, laws.n_unlabeled) / max(1.0 - share, 1e-12)
+    return implied_separation(laws.separation, share) - noise >= SEPARABLE
 
 
 def implied_separation(separation: float, share: float) -> float:

@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 TOP = 0.95
 # Level of the limits by which `Quick` chooses its cut: the higher, the less luck decides.
 CHOOSING = 0.999
+# Share of the positives above the highest cut that a lower limit trusts.
+REACHED = 0.125
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,20 +214,46 @@ class Quick(ScoreEstimator):
         return Found(min(1.0, float(ppr[best] / tpr[best])), {"pure_mass": float(tpr[best])})
 
     def interval(self, laws: ScoreLaws, share: float, level: float) -> Interval:
-        """Return the smallest upper limit, and the lower limit above the cut of the estimate."""
+        """Return the smallest upper limit, and the smallest lower one over cuts that many reach."""
         low, high = share_limits(*laws.cuts(), level=level)
+        (tpr, _), _ = laws.cuts()
         method = (
             "exact binomial limits, simultaneous over the cuts; the upper end needs no assumption "
-            "on the negatives, the lower end needs that there are none above the cut; not the "
-            "training of the scores"
+            "on the negatives, the lower end needs that there are none among the top eighth of "
+            "the positives; not the training of the scores"
         )
-        least = min(share, float(low[_tightest(laws)]))
+        least = min(share, float(low[tpr >= REACHED].min()))
         return Interval(least, max(share, min(1.0, float(high.min()))), method)
 
 
 def _tightest(laws: ScoreLaws) -> int:
     """Return the place of the cut whose upper limit is the smallest."""
     return int(np.argmin(share_limits(*laws.cuts(), level=CHOOSING)[1]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tightest(Quick):
+    """The smaller of two upper bounds: the largest compatible share, and that of DEDPUL.
+
+    Both are too large where classes overlap, for different reasons; limits are those of `Quick`.
+
+    Examples
+    --------
+    >>> from noneg.prior import ScoreLaws, Tightest
+    >>> laws = ScoreLaws.from_arrays([0.9] * 50, [0.9] * 30 + [0.1] * 70, setting="two-sample")
+    >>> Tightest().fit(laws).value <= 0.3
+    True
+    """
+
+    name = "tightest"
+    title = "Tightest bound"
+    rank_based = False
+
+    def find(self, laws: ScoreLaws) -> Found:
+        """Return the smaller answer, and both among the diagnostics."""
+        found = super().find(laws)
+        shares = {"compatible": found.share, "dedpul": Dedpul().find(laws).share}
+        return Found(min(shares.values()), {**found.diagnostics, **shares})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # In the order in which they are listed; those from scores come first.
 KINDS: tuple[type[Estimator], ...] = (
+    from_scores.Tightest,
     from_scores.Quick,
     dedpul.Dedpul,
     from_scores.BestBin,
@@ -43,7 +44,7 @@ KINDS: tuple[type[Estimator], ...] = (
     from_features.ReCPEFeatures,
 )
 # The estimator with the smallest error over worlds with and without overlap: experiments/prior.
-DEFAULT = from_scores.Quick.name
+DEFAULT = from_scores.Tightest.name
 
 ESTIMATORS = {kind.name: kind for kind in KINDS}
 FROM_SCORES = {kind.name: kind for kind in KINDS if issubclass(kind, ScoreEstimator)}

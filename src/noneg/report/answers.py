@@ -1,4 +1,4 @@
-"""Answers of commands as documents: a threshold, negatives, a prior, a recalibration, a plan."""
+"""Answers of commands as documents: a threshold, negatives, a recalibration, a plan."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Any
 from noneg.report.document import Document, Number, Range, Section, Sentence, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from noneg.performance import CertifiedNegatives
-    from noneg.prior import PriorEstimate
     from noneg.recalibration.choose import HeldOut
     from noneg.report.document import Cell
     from noneg.results import Estimate
     from noneg.scores import PUScores
     from noneg.theory import LabelPlan, Plan
 
-    Answers = Mapping[str, "PriorEstimate | str"]
 
 GIVEN = "as given"
 SHOWN = {"precision": "Precision", "recall": "Recall", "f_beta": "F1", "accuracy": "Accuracy"}
-OVERLAPS = (0.05, 0.1, 0.2)
 CHOSEN_HERE = (
     "The threshold was chosen on these rows, so it looks a little better than it is; intervals "
     "take it as given. Add --confidence 0.95 for a threshold that keeps its promise, or"
@@ -47,7 +44,7 @@ def threshold_answer(
         cells = Number(count["expected"], 0), Range(count["low"], count["high"], 0)
         rows = (*rows, (f"Flagged of the next {count['rows']:,} rows", *cells))
     table = Table(caption="", header=("", "value", _interval(level)), rows=rows)
-    return _document(
+    return as_document(
         Section(name="rates", title="", tables=(table,)),
         subtitle=f"{scores!r}",
         verdict=f"{use}: {found['criterion']}.",
@@ -68,7 +65,7 @@ def negatives_answer(
     most = f"at most {100 * found.fdr:.6g} % of them are positive on average"
     up_to = f"Unlabeled rows that score at most {found.cutoff:.6g} are certified negative: {most}."
     none = f"No row can be certified negative at a false discovery rate of {found.fdr:g}."
-    return _document(
+    return as_document(
         Section(name="rows", title="", tables=(Table(caption="", header=("", ""), rows=rows),)),
         subtitle=f"{scores!r}",
         verdict=up_to if found.certified else none,
@@ -89,62 +86,12 @@ def recalibration_answer(title: str, found: HeldOut) -> Document:
     text = f"On held-out rows of {found.folds} folds; lower is better. Intervals do not include "
     sentence = Sentence(text=f"{text}how the map itself varies.")
     table = Table(caption="", header=header, rows=rows)
-    return _document(
+    return as_document(
         Section(name="change", title="Before and after", sentences=(sentence,), tables=(table,)),
         subtitle=title,
         verdict=found.reason or f"Method: {found.method}.",
         warnings=found.warnings,
     )
-
-
-def prior_answer(answers: Answers, level: float) -> Document:
-    """Return what ``noneg prior`` prints: one estimate or several, and what they assume."""
-    from noneg.prior import ESTIMATORS
-
-    titles = {name: ESTIMATORS[name].title for name in answers}
-    rows = tuple(_prior_row(titles[name], found) for name, found in answers.items())
-    table = Table(caption="", header=("", "prior", _interval(level), ""), rows=rows)
-    estimates = {name: x for name, x in answers.items() if not isinstance(x, str)}
-    sentences = tuple(Sentence(text=text) for text in _assumptions(list(estimates.values())))
-    assumed = Section(name="assumptions", title="Assumptions", sentences=sentences)
-    return _document(
-        Section(name="estimates", title="", tables=(table,)),
-        *([assumed] if sentences else []),
-        warnings=tuple(_prior_notes(estimates, titles)),
-    )
-
-
-def _prior_row(title: str, found: PriorEstimate | str) -> tuple[Cell, ...]:
-    if isinstance(found, str):
-        return title, Number(None), "no answer", found
-    return title, Number(found.value), Range(found.low, found.high), ""
-
-
-def _prior_notes(
-    estimates: Mapping[str, PriorEstimate], titles: Mapping[str, str]
-) -> dict[str, None]:
-    """Return the warnings, each once; those of several methods begin with its name."""
-    several = len(estimates) > 1
-    return dict.fromkeys(
-        f"{titles[name]}: {warning}" if several else warning
-        for name, found in estimates.items()
-        for warning in found.warnings
-    )
-
-
-def _assumptions(estimates: Sequence[PriorEstimate]) -> Iterator[str]:
-    overlap = "No data of this kind tell whether a part of the negatives looks exactly like "
-    if len(estimates) == 1:
-        (found,) = estimates
-        parts = ", ".join(f"{found.with_overlap(part):.4f} for {part:.0%}" for part in OVERLAPS)
-        yield f"Assumes that {found.assumption}."
-        yield f"Interval: {found.interval}."
-        yield f"{overlap}positives. If one does, the prior is smaller: {parts} of the negatives."
-    elif estimates:
-        values = [found.value for found in estimates]
-        differ = f"The methods differ by {max(values) - min(values):.4f}"
-        yield f"{differ}; each assumes its own, which it prints when asked alone."
-        yield f"{overlap}positives. If one does, all methods count it as positive."
 
 
 def plan_answer(answer: Plan, eps: float, prior: float) -> Document:
@@ -158,7 +105,7 @@ def plan_answer(answer: Plan, eps: float, prior: float) -> Document:
     kind = "a guarantee" if answer.method == "bound" else "an approximation"
     sentence = Sentence(text=f"It is {kind}: {answer.assumes}.")
     table = Table(caption="", header=("", ""), rows=rows)
-    return _document(
+    return as_document(
         Section(name="rows", title="", tables=(table,)),
         Section(name="kind", title="", sentences=(sentence,)),
         title=f"Error {eps:g} at prior {prior:g} takes",
@@ -170,20 +117,21 @@ def labels_answer(answer: LabelPlan) -> Document:
     rows = tuple((name, Number(n, 0)) for name, n in answer.rows.items())
     table = Table(caption="", header=("", ""), rows=(*rows, ("error then", Number(answer.error))))
     sentence = Sentence(text=f"Assumes: {answer.assumes}.")
-    return _document(
+    return as_document(
         Section(name="rows", title="", tables=(table,)),
         Section(name="kind", title="", sentences=(sentence,)),
         title=f"{answer.question[0].upper()}{answer.question[1:]} takes",
     )
 
 
-def _document(
+def as_document(
     *sections: Section,
     title: str = "",
     subtitle: str = "",
     verdict: str = "",
     warnings: Sequence[str] = (),
 ) -> Document:
+    """Return the document of a command that answers a single question."""
     return Document(
         title=title,
         subtitle=subtitle,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -331,6 +331,7 @@ class _Labels(Wanted):
 
     score: str = ""
     features: tuple[str, ...] = ()
+    blanks: bool = False
 
     def names(self) -> dict[str, str]:
         return {"label": self.label} | {f"column {name}": name for name in self.features}
@@ -351,6 +352,7 @@ def read_features(
     label: str,
     columns: Sequence[str] = (),
     positive_label: object = None,
+    blanks: bool = False,
 ) -> Features:
     """Read the numbers of all columns but the label, or of some, from files.
 
@@ -363,8 +365,11 @@ def read_features(
         Features; by default every column but the label.
     positive_label : object, optional
         The label that means positive.
+    blanks : bool
+        Whether a missing number is nan, rather than an error that names its row.
     """
-    wanted = _Labels(label=label, positive_label=positive_label, features=tuple(columns))
+    options = {"positive_label": positive_label, "blanks": blanks}
+    wanted = _Labels(label=label, features=tuple(columns), **options)
     with open_files(source, wanted) as opened:
         names = wanted.features or tuple(n for n in opened.layouts[0].names if n != label)
         if not names:
@@ -389,5 +394,21 @@ def _filled(sources: Sequence[Source], wanted: _Labels) -> Features:
 
 def _table(batch: Batch, wanted: _Labels, place: Place, *, is_text: bool) -> NDArray[np.float64]:
     names = {argument: name for argument, name in wanted.names().items() if argument != "label"}
-    columns = [numbers(batch[a], a, n, place, is_text=is_text) for a, n in names.items()]
+    there = {a: _blank_as_nan(batch[a]) if wanted.blanks else batch[a] for a in names}
+    columns = [numbers(there[a], a, n, place, is_text=is_text) for a, n in names.items()]
     return np.column_stack(columns)
+
+
+def _blank_as_nan(column: Any) -> Any:  # noqa: ANN401
+    """Return an Arrow column in which nothing, or an empty text, is nan."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        full = pc.utf8_trim_whitespace(column)
+        return pc.fill_null(pc.if_else(pc.equal(full, ""), "nan", full), "nan")
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    return pc.fill_null(column.cast(pa.float64()), float("nan"))

@@ -1,0 +1,1 @@
+"""Does the true prior lie in the set that an estimate states, and are verdicts right on it?"""
