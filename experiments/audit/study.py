@@ -160,7 +160,7 @@ def _factor(table, plan) -> float:
     share = [
         np.bincount(np.searchsorted(cuts, s), minlength=3) / s.size for s in (labelled, hidden)
     ]
-    ratio = share[1] / share[0]
+    ratio = np.maximum(share[1], 1e-9) / share[0]
     return float(np.maximum(ratio, 1.0 / ratio).max())
 
 

@@ -1,14 +1,11 @@
 r"""Positives found by a review beside labelled positives: how selective labelling is.
 
-If labelled positives are a random draw of all positives (SCAR), the mean of any f over labelled
-positives, and over the positives among unlabeled rows, estimate the same number. The test of a
-metric takes the influence of a positive on it for f. The statistic
-
-.. math:: t = \sum_i w_i y_i (f_i - \bar f) \Big/ \sqrt{\sum_i w_i^2 y_i (f_i - \bar f)^2}
-
-over reviewed rows is compared with reviews simulated under SCAR: the number of positives in a
-stratum is binomial, and their f are those of labelled positives there. It is right for few
-positives too, where the normal law is not.
+If labelled positives are a random draw of all positives (SCAR), those among unlabeled rows fall
+into strata like the labelled ones do. A review of :math:`n_h` of :math:`N_h` rows then finds
+positives in proportion to :math:`n_h \nu_h / N_h`, with :math:`\nu_h` the share of labelled
+positives in stratum h, and within a stratum they look like labelled ones. The test of a metric
+compares the mean influence on it of the positives found with the mean to expect, by simulated
+reviews; it is right for few positives too, where the normal law is not.
 """
 
 from __future__ import annotations
@@ -18,13 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.audit.estimates import Draws, Review, enclose
+from noneg.audit.estimates import enclose
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.audit.answers import Answers
+    from noneg.audit.estimates import Draws
     from noneg.audit.targets import Target
 
     Floats = NDArray[np.float64]
@@ -32,6 +30,9 @@ if TYPE_CHECKING:
 SIMULATIONS = 1999
 # A test at this level decides whether labelled and reviewed positives are combined.
 REJECT = 0.05
+ROUNDING = 1e-12
+# Added to counts of labelled positives, so that a stratum without any is not impossible.
+BLUR = 1e-3
 # Ranges of scores among which labelling rates are compared.
 GROUPS = 3
 FUSED = "review and labelled positives together, if labelling is at random"
@@ -100,31 +101,25 @@ class Contrast:
         )
 
     def _p_value(self, f: Floats, own: Floats) -> float:
-        review, design = self.draws.review, self.design
-        found, spread = review.y > 0.0, float(own.std())
-        if not found.any() or spread <= 1e-12 * max(1.0, float(np.abs(own).max())):
+        review = self.draws.review
+        found = review.y > 0.0
+        if not found.any() or np.ptp(own) <= ROUNDING * max(1.0, float(np.abs(own).max())):
             return 1.0
-        weight = review.weight
-        noise = spread / np.sqrt(design.n_positive)
-        step = f - own.mean()
-        here = _studentized((weight * step)[found].sum(), ((weight * step)[found] ** 2).sum())
-        null = self._simulated(own, noise)
-        return float((1 + (np.abs(null) >= abs(here) - 1e-12).sum()) / (null.size + 1))
-
-    def _simulated(self, own: Floats, noise: float) -> Floats:
-        """Return the statistic of reviews in which labelling is at random."""
-        review, n = self.draws.review, SIMULATIONS
-        at = self._strata()
-        share, rows = np.bincount(at, minlength=review.size.size) / at.size, review.count
-        rate = np.clip(review.totals[0] * share / review.size, 0.0, 1.0)
-        weight = np.add.reduceat(review.weight, review.starts) / rows
-        mean, square = _moments(own - own.mean(), at, review.size.size)
-        k = self.rng.binomial(rows.astype(np.int64), rate, (n, rows.size)).astype(np.float64)
-        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-        total = k * mean + np.sqrt(k) * spread * self.rng.standard_normal(k.shape)
-        shift = noise * self.rng.standard_normal((n, 1))
-        total = (weight * (total - k * shift)).sum(axis=1)
-        return _studentized(total, (weight**2 * k * (square + shift**2)).sum(axis=1))
+        at, n = self._strata(), review.size.size
+        share = np.bincount(at, minlength=n) / at.size
+        mean, square = _moments(own, at, n)
+        rate = review.count / review.size
+        middle = float((rate * share) @ mean / (rate @ share))
+        # Binomial counts whose sum is the number of positives found; the labelled shares vary too.
+        shares = self.rng.dirichlet(self.design.n_positive * share + BLUR, SIMULATIONS)
+        chance = np.minimum(found.sum() / (rate @ share) * shares / review.size, 1.0)
+        k = self.rng.binomial(review.count.astype(np.int64), chance).astype(np.float64)
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0) * k)
+        total = (k * mean + spread * self.rng.standard_normal(k.shape)).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            null = np.nan_to_num(np.abs(total / k.sum(axis=1) - middle))
+        here = abs(float(f[found].mean()) - middle)
+        return float((1 + (null >= here - ROUNDING).sum()) / (null.size + 1))
 
     def _strata(self) -> NDArray[np.intp]:
         """Return the joined stratum of labelled positives."""
@@ -162,49 +157,43 @@ class Contrast:
     def selection(self, level: float) -> Estimate:
         """Return the selection factor among ranges of scores, with its limits.
 
-        Of each range: the share of it among positives that the review found, over its share among
-        labelled positives. The factor is the largest of these ratios or of their inverses.
+        Of each range: its share among hidden positives over that among labelled ones. The factor
+        is the largest of these ratios or of their inverses.
         """
-        at, group_of = self._strata(), self._ranges()
-        review = self.draws.review
-        count = np.bincount(group_of[at], minlength=group_of.max() + 1).astype(np.float64)
-        share = count / count.sum()
-        in_group = np.eye(share.size)[group_of]
-        by_group = Review(
-            review.stratum,
-            review.weight,
-            in_group[review.stratum],
-            review.y,
-            review.size,
-            np.repeat(in_group[:, None], 2, axis=1),
-        )
-        found = self._gammas(by_group)
-        labelled = self.rng.dirichlet(count + 0.5, len(found))
-        tail = (1.0 - level) / (2.0 * share.size)
-        ratio = found / found.sum(axis=1, keepdims=True) / labelled
+        review, at, group_of = self.draws.review, self._strata(), self._ranges()
+        in_range = np.eye(group_of.max() + 1)[group_of]
+        labelled = np.bincount(at, minlength=review.size.size) @ in_range
+        found = review.by_stratum[:, 0] @ in_range
+        value = _ratios(found, labelled / labelled.sum())
+        counts = self._gammas(found, in_range)
+        shares = self.rng.dirichlet(self.design.n_positive * labelled / labelled.sum(), len(counts))
+        ratio = _ratios(counts, shares)
+        tail = (1.0 - level) / (2.0 * len(in_range.T))
         lows, highs = np.quantile(ratio, (tail, 1.0 - tail), axis=0)
+        high = float(np.maximum(highs, 1.0 / lows).max())
+        low = float(max(1.0, np.maximum(lows, 1.0 / highs).max()))
         with np.errstate(divide="ignore"):
-            high = float(np.maximum(highs, 1.0 / lows).max())
-            low = float(max(1.0, np.maximum(lows, 1.0 / highs).max()))
-        value = _factor(by_group.totals, share)
+            middle = float(np.nan_to_num(np.maximum(value, 1.0 / value), nan=np.inf).max())
         return Estimate(
-            value=float(np.clip(value, low, high)),
+            value=float(np.clip(middle, low, high)),
             low=low,
             high=high,
             level=level,
-            method=f"design bootstrap over {share.size} ranges of scores",
+            method=f"counts in {len(in_range.T)} ranges of scores",
         )
 
-    def _gammas(self, review: Review) -> Floats:
+    def _gammas(self, found: Floats, in_range: Floats) -> Floats:
         """Return draws of the positives in each range, which cannot be negative or zero."""
-        draws = Draws(review, self.rng)
-        in_range = review.features > 0.0
-        weight = np.array([review.weight[own].mean() for own in in_range.T])
+        review = self.draws.review
+        rows = np.eye(in_range.shape[0])[review.stratum] @ in_range
+        heavy = review.weight @ rows / rows.sum(axis=0)
+        noise = (review.weight * review.y) ** 2 @ rows
         # Half a row more for a range in which no positive was found.
-        mean = np.maximum(review.totals, 0.5 * weight)
-        variance = np.maximum(draws.totals.var(axis=0), 0.5 * weight**2 * (review.totals == 0.0))
-        shape = np.minimum(mean**2 / np.maximum(variance, 1e-12 * mean**2), 1e9)
-        return self.rng.standard_gamma(shape, (len(draws.totals), mean.size)) * mean / shape
+        blank = found <= 0.0
+        mean = np.where(blank, 0.5 * heavy, found)
+        shape = mean**2 / np.where(blank, 0.5 * heavy**2, np.maximum(noise, 1e-12 * mean**2))
+        draws = self.rng.standard_gamma(shape, (len(self.draws.totals), mean.size))
+        return np.asarray(draws * mean / shape)
 
     def _ranges(self) -> NDArray[np.intp]:
         """Return the range of each stratum: about equal numbers of labelled positives in each."""
@@ -218,19 +207,13 @@ class Contrast:
         return np.clip(np.searchsorted(filled, found), 0, filled.size - 1)
 
 
-def _studentized(total: Floats, square: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(np.asarray(total) / np.sqrt(square), posinf=0.0, neginf=0.0)
-
-
 def _moments(x: Floats, at: NDArray[np.intp], n: int) -> tuple[Floats, Floats]:
     """Return mean and mean square by stratum, zero where there is no row."""
     count = np.maximum(np.bincount(at, minlength=n), 1)
     return np.bincount(at, x, n) / count, np.bincount(at, x**2, n) / count
 
 
-def _factor(totals: Floats, labelled: Floats) -> float:
-    """Return the largest ratio of shares, or inverse of one."""
+def _ratios(counts: Floats, shares: Floats) -> Floats:
+    """Return the share of each range among positives found over that among labelled ones."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = totals / totals.sum() / labelled
-        return float(np.nan_to_num(np.maximum(ratio, 1.0 / ratio), nan=np.inf).max())
+        return np.asarray(counts / counts.sum(axis=-1, keepdims=True) / shares)

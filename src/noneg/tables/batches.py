@@ -188,7 +188,7 @@ class Labels:
         given = wanted.unlabeled_label
         self.unlabeled = _NOWHERE if given is None else meaning(given)
         self.found: dict[object, None] = {}
-        self.any_unlabeled = False
+        self.seen_unlabeled, self.seen_empty = False, False
         if self.unlabeled == self.positive:
             rule = "must be another value than the positive label"
             raise InputError("unlabeled_label", rule, value=given)
@@ -228,7 +228,7 @@ class Labels:
             if _is_empty(means):
                 self._check_empty(place(int(rows[np.argmax(codes == code)])))
             elif means == self.unlabeled:
-                self.any_unlabeled = True
+                self.seen_unlabeled = True
             else:
                 positive = self.note(means)
                 kinds[:, code] = positive, not positive
@@ -237,7 +237,7 @@ class Labels:
     def _check_empty(self, place: str) -> None:
         if not self.wanted.unlabeled_is_empty:
             refuse_missing("label", self.wanted.label, place)
-        self.any_unlabeled = True
+        self.seen_empty = True
 
     def _two(self, column: Any, place: Callable[[int], str]) -> NDArray[np.bool_]:  # noqa: ANN401
         import pyarrow as pa
@@ -290,12 +290,14 @@ class Labels:
             check_flags(values, self.wanted.label, meant)
 
     def _check_unlabeled(self) -> None:
-        if self.any_unlabeled:
-            return
         label, value = self.wanted.label, self.wanted.unlabeled_label
         if value is None:
+            if self.seen_empty:
+                return
             rule = f"must not be given: column {label!r} has a label in every row"
             raise InputError("unlabeled_is_empty", rule)
+        if self.seen_unlabeled:
+            return
         found = ", ".join(repr(one) for one in sorted(self.found, key=str))
         rule = f"must be a value of column {label!r} ({found})"
         raise InputError("unlabeled_label", rule, value=value)
