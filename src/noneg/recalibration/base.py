@@ -95,6 +95,8 @@ class Calibrator(ABC):
     name: ClassVar[str]
     learns: ClassVar[str]
     monotone: ClassVar[bool]
+    # Attributes that keep a parameter whose own name is taken.
+    kept_as: ClassVar[dict[str, str]] = {}
 
     state_: State
     fitted_on_: dict[str, Plain]
@@ -170,6 +172,19 @@ class Calibrator(ABC):
         positive = self._transform(s).reshape(-1)
         return np.stack([1.0 - positive, positive], axis=-1)
 
+    def band(
+        self,
+        scores: PUScores,  # noqa: ARG002
+        s: ArrayLike,  # noqa: ARG002
+        *,
+        level: float = 0.95,  # noqa: ARG002
+        draws: int = 200,  # noqa: ARG002
+        seed: int = 0,  # noqa: ARG002
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of a band of the calibrated probability; curves fitted by likelihood."""
+        rule = f"must be a curve fitted by likelihood to have a band, got {self.name!r}"
+        raise InputError("method", rule, remedy="Take platt, temperature, beta, bpm or spline.")
+
     @abstractmethod
     def _fit(self, scores: PUScores) -> State:
         """Return the fitted state."""
@@ -190,7 +205,8 @@ class Calibrator(ABC):
 
     def get_params(self, deep: bool = True) -> dict[str, Plain]:  # noqa: FBT001, FBT002, ARG002
         """Return the constructor's parameters."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+        names = signature(type(self)).parameters
+        return {name: getattr(self, self.kept_as.get(name, name)) for name in names}
 
     def set_params(self, **parameters: Plain) -> Self:
         """Set constructor parameters by name."""
@@ -200,7 +216,7 @@ class Calibrator(ABC):
                 listed = ", ".join(known) or "none"
                 rule = f"is not a parameter of {type(self).__name__} (it has: {listed})"
                 raise InputError(name, rule)
-            setattr(self, name, value)
+            setattr(self, self.kept_as.get(name, name), value)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -465,14 +481,15 @@ def join(parts: list[Groups]) -> Groups:
     return _joined(unlabeled), _joined(positive)
 
 
-def build(groups: Groups, like: PUScores) -> PUScores:
+def build(groups: Groups, like: PUScores, *, labelled: bool = False) -> PUScores:
     """Return rows as a `PUScores` of the same setting and prior as another one.
 
     The labels of labelled rows give their own prior.
     """
     rows = SplitRows(*(_rows(group) for group in groups))
-    prior = None if like.prior_is_estimated else like.prior
-    return PUScores._build(rows, prior, like.setting, like.prior_interval, part=True)  # noqa: SLF001 - rows have no other door
+    if labelled or like.prior_is_estimated:
+        return PUScores._build(rows, None, "labelled", None, part=True)  # noqa: SLF001 - rows have no other door
+    return PUScores._build(rows, like.prior, like.setting, like.prior_interval, part=True)  # noqa: SLF001
 
 
 def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:
@@ -486,16 +503,16 @@ def _by_weight(group: Chunk, positive: int) -> tuple[Chunk, Chunk]:
     """Return the rows that count in the law of their group, and those that do not."""
     mass = group[1] * group[3 - positive]
     if isinstance(mass, float) or mass.all():
-        return group, _take(group, np.zeros(0, dtype=np.intp))
-    return _take(group, np.flatnonzero(mass)), _take(group, np.flatnonzero(mass == 0.0))
+        return group, take(group, np.zeros(0, dtype=np.intp))
+    return take(group, np.flatnonzero(mass)), take(group, np.flatnonzero(mass == 0.0))
 
 
 def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]:
     s, count, *_ = group
     if isinstance(count, float):
         fold = random.permutation(s.size) % folds
-        return [_take(group, np.flatnonzero(fold == k)) for k in range(folds)]
-    group, count = _take(group, np.flatnonzero(count)), count[count > 0.0]
+        return [take(group, np.flatnonzero(fold == k)) for k in range(folds)]
+    group, count = take(group, np.flatnonzero(count)), count[count > 0.0]
     left, rest, out = np.floor(count).astype(np.int64), count - np.floor(count), list[Any]()
     # What buckets of weighted rows hold beyond whole rows goes to one fold.
     place = random.integers(folds, size=rest.size) if rest.any() else np.zeros(rest.size)
@@ -504,7 +521,7 @@ def _dealt(group: Chunk, folds: int, random: np.random.Generator) -> list[Chunk]
         left = left - share
         held = share + rest * (place == k)
         there = np.flatnonzero(held)
-        scores, _, positive, marginal = _take(group, there)
+        scores, _, positive, marginal = take(group, there)
         out.append((scores, held[there], positive, marginal))
     return out
 
@@ -517,7 +534,8 @@ def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDAr
     return random.binomial(left, 1.0 / n)
 
 
-def _take(group: Chunk, index: NDArray[np.intp]) -> Chunk:
+def take(group: Chunk, index: NDArray[np.intp]) -> Chunk:
+    """Return some rows of a group."""
     s, *masses = group
     one, two, three = (x if isinstance(x, float) else x[index] for x in masses)
     return s[index], one, two, three
