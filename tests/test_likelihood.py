@@ -84,7 +84,7 @@ def test_without_the_prior_it_is_logistic_regression_with_a_known_offset():
         return -(sample.labeled @ np.log(chance) + sample.other @ np.log1p(-chance))
 
     center = np.array([1.0, 0.0])
-    fit = likelihood.fit_features(sample, x, center, impose=False)
+    fit = likelihood.fit_features(sample, x, center, criterion="plain")
     hold = fit.curve.hold
     found = minimize(lambda t: loss(t) + 0.5 * hold @ (t - center) ** 2, center, tol=1e-12)
     np.testing.assert_allclose(fit.theta, found.x, atol=1e-4)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.laws import Chunk
     from noneg.scores import PUScores
 
     Columns = tuple[NDArray[np.float64], ...]
@@ -51,9 +52,11 @@ if TYPE_CHECKING:
 Floats: TypeAlias = "NDArray[np.float64]"
 # "separate" samples of positives and of everyone, one "pooled" sample, or all rows "labelled".
 Form = Literal["separate", "pooled", "labelled"]
+# The likelihood with or without the prior imposed, or the PU log loss.
+Criterion = Literal["imposed", "plain", "risk"]
 
 # Up to so many rows each distinct score is a point; beyond, cells of equal width on the logit.
-EXACT_ROWS = 1 << 15
+EXACT_ROWS = 1 << 12
 CELLS_PER_LOGIT = 128
 # Scores closer to 0 or 1 than this (2^-64) count as exactly 0 or 1, as in the buckets of kernels.
 END = 2.0**-64
@@ -63,13 +66,19 @@ TRUSTED_LOGIT = 20.0
 # The ridge weighs like one row in so many squared logits.
 LOOSE = 2.0
 SMALLEST_SIZE = 0.1
-MOST_STEPS, MOST_HALVINGS, LAST_DECREMENT = 200, 40, 1e-9
+# A search ends when a step gains less log likelihood than the second number.
+MOST_STEPS, MOST_HALVINGS, LAST_GAIN = 100, 30, 1e-9
 # Longest step, in root mean squares of z.
 LONGEST_STEP = 4.0
-ROUNDING = 1e-13
+# Moves of log odds that suggest, and that show, coefficients without a maximum: the first without
+# the ridge, the second with a ridge looser by this factor.
+UNSURE, RUNAWAY, LOOSER = 0.5, 3.0, 1e-3
+ROUNDING, LEAST = 1e-13, 1e-100
 # A score of exactly 0 or 1 counts as one at most half as far from there.
 LARGEST_GAP = 0.01
 LEAST_PRIOR = 1e-6
+# Twice the log likelihood that one more parameter gains by chance in 1 % of samples at most.
+REJECTED = 6.6349
 # Range of the probabilities at which the search starts for scores of exactly 0 and 1.
 ROUGH = (0.02, 0.98)
 
@@ -120,6 +129,19 @@ class Sample:
         """Whether some score is exactly 0, and whether one is exactly 1."""
         return bool(self.s[0] < END), bool(self.s[-1] == 1.0)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every positive of the sample is labeled, as far as the prior tells."""
+        return self.form != "separate" and self.rate >= 1.0 - ROUNDING
+
+    def overlapping(self) -> Sample:
+        """Return the rows of one sample as two laws: labeled positives, and all rows."""
+        if self.form == "separate":
+            return self
+        one, _, two = self.squares
+        squares = np.array([one, one, one + two])
+        return replace(self, form="separate", other=self.mass, squares=squares)
+
     def resampled(self, random: np.random.Generator) -> Sample:
         """Return a bootstrap sample: rows of each group drawn again, points kept."""
         if self.form == "separate":
@@ -137,17 +159,40 @@ def _redrawn(mass: Floats, random: np.random.Generator) -> Floats:
 
 def gather(scores: PUScores) -> Sample:
     """Return the points of a data set in the form that its likelihood takes."""
-    varied = scores.setting == "one-sample" and _has_propensity(scores)
-    form: Form = "labelled" if scores.setting == "labelled" else "pooled"
-    form = "separate" if varied or not scores.pooled else form
-    if _is_plain(scores) and scores.n_unlabeled + scores.n_positive > EXACT_ROWS:
-        s, sums = _from_buckets(scores)
-    elif scores.n_unlabeled + scores.n_positive > EXACT_ROWS:
-        s, sums = _in_cells(_rows(scores, overlap=varied))
-    else:
+    varied, form = _form(scores)
+    if scores.n_unlabeled + scores.n_positive <= EXACT_ROWS:
         s, sums = _at_scores(list(_rows(scores, overlap=varied)))
+    elif _is_plain(scores):
+        s, sums = _from_buckets(scores)
+    else:
+        s, sums = _in_cells(_rows(scores, overlap=varied))
     labeled, other, *squares = _effective(sums, form)
     return Sample(s, labeled, other, np.array(squares), scores.known_prior, form)
+
+
+def row_by_row(groups: list[tuple[bool, Chunk]], like: PUScores) -> Sample:
+    """Return rows as points, one each and in their order, in the form of another data set.
+
+    Parameters
+    ----------
+    groups : list of (whether they are labeled positives, rows)
+    like : PUScores
+        The data set that they come from.
+    """
+    varied, form = _form(like)
+    parts = [_columns(*group, pooled=like.pooled, overlap=varied) for group in groups]
+    s, f, labeled, other = (np.concatenate(x) for x in zip(*parts, strict=True))
+    terms = (labeled, other, labeled**2, labeled * other, other**2, s)
+    labeled, other, *squares = _effective(f * np.array(terms), form)
+    return Sample(s, labeled, other, np.array(squares), like.known_prior, form)
+
+
+def _form(scores: PUScores) -> tuple[bool, Form]:
+    """Return whether propensities differ in one sample, and the form of the likelihood."""
+    varied = scores.setting == "one-sample" and _has_propensity(scores)
+    if varied or not scores.pooled:
+        return varied, "separate"
+    return False, "labelled" if scores.setting == "labelled" else "pooled"
 
 
 def _is_plain(scores: PUScores) -> bool:
@@ -162,11 +207,16 @@ def _has_propensity(scores: PUScores) -> bool:
 
 
 def _rows(scores: PUScores, *, overlap: bool) -> Iterator[Columns]:
-    """Yield scores, counts, and masses as labeled and as other rows."""
-    for positive, _, (s, f, a, w) in scores.chunks():
-        own = a if positive and (overlap or not scores.pooled) else w
-        labeled, other = (own, w if overlap else 0.0) if positive else (0.0, w)
-        yield s, *(np.broadcast_to(x, s.shape) for x in (f, labeled, other))
+    for positive, _, chunk in scores.chunks():
+        yield _columns(positive, chunk, pooled=scores.pooled, overlap=overlap)
+
+
+def _columns(positive: bool, chunk: Chunk, *, pooled: bool, overlap: bool) -> Columns:  # noqa: FBT001
+    """Return scores, counts, and masses as labeled and as other rows."""
+    s, f, a, w = chunk
+    own = a if overlap or not pooled else w
+    labeled, other = (own, w if overlap else 0.0) if positive else (0.0, w)
+    return s, *(np.broadcast_to(x, s.shape) for x in (f, labeled, other))
 
 
 def _sums(key: NDArray[np.intp], n: int, columns: Columns) -> Floats:
@@ -286,6 +336,30 @@ class Value:
     rate: float
 
 
+def risk(sample: Sample, z: Floats) -> Value:
+    """Return minus the PU log loss, on the scale of a log likelihood; see `log_likelihood`.
+
+    Labeled rows tell of the positive law, and the others of the marginal law.
+    """
+    positive, marginal = float(sample.labeled.sum()), float(sample.other.sum())
+    n = min(marginal, positive / max(sample.prior, LEAST_PRIOR))
+    one, two = n * sample.prior / max(positive, 1.0), n / marginal
+    eta, zero = expit(z), np.zeros_like(z)
+    rows = _pair(one * z, two * log_expit(-z))
+    none = np.zeros((0, 2, z.size))
+    return Value(
+        value=float(sample.labeled @ rows[0] + sample.other @ rows[1]),
+        rows=rows,
+        slope=_pair(zero + one, -two * eta),
+        bend=_pair(zero, -two * eta * expit(-z)),
+        aside=none,
+        cross=none,
+        inner=np.zeros(0),
+        multiplier=0.0,
+        rate=1.0,
+    )
+
+
 def log_likelihood(
     sample: Sample, z: Floats, *, impose: bool = True, multiplier: float = 0.0
 ) -> Value:
@@ -344,9 +418,10 @@ def _labels(sample: Sample, z: Floats, *, impose: bool) -> tuple[Any, ...]:
     slope, bend = _pair(rest, kept - eta), _pair(bent, kept * expit(-odds) + bent)
     if not free:
         return rows, slope, bend, [], [], [], rate
-    gone = eta / (1.0 - rate * eta)
+    unlabeled = np.maximum(1.0 - rate * eta, LEAST)
+    gone = eta / unlabeled
     aside = _pair(np.full_like(z, 1.0 / rate), -gone)
-    cross = _pair(zero, -gone * rest / (1.0 - rate * eta))
+    cross = _pair(zero, -gone * rest / unlabeled)
     inner = -float(sample.labeled.sum()) / rate**2 - float(sample.other @ gone**2)
     return rows, slope, bend, [aside], [cross], [inner], rate
 
@@ -366,7 +441,7 @@ def _law(sample: Sample, z: Floats, start: float, *, impose: bool) -> tuple[Any,
     slope = -known * first / level
     bend = -known * first * (rest - eta) / level + slope**2
     out = [_pair(x, x) for x in (-np.log(level), slope, bend)]
-    if not impose:
+    if not impose or not np.isfinite(mu) or not first.any() or not gap.any():
         return *out, [], [], [], mu
     aside, cross = -gap / level, -first / level**2
     inner = float(mass @ aside**2)
@@ -382,7 +457,7 @@ def _best_rate(sample: Sample, eta: Floats, start: float) -> float:
     n, other = float(sample.labeled.sum()), sample.other
 
     def slope(c: float) -> tuple[float, float]:
-        gone = eta / np.maximum(1.0 - c * eta, np.finfo(np.float64).tiny)
+        gone = eta / np.maximum(1.0 - c * eta, LEAST)
         return n / c - float(other @ gone), -n / c**2 - float(other @ gone**2)
 
     if slope(1.0)[0] >= 0.0:
@@ -398,7 +473,8 @@ def _multiplier(mass: Floats, gap: Floats, start: float) -> float:
         int(np.argmax(np.where(there, gap, -np.inf))),
     )
     if not gap[low] < 0.0 < gap[high]:
-        return np.nan
+        # A constant at the prior obeys it with any weights.
+        return 0.0 if max(-gap[low], gap[high]) < ROUNDING else np.nan
     # No weight m / (n (1 + mu gap)) exceeds 1.
     share = mass / float(mass.sum())
     ends = (share[high] - 1.0) / gap[high], (share[low] - 1.0) / gap[low]
@@ -439,8 +515,8 @@ class Curve:
         Coefficients that must not be negative.
     hold : ndarray, shape (k,)
         Weight of the ridge for each coefficient.
-    impose : bool
-        Whether the prior is imposed.
+    criterion : {"imposed", "plain", "risk"}
+        The likelihood with or without the prior imposed, or the PU log loss.
     offset : ndarray or float
     """
 
@@ -449,7 +525,7 @@ class Curve:
     center: Floats
     bounded: NDArray[np.bool_]
     hold: Floats
-    impose: bool = True
+    criterion: Criterion = "imposed"
     offset: Floats | float = 0.0
 
     def z(self, theta: Floats) -> Floats:
@@ -493,6 +569,12 @@ class Fit:
     unsure: bool
 
     @cached_property
+    def freedom(self) -> float:
+        """Effective number of parameters: each counts as much as the rows decide it."""
+        _, held = _profile(self.curve, self.theta, self.value)
+        return float(np.trace(np.linalg.pinv(held) @ (held + np.diag(self.curve.hold))))
+
+    @cached_property
     def covariance(self) -> Floats:
         """Sandwich covariance of theta, nuisance parameters included.
 
@@ -528,24 +610,68 @@ def maximize(curve: Curve, start: Floats) -> Fit:
     --------
     >>> from noneg.simulation import LogisticGaussian
     >>> scores = LogisticGaussian(-1.0, 3.0).draw(1000, 10_000, setting="two-sample", seed=0)
-    >>> fit_platt(scores).theta.round(1)
-    array([0.7, 0.7])
+    >>> fit = fit_platt(scores)
+    >>> again = maximize(fit.curve, fit.theta)  # a start at the maximum stays there
+    >>> bool(abs(again.theta - fit.theta).max() < 1e-6)
+    True
     """
-    theta, value = start, _at(curve, start, 0.0)
+    theta, value = _search(curve, start, _at(curve, start, 0.0))
+    return Fit(theta, value, curve, _is_unsure(curve, theta, value))
+
+
+def _search(curve: Curve, theta: Floats, value: Value) -> tuple[Floats, Value]:
     for _ in range(MOST_STEPS):
         gradient, hessian = _profile(curve, theta, value)
         step = _step(curve, theta, gradient, hessian)
         gain = float(gradient @ step)
         if gain <= 0.0:
             break
-        theta, value, moved = _climb(curve, theta, value, step, gain)
-        if gain <= LAST_DECREMENT or not moved:
+        before = value.value - curve.penalty(theta)
+        theta, value = _climb(curve, theta, value, step, gain)
+        if gain <= LAST_GAIN or value.value - curve.penalty(theta) - before <= LAST_GAIN:
             break
-    return Fit(theta, value, curve, _is_unsure(curve, theta, value))
+    return theta, value
 
 
 def _at(curve: Curve, theta: Floats, multiplier: float) -> Value:
-    return log_likelihood(curve.sample, curve.z(theta), impose=curve.impose, multiplier=multiplier)
+    if curve.criterion == "risk":
+        return risk(curve.sample, curve.z(theta))
+    impose = curve.criterion == "imposed"
+    return log_likelihood(curve.sample, curve.z(theta), impose=impose, multiplier=multiplier)
+
+
+def closest(fit: Fit, richer: Fit) -> Fit:
+    """Return the fit, or that of least PU log loss where the family cannot hold the curve.
+
+    The likelihood is the best criterion for the right family. For a wrong one it weighs errors by
+    what labels tell of them, not by what they cost. So if a family with one more parameter is
+    significantly better, the fit of smaller PU Brier score is taken.
+    """
+    if 2.0 * (richer.value.value - fit.value.value) <= REJECTED:
+        return fit
+    curve = replace(fit.curve, sample=fit.curve.sample.overlapping(), criterion="risk")
+    other = maximize(curve, fit.theta)
+    return other if _brier(other) < _brier(fit) else fit
+
+
+def _brier(fit: Fit) -> float:
+    sample, eta = fit.curve.sample.overlapping(), expit(fit.curve.z(fit.theta))
+    positive, marginal = sample.labeled, sample.other
+    gain = sample.prior * float(positive @ (1.0 - 2.0 * eta)) / float(positive.sum())
+    return gain + float(marginal @ eta**2) / float(marginal.sum())
+
+
+def end_level(labeled: float, other: float, center: float) -> float:
+    """Return the log odds of rows whose labels are all known, with the ridge towards a center."""
+
+    def slope(z: float) -> tuple[float, float]:
+        eta = float(expit(z))
+        pull = (z - center) / LOOSE**2
+        bend = (labeled + other) * eta * (1.0 - eta) + 1.0 / LOOSE**2
+        return labeled * (1.0 - eta) - other * eta - pull, -bend
+
+    reach = LOOSE**2 * (labeled + other)
+    return _root(slope, center, center - reach, center + reach)
 
 
 def _profile(curve: Curve, theta: Floats, value: Value) -> tuple[Floats, Floats]:
@@ -563,13 +689,13 @@ def _step(curve: Curve, theta: Floats, gradient: Floats, hessian: Floats) -> Flo
     move = directions @ ((gradient[free] / scale) @ directions / np.maximum(np.abs(bent), 1e-3))
     step = np.zeros_like(theta)
     step[free] = move / scale
-    far = float(np.sqrt(curve.sample.mass @ (step @ curve.x) ** 2 / curve.sample.mass.sum()))
-    return step * min(1.0, LONGEST_STEP / max(far, np.finfo(np.float64).tiny))
+    far = _spread(curve, step @ curve.x)
+    return step * min(1.0, LONGEST_STEP / max(far, LEAST))
 
 
 def _climb(
     curve: Curve, theta: Floats, value: Value, step: Floats, gain: float
-) -> tuple[Floats, Value, bool]:
+) -> tuple[Floats, Value]:
     """Shorten a step until the likelihood grows."""
     before, length = value.value - curve.penalty(theta), 1.0
     small = ROUNDING * (1.0 + abs(before))
@@ -578,21 +704,37 @@ def _climb(
         trial = np.where(curve.bounded, np.maximum(trial, 0.0), trial)
         new = _at(curve, trial, value.multiplier)
         if new.value - curve.penalty(trial) >= before + 1e-4 * length * gain - small:
-            return trial, new, True
+            return trial, new
         length /= 2.0
-    return theta, value, False
+    return theta, value
 
 
 def _is_unsure(curve: Curve, theta: Floats, value: Value) -> bool:
-    """Whether a Newton step without the ridge would move some row by a unit of log odds."""
+    """Whether coefficients run away as the ridge is loosened, so that they have no maximum."""
     bare = replace(curve, hold=np.zeros_like(curve.hold))
     gradient, hessian = _profile(bare, theta, value)
-    free = ~(curve.bounded & (theta <= 0.0))
-    bent, directions = np.linalg.eigh(hessian[np.ix_(free, free)])
-    if bent.size and bent.max() >= 0.0:
-        return True
-    move = directions @ (gradient[free] @ directions / -bent)
-    return bool(np.abs(move @ curve.x[free]).max(initial=0.0) > 1.0)
+    # Ends of the scale, which the ridge may well hold, do not count.
+    free = ~(curve.bounded & (theta <= 0.0)) & ~_is_end(curve)
+    scale = np.sqrt(curve.hold[free])
+    bent, directions = np.linalg.eigh(hessian[np.ix_(free, free)] / np.outer(scale, scale))
+    bent = np.minimum(bent, -LOOSER)
+    move = directions @ ((gradient[free] / scale) @ directions / -bent) / scale
+    if _spread(curve, move @ curve.x[free]) < UNSURE:
+        return False
+    loose = replace(curve, hold=np.where(_is_end(curve), 1.0, LOOSER) * curve.hold)
+    away = _search(loose, theta, value)[0] - theta
+    return _spread(curve, away @ curve.x) > RUNAWAY
+
+
+def _is_end(curve: Curve) -> NDArray[np.bool_]:
+    """Whether a feature is the indicator of one end of the scale."""
+    return np.asarray(np.count_nonzero(curve.x, axis=1) == 1)
+
+
+def _spread(curve: Curve, z: Floats) -> float:
+    """Return the root mean square of log odds over all rows."""
+    mass = curve.sample.mass
+    return float(np.sqrt(mass @ z**2 / mass.sum()))
 
 
 def hold_of(x: Floats, mass: Floats) -> Floats:
@@ -665,7 +807,8 @@ def fit_features(
     bounded: NDArray[np.bool_] | None = None,
     level: Floats | None = None,
     offset: Floats | float = 0.0,
-    impose: bool = True,
+    criterion: Criterion = "imposed",
+    stiff: Floats | float = 1.0,
 ) -> Fit:
     """Fit the coefficients of features, and a parameter for each end of the scale that has rows.
 
@@ -681,16 +824,17 @@ def fit_features(
         The direction in which all log odds move by one. The search starts where it makes the mean
         probability the prior. None if there is no such direction.
     offset : ndarray or float
-    impose : bool
-        Whether the prior is imposed.
+    criterion : {"imposed", "plain"}
+    stiff : ndarray or float
+        Factor of the ridge for each feature.
     """
     k = len(x)
     full, ends = with_ends(sample, x)
     centered = np.concatenate([center, np.zeros(ends)])
-    hold = np.concatenate([hold_of(x, sample.mass), np.full(ends, 1.0 / LOOSE**2)])
+    hold = np.concatenate([stiff * hold_of(x, sample.mass), np.full(ends, 1.0 / LOOSE**2)])
     held = np.zeros(k + ends, dtype=np.bool_)
     held[:k] = False if bounded is None else bounded
-    curve = Curve(sample, full, centered, held, hold, impose, offset)
+    curve = Curve(sample, full, centered, held, hold, criterion, offset)
     start = centered.copy()
     if level is not None:
         start[:k] += _level(sample, curve.z(start)) * level
@@ -701,17 +845,17 @@ def fit_features(
     return maximize(curve, start) if feasible else Fit(start, value, curve, unsure=True)
 
 
-def _inside(sample: Sample) -> slice:
+def inner_points(sample: Sample) -> slice:
     """Return the points that are no end of the scale, or all if there are no others."""
     zero, one = sample.at_ends
     last = sample.s.size - one
-    return slice(int(zero), last) if zero < last else slice(None)
+    return slice(int(zero), last) if zero < last else slice(0, sample.s.size)
 
 
 def _level(sample: Sample, z: Floats) -> float:
     """Return the shift of log odds z that makes their mean probability the prior."""
-    share, z = (sample.other if sample.form == "separate" else sample.mass), z[_inside(sample)]
-    share = share[_inside(sample)]
+    share, z = (sample.other if sample.form == "separate" else sample.mass), z[inner_points(sample)]
+    share = share[inner_points(sample)]
     share = share / share.sum() if share.any() else np.full(share.size, 1.0 / share.size)
     target = min(max(sample.prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR)
     center = float(logit(target))

@@ -285,7 +285,8 @@ def test_each_method_checks_its_state(name, field, value, words):
     if name == "spline":
         state = {"scores": [0.2, 0.5], "shifts": [0.1, 0.0]} | state
     with pytest.raises(ValueError, match=words):
-        load(forged(METHODS[name]().fit(SCORES), **state))
+        options = {"fit": "risk"} if name == "spline" else {}
+        load(forged(METHODS[name](**options).fit(SCORES), **state))
 
 
 @pytest.mark.parametrize("key", ["parameters", "fitted_on", "state"])

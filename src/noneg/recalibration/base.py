@@ -25,6 +25,7 @@ import numpy as np
 
 from noneg.checks import check_count
 from noneg.errors import InputError
+from noneg.knowledge import NOTHING
 from noneg.laws import FlaggedRows, SplitRows, WeightedRows
 from noneg.randomness import stream
 from noneg.scores import PUScores
@@ -96,6 +97,8 @@ class Calibrator(ABC):
     name: ClassVar[str]
     learns: ClassVar[str]
     monotone: ClassVar[bool]
+    # Attributes that keep a parameter whose own name is taken.
+    kept_as: ClassVar[dict[str, str]] = {}
 
     state_: State
     fitted_on_: dict[str, Plain]
@@ -171,6 +174,19 @@ class Calibrator(ABC):
         positive = self._transform(s).reshape(-1)
         return np.stack([1.0 - positive, positive], axis=-1)
 
+    def band(
+        self,
+        scores: PUScores,  # noqa: ARG002
+        s: ArrayLike,  # noqa: ARG002
+        *,
+        level: float = 0.95,  # noqa: ARG002
+        draws: int = 200,  # noqa: ARG002
+        seed: int = 0,  # noqa: ARG002
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of a band of the calibrated probability; curves fitted by likelihood."""
+        rule = f"must be a curve fitted by likelihood to have a band, got {self.name!r}"
+        raise InputError("method", rule, remedy="Take platt, temperature, beta, bpm or spline.")
+
     @abstractmethod
     def _fit(self, scores: PUScores) -> State:
         """Return the fitted state."""
@@ -191,7 +207,8 @@ class Calibrator(ABC):
 
     def get_params(self, deep: bool = True) -> dict[str, Plain]:  # noqa: FBT001, FBT002, ARG002
         """Return the constructor's parameters."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+        names = signature(type(self)).parameters
+        return {name: getattr(self, self.kept_as.get(name, name)) for name in names}
 
     def set_params(self, **parameters: Plain) -> Self:
         """Set constructor parameters by name."""
@@ -201,7 +218,7 @@ class Calibrator(ABC):
                 listed = ", ".join(known) or "none"
                 rule = f"is not a parameter of {type(self).__name__} (it has: {listed})"
                 raise InputError(name, rule)
-            setattr(self, name, value)
+            setattr(self, self.kept_as.get(name, name), value)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -497,13 +514,15 @@ def join(parts: list[Groups]) -> Groups:
     return _joined(unlabeled), _joined(positive)
 
 
-def build(groups: Groups, like: PUScores) -> PUScores:
+def build(groups: Groups, like: PUScores, *, labelled: bool = False) -> PUScores:
     """Return rows as a `PUScores` of the same setting and prior as another one.
 
     The labels of labelled rows give their own prior.
     """
     rows = SplitRows(*(_rows(group) for group in groups))
-    return PUScores._build(rows, like.knowledge, like.setting, part=True)  # noqa: SLF001 - rows have no other door
+    if labelled or like.prior_is_estimated:
+        return PUScores._build(rows, NOTHING, "labelled", part=True)  # noqa: SLF001 - rows have no other door
+    return PUScores._build(rows, like.knowledge, like.setting, part=True)  # noqa: SLF001
 
 
 def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:
@@ -556,6 +575,13 @@ def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDAr
     if total < MOST_EVEN:
         return random.multivariate_hypergeometric(left, -(-total // n), method="marginals")
     return random.binomial(left, 1.0 / n)
+
+
+def take(group: Chunk, index: NDArray[np.intp]) -> Chunk:
+    """Return some rows of a group."""
+    s, *masses = group
+    one, two, three = (x if isinstance(x, float) else x[index] for x in masses)
+    return s[index], one, two, three
 
 
 def _joined(chunks: tuple[Chunk, ...]) -> Chunk:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.special import logit
 
 from noneg.calibration.interval import Masses
 from noneg.calibration.proper import scoring_rule
@@ -22,6 +23,7 @@ from noneg.calibration.reliability import Reliability, reliability
 from noneg.checks import check_count, check_level
 from noneg.errors import InputError
 from noneg.intervals import normalise
+from noneg.likelihood import log_likelihood, row_by_row
 from noneg.metrics import METRICS
 from noneg.performance.paired import Differences, PairedRows
 from noneg.performance.selection import find_criterion
@@ -39,43 +41,49 @@ from noneg.recalibration.base import (
     splits,
     weighty_rows,
 )
+from noneg.recalibration.fits import CurveCalibrator
 from noneg.recalibration.venn_abers import VennAbers
 from noneg.results import Estimate, Table, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from noneg.intervals import LawMeans
     from noneg.laws import Chunk
+    from noneg.likelihood import Sample
     from noneg.recalibration.base import Groups
     from noneg.scores import PUScores
 
 # Cells of scores by which methods are compared; more would not change the choice.
 CELLS = 5_000
+# Standard errors by which a method must beat a simpler one on held-out rows.
+REACH = 2.0
 BEFORE, AFTER = "before", "after"
 # Metrics that are compared with an interval, and those without.
 COMPARED = ("ece", "log_loss", "brier")
 ERRORS = ("debiased_ece", "ece", "brier", "log_loss")
 DIAGRAM_BINS = 10
+# Scores whose calibrated probability is shown, and resampled data sets for its band.
+SHOWN, SHOWN_DRAWS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99), 100
 
 
 class Auto(Calibrator):
-    """Choose the method by cross-fitted loss, and prefer simple ones.
+    """Choose the method by its likelihood on held-out rows, and prefer simple ones.
 
-    Each candidate is fitted on all folds but one and predicts the rows of that fold. The loss of
-    these predictions, Brier score or log loss in their PU form, is compared with that of the best
-    candidate, row by row. Of all candidates whose loss is larger by at most one standard error of
+    Each candidate is fitted on all folds but one and predicts the rows of that fold. The likelihood
+    of the labels under these predictions, the prior imposed, is compared with that of the best
+    candidate, row by row. Of all candidates that are worse by at most two standard errors of
     the difference, the simplest is taken and fitted on all rows. "identity" is a candidate: scores
-    that nothing improves stay as they are. To choose takes bounded time: above 5,000 rows of a
-    group, neighboring scores are joined to as many cells.
+    that nothing clearly improves stay as they are. To choose takes bounded time: above 5,000 rows
+    of a group, neighboring scores are joined to as many cells.
 
     Parameters
     ----------
-    score : {"brier", "log"}
-        The loss. Log loss punishes probabilities of 0 and 1 that fail; with few positives its PU
-        form is noisy.
+    score : {"likelihood", "brier", "log"}
+        The loss: minus the log likelihood of the labels, or the Brier score or log loss in their PU
+        form, which are noisier.
     candidates : sequence of str, optional
         Names of methods, the simplest first; by default all that learn a smooth or rising map.
     folds : int
@@ -90,7 +98,8 @@ class Auto(Calibrator):
     reason_ : str
         Why it was taken.
     table_ : list of dict
-        Of each candidate: method, loss, difference from the best and its standard error.
+        Of each candidate: method, loss, difference from the best and its standard error; None for
+        predictions that all lie on one side of the prior, which no data could have.
 
     Examples
     --------
@@ -107,7 +116,7 @@ class Auto(Calibrator):
 
     def __init__(
         self,
-        score: Literal["brier", "log"] = "brier",
+        score: Literal["likelihood", "brier", "log"] = "likelihood",
         candidates: tuple[str, ...] | list[str] | None = None,
         folds: int = 5,
         seed: int = 0,
@@ -127,8 +136,9 @@ class Auto(Calibrator):
         chosen = names[0]
         reason = f"{chosen}: a single row of a class cannot be held out, so nothing is compared."
         if number > 1:
-            means = _cross_fitted(some, names, self.score, number, self.seed)
-            table, chosen, reason = _compare(means, names, self.score, number)
+            compare = _by_likelihood if self.score == "likelihood" else _by_loss
+            table = compare(some, names, self.score, number, self.seed)
+            chosen, reason = _taken(table, self.score, number)
         self._chosen = make(chosen).fit(scores)
         return {"chosen": self._chosen.to_dict(), "reason": reason, "table": table}
 
@@ -142,6 +152,18 @@ class Auto(Calibrator):
         if set(state) != {"chosen", "reason", "table"} or not isinstance(state["chosen"], dict):
             raise refusal("its state must hold 'chosen', 'reason' and 'table'")
         self._chosen = load_object(state["chosen"])
+
+    def band(
+        self,
+        scores: PUScores,
+        s: ArrayLike,
+        *,
+        level: float = 0.95,
+        draws: int = 200,
+        seed: int = 0,
+    ) -> tuple[Floats, Floats]:
+        """Return the band of the method that was taken, as if there had been no choice."""
+        return self.chosen_.band(scores, s, level=level, draws=draws, seed=seed)
 
     @property
     def chosen_(self) -> Calibrator:
@@ -183,38 +205,84 @@ def _cells(group: Chunk, own: int) -> Chunk:
     return score / mass, count, a / count, w / count
 
 
-def _compare(
-    means: LawMeans, names: list[str], score: str, number: int
-) -> tuple[list[dict[str, Any]], str, str]:
-    """Return the table of candidates, the one to take, and why."""
+def _row(name: str, loss: float, difference: float, error: float) -> dict[str, Any]:
+    """Return a row of the table; what is not finite has no place in JSON."""
+    numbers = {"loss": loss, "difference": difference, "standard_error": error}
+    known = {k: float(x) if np.isfinite(x) else None for k, x in numbers.items()}
+    return {"method": name, **known}
+
+
+def _taken(table: list[dict[str, Any]], score: str, number: int) -> tuple[str, str]:
+    """Return the method to take, and why."""
+    known = [row for row in table if row["loss"] is not None]
+    if not known:
+        name = str(table[0]["method"])
+        return name, f"{name}: no method agrees with the prior, so nothing is compared."
+    best = min(known, key=lambda row: row["loss"])
+    reach = REACH if score == "likelihood" else 1.0
+    row = next(row for row in known if row["difference"] <= reach * row["standard_error"])
+    return row["method"], _reason(row, best, score, number)
+
+
+def _reason(row: dict[str, Any], best: dict[str, Any], score: str, number: int) -> str:
+    loss = {"brier": "Brier score", "log": "log loss", "likelihood": "log loss of the labels"}
+    many = {"likelihood": "two standard errors"}.get(score, "one standard error")
+    held_out = f"{loss[score]} {row['loss']:.5f} on held-out rows ({number} folds)"
+    if row is best:
+        return f"{row['method']}: the smallest {held_out}."
+    return (
+        f"{row['method']}: {held_out} is within {many} of the smallest, "
+        f"{best['loss']:.5f} of {best['method']} (difference {row['difference']:.5f}, standard "
+        f"error {row['standard_error']:.5f}), and it is the simpler method."
+    )
+
+
+def _by_likelihood(
+    scores: PUScores, names: list[str], _: str, number: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return the table of minus the log likelihood a row, and of its differences."""
+    groups, predicted = list[tuple[bool, Any]](), list[Floats]()
+    for rest, held in splits(scores, number, seed):
+        fitted = _fit_quietly(map(make, names), rest)
+        groups += [(bool(k), group) for k, group in enumerate(held)]
+        predicted += [np.stack([one.transform(group[0]) for one in fitted]) for group in held]
+    sample = row_by_row(groups, scores)
+    n = float(sample.mass.sum())
+    # A probability of 0 or 1 is not known better than that of one row.
+    p = np.clip(np.concatenate(predicted, axis=1), 0.5 / n, 1.0 - 0.5 / n)
+    values = [log_likelihood(sample, logit(one)) for one in p]
+    best = max(values, key=lambda value: value.value)
+    return [
+        _row(name, -one.value / n, *_gap(sample, one.rows, best.rows))
+        if np.isfinite(one.value)
+        else _row(name, np.inf, np.inf, np.inf)
+        for name, one in zip(names, values, strict=True)
+    ]
+
+
+def _gap(sample: Sample, rows: Floats, best: Floats) -> tuple[float, float]:
+    """Return how much less likely rows are than under the best predictions, and its error."""
+    gap, mass = best - rows, np.stack([sample.labeled, sample.other])
+    total = mass.sum()
+    axis = 1 if sample.form == "separate" else None
+    mean = (mass * gap).sum(axis=axis, keepdims=True) / mass.sum(axis=axis, keepdims=True)
+    one, both, two = sample.squares
+    first, second = gap - mean
+    variance = one @ first**2 + 2.0 * both @ (first * second) + two @ second**2
+    return float((mass * gap).sum() / total), float(np.sqrt(max(variance, 0.0)) / total)
+
+
+def _by_loss(
+    scores: PUScores, names: list[str], score: str, number: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return the table of PU losses and of their differences."""
+    means = _cross_fitted(scores, names, score, number, seed)
     losses = means.prior * means.positive + means.marginal
     best = int(np.argmin(losses))
-    errors = [_difference_error(means, i, best) for i in range(len(names))]
-    table: list[dict[str, Any]] = [
-        {
-            "method": name,
-            "loss": float(losses[i]),
-            "difference": float(losses[i] - losses[best]),
-            "standard_error": errors[i],
-        }
+    return [
+        _row(name, losses[i], losses[i] - losses[best], _difference_error(means, i, best))
         for i, name in enumerate(names)
     ]
-    taken = next(i for i, row in enumerate(table) if row["difference"] <= row["standard_error"])
-    return table, names[taken], _reason(table, taken, best, score, number)
-
-
-def _reason(table: list[dict[str, Any]], taken: int, best: int, score: str, number: int) -> str:
-    loss = {"brier": "Brier score", "log": "log loss"}[score]
-    start = f"{table[taken]['method']}: "
-    held_out = f"{loss} {table[taken]['loss']:.5f} on held-out rows ({number} folds)"
-    if taken == best:
-        return f"{start}the smallest {held_out}."
-    return (
-        f"{start}{held_out} is within one standard error of the smallest, "
-        f"{table[best]['loss']:.5f} of {table[best]['method']} "
-        f"(difference {table[taken]['difference']:.5f}, standard error "
-        f"{table[taken]['standard_error']:.5f}), and it is the simpler method."
-    )
 
 
 def _difference_error(means: LawMeans, i: int, best: int) -> float:
@@ -273,6 +341,8 @@ class HeldOut(Table):
         Metrics of the registry before and after, without intervals.
     reliability : dict of str to Reliability
         Diagrams "before" and "after".
+    mapped : dict of float to Estimate
+        Calibrated probabilities at a few scores with their band, if the calibrator has one.
 
     Examples
     --------
@@ -293,6 +363,7 @@ class HeldOut(Table):
     change: dict[str, Estimate]
     errors: dict[str, tuple[float, float]]
     reliability: dict[str, Reliability]
+    mapped: dict[float, Estimate]
 
     @property
     def chosen(self) -> str:
@@ -327,6 +398,7 @@ class HeldOut(Table):
             "folds": self.folds,
             "level": self.level,
             **{part: {k: x.to_dict() for k, x in found.items()} for part, found in self._parts},
+            "mapped": [{"score": s, **x.to_dict()} for s, x in self.mapped.items()],
         }
 
     @property
@@ -408,7 +480,23 @@ def held_out(
         change={one.name: found.estimate(one, AFTER, BEFORE) for one in chosen},
         errors={name: _pair(name, models) for name in ERRORS},
         reliability={part: _diagram(one, found.level) for part, one in models.items()},
+        mapped=_mapped(calibrator, scores, found.level),
     )
+
+
+def _mapped(calibrator: Calibrator, scores: PUScores, level: float) -> dict[float, Estimate]:
+    """Return what some scores within the range of the data become, with a band."""
+    chosen: Calibrator = getattr(calibrator, "chosen_", calibrator)
+    if not isinstance(chosen, CurveCalibrator) or chosen.by_risk:
+        return {}
+    first, last = chosen.fitted_on_["score_range"]
+    at = [s for s in SHOWN if first <= s <= last]
+    ends = chosen.band(scores, at, level=level, draws=SHOWN_DRAWS)
+    rows = zip(at, chosen.transform(at), *ends, strict=True)
+    return {
+        s: Estimate(value=float(p), low=float(low), high=float(high), level=level, method="band")
+        for s, p, low, high in rows
+    }
 
 
 def _pair(name: str, models: Mapping[str, PUScores]) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 r"""The logistic family: maps :math:`\sigma(\theta\cdot x(s))` of maximum likelihood.
 
 A member says what the features x of a score are, which coefficients must not be negative, and which
-coefficients are the identity. The PU log loss
+coefficients are the identity. PU rows are fitted by `noneg.likelihood`. The PU log loss, the
+likelihood of labelled rows and the criterion of ``fit="risk"``,
 
 .. math:: L(\theta) = -\theta\cdot\pi E_+[x] + E[\log(1 + e^{\theta\cdot x})]
 
@@ -17,7 +18,6 @@ row; where there is none it moves some by a unit however small the gradient, whi
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,23 +25,16 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
-from noneg.calibration.bpm_fit import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.errors import InputError
-from noneg.recalibration.base import (
-    CalibrationWarning,
-    Calibrator,
-    Floats,
-    State,
-    check_fields,
-    law_rows,
-    score_range,
-)
+from noneg.likelihood import END, closest, end_level, fit_features, gather
+from noneg.recalibration.base import Floats, State, build, law_rows, score_range, take
+from noneg.recalibration.fits import ENDS, CurveCalibrator, check_numbers, clip_limits, warn_open
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from noneg.likelihood import Fit, Sample
     from noneg.recalibration.base import Piece
     from noneg.scores import PUScores
 
@@ -257,15 +250,20 @@ def _solve(model: Floats, right: Floats, reach: float) -> Floats:
     return move * min(1.0, reach / max(float(np.abs(move).max()), 1.0))
 
 
-class LogisticCalibrator(Calibrator):
+class LogisticCalibrator(CurveCalibrator):
     """A logistic map with coefficients of maximum likelihood.
 
-    Scores of exactly 0 and 1 count as half the distance of the next score away from there.
+    With ``fit="risk"`` scores of exactly 0 and 1 count as half the distance of the next score away
+    from there; else they have values of their own.
     """
 
     coefficients: ClassVar[tuple[str, ...]]
     bounded: ClassVar[tuple[bool, ...]]
     identity: ClassVar[tuple[float, ...]]
+    # Whether the prior is imposed, which a family without a level cannot obey.
+    imposes: ClassVar[bool] = True
+    # A family with one more parameter, by which this one is tested.
+    richer: ClassVar[type[LogisticCalibrator] | None] = None
 
     @staticmethod
     @abstractmethod
@@ -273,11 +271,62 @@ class LogisticCalibrator(Calibrator):
         """Return the features of scores, shape (k, m)."""
 
     def _fit(self, scores: PUScores) -> State:
+        if self.by_risk:
+            return self._by_risk(scores)
+        if is_complete(scores):
+            return self._by_labels(scores)
+        return self._by_likelihood(scores)
+
+    def _by_risk(self, scores: PUScores) -> State:
         pieces = list(scores.chunks())
         low, high = clip_limits(pieces)
         theta = self._theta(self._problem(scores, low, high, pieces), scores)
         values = dict(zip(self.coefficients, theta.tolist(), strict=True))
         return {**values, "low": low, "high": high}
+
+    def _by_labels(self, scores: PUScores) -> State:
+        """Fit rows whose labels are all known; ends of the scale stay apart."""
+        pieces = list(scores.chunks())
+        first, last = score_range(pieces)
+        if first >= END and last < 1.0:
+            return self._by_risk(scores)
+        low, high = clip_limits(pieces)
+        inner = inside_rows(scores)
+        state = dict(zip(self.coefficients, self.identity, strict=True))
+        state = (state if inner is None else self._by_risk(inner)) | {"low": low, "high": high}
+        sample = gather(scores)
+        for place, name in ((0, ENDS[0]), (-1, ENDS[1])):
+            if sample.at_ends[place]:
+                center = float(self._log_odds(sample.s[[place]], state)[0])
+                masses = float(sample.labeled[place]), float(sample.other[place])
+                state[name] = end_level(*masses, center)
+        return state
+
+    def _best(self, sample: Sample, state: State) -> Fit:
+        fit = self._curve(sample, state)
+        if self.richer is None or sample.complete:
+            return fit
+        return closest(fit, self.richer._curve(sample, state, imposes=self.imposes))  # noqa: SLF001
+
+    @classmethod
+    def _curve(cls, sample: Sample, state: State, *, imposes: bool | None = None) -> Fit:
+        level = np.array([float(name == "intercept") for name in cls.coefficients])
+        imposed = cls.imposes if imposes is None else imposes
+        return fit_features(
+            sample,
+            cls._features(sample.s, state["low"], state["high"]),
+            np.array(cls.identity),
+            bounded=np.array(cls.bounded),
+            level=level if level.any() else None,
+            criterion="imposed" if imposed else "plain",
+        )
+
+    def _coefficients(self, fit: Fit, state: State) -> State:  # noqa: ARG002
+        return dict(zip(self.coefficients, fit.theta.tolist(), strict=False))
+
+    def _log_odds(self, s: Floats, state: State) -> Floats:
+        x = self._features(s, state["low"], state["high"])
+        return combined(np.array([state[name] for name in self.coefficients]), x)
 
     def _problem(self, scores: PUScores, low: float, high: float, pieces: list[Piece]) -> Problem:
         prior, (s, weight) = scores.known_prior, law_rows(pieces)
@@ -311,20 +360,8 @@ class LogisticCalibrator(Calibrator):
             return theta
         prior = scores.known_prior
         n = min(scores.effective_marginal, scores.effective_positive / max(prior, LEAST_PRIOR))
-        warnings.warn(
-            f"{type(self).__name__}: no finite coefficients maximise the likelihood, because the "
-            "positives score higher (or lower) than the marginal rows can follow: the data is "
-            f"separable, tiny, or the prior {prior:.6g} is too large. A ridge holds the map near "
-            "the identity; check the prior, or fit on more rows.",
-            CalibrationWarning,
-            stacklevel=2,
-        )
+        warn_open(self, prior)
         return minimise(replace(problem, ridge=1.0 / (LOOSE**2 * max(n, 1.0))))[0]
-
-    def _map(self, s: Floats) -> Floats:
-        x = self._features(s, self.state_["low"], self.state_["high"])
-        theta = np.array([self.state_[name] for name in self.coefficients])
-        return np.asarray(expit(combined(theta, x)), dtype=np.float64)
 
     def _check(self, state: State) -> None:
         check_numbers(state, self.coefficients)
@@ -338,30 +375,20 @@ def log_odds(p: float) -> float:
     return math.log(p) - math.log1p(-p)
 
 
-def clip_limits(pieces: list[Piece]) -> tuple[float, float]:
-    """Return the distances from 0 and 1 that scores of exactly 0 and 1 are taken for.
-
-    Half the distance of the next score, as if rounding had brought them there; next to nothing
-    where no score is exactly 0 (or 1).
-    """
-    first, last = score_range(pieces)
-    below = above = 0.0
-    if first == 0.0:
-        below = min(s.min(where=s > 0.0, initial=1.0) for _, _, (s, *_) in pieces)
-    if last == 1.0:
-        above = 1.0 - max(s.max(where=s < 1.0, initial=0.0) for _, _, (s, *_) in pieces)
-    return (
-        float(np.clip(below / 2.0, LEAST_GAP_LOW, LARGEST_GAP)),
-        float(np.clip(above / 2.0, LEAST_GAP_HIGH, LARGEST_GAP)),
-    )
+def is_complete(scores: PUScores) -> bool:
+    """Whether every positive is labelled, as far as the prior tells."""
+    return scores.pooled and scores.labelled_share >= (1.0 - ROUNDING) * scores.known_prior
 
 
-def check_numbers(state: State, names: tuple[str, ...]) -> None:
-    """Refuse a state whose entries are not these numbers and the limits of the scores."""
-    check_fields(state, **dict.fromkeys((*names, "low", "high"), float))
-    for name in ("low", "high"):
-        if not 0.0 < state[name] <= LARGEST_GAP:
-            raise InputError(name, f"must lie in (0, {LARGEST_GAP}]")
+def inside_rows(scores: PUScores) -> PUScores | None:
+    """Return the labelled rows whose scores are neither 0 nor 1, or None if there are none."""
+    groups = [
+        take(group, np.flatnonzero((group[0] >= END) & (group[0] < 1.0)))
+        for group in scores.in_order()
+    ]
+    if not any(group[0].size for group in groups):
+        return None
+    return build((groups[0], groups[1]), scores, labelled=True)
 
 
 def log_odds_parts(s: Floats, low: float, high: float) -> tuple[Floats, Floats]:
@@ -404,6 +431,7 @@ class Platt(LogisticCalibrator):
     coefficients = ("slope", "intercept")
     bounded = (False, False)
     identity = (1.0, 0.0)
+    has_errors = True
 
     @staticmethod
     def _features(s: Floats, low: float, high: float) -> Floats:
@@ -448,10 +476,12 @@ class Temperature(LogisticCalibrator):
 
     name = "temperature"
     learns = "a factor of the logit"
-    monotone = True
+    monotone = False
     coefficients = ("slope",)
     bounded = (True,)
     identity = (1.0,)
+    imposes = False
+    richer = Platt
 
     @staticmethod
     def _features(s: Floats, low: float, high: float) -> Floats:
@@ -495,7 +525,7 @@ class Beta(LogisticCalibrator):
 
     name = "beta"
     learns = "two slopes and a level"
-    monotone = True
+    monotone = False
     coefficients = ("alpha", "beta", "intercept")
     bounded = (True, True, False)
     identity = (1.0, 1.0, 0.0)
@@ -519,3 +549,7 @@ class Beta(LogisticCalibrator):
     def intercept_(self) -> float:
         """What is added to them."""
         return float(self.state_["intercept"])
+
+
+# Where two slopes fit better than one, Platt's line does not hold the curve.
+Platt.richer = Beta

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -9,10 +10,11 @@ from scipy.special import expit
 
 from noneg.bins import Binned, bin_scores
 from noneg.calibration.bpm import bpm_curve
-from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW
+from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW, MOST_ROWS
 from noneg.checks import check_count, check_prior, is_labelled, is_pooled
 from noneg.errors import InputError
 from noneg.laws import Ordered
+from noneg.likelihood import fit_features, inner_points
 from noneg.recalibration.base import (
     Calibrator,
     Floats,
@@ -22,13 +24,20 @@ from noneg.recalibration.base import (
     check_probabilities,
     law_rows,
 )
+from noneg.recalibration.fits import (
+    ENDS,
+    Criterion,
+    CurveCalibrator,
+    check_limits,
+    check_numbers,
+    clip_limits,
+)
 from noneg.recalibration.logistic import (
     LEAST_PRIOR,
     Beta,
     Platt,
     Temperature,
-    check_numbers,
-    clip_limits,
+    is_complete,
     log_odds,
     log_odds_parts,
 )
@@ -38,10 +47,17 @@ from noneg.theory.bounds import Bound, deviation
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
+    from noneg.likelihood import Fit, Sample
     from noneg.scores import PUScores
 
 # Nodes at which the correction of a spline is kept.
 MOST_NODES = 1000
+# Ridges on what bends a spline, in units of that on a straight line; AIC chooses.
+STIFF = (10.0, 100.0, 1000.0)
+# The share of the rows beyond an outer knot.
+OUTER = 0.02
+# Knots closer than this share of their range are one.
+LEAST_SPACE = 1e-3
 # Members of a mixture, and the weights of a grid that are tried before the best is improved.
 WEIGHTS = ("weight_temperature", "weight_identity", "weight_half")
 GRID = 10
@@ -245,28 +261,32 @@ class Isotonic(Calibrator):
         return np.array(self.state_["values"])
 
 
-class Spline(Calibrator):
-    r"""Add the slope of a spline that smooths the cumulative residual.
+class Spline(CurveCalibrator):
+    r"""A natural cubic spline on the logit of the score.
 
-    With the share :math:`t = \mu(s \le u)` of rows up to a score u, the curve behind `ks_error` is
+    .. math:: g(s) = \sigma(h(\operatorname{logit} s))
+
+    with a spline h whose values at a few knots maximize the likelihood; beyond the outer knots it
+    is a straight line. The knots are quantiles of the average of the positive and the marginal law.
+    The map may fall somewhere.
+
+    With ``fit="risk"`` it is the spline of Gupta et al. instead: with the share
+    :math:`t = \mu(s \le u)` of rows up to a score u, the curve behind `ks_error` is
     :math:`r(t) = \pi\,\mu_+(s \le u) - \int_{s \le u} s\,d\mu`. Its slope is the gap between the
-    probability of a positive and the score, so
-
-    .. math:: g(s) = s + \hat r'(t(s)),
-
-    with a natural cubic spline :math:`\hat r` fitted to the curve by least squares. The spline
-    keeps the curve's ends, so the mean of g is the prior (before g is moved into [0, 1]). The map
-    may fall somewhere.
+    probability of a positive and the score, so :math:`g(s) = s + \hat r'(t(s))`, with a natural
+    cubic spline :math:`\hat r` fitted to the curve by least squares.
 
     Parameters
     ----------
     knots : int
-        Knots of the spline, evenly spread over the rows; the paper's number is 6.
+        Knots of the spline; the paper's number is 6.
+    fit : {"likelihood", "risk"}
+        Maximize the likelihood of the labels, or smooth the cumulative residual.
 
     References
     ----------
-    Gupta et al. (2021), Calibration of Neural Networks using Splines. There the curve belongs to
-    labelled rows; here it needs the two laws and the prior.
+    Harrell (2015), Regression Modeling Strategies, for the natural spline; Gupta et al. (2021),
+    Calibration of Neural Networks using Splines, where the curve belongs to labelled rows.
 
     Examples
     --------
@@ -278,14 +298,54 @@ class Spline(Calibrator):
     """
 
     name = "spline"
-    learns = "a smooth correction"
+    learns = "a smooth curve"
     monotone = False
+    is_stiff = True
 
-    def __init__(self, knots: int = 6) -> None:
+    def __init__(self, knots: int = 6, fit: Criterion = "likelihood") -> None:
+        super().__init__(fit)
         self.knots = knots
 
     def _fit(self, scores: PUScores) -> State:
-        knots = np.linspace(0.0, 1.0, check_count(self.knots, "knots", 2))
+        check_count(self.knots, "knots", 2)
+        return self._by_risk(scores) if self.by_risk else self._by_likelihood(scores)
+
+    def _best(self, sample: Sample, state: State) -> Fit:
+        knots, x = self._places(sample, state), _logits(sample.s, state)
+        bent = _bends(knots)
+        curves = _natural(knots, bent, x).T if bent.size else np.zeros((0, x.size))
+        line = np.stack([np.ones_like(x), x])[: knots.size]
+        features = np.concatenate([line, curves])
+        level, center = np.eye(max(2, len(features)))[:2, : len(features)]
+        fits = []
+        for stiff in STIFF if bent.size else (1.0,):
+            factor = np.repeat([1.0, stiff], [len(line), len(curves)])
+            fits.append(fit_features(sample, features, center, level=level, stiff=factor))
+        return max(fits, key=lambda fit: fit.value.value - fit.freedom)
+
+    def _coefficients(self, fit: Fit, state: State) -> State:
+        knots = self._places(fit.curve.sample, state)
+        basis = np.concatenate([np.ones((knots.size, 1)), knots[:, None], _bends(knots)], axis=1)
+        basis = basis[:, : knots.size]
+        values = basis @ fit.theta[: basis.shape[1]]
+        return {"knots": knots.tolist(), "values": values.tolist()}
+
+    def _log_odds(self, s: Floats, state: State) -> Floats:
+        return _natural(np.array(state["knots"]), np.array(state["values"]), _logits(s, state))
+
+    def _places(self, sample: Sample, state: State) -> Floats:
+        """Return the knots: quantiles of both laws' average, those that lie too close left out."""
+        inside = inner_points(sample)
+        other = sample.other if sample.form == "separate" else sample.mass
+        laws = (part[inside] / (part[inside].sum() or 1.0) for part in (sample.labeled, other))
+        upto = np.cumsum(sum(laws))
+        places = np.searchsorted(upto, np.linspace(OUTER, 1.0 - OUTER, self.knots) * upto[-1])
+        x = _logits(sample.s[inside], state)
+        knots = x[np.minimum(places, x.size - 1)]
+        return knots[np.diff(knots, prepend=-np.inf) > LEAST_SPACE * (1.0 + np.ptp(knots))]
+
+    def _by_risk(self, scores: PUScores) -> State:
+        knots = np.linspace(0.0, 1.0, self.knots)
         at, positive, marginal = laws_at(scores)
         curve = _smoothed(at, positive, marginal, knots)
         last = np.flatnonzero(np.diff(_cells(marginal), append=-1))
@@ -300,12 +360,46 @@ class Spline(Calibrator):
         return {"scores": nodes.tolist(), "shifts": shifts.tolist()}
 
     def _map(self, s: Floats) -> Floats:
+        if "knots" in self.state_:
+            return super()._map(s)
         nodes, shifts = np.array(self.state_["scores"]), np.array(self.state_["shifts"])
         return s + np.interp(s, nodes, shifts)
 
     def _check(self, state: State) -> None:
-        check_fields(state, scores=list, shifts=list)
-        check_nodes(state, "scores", "shifts")
+        if "knots" not in state:
+            check_fields(state, scores=list, shifts=list)
+            check_nodes(state, "scores", "shifts")
+            return
+        ends = [name for name in ENDS if name in state]
+        numbers = dict.fromkeys(("low", "high", *ends), float)
+        check_fields(state, knots=list, values=list, **numbers)
+        check_limits(state)
+        knots = np.array(state["knots"])
+        if not knots.size or knots.size != len(state["values"]) or (np.diff(knots) <= 0.0).any():
+            raise InputError("knots", "must rise, as many as 'values'")
+
+
+def _bends(knots: Floats) -> Floats:
+    """Return values at the knots that span all splines but the straight lines."""
+    line = np.stack([np.ones_like(knots), knots], axis=1)
+    return np.linalg.svd(line)[0][:, 2:]
+
+
+def _natural(knots: Floats, values: Floats, x: Floats) -> Floats:
+    """Return the natural spline through the values at the knots, straight beyond the outer ones."""
+    from scipy.interpolate import CubicSpline
+
+    if knots.size == 1:
+        return np.asarray(values[0] + (x - knots[0]) if values.ndim == 1 else np.ones((x.size, 1)))
+    spline = CubicSpline(knots, values, bc_type="natural")
+    inside = np.clip(x, knots[0], knots[-1])
+    beyond = (x - inside).reshape(-1, *(1,) * (values.ndim - 1))
+    return np.asarray(spline(inside) + spline(inside, 1) * beyond)
+
+
+def _logits(s: Floats, state: State) -> Floats:
+    first, second = log_odds_parts(s, state["low"], state["high"])
+    return first + second
 
 
 def _cells(mass: Floats) -> Floats:
@@ -531,9 +625,15 @@ class ScalingBinning(StepCalibrator):
 class BPM(Beta):
     r"""The calibration curve of binomial process modelling (Dong et al., Algorithm 1).
 
-    The map is the curve of `noneg.calibration.bpm_curve`,
-    :math:`g(s) = 1/(1 + s^{-\alpha} (1 - s)^{\beta} e^{-c})`. It has the form of `Beta`, but its
-    coefficients are fitted to the frequencies in the bins of many binnings.
+    The map is :math:`g(s) = 1/(1 + s^{-\alpha} (1 - s)^{\beta} e^{-c})`. It has the form of `Beta`,
+    but its coefficients are fitted to the bins of many binnings, whose mean scores have no tail:
+    those of PU rows by likelihood, those of labelled rows, and any with ``fit="risk"``, by the
+    frequencies of positives (`noneg.calibration.bpm_curve`).
+
+    Parameters
+    ----------
+    fit : {"likelihood", "risk"}
+        What is maximized for PU rows: the likelihood of the labels, or the paper's objective.
 
     Attributes
     ----------
@@ -558,6 +658,8 @@ class BPM(Beta):
     learns = "a curve with three parameters"
 
     def _fit(self, scores: PUScores) -> State:
+        if not self.by_risk and not is_complete(scores):
+            return self._by_likelihood(scores)
         curve = bpm_curve(scores)
         return {
             "alpha": curve.alpha,
@@ -566,6 +668,39 @@ class BPM(Beta):
             "low": curve.low,
             "high": curve.high,
         }
+
+    def _best(self, sample: Sample, state: State) -> Fit:
+        return self._curve(in_bins(sample), state)
+
+
+def in_bins(sample: Sample) -> Sample:
+    """Return the bins of several mass binnings as points; ends of the scale stay apart."""
+    n = min(float(sample.mass.sum()), float(sample.labeled.sum()) / sample.prior, MOST_ROWS)
+    low, high = max(1, int(n // 100)), max(1, int(n // 20))
+    numbers = range(low, high + 1, max(1, (high - low) // 10))
+    inside = inner_points(sample)
+    mass = (sample.other if sample.form == "separate" else sample.mass)[inside]
+    middle = (np.cumsum(mass) - mass / 2.0) / (mass.sum() or 1.0)
+    columns = sample.labeled[inside], sample.other[inside], sample.mass[inside] * sample.s[inside]
+    parts = []
+    for bins in numbers:
+        place = np.minimum((middle * bins).astype(np.intp), bins - 1)
+        parts.append([np.bincount(place, weights=x, minlength=bins) for x in columns])
+    labeled, other, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+    full = labeled + other > 0.0
+    bins_at = score[full] / (labeled + other)[full]
+    first, last = inside.start, inside.stop
+    ends = [np.arange(first), np.arange(last, sample.s.size)]
+    share = 1.0 / len(numbers)
+    s, labeled, other = (
+        np.concatenate([x[ends[0]], y, x[ends[1]]])
+        for x, y in (
+            (sample.s, bins_at),
+            (sample.labeled, share * labeled[full]),
+            (sample.other, share * other[full]),
+        )
+    )
+    return replace(sample, s=s, labeled=labeled, other=other, squares=np.zeros((3, s.size)))
 
 
 class MixNMatch(Calibrator):
@@ -601,7 +736,7 @@ class MixNMatch(Calibrator):
     monotone = True
 
     def _fit(self, scores: PUScores) -> State:
-        slope = float(Temperature().fit(scores).state_["slope"])
+        slope = float(Temperature(fit="risk").fit(scores).state_["slope"])
         low, high = clip_limits(list(scores.chunks()))
         weights = _best_weights(_Loss(scores, slope, low, high))
         return {

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from noneg.evaluation import Evaluation
+    from noneg.recalibration.choose import HeldOut
     from noneg.report.document import Cell
     from noneg.report.payload import Rows
     from noneg.results import Estimate
@@ -354,9 +355,25 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
         title="Can they be repaired?",
         sentences=tuple(Sentence(text=one) for one in (text, *found.warnings, use)),
         charts=("recalibration",),
-        tables=(Table(caption=caption, header=("", "before", "after"), rows=rows),),
+        tables=(
+            Table(caption=caption, header=("", "before", "after"), rows=rows),
+            *_mapped(found, evaluation.level),
+        ),
         code=found.calibrator.to_json(),
     )
+
+
+def _mapped(found: HeldOut, level: float) -> Iterator[Table]:
+    """Yield what some scores become, with the band of the calibrator, if it has one."""
+    if not found.mapped:
+        return
+    ends = f"{100 * level:.6g} % band"
+    rows = tuple(
+        (f"{s:g}", Number(one.value), Number(one.low), Number(one.high))
+        for s, one in found.mapped.items()
+    )
+    header = ("score", "calibrated probability", f"{ends}, from", "to")
+    yield Table(caption=f"Scores after {found.chosen}", header=header, rows=rows)
 
 
 def prior_section(evaluation: Evaluation) -> Iterator[Section]:

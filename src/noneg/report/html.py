@@ -296,6 +296,7 @@ def _held_out(found: HeldOut) -> dict[str, object]:
         "folds": found.folds,
         "errors": {name: list(pair) for name, pair in found.errors.items()},
         "brier_change": found.change["brier"].to_dict(),
+        "mapped": [{"score": s, **one.to_dict()} for s, one in found.mapped.items()],
         **{side: diagram.to_dict() for side, diagram in found.reliability.items()},
         "calibrator": found.calibrator.to_json(),
         "warnings": list(found.warnings),

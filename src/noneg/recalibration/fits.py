@@ -1,0 +1,235 @@
+"""Calibrators whose curve maximizes the likelihood of the labels, and bands around them.
+
+A curve is a logistic function of features of the score. `noneg.likelihood` fits it from positives
+and unlabeled rows with the prior imposed. Scores of exactly 0 and 1 have no logit: where there are
+any, each of the two gets a value of its own and does not bend the curve.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from noneg.calibration.bpm_fit import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
+from noneg.checks import check_count, check_level
+from noneg.errors import InputError
+from noneg.likelihood import END, gather
+from noneg.randomness import stream
+from noneg.recalibration.base import (
+    CalibrationWarning,
+    Calibrator,
+    Floats,
+    State,
+    check_fields,
+    check_unit,
+    score_range,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from noneg.likelihood import Fit, Sample
+    from noneg.recalibration.base import Piece
+    from noneg.scores import PUScores
+
+Criterion = Literal["likelihood", "risk"]
+CRITERIA = ("likelihood", "risk")
+# Log odds of scores of exactly 0 and 1 in the state of a calibrator, where there were any.
+ENDS = ("at_zero", "at_one")
+
+
+class CurveCalibrator(Calibrator):
+    """A curve on the log odds, fitted by likelihood or by the PU log loss.
+
+    Parameters
+    ----------
+    fit : {"likelihood", "risk"}
+        Maximize the likelihood of the labels, or minimize the PU log loss: a fit by moments, which
+        is noisier.
+    """
+
+    # `fit` is the method, so the parameter of this name is kept under another one.
+    kept_as: ClassVar[dict[str, str]] = {"fit": "criterion"}
+    # Whether the band comes from standard errors, or else from refits of resampled rows.
+    has_errors: ClassVar[bool] = False
+    # Whether a ridge belongs to the method, so that it holds coefficients without a warning.
+    is_stiff: ClassVar[bool] = False
+
+    def __init__(self, fit: Criterion = "likelihood") -> None:
+        self.criterion = fit
+
+    @property
+    def by_risk(self) -> bool:
+        """Whether the fit minimizes the PU log loss."""
+        if self.criterion not in CRITERIA:
+            rule = f"must be one of {', '.join(CRITERIA)}"
+            raise InputError("fit", rule, value=self.criterion)
+        return self.criterion == "risk"
+
+    @abstractmethod
+    def _best(self, sample: Sample, state: State) -> Fit:
+        """Return the curve of a sample that is best by likelihood; `state` holds low and high."""
+
+    @abstractmethod
+    def _coefficients(self, fit: Fit, state: State) -> State:
+        """Return the state of a fit, but for the ends of the scale."""
+
+    @abstractmethod
+    def _log_odds(self, s: Floats, state: State) -> Floats:
+        """Return the log odds of scores, but for the ends of the scale."""
+
+    def _by_likelihood(self, scores: PUScores) -> State:
+        low, high = clip_limits(list(scores.chunks()))
+        sample, limits = gather(scores), {"low": low, "high": high}
+        fit = self._best(sample, limits)
+        if fit.unsure and not self.is_stiff:
+            warn_open(self, scores.known_prior)
+        return self._state(fit, limits)
+
+    def _state(self, fit: Fit, limits: State) -> State:
+        ends = [x for x, there in zip(ENDS, fit.curve.sample.at_ends, strict=True) if there]
+        z = fit.curve.z(fit.theta)
+        values = {name: float(z[0 if name == ENDS[0] else -1]) for name in ends}
+        return {**self._coefficients(fit, limits), **limits, **values}
+
+    def _map(self, s: Floats) -> Floats:
+        return np.asarray(expit(self._all_log_odds(s, self.state_)), dtype=np.float64)
+
+    def _all_log_odds(self, s: Floats, state: State) -> Floats:
+        z = self._log_odds(s, state)
+        if ENDS[0] in state:
+            z[s < END] = state[ENDS[0]]
+        if ENDS[1] in state:
+            z[s == 1.0] = state[ENDS[1]]
+        return z
+
+    def band(
+        self,
+        scores: PUScores,
+        s: ArrayLike,
+        *,
+        level: float = 0.95,
+        draws: int = 200,
+        seed: int = 0,
+    ) -> tuple[Floats, Floats]:
+        r"""Return the ends of a band of the calibrated probability at scores s.
+
+        At each score the band covers the probability of a positive with the given confidence, if
+        the curve belongs to the family. `Platt` has standard errors (sandwich); other curves are
+        fitted again to resampled rows, and the band holds the middle of what they give.
+
+        Parameters
+        ----------
+        scores : PUScores
+            The rows that it was fitted on.
+        s : array-like
+            Scores in [0, 1].
+        level : float
+            Confidence level at each score.
+        draws, seed : int
+            Number of resampled data sets and the seed of their rows, where they are needed.
+
+        Returns
+        -------
+        low, high : ndarray
+            Of the shape of `s`.
+
+        Examples
+        --------
+        >>> from noneg.recalibration import Platt
+        >>> from noneg.simulation import LogisticGaussian
+        >>> scores = LogisticGaussian(-1.0, 3.0).draw(300, 3000, setting="two-sample", seed=0)
+        >>> low, high = Platt().fit(scores).band(scores, [0.1, 0.9])
+        >>> bool((low < high).all())
+        True
+        """
+        self._require_fit()
+        if self.by_risk:
+            rule, remedy = "must be 'likelihood' for a band", "Fit the calibrator again."
+            raise InputError("fit", rule, value=self.criterion, remedy=remedy)
+        at, share = check_unit(s), 0.5 + check_level(level) / 2.0
+        flat = at.reshape(-1)
+        sample = gather(scores)
+        if self.has_errors:
+            ends = self._errors_band(sample, flat, float(ndtri(share)))
+        else:
+            ends = self._refit_band(sample, flat, share, check_count(draws, "draws", 2), seed)
+        return ends[0].reshape(at.shape), ends[1].reshape(at.shape)
+
+    def _errors_band(self, sample: Sample, s: Floats, reach: float) -> tuple[Floats, Floats]:
+        """Return the fitted curve plus and minus standard errors of its log odds."""
+        limits = {name: self.state_[name] for name in ("low", "high")}
+        fit = self._best(sample, limits)
+        x = self._directions(s, fit, limits)
+        error = np.sqrt(np.maximum(np.einsum("km,kl,lm->m", x, fit.covariance, x), 0.0))
+        z = self._all_log_odds(s, self.state_)
+        return expit(z - reach * error), expit(z + reach * error)
+
+    def _directions(self, s: Floats, fit: Fit, limits: State) -> Floats:
+        """Return the derivatives of the log odds of scores by all coefficients."""
+        out, base = [], self._all_log_odds(s, self._state(fit, limits))
+        for k in range(fit.theta.size):
+            moved = replace(fit, theta=fit.theta + np.eye(fit.theta.size)[k])
+            out.append(self._all_log_odds(s, self._state(moved, limits)) - base)
+        return np.array(out)
+
+    def _refit_band(
+        self, sample: Sample, s: Floats, share: float, draws: int, seed: int
+    ) -> tuple[Floats, Floats]:
+        """Return quantiles of the curves of resampled rows."""
+        limits = {name: self.state_[name] for name in ("low", "high")}
+        random, curves = stream(seed, "band"), []
+        for _ in range(draws):
+            fit = self._best(sample.resampled(random), limits)
+            curves.append(self._all_log_odds(s, self._state(fit, limits)))
+        low, high = np.quantile(curves, [1.0 - share, share], axis=0)
+        return expit(low), expit(high)
+
+
+def warn_open(calibrator: object, prior: float) -> None:
+    """Say that the rows leave coefficients open, which a ridge then holds."""
+    warnings.warn(
+        f"{type(calibrator).__name__}: no finite coefficients maximise the likelihood, because the "
+        "positives score higher (or lower) than the marginal rows can follow: the data is "
+        f"separable, tiny, or the prior {prior:.6g} is too large. A ridge holds the map near "
+        "the identity; check the prior, or fit on more rows.",
+        CalibrationWarning,
+        stacklevel=2,
+    )
+
+
+def clip_limits(pieces: list[Piece]) -> tuple[float, float]:
+    """Return the distances from 0 and 1 that scores of exactly 0 and 1 are taken for.
+
+    Half the distance of the next score, as if rounding had brought them there; next to nothing
+    where no score is exactly 0 (or 1).
+    """
+    first, last = score_range(pieces)
+    below = above = 0.0
+    if first == 0.0:
+        below = min(s.min(where=s > 0.0, initial=1.0) for _, _, (s, *_) in pieces)
+    if last == 1.0:
+        above = 1.0 - max(s.max(where=s < 1.0, initial=0.0) for _, _, (s, *_) in pieces)
+    return (
+        float(np.clip(below / 2.0, LEAST_GAP_LOW, LARGEST_GAP)),
+        float(np.clip(above / 2.0, LEAST_GAP_HIGH, LARGEST_GAP)),
+    )
+
+
+def check_numbers(state: State, names: tuple[str, ...]) -> None:
+    """Refuse a state whose entries are not these numbers and the limits of the scores."""
+    ends = [name for name in ENDS if name in state]
+    check_fields(state, **dict.fromkeys((*names, "low", "high", *ends), float))
+    check_limits(state)
+
+
+def check_limits(state: State) -> None:
+    """Refuse distances from 0 and 1 that no fit gives."""
+    for name in ("low", "high"):
+        if not 0.0 < state[name] <= LARGEST_GAP:
+            raise InputError(name, f"must lie in (0, {LARGEST_GAP}]")
