@@ -18,6 +18,9 @@ CORRECTED = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
 PRIORS, FAR_PRIORS = (0.4, 0.6), (0.35, 0.7)
 TOLD = ("nnpu", "vpu", "cvir", "dist-pu", "count-loss", "glws")
 CONFIGURATIONS = 9
+PAPER_STEPS = 20_000
+# Methods whose original is the paper's version.
+PAPER_ONLY_REF = ("p3mix-e", "p3mix-c", "holistic-pu")
 IMAGE_METHODS: tuple[Method, ...] = (
     ("nnpu", "bench", "batch"),
     ("nnpu", "bench", "none"),
@@ -99,6 +102,27 @@ def _searched(found: list[Method], number: int) -> Iterator[RunConfig]:
     for split in range(SPLITS):
         for data in ("letter", "usps"):
             yield from (run(m, data, 1, split, configuration=number) for m in found)
+
+
+def protocol() -> list[RunConfig]:
+    """The paper's protocol on USPS and Letter: 10 configurations, 3 splits, 20,000 steps.
+
+    Its versions of the methods first; then the same on standardized letters; then the original
+    methods on all three.
+    """
+    paper = [m for m in versions() if m[1] == "bench" or m[0] in PAPER_ONLY_REF]
+    others = [m for m in versions() if m not in paper and m[0] != "tedn"]
+    parts = [(paper, ("usps", "letter")), (paper, ("letter-standardized",)),
+             (others, ("usps", "letter", "letter-standardized"))]  # fmt: skip
+    return [
+        run(m, data, case, split, steps=PAPER_STEPS, configuration=number)
+        for methods, names in parts
+        for m in methods
+        for data in names
+        for case in (1, 2)
+        for number in range(CONFIGURATIONS + 1)
+        for split in range(SPLITS)
+    ]
 
 
 def images(*, quick: bool = False) -> list[RunConfig]:

@@ -373,8 +373,11 @@ class RowStream:
 
     def _refill(self, count: int) -> None:
         parts = [self.order[self.place :]]
-        while sum(len(part) for part in parts) < count:
-            parts.append(torch.randperm(self.n, generator=self.generator).to(self.device))
+        missing = count - len(parts[0])
+        parts += [
+            torch.randperm(self.n, generator=self.generator).to(self.device)
+            for _ in range(-(-missing // self.n))
+        ]
         self.order, self.place = torch.cat(parts), 0
 
     def state_dict(self) -> dict[str, Any]:

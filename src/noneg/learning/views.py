@@ -54,13 +54,9 @@ class Turned:
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Return the batch seen anew."""
-        which = self.draw(len(x), generator)
+        which = torch.randint(len(self.sources), (len(x),), generator=generator)
         black = x.new_full((len(x), 1), self.black)
         return torch.cat([x, black], 1).gather(1, self.sources[which].to(x.device))
-
-    def draw(self, n: int, generator: torch.Generator) -> Tensor:
-        """Draw n rows of `sources`."""
-        return torch.randint(len(self.sources), (n,), generator=generator)
 
     @cached_property
     def sources(self) -> Tensor:

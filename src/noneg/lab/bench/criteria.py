@@ -8,6 +8,7 @@ all members together; the checkpoints that they choose are kept and measured aft
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,7 +54,7 @@ class Criteria:
     prior: float
     setting: Setting
 
-    @property
+    @cached_property
     def bins(self) -> int:
         """Number of bins of the calibration error, which depends on the sizes alone."""
         p, u = np.linspace(0.1, 0.9, self.n_pos), np.linspace(0.1, 0.9, self.n_unl)

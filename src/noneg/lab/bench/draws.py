@@ -103,9 +103,10 @@ def draw(run: RunConfig) -> Draw:
     >>> rows.training.positive.shape, rows.training.unlabeled.shape, rows.prior
     ((270, 64), (630, 64), 0.5)
     """
-    plan, data = find_plan(run.dataset), _load(run.dataset)
-    positives = plan.positives(run.case)
-    random = stream(0, f"{run.dataset} {run.setting} {run.case} {run.rate} {run.split}")
+    plan = find_plan(run.dataset)
+    source = plan.source or run.dataset
+    data, positives = _load(source), plan.positives(run.case)
+    random = stream(0, f"{source} {run.setting} {run.case} {run.rate} {run.split}")
     labelled, unlabeled = _choose(run, data, random)
     held, kept = zip(*(_held_out(rows, random) for rows in (labelled, unlabeled)), strict=True)
     scale = _scaler(data.X_train[np.concatenate(kept)], plan.kind)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from noneg.errors import InputError
@@ -31,7 +32,8 @@ with optional("noneg bench run"):
     from torch import nn
     from torch.func import functional_call, vmap
 
-    from noneg.learning.contract import Algorithm, Batch, View
+    from noneg.learning.contract import Algorithm, Batch, View, torch_generator
+    from noneg.learning.training import RowStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     Stack = dict[str, Tensor]
 
 MOMENTUM = 0.9
+# Steps, about, whose rows are brought to the device at once.
+WINDOW = 1000
 
 
 class _Reads(dict[str, Any]):
@@ -147,7 +151,6 @@ class Population:
         self.errors: dict[int, Exception] = {}
         cuda = self.device.type == "cuda"
         self.stream = torch.cuda.Stream(self.device) if cuda else None
-        self.pool = torch.cuda.graph_pool_handle() if cuda else None
         self.template = copy.copy(first.algorithm)
         self.template.players = copy.deepcopy(first.algorithm.players)
         self.template.frozen = copy.deepcopy(first.algorithm.frozen)
@@ -159,10 +162,14 @@ class Population:
         self._stack_rows()
         self._stack_held(members, prior)
         self._hyper = self._differing()
-        self._moved = type(first.algorithm).start_epoch is not Algorithm.start_epoch
-        self._follows = type(first.algorithm).after_step is not Algorithm.after_step
+        kind = type(first.algorithm)
+        self._moved = kind.start_epoch is not Algorithm.start_epoch
+        self._follows = kind.after_step is not Algorithm.after_step
+        self._prepares = kind.before_scoring is not Algorithm.before_scoring
         self._random = [member.random for member in members]
         self._refresh_optimizers()
+        if self.stream is not None:  # pragma: no cover - needs a GPU
+            self.stream.wait_stream(torch.cuda.current_stream(self.device))
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -191,14 +198,14 @@ class Population:
         m, rows = len(self.runs), torch.stack([run.joint for run in self.runs])
         self.n, self.bank = rows.shape[1], rows.flatten(0, 1)
         self.offset = (self.n * torch.arange(m, device=self.device))[:, None]
-        for run in self.runs:
-            for stream in run.rows.values():
-                stream.device, stream.order = torch.device("cpu"), stream.order.cpu()
         self.view: Turned | None = self.runs[0].data.weak  # type: ignore[assignment]
         self.longest = min(self.length, self.every, self.total)
         self.at = torch.zeros(1, dtype=torch.int64, device=self.device)
         self.loss = torch.zeros(m, device=self.device)
-        self._segment: Stack = {}
+        self.clock, self.origin = torch.zeros_like(self.at), torch.zeros_like(self.at)
+        # Rows and views come in windows of whole checkpoints, so that uploads are few.
+        self.window = min(self.every * -(-WINDOW // self.every), self.total)
+        self._given: Stack = {}
         if self.view is not None:
             self.sources = self.view.sources.to(self.device)
             black = [run.data.weak.black for run in self.runs]  # type: ignore[union-attr]
@@ -260,12 +267,19 @@ class Population:
         """Train up to the next checkpoint, and score there."""
         stop = min(self.step + self.every - self.step % self.every, self.total)
         with _on(self.stream):
+            if self.step % self.window == 0:
+                self._turn_window()
             while self.step < stop:
                 if self.step % self.length == 0:
                     self._start_epoch()
                 until = min(stop, self.step + self.length - self.step % self.length)
                 self._train(until - self.step)
             self._score()
+
+    def wait(self) -> None:
+        """Wait until the device has done what it was told."""
+        if self.stream is not None:  # pragma: no cover - needs a GPU
+            self.stream.synchronize()
 
     def _start_epoch(self) -> None:
         for m, run in enumerate(self.runs):
@@ -323,14 +337,20 @@ class Population:
             return
         if program.graph is None:  # pragma: no cover - needs a GPU
             program.graph = torch.cuda.CUDAGraph()
-            program.graph.capture_begin(self.pool, capture_error_mode="thread_local")
+            program.graph.capture_begin(capture_error_mode="thread_local")
             work(program)
             program.graph.capture_end()
         program.graph.replay()  # pragma: no cover - needs a GPU
 
     def _step(self, program: _Program) -> None:
         """Update all members once, with the rows and random numbers at the present place."""
-        now = {name: part.index_select(0, self.at)[0] for name, part in self._segment.items()}
+        place = self.clock - self.origin
+        now = {
+            name: part.index_select(0, self.at if name.startswith("draw") else place)[0]
+            for name, part in self._given.items()
+        }
+        now = {k: v if k.startswith("draw") else v.long() for k, v in now.items()}
+        progress = (self.clock / self.total)[0]
         rows = now["row"] + self.offset
         plain = self.bank.index_select(0, rows.flatten()).reshape(*rows.shape, -1)
         x = self._seen(plain, now.get("weak"))
@@ -339,14 +359,15 @@ class Population:
         given = (self.weights, self._hyper, self._state_of(program), x, strong, now["row"], draws)
         loss = self.loss
         for player in program.turns:
-            call = self._call(lambda batch, p=player: self.template.loss(p, batch), now["progress"])
+            call = self._call(lambda batch, p=player: self.template.loss(p, batch), progress)
             loss = vmap(call, randomness="error")(*given)
             self._descend(player, loss)
         if self._follows:
             with torch.no_grad():
-                vmap(self._call(self._after, now["progress"]), randomness="error")(*given)
+                vmap(self._call(self._after, progress), randomness="error")(*given)
         self.loss.copy_(loss.detach())
         self.at += 1
+        self.clock += 1
 
     def _after(self, batch: Batch) -> Tensor:
         self.template.after_step(batch)
@@ -363,7 +384,7 @@ class Population:
         """Return a function of one member's part of everything that does the work."""
         n, template = self.size, self.template
 
-        def call(  # noqa: PLR0913, PLR0917
+        def call(
             weights: Stack,
             hyper: Stack,
             state: dict[str, Any],
@@ -486,42 +507,44 @@ class Population:
 
     # Rows and random numbers
 
-    def _fill(self, program: _Program, steps: int) -> None:
-        """Draw the rows, views and random numbers of the next steps, each member its own."""
-        parts = {name: [] for name in ("row", *self._kinds())}
+    def _turn_window(self) -> None:
+        """Bring the rows and views of the next steps to the device."""
+        stop = min(self.step + self.window, self.total)
+        parts: dict[str, list[Tensor]] = {name: [] for name in ("row", *self._kinds())}
         for run in self.runs:
-            pos, unl = (run.rows[name].take(steps).reshape(steps, -1) for name in ("pos", "unl"))
-            parts["row"].append(torch.cat([pos, unl + run.data.n_pos], 1))
-            for name, which in self._views_of(run, steps).items():
-                parts[name].append(which)
-        drawn = [_drawn(run.algorithm, program.draws, steps) for run in self.runs]
-        for k in range(len(program.draws)):
-            parts[f"draw {k}"] = [one[k] for one in drawn]
+            for name, plan in self._plans(run).items():
+                parts[name].append(plan[self.step : stop])
         for name, found in parts.items():
-            self._upload(name, torch.stack(found, 1))
-        progress = torch.arange(self.step, self.step + steps, dtype=torch.float64) / self.total
-        self._upload("progress", progress.float())
-        self.at.zero_()
+            self._upload(name, torch.stack(found, 1), self.window)
+        self.origin.fill_(self.step)
+
+    def _plans(self, run: Run) -> Stack:
+        """Return a member's rows and views at all steps; they do not depend on the method."""
+        data, seed = run.data, run.trainer.seed
+        found = {"row": row_plan(seed, data.n_pos, data.n_unl, self.size, self.total)}
+        if self.view is None:
+            return found
+        kinds = self._kinds()
+        views = view_plan(seed, len(kinds), 2 * self.size, self.total, len(self.sources))
+        return found | dict(zip(kinds, views.unbind(1), strict=True))
 
     def _kinds(self) -> tuple[str, ...]:
         if self.view is None:
             return ()
         return ("weak", "strong") if self.template.needs_strong else ("weak",)
 
-    def _views_of(self, run: Run, steps: int) -> Stack:
-        """Return the views of the next steps, in the order in which a single run draws them."""
-        kinds = self._kinds()
-        if self.view is None:
-            return {}
-        which = self.view.draw(steps * len(kinds) * 2 * self.size, run.views)
-        return dict(zip(kinds, which.reshape(steps, len(kinds), -1).unbind(1), strict=True))
+    def _fill(self, program: _Program, steps: int) -> None:
+        """Draw the random numbers of the next steps, each member its own."""
+        drawn = [_drawn(run.algorithm, program.draws, steps) for run in self.runs]
+        for k in range(len(program.draws)):
+            self._upload(f"draw {k}", torch.stack([one[k] for one in drawn], 1), self.longest)
+        self.at.zero_()
 
-    def _upload(self, name: str, found: Tensor) -> None:
-        """Put the numbers of a segment where the program reads them."""
-        place = self._segment.get(name)
-        if place is None or place.shape[1:] != found.shape[1:]:
-            shape = (self.longest, *found.shape[1:])
-            place = self._segment[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
+    def _upload(self, name: str, found: Tensor, length: int) -> None:
+        """Put numbers of several steps where the program reads them."""
+        place, shape = self._given.get(name), (length, *found.shape[1:])
+        if place is None or place.shape != shape or place.dtype != found.dtype:
+            place = self._given[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
             self._forget()
         place[: len(found)].copy_(_pinned(found, self.device), non_blocking=True)
 
@@ -529,10 +552,11 @@ class Population:
 
     def _score(self) -> None:
         """Score all held-out rows, and keep what is the best so far by some criterion."""
-        for m, run in enumerate(self.runs):
-            if m not in self.errors:
-                with torch.no_grad():
-                    self._apart(m, lambda run=run: run.algorithm.before_scoring(run.data))
+        if self._prepares:
+            for m, run in enumerate(self.runs):
+                if m not in self.errors:
+                    with torch.no_grad():
+                        self._apart(m, lambda run=run: run.algorithm.before_scoring(run.data))
         self.now.fill_(self.step)
         self._check_finite()
         if self.runs[0].algorithm.ready():
@@ -564,6 +588,24 @@ class Population:
             return functional_call(self.shell, weights, (lambda: self.template.decision(x),))
 
         return vmap(decide)(self.weights, self._hyper, self._state_of(program), rows)
+
+
+@lru_cache(maxsize=128)
+def row_plan(seed: int, n_pos: int, n_unl: int, size: int, steps: int) -> Tensor:
+    """Return the row numbers of all steps of a run, positives first, as a single run draws them."""
+    parts, cpu = [], torch.device("cpu")
+    for purpose, n, first in (("positive rows", n_pos, 0), ("unlabeled rows", n_unl, n_pos)):
+        rows = RowStream(n, size, seed=seed, purpose=purpose, device=cpu)
+        parts.append(rows.take(steps).reshape(steps, size) + first)
+    small = n_pos + n_unl <= torch.iinfo(torch.int16).max
+    return torch.cat(parts, 1).to(torch.int16 if small else torch.int32)
+
+
+@lru_cache(maxsize=128)
+def view_plan(seed: int, kinds: int, rows: int, steps: int, views: int) -> Tensor:
+    """Return the views of all steps of a run: one, or a weak and then a strong one a row."""
+    drawn = torch.randint(views, (steps, kinds, rows), generator=torch_generator(seed, "views"))
+    return drawn.to(torch.int16)
 
 
 def _check_alike(runs: Sequence[Run]) -> None:

@@ -40,6 +40,8 @@ class Plan:
     view : {"turned", "cropped"}, optional
         How training images vary: mirrored and turned, or mirrored and shifted; see
         `noneg.learning.views`. By default they do not.
+    source : str, optional
+        Data set of which this one is another view; its draws are the same rows.
     """
 
     classes: int
@@ -48,6 +50,7 @@ class Plan:
     kind: Kind = "table"
     batch: int = 64
     view: View | None = None
+    source: str | None = None
 
     def positives(self, case: int) -> tuple[int, ...]:
         """Return the positive classes of a case."""
@@ -82,6 +85,13 @@ PLANS: dict[str, Plan] = {
         rows=13_000,
         cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
         kind="raw",
+    ),
+    # The same rows, each feature standardized.
+    "letter-standardized": Plan(
+        classes=26,
+        rows=13_000,
+        cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
+        source="letter",
     ),
     "mnist": Plan(classes=10, rows=20_000, cases=_DIGITS, kind="pixels"),
     "digits": Plan(classes=10, rows=1000, cases=_DIGITS, kind="pixels", batch=32),

@@ -18,7 +18,7 @@ import numpy as np
 
 from noneg.extras import optional
 from noneg.lab.bench.draws import draw
-from noneg.lab.bench.measures import on_test, on_validation
+from noneg.lab.bench.measures import measure
 from noneg.lab.bench.protocol import find_plan
 from noneg.lab.bench.records import write_record
 
@@ -95,29 +95,20 @@ def train_together(
     jobs : int
         Processes that measure.
     deadline : float
-        Time after which no batch of runs is begun.
+        Time after which no run is begun.
     """
+    found = [part for family in families(runs) for part in _cut(family, size)]
     with Crew(folder, device=device, jobs=jobs) as crew:
-        for batch in batches(runs, size):
-            if time.time() > deadline:
-                break
-            crew.train(batch)
+        while crew.going or (found and time.time() < deadline):
+            while found and crew.size + len(found[0]) <= size and time.time() < deadline:
+                crew.begin(found.pop(0))
+            crew.advance()
             yield from crew.write(wait=jobs == 1)
         yield from crew.write()
 
 
-def batches(runs: Sequence[RunConfig], size: int) -> Iterator[list[Family]]:
-    """Yield families to train side by side, at most `size` runs together."""
-    batch: list[Family] = []
-    for family in families(runs):
-        for start in range(0, len(family), size):
-            part = family[start : start + size]
-            if batch and sum(map(len, batch)) + len(part) > size:
-                yield batch
-                batch = []
-            batch.append(part)
-    if batch:
-        yield batch
+def _cut(family: Family, size: int) -> list[Family]:
+    return [family[start : start + size] for start in range(0, len(family), size)]
 
 
 @lru_cache(maxsize=32)
@@ -161,6 +152,8 @@ class Crew:
         self.pool: Executor | None = None
         if jobs > 1:
             self.pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+        self.going: list[tuple[Family, Population]] = []
+        self.spent: dict[int, tuple[float, float]] = {}
         self.waiting: list[tuple[RunConfig, dict[str, Any], list[Any]]] = []
         self.ended: list[str] = []
 
@@ -171,28 +164,36 @@ class Crew:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
 
-    def train(self, batch: Sequence[Family]) -> None:
-        """Train families side by side; their records follow when they are measured."""
-        start, worked = time.perf_counter(), time.process_time()
-        made = [one for family in batch for one in self._populations(family)]
-        going = [population for _, population in made]
-        while going:
-            for population in going:
-                population.advance()
-            going = [population for population in going if population.step < population.total]
-        if going := [population for _, population in made]:
-            if going[0].stream is not None:  # pragma: no cover - needs a GPU
-                torch.cuda.synchronize(going[0].device)
-            n = sum(map(len, going))
-            spent = {
-                "seconds": (time.perf_counter() - start) / n,
-                "cpu_seconds": (time.process_time() - worked) / n,
-                "device": going[0].device.type,
-                "precision": "float32",
-                "population": n,
-            }
-            for family, population in made:
-                self._hand_over(family, population, spent)
+    @property
+    def size(self) -> int:
+        """Number of runs in training."""
+        return sum(len(family) for family, _ in self.going)
+
+    def begin(self, family: Family) -> None:
+        """Put a family beside those that train."""
+        self.going += self._populations(family)
+
+    def advance(self) -> None:
+        """Train everybody up to the next checkpoint; hand over who is at the end."""
+        if not self.going:
+            return
+        size, start, worked = self.size, time.perf_counter(), time.process_time()
+        for _, population in self.going:
+            population.advance()
+        ended = [one for one in self.going if one[1].step >= one[1].total]
+        for _, population in ended:
+            population.wait()
+        # The time of a round is shared by all that train in it.
+        spent = (time.perf_counter() - start) / size, (time.process_time() - worked) / size
+        for _, population in self.going:
+            before = self.spent.get(id(population), (0.0, 0.0))
+            self.spent[id(population)] = (before[0] + spent[0], before[1] + spent[1])
+        for family, population in ended:
+            seconds, cpu_seconds = self.spent.pop(id(population))
+            times = {"seconds": seconds, "cpu_seconds": cpu_seconds, "population": size}
+            known = {"device": population.device.type, "precision": "float32"}
+            self._hand_over(family, population, times | known)
+        self.going = [one for one in self.going if one not in ended]
 
     def _populations(self, family: Family) -> list[tuple[Family, Population]]:
         """Return one population, or several where hyperparameters must be the same.
@@ -249,7 +250,7 @@ class Crew:
         held, test = rows.validation, rows.test
         given = (scores, held.positive.shape[0], held.labels, test.labels, test.weight)
         given = (*given, told_prior(run, rows), run.setting, step)
-        return _measure(*given) if self.pool is None else self.pool.submit(_measure, *given)
+        return measure(*given) if self.pool is None else self.pool.submit(measure, *given)
 
     def write(self, *, wait: bool = True) -> list[str]:
         """Write the records that are measured, all if we wait, and return how runs ended."""
@@ -265,19 +266,3 @@ class Crew:
             self.ended.append("done")
         self.waiting, ended, self.ended = left, self.ended, []
         return ended
-
-
-def _measure(
-    scores: NDArray[np.float64],
-    n_pos: int,
-    labels: NDArray[np.int64],
-    test_labels: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    prior: float,
-    setting: Any,  # noqa: ANN401
-    step: int,
-) -> dict[str, float]:
-    """Return all measures of one checkpoint."""
-    positive, unlabeled, test = np.split(scores, [n_pos, n_pos + labels.size])
-    found, calibrator = on_validation(positive, unlabeled, labels, prior=prior, setting=setting)
-    return {"step": float(step), **found, **on_test(test, test_labels, weight, calibrator)}
