@@ -67,8 +67,10 @@ def families(runs: Iterable[RunConfig], *, apart: bool = False) -> list[Family]:
         setup = set_up(run)
         options = {f.name: getattr(setup.algorithm, f.name) for f in fields(setup.algorithm)}
         fixed = {k: v for k, v in options.items() if apart or not isinstance(v, float)}
-        world = replace(run, case=1, configuration=0, split=0)
-        prior = find_plan(run.dataset).prior(run.case)
+        plan = find_plan(run.dataset)
+        # Other views of one data set have rows of the same sizes.
+        world = replace(run, dataset=plan.source or run.dataset, case=1, configuration=0, split=0)
+        world, prior = replace(world, options=()), plan.prior(run.case)
         found[world, prior, setup.batch, tuple(sorted(fixed.items()))].append(run)
     return list(found.values())
 

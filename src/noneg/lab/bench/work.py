@@ -73,15 +73,19 @@ def set_up(run: RunConfig) -> Setup:
         raise InputError("algorithm", f"must be one of {', '.join(METHODS)}", value=run.algorithm)
     kind = ALGORITHMS[run.algorithm]
     batch = find_plan(run.dataset).batch
+    options = dict(run.options)
+    rate = options.pop("lr", None)
     if run.configuration == 0:
-        return Setup(kind(variant=run.variant), LEARNING_RATE, batch, {})
+        found = kind(variant=run.variant, **options)
+        return Setup(found, rate or LEARNING_RATE, batch, options)
 
     def random(name: str) -> np.random.Generator:
         return stream(run.configuration, f"hyperparameter {name}")
 
     drawn = {name: search.draw(random(name)) for name, search in space(kind).items()}
     smaller = batch // 2 ** int(random("batch").integers(3))
-    rate = SEARCHED_RATE.draw(random("lr"))
+    drawn |= options
+    rate = rate or SEARCHED_RATE.draw(random("lr"))
     return Setup(kind(variant=run.variant, **drawn), rate, smaller, drawn)
 
 
