@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from noneg.lab.bench import RunConfig
+from noneg.lab.bench.protocol import SELECTIONS
 from noneg.lab.bench.work import versions
 
 Method = tuple[str, str, str | None]
@@ -18,6 +20,26 @@ CORRECTED = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
 PRIORS, FAR_PRIORS = (0.4, 0.6), (0.35, 0.7)
 TOLD = ("nnpu", "vpu", "cvir", "dist-pu", "count-loss", "glws")
 CONFIGURATIONS = 9
+PAPER_STEPS = 20_000
+STEP_SIZES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 5e-2)
+RATE_METHODS: tuple[Method, ...] = (
+    ("upu", "bench", "batch"),
+    ("nnpu", "bench", "none"),
+    ("dist-pu", "bench", "none"),
+    ("vpu", "bench", "batch"),
+    ("nnpu", "ref", None),
+    ("glws", "ref", None),
+    ("count-loss", "ref", None),
+    ("likelihood", "ref", None),
+)
+SELECTION_METHODS = (
+    *("upu", "nnpu", "nnpu-ga", "pusb", "pubn", "vpu", "cvir", "dist-pu", "lbe", "count-loss"),
+    *("robust-pu", "holistic-pu", "pue", "glws", "likelihood", "elkan-noto", "naive"),
+)
+# The default, and the drawn configurations with the largest learning rates.
+SELECTION_CONFIGURATIONS = (0, 7, 9)
+# Methods whose original is the paper's version.
+PAPER_ONLY_REF = ("p3mix-e", "p3mix-c", "holistic-pu")
 IMAGE_METHODS: tuple[Method, ...] = (
     ("nnpu", "bench", "batch"),
     ("nnpu", "bench", "none"),
@@ -99,6 +121,71 @@ def _searched(found: list[Method], number: int) -> Iterator[RunConfig]:
     for split in range(SPLITS):
         for data in ("letter", "usps"):
             yield from (run(m, data, 1, split, configuration=number) for m in found)
+
+
+def protocol() -> list[RunConfig]:
+    """The paper's protocol on USPS and Letter: 10 configurations, 3 splits, 20,000 steps.
+
+    Its versions of the methods first; then the same on standardized letters; then the original
+    methods on all three.
+    """
+    paper = [m for m in versions() if m[1] == "bench" or m[0] in PAPER_ONLY_REF]
+    others = [m for m in versions() if m not in paper and m[0] != "tedn"]
+    parts = [(paper, ("usps", "letter")), (paper, ("letter-standardized",)),
+             (others, ("usps", "letter", "letter-standardized"))]  # fmt: skip
+    return [
+        run(m, data, case, split, steps=PAPER_STEPS, configuration=number)
+        for methods, names in parts
+        for m in methods
+        for data in names
+        for case in (1, 2)
+        for number in range(CONFIGURATIONS + 1)
+        for split in range(SPLITS)
+    ]
+
+
+def rates() -> list[RunConfig]:
+    """Letters, raw and standardized: learning rate, length, and the weight of Count Loss."""
+    found = [
+        run(m, data, 1, split, steps=PAPER_STEPS, options=(("lr", rate),))
+        for m in RATE_METHODS
+        for data in ("letter", "letter-standardized")
+        for rate in STEP_SIZES
+        for split in range(SPLITS)
+    ]
+    count = ("count-loss", "ref", None)
+    return found + [
+        run(count, data, 1, split, steps=PAPER_STEPS, options=(("lr", rate), ("weight", weight)))
+        for data in ("usps", "letter", "letter-standardized")
+        for weight, rate in product((1.0, 10.0), (1e-4, 1e-3, 1e-2))
+        for split in range(SPLITS)
+    ]
+
+
+def selections() -> list[RunConfig]:
+    """Two samples with labels that favor sure positives, and a told prior that is wrong by 20 %."""
+    worlds = [("", p) for p in (None, 0.4, 0.6)]
+    worlds += [(f"-selected-{g:g}", None) for g in SELECTIONS]
+    worlds += [(f"-selected-{g:g}-repaired", None) for g in SELECTIONS]
+    worlds += [("-selected-2", p) for p in (0.4, 0.6)]
+    worlds += [("-selected-2-repaired", p) for p in (0.4, 0.6)]
+    return [
+        run(
+            (name, "ref", None),
+            data + suffix,
+            1,
+            split,
+            setting="two-sample",
+            rate=rate,
+            given_prior=told,
+            configuration=number,
+        )
+        for name in SELECTION_METHODS
+        for data, rate in (("usps", 0.1), ("letter-standardized", 0.05))
+        for suffix, told in worlds
+        for number in SELECTION_CONFIGURATIONS
+        for split in range(SPLITS)
+    ]
 
 
 def images(*, quick: bool = False) -> list[RunConfig]:

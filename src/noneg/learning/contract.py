@@ -48,12 +48,18 @@ the paper with equation numbers, and says what its probability means. Then:
    count of steps. In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``)
    or replaced by another of the same class, as methods in stages do: see `scale_rate`, `restart`
    and `average`.
-7. **Randomness**: numbers from ``self.random`` (a NumPy generator), tensors from
-   ``self.generator`` (a CPU torch generator; ``.to(x.device)`` what it draws). Dropout and the like
-   may use torch's global state, which the trainer seeds and puts back.
+7. **Randomness**: in a loss from `draw_beta`, `draw_order` and `draw_uniform`, which return
+   tensors on the CPU (``.to(x.device)`` them); elsewhere from ``self.random`` (a NumPy generator)
+   and ``self.generator`` (a CPU torch generator). Dropout and the like may use torch's global
+   state, which the trainer seeds and puts back.
 8. **Prediction**: `decision(x)` returns log odds; the default is the margin of ``players["net"]``
    plus the task's shift. Override it when the method means something else; what it needs (a
    threshold, a maximum) is computed in `before_scoring` and kept in ``self.state``.
+
+9. **Many runs at once**: `noneg.lab.bench.population` calls `loss`, `after_step` and `decision`
+   under ``torch.func.vmap`` and replays them. There, tensors and floats of the state and of the
+   hyperparameters differ from run to run; what a Python branch asks for must be a boolean, a
+   string, None, or whether an integer is 0, and must not depend on the run.
 
 The shared contract test runs every entry of the registry.
 """
@@ -261,6 +267,18 @@ class Algorithm:
         n = len(batch.pos.x)
         f = margin(self.players[player](batch.x)).float()
         return f[:n], f[n:]
+
+    def draw_beta(self, alpha: float) -> Tensor:
+        """Draw a number of the law Beta(alpha, alpha)."""
+        return torch.tensor(self.random.beta(alpha, alpha), dtype=torch.float64)
+
+    def draw_order(self, n: int, out: Tensor | None = None) -> Tensor:
+        """Draw an order of n rows."""
+        return torch.randperm(n, generator=self.generator, out=out)
+
+    def draw_uniform(self, n: int) -> Tensor:
+        """Draw n numbers from 0 to 1."""
+        return torch.rand(n, generator=self.generator, dtype=torch.float64)
 
     def margins(self, x: Tensor, module: nn.Module | None = None) -> Tensor:
         """Return margins in eval mode, a chunk at a time."""
@@ -515,6 +533,6 @@ def average(into: nn.Module, network: nn.Module, keep: float) -> None:
     1.5
     """
     for mine, theirs in zip(into.parameters(), network.parameters(), strict=True):
-        mine.lerp_(theirs.detach(), 1.0 - keep)
+        mine.add_((theirs.detach() - mine) * (1.0 - keep))
     for buffer, other in zip(into.buffers(), network.buffers(), strict=True):
         buffer.copy_(other)

@@ -173,6 +173,35 @@ class Trainer:
         resume : path, optional
             A file that an earlier, interrupted run of the same arguments wrote.
         """
+        device = find_device(self.device)
+        with seeded(self.seed, device):
+            run = self.begin(
+                algorithm,
+                network,
+                data,
+                setting=setting,
+                prior=prior,
+                correction=correction,
+                validation=validation,
+                monitor=monitor,
+            )
+            if resume is not None:
+                run.load(resume)
+            return run.go()
+
+    def begin(
+        self,
+        algorithm: Algorithm,
+        network: Network,
+        data: PUData,
+        *,
+        setting: Setting,
+        prior: float | None = None,
+        correction: Correction | None = None,
+        validation: PUData | None = None,
+        monitor: Monitor | None = None,
+    ) -> Run:
+        """Return a run at its first step; torch must be `seeded`. Parameters are those of `fit`."""
         if algorithm.needs_prior and prior is None:
             name = type(algorithm).__name__
             raise InputError("prior", f"must be given: {name} needs the share of positives.")
@@ -182,15 +211,11 @@ class Trainer:
         chosen = choose_correction(algorithm, correction)
         task = make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
         device = find_device(self.device)
-        with seeded(self.seed, device):
-            net = copy.deepcopy(network) if isinstance(network, nn.Module) else network()
-            rows = data.to(device)
-            algorithm.begin(net.to(device), task, rows, self.seed)
-            held = None if validation is None else validation.to(device)
-            run = Run(self, algorithm, rows, held, device, monitor)
-            if resume is not None:
-                run.load(resume)
-            return run.go()
+        net = copy.deepcopy(network) if isinstance(network, nn.Module) else network()
+        rows = data.to(device)
+        algorithm.begin(net.to(device), task, rows, self.seed)
+        held = None if validation is None else validation.to(device)
+        return Run(self, algorithm, rows, held, device, monitor)
 
 
 def train(
@@ -336,15 +361,23 @@ class RowStream:
 
     def next(self) -> Tensor:
         """Return the next batch of row numbers."""
-        if self.place + self.size > len(self.order):
-            self._refill()
-        self.place += self.size
-        return self.order[self.place - self.size : self.place]
+        return self.take(1)
 
-    def _refill(self) -> None:
+    def take(self, batches: int) -> Tensor:
+        """Return the row numbers of the next batches, one after the other."""
+        count = batches * self.size
+        if self.place + count > len(self.order):
+            self._refill(count)
+        self.place += count
+        return self.order[self.place - count : self.place]
+
+    def _refill(self, count: int) -> None:
         parts = [self.order[self.place :]]
-        while sum(len(part) for part in parts) < self.size:
-            parts.append(torch.randperm(self.n, generator=self.generator).to(self.device))
+        missing = count - len(parts[0])
+        parts += [
+            torch.randperm(self.n, generator=self.generator).to(self.device)
+            for _ in range(-(-missing // self.n))
+        ]
         self.order, self.place = torch.cat(parts), 0
 
     def state_dict(self) -> dict[str, Any]:
@@ -397,7 +430,7 @@ class Run:
             module.train()
         with progress_bar(self.total, self.algorithm.title, show=self.trainer.progress) as bar:
             while self.step < self.total and not (self.diverged or self._out_of_patience()):
-                self._start_epoch()
+                self.start_epoch()
                 loss = self._update()
                 self.step += 1
                 if self.step % self.every == 0 or self.step == self.total:
@@ -405,7 +438,8 @@ class Run:
                     bar(self.step)
         return self._finish(time.perf_counter() - start)
 
-    def _start_epoch(self) -> None:
+    def start_epoch(self) -> None:
+        """Tell the algorithm where an epoch begins."""
         number, within = divmod(self.step, self.length)
         if within == 0:
             progress = self.step / self.total

@@ -54,13 +54,12 @@ class Turned:
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Return the batch seen anew."""
-        table = self._sources
-        which = torch.randint(len(table), (len(x),), generator=generator)
+        which = torch.randint(len(self.sources), (len(x),), generator=generator)
         black = x.new_full((len(x), 1), self.black)
-        return torch.cat([x, black], 1).gather(1, table[which].to(x.device))
+        return torch.cat([x, black], 1).gather(1, self.sources[which].to(x.device))
 
     @cached_property
-    def _sources(self) -> Tensor:
+    def sources(self) -> Tensor:
         """Where each pixel comes from, an angle a row, then the same mirrored."""
         side, middle = self.side, (self.side - 1) / 2.0
         row, column = np.mgrid[0:side, 0:side] - middle

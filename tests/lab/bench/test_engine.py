@@ -24,7 +24,7 @@ from noneg.lab.bench.work import (
     METHODS,
     _network,
     _varied,
-    _versions,
+    versions_used,
     is_possible,
     perform,
     perform_and_write,
@@ -349,4 +349,4 @@ def test_versions_of_a_source_folder(monkeypatch):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr("importlib.metadata.version", absent)
-    assert _versions()["noneg"] == "not installed"
+    assert versions_used()["noneg"] == "not installed"

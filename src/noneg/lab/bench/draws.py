@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from noneg.lab.bench.protocol import Kind, RunConfig
     from noneg.lab.datasets import Dataset
 
-    Floats = NDArray[np.float32]
+    Floats, Floats64 = NDArray[np.float32], NDArray[np.float64]
     Rows = NDArray[np.int64]
 
 HELD_OUT = 0.1
@@ -104,11 +104,15 @@ def draw(run: RunConfig) -> Draw:
     >>> rows.training.positive.shape, rows.training.unlabeled.shape, rows.prior
     ((270, 64), (630, 64), 0.5)
     """
-    plan, data = find_plan(run.dataset), _load(run.dataset)
-    positives = plan.positives(run.case)
-    random = stream(0, f"{run.dataset} {run.setting} {run.case} {run.rate} {run.split}")
+    plan = find_plan(run.dataset)
+    source = plan.source or run.dataset
+    data, positives = _load(source), plan.positives(run.case)
+    random = stream(0, f"{source} {run.setting} {run.case} {run.rate} {run.split}")
     labelled, unlabeled = _choose(run, data, random)
     held, kept = zip(*(_held_out(rows, random) for rows in (labelled, unlabeled)), strict=True)
+    if plan.repaired:
+        likely = _propensity(data, positives, plan.selection)
+        held, kept = ((_again(p, 1.0 / likely[p], random), u) for p, u in (held, kept))
     scale = _scaler(data.X_train[np.concatenate(kept)], plan.kind)
     is_positive = np.isin(data.y_train, positives).astype(np.int64)
     prior = plan.prior(run.case)
@@ -143,7 +147,48 @@ def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple
         found[0].append(rows[:share])
         found[1].append(rows[share:needed])
     p, u = (random.permutation(np.concatenate(part)) for part in found)
+    if plan.selection > 1.0:
+        p = _favored(run, data, np.setdiff1d(np.arange(data.y_train.size), u), random)
     return p, u
+
+
+def _favored(run: RunConfig, data: Dataset, rows: Rows, random: np.random.Generator) -> Rows:
+    """Return labelled rows of two samples, sure positives the likelier ones."""
+    plan = find_plan(run.dataset)
+    if run.setting != "two-sample":
+        rule = f"must be 'two-sample' for {run.dataset}, whose labels are not random"
+        raise InputError("setting", rule, value=run.setting)
+    positives = plan.positives(run.case)
+    rows = rows[np.isin(data.y_train[rows], positives)]
+    likely = _propensity(data, positives, plan.selection)[rows]
+    total = round(run.rate * plan.rows)
+    likely *= total / likely.sum()
+    if likely.max() > 1.0:
+        _check_enough(run, positives[0], int(likely.max() * rows.size) + 1, rows.size, total)
+    return random.permutation(rows[_systematic(likely, random)])
+
+
+def _propensity(data: Dataset, positives: tuple[int, ...], selection: float) -> Floats64:
+    """Return how likely rows are to be labelled, up to a factor: it grows with a linear score."""
+    x = (data.X_train - data.X_train.mean(0)) / np.maximum(data.X_train.std(0), 1e-9)
+    x, y = x.reshape(len(x), -1), np.isin(data.y_train, positives)
+    slope = np.linalg.solve(x.T @ x + len(x) * 0.1 * np.eye(x.shape[1]), x.T @ (y - y.mean()))
+    score = x @ slope
+    order = np.sort(score[y])
+    return selection ** (np.searchsorted(order, score) / order.size)
+
+
+def _systematic(expected: Floats64, random: np.random.Generator) -> Rows:
+    """Return places, each as often as expected: systematic sampling in a random order."""
+    order = random.permutation(expected.size)
+    ends = np.cumsum(expected[order])
+    marks = random.random() + np.arange(round(float(ends[-1])))
+    return order[np.minimum(np.searchsorted(ends, marks), expected.size - 1)]
+
+
+def _again(rows: Rows, weight: Floats64, random: np.random.Generator) -> Rows:
+    """Return as many rows, drawn with the given weights; a row may come several times."""
+    return rows[_systematic(rows.size * weight / weight.sum(), random)]
 
 
 def _check_enough(run: RunConfig, label: int, needed: int, there: int, share: int) -> None:

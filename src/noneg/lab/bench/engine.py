@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noneg.atomic import sweep
+from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.records import open_runs
 
@@ -40,6 +41,7 @@ def run_all(  # noqa: PLR0913
     scheduler: str | None = None,
     device: str | None = None,
     precision: Precision = "float32",
+    population: int | None = None,
     retry_failed: bool = False,
     seconds: float | None = None,
     tell: Tell | None = None,
@@ -59,6 +61,9 @@ def run_all(  # noqa: PLR0913
         Of torch.
     precision : {"float32", "bfloat16", "float16"}
         Of the trainer.
+    population : int, optional
+        Train up to so many runs at once as stacked networks, on tables in single precision; the
+        processes then measure. Their records hold the checkpoints that some criterion chooses.
     retry_failed : bool
         Do runs again that failed.
     seconds : float, optional
@@ -78,7 +83,13 @@ def run_all(  # noqa: PLR0913
     # A whole path, since workers may start elsewhere.
     work = partial(_work, folder=str(Path(folder).absolute()), device=device, precision=precision)
     deadline = math.inf if seconds is None else time.time() + seconds
-    if scheduler:
+    if population is not None:
+        check_population(population, scheduler, precision)
+        from noneg.lab.bench.together import train_together
+
+        places = {"folder": folder, "device": device, "jobs": jobs}
+        ends = train_together(left, population, deadline=deadline, **places)
+    elif scheduler:
         ends = _on_cluster(left, partial(work, deadline=deadline), scheduler)
     else:
         ends = _here(left, partial(work, deadline=deadline), jobs)
@@ -94,6 +105,17 @@ def run_all(  # noqa: PLR0913
         ends.close()
         sweep(Path(folder))
     return counts | {"left": len(left) - counts["done"] - counts["failed"]}
+
+
+def check_population(population: int, scheduler: str | None, precision: Precision) -> None:
+    """Refuse options that do not go with a population."""
+    if population < 1:
+        raise InputError("population", "must be a whole number from 1 on", value=population)
+    if scheduler:
+        rule = "must not be given with 'population': a population trains in one process"
+        raise InputError("scheduler", rule, value=scheduler)
+    if precision != "float32":
+        raise InputError("precision", "must be 'float32' with 'population'", value=precision)
 
 
 def _work(

@@ -132,6 +132,25 @@ def on_test(
     return found
 
 
+def measure(
+    scores: Floats,
+    n_pos: int,
+    labels: NDArray[np.int64],
+    test_labels: NDArray[np.int64],
+    weight: Floats,
+    prior: float,
+    setting: Setting,
+    step: int,
+) -> dict[str, float]:
+    """Return all measures of one checkpoint.
+
+    Scores are those of validation positives, unlabeled validation rows and test rows in turn.
+    """
+    positive, unlabeled, test = np.split(scores, [n_pos, n_pos + labels.size])
+    found, calibrator = on_validation(positive, unlabeled, labels, prior=prior, setting=setting)
+    return {"step": float(step), **found, **on_test(test, test_labels, weight, calibrator)}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Selected:
     """The choice for one method and one split.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,6 +40,14 @@ class Plan:
     view : {"turned", "cropped"}, optional
         How training images vary: mirrored and turned, or mirrored and shifted; see
         `noneg.learning.views`. By default they do not.
+    source : str, optional
+        Data set of which this one is another view; its draws are the same rows.
+    selection : float
+        How much likelier the surest positive of two samples is to be labelled than the least sure
+        one; with 1, positives are labelled at random.
+    repaired : bool
+        Whether labelled rows are drawn again by the inverse of that likelihood, as somebody would
+        who knows it.
     """
 
     classes: int
@@ -48,6 +56,9 @@ class Plan:
     kind: Kind = "table"
     batch: int = 64
     view: View | None = None
+    source: str | None = None
+    selection: float = 1.0
+    repaired: bool = False
 
     def positives(self, case: int) -> tuple[int, ...]:
         """Return the positive classes of a case."""
@@ -83,12 +94,30 @@ PLANS: dict[str, Plan] = {
         cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
         kind="raw",
     ),
+    # The same rows, each feature standardized.
+    "letter-standardized": Plan(
+        classes=26,
+        rows=13_000,
+        cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
+        source="letter",
+    ),
     "mnist": Plan(classes=10, rows=20_000, cases=_DIGITS, kind="pixels"),
     "digits": Plan(classes=10, rows=1000, cases=_DIGITS, kind="pixels", batch=32),
     "breast_cancer": Plan(classes=2, rows=300, cases=_BINARY, batch=32),
     "spambase": Plan(classes=2, rows=2400, cases=_BINARY),
     "credit_default": Plan(classes=2, rows=9000, cases=_BINARY),
     "covtype": Plan(classes=7, rows=14_000, cases=((1,), (0, 1))),
+}
+
+# Labels that favor sure positives, with and without the repair of known propensities.
+SELECTIONS = (1.5, 2.0, 4.0)
+PLANS |= {
+    f"{name}-selected-{selection:g}{'-repaired' if repaired else ''}": replace(
+        PLANS[name], source=PLANS[name].source or name, selection=selection, repaired=repaired
+    )
+    for name in ("usps", "letter-standardized")
+    for selection in SELECTIONS
+    for repaired in (False, True)
 }
 
 
@@ -135,6 +164,8 @@ class RunConfig:
         The prior told to the algorithm and to the criteria, where it is not the true one.
     augmented : bool
         Whether training images vary as the plan of the data set says.
+    options : tuple of (str, float)
+        Hyperparameters that replace those of the configuration, such as ``("lr", 0.01)``.
 
     Examples
     --------
@@ -156,6 +187,7 @@ class RunConfig:
     every: int = 100
     given_prior: float | None = None
     augmented: bool = True
+    options: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         find_plan(self.dataset).positives(self.case)
@@ -176,13 +208,16 @@ class RunConfig:
 
     @property
     def method(self) -> str:
-        """Name in tables: algorithm, variant and correction."""
+        """Name in tables: algorithm, variant, correction and options."""
         parts = [self.algorithm, *(["bench"] if self.variant == "bench" else [])]
-        return "/".join([*parts, *([self.correction] if self.correction else [])])
+        chosen = [f"{name}={value}" for name, value in self.options]
+        return "/".join([*parts, *([self.correction] if self.correction else []), *chosen])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and text."""
-        return asdict(self)
+        """Return plain numbers and text; runs without options are named as they always were."""
+        values = asdict(self)
+        options = dict(values.pop("options"))
+        return values | ({"options": options} if options else {})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
@@ -191,7 +226,8 @@ class RunConfig:
         if set(values) - known:
             msg = f"must hold fields of a run, got {sorted(set(values) - known)}."
             raise InputError("values", msg)
-        return cls(**values)
+        options = tuple(dict(values.get("options", ())).items())
+        return cls(**{**values, "options": options})
 
 
 def sweep(**axes: Iterable[Any]) -> list[RunConfig]:

@@ -73,15 +73,19 @@ def set_up(run: RunConfig) -> Setup:
         raise InputError("algorithm", f"must be one of {', '.join(METHODS)}", value=run.algorithm)
     kind = ALGORITHMS[run.algorithm]
     batch = find_plan(run.dataset).batch
+    options = dict(run.options)
+    rate = options.pop("lr", None)
     if run.configuration == 0:
-        return Setup(kind(variant=run.variant), LEARNING_RATE, batch, {})
+        found = kind(variant=run.variant, **options)
+        return Setup(found, rate or LEARNING_RATE, batch, options)
 
     def random(name: str) -> np.random.Generator:
         return stream(run.configuration, f"hyperparameter {name}")
 
     drawn = {name: search.draw(random(name)) for name, search in space(kind).items()}
     smaller = batch // 2 ** int(random("batch").integers(3))
-    rate = SEARCHED_RATE.draw(random("lr"))
+    drawn |= options
+    rate = rate or SEARCHED_RATE.draw(random("lr"))
     return Setup(kind(variant=run.variant, **drawn), rate, smaller, drawn)
 
 
@@ -129,9 +133,38 @@ def perform(
         Of the trainer. Like the device it is in the record but not part of the run's name.
     """
     rows, setup = draw(run), set_up(run)
-    prior = rows.prior if run.given_prior is None else run.given_prior
-    data, validation = _varied(run, rows), _tensors(rows.validation)
-    trainer = Trainer(
+    trainer = make_trainer(run, setup, device=device, precision=precision)
+    start, worked = time.perf_counter(), time.process_time()
+    monitor = _monitor(run, rows, told_prior(run, rows))
+    fit = trainer.fit(**arguments(run, rows, setup), monitor=monitor)
+    return {
+        "status": "done",
+        "checkpoints": columns(fit.history),
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - worked,
+        "device": fit.algorithm.device.type,
+        "precision": precision,
+        "diverged": fit.diverged,
+        "hyperparameters": hyperparameters(setup),
+        "versions": versions_used(),
+    }
+
+
+def hyperparameters(setup: Setup) -> dict[str, Any]:
+    """Return what a record says of the hyperparameters."""
+    return {"lr": setup.lr, "batch": setup.batch, **setup.drawn}
+
+
+def told_prior(run: RunConfig, rows: Draw) -> float:
+    """Return the prior that method and criteria are told."""
+    return rows.prior if run.given_prior is None else run.given_prior
+
+
+def make_trainer(
+    run: RunConfig, setup: Setup, *, device: str | None, precision: Precision = "float32"
+) -> Trainer:
+    """Return the trainer of a run."""
+    return Trainer(
         steps=run.steps,
         batch_size=setup.batch,
         optimizer="sgd",
@@ -141,27 +174,28 @@ def perform(
         precision=precision,
         checkpoint_every=run.every,
     )
-    start, worked = time.perf_counter(), time.process_time()
-    fit = trainer.fit(
-        setup.algorithm,
-        _network(run, rows),
-        data,
-        setting=run.setting,
-        prior=prior,
-        correction=run.correction,  # type: ignore[arg-type]
-        validation=validation,
-        monitor=_monitor(run, rows, prior),
-    )
+
+
+def arguments(run: RunConfig, rows: Draw, setup: Setup) -> dict[str, Any]:
+    """Return what the trainer is to fit."""
     return {
-        "status": "done",
-        "checkpoints": _columns(fit.history),
-        "seconds": time.perf_counter() - start,
-        "cpu_seconds": time.process_time() - worked,
-        "device": fit.algorithm.device.type,
-        "precision": precision,
-        "diverged": fit.diverged,
-        "hyperparameters": {"lr": setup.lr, "batch": setup.batch, **setup.drawn},
-        "versions": _versions(),
+        "algorithm": setup.algorithm,
+        "network": _network(run, rows),
+        "data": _varied(run, rows),
+        "setting": run.setting,
+        "prior": told_prior(run, rows),
+        "correction": run.correction,
+        "validation": _tensors(rows.validation),
+    }
+
+
+def failure(error: Exception) -> dict[str, Any]:
+    """Return the record of a run that raised an error."""
+    return {
+        "status": "failed",
+        "error": f"{type(error).__name__}: {error}",
+        "traceback": "".join(traceback.format_exception(error)),
+        "versions": versions_used(),
     }
 
 
@@ -184,12 +218,7 @@ def perform_and_write(
     try:
         content = perform(run, device=device, precision=precision)
     except Exception as error:  # noqa: BLE001 - whatever a method raises is its result
-        content = {
-            "status": "failed",
-            "error": f"{type(error).__name__}: {error}",
-            "traceback": traceback.format_exc(),
-            "versions": _versions(),
-        }
+        content = failure(error)
     write_record(folder, run, content)
     return str(content["status"])
 
@@ -251,7 +280,7 @@ def _scores(algorithm: Algorithm, rows: Tensor) -> np.ndarray[Any, np.dtype[np.f
     return 1.0 / (1.0 + np.exp(-logits.double().clamp(-700.0, 700.0).cpu().numpy()))
 
 
-def _columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
+def columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
     """Return the history as columns, with None where a value is not finite or was not measured.
 
     Seven digits are more than any table needs, and half the size.
@@ -264,7 +293,8 @@ def _columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
     return {name: [kept(entry.get(name)) for entry in history] for name in names}
 
 
-def _versions() -> dict[str, str]:
+def versions_used() -> dict[str, str]:
+    """Return the versions of Python and of the packages that a run depends on."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 

@@ -121,7 +121,7 @@ class CountLoss(Algorithm):
         if self.target == "exact":
             on_count = -log_law[self.count(len(u))]
         else:
-            wanted = _log_binomial(len(u), self.task.prior).to(log_law)
+            wanted = _log_binomial(len(u), self.task.prior, u.device).to(log_law.dtype)
             on_count = (wanted.exp() * (wanted - log_law)).sum() / (len(u) + 1)
         return self.weight * (softplus(-p).mean() + on_count)
 
@@ -136,9 +136,9 @@ class CountLoss(Algorithm):
         return int(n * self.task.prior) if self.bench else round(n * self.task.prior)
 
 
-def _log_binomial(n: int, q: float) -> Tensor:
+def _log_binomial(n: int, q: float, device: torch.device) -> Tensor:
     """Return the log law of a binomial count; impossible counts get a very small one, not 0."""
-    j = torch.arange(n + 1, dtype=torch.float64)
+    j = torch.arange(n + 1, dtype=torch.float64, device=device)
     ways = math.lgamma(n + 1) - torch.lgamma(j + 1) - torch.lgamma(n - j + 1)
     q = min(max(q, 1e-12), 1.0 - 1e-12)
     return ways + j * math.log(q) + (n - j) * math.log1p(-q)

@@ -117,8 +117,8 @@ class DistPU(Algorithm):
         x, label = batch.x, torch.cat([torch.ones_like(p), self.soft_labels(batch, u)])
         if self.bench and self.task.correction == "batch":
             x, label = torch.cat([x, batch.pos.x]), torch.cat([label, (p > 0).float()])
-        g = self.random.beta(self.alpha, self.alpha)
-        order = torch.randperm(len(x), generator=self.generator).to(x.device)
+        g = self.draw_beta(self.alpha).to(x.device)
+        order = self.draw_order(len(x)).to(x.device)
         f = self.cut(margin(self.players[player](g * x + (1.0 - g) * x[order])).float())
         other = label[order]
         target = label * other if self.bench else g * label + (1.0 - g) * other

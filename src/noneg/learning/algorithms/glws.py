@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import torch
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Variant
@@ -60,19 +61,20 @@ class GLWS(Algorithm):
     consistent: ClassVar[bool] = True
     needs_strong: ClassVar[bool] = True
 
-    def count(self, n: int) -> int:
-        """Return the number of positives among n unlabeled rows."""
-        expected = self.task.prior * n
-        if self.bench:
-            return int(expected)
+    def labels(self, f: Tensor) -> Tensor:
+        """Return q of unlabeled rows with log odds f; chance settles a fraction of a row."""
+        expected = self.task.prior * len(f)
         whole = math.floor(expected)
-        return whole + int(self.random.random() < expected - whole)
+        if self.bench:
+            return released_posterior(f, whole)
+        more = self.draw_uniform(1).to(f.device) < expected - whole
+        counts = (min(whole + 1, len(f)), whole)
+        return torch.where(more, *(count_posterior(f, k) for k in counts))
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the cross-entropy with the labels expected given their number."""
         p, u = self.scores(batch, player)
-        find = released_posterior if self.bench else count_posterior
-        q = find(u.detach(), self.count(len(u)))
+        q = self.labels(u.detach())
         if not self.bench and batch.unl.strong is not None and batch.unl.strong is not batch.unl.x:
             u = margin(self.players[player](batch.unl.strong)).float()
         return softplus(-p).mean() + soft_cross_entropy(u, q).mean()

@@ -77,12 +77,12 @@ class HolisticPU(Algorithm):
 
     def prepare(self, data: PUData) -> None:
         """Start without records; the second stage has not begun."""
-        self.state |= {"records": torch.empty(0, data.n_unl, device=self.device), "begun": 2.0}
+        self.state |= {"records": torch.empty(0, data.n_unl, device=self.device), "begun": None}
         self.state["labels"] = torch.zeros(data.n_unl, device=self.device)
 
     def ready(self) -> bool:
         """Return whether the second stage has begun."""
-        return float(self.state["begun"]) < 1.0
+        return self.state["begun"] is not None
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Record scores in the first stage, and end it in time."""
@@ -111,7 +111,7 @@ class HolisticPU(Algorithm):
         p, u, strong_f = f[:n], f[n:m], f[m:]
         if self.ready():
             return self.second_loss(batch, p, u, strong_f)
-        smooth = torch.full_like(p, 1.0 - self.smoothing / 2.0)
+        smooth = torch.ones_like(p) * (1.0 - self.smoothing / 2.0)
         on_pos = soft_cross_entropy(p, smooth) + soft_cross_entropy(strong_f, smooth)
         return on_pos.mean() / 2.0 + softplus(u).mean()
 
@@ -122,10 +122,10 @@ class HolisticPU(Algorithm):
         taught = sure * softplus(-strong * torch.sign(u.detach()))
         return softplus(-p).mean() + soft_cross_entropy(u, target).mean() + taught.mean()
 
-    def ramp(self, progress: float) -> float:
+    def ramp(self, progress: float) -> Tensor:
         """Return the weight of pseudo-labels, from 0 to 1."""
-        begun = float(self.state["begun"])
-        return float(min(max((progress - begun) / (1.0 - begun), 0.0), 1.0) ** 0.8)
+        begun = self.state["begun"]
+        return torch.as_tensor((progress - begun) / (1.0 - begun)).clamp(0.0, 1.0) ** 0.8
 
     def after_step(self, batch: Batch) -> None:  # noqa: ARG002
         """Move the average."""

@@ -32,13 +32,13 @@ class Pairs:
         Number of the partner, in the batch or in the pool of boundary positives.
     near : Tensor
         Whether it is one of the pool.
-    share : float
+    share : Tensor
         Weight of the row itself.
     """
 
     row: Tensor
     near: Tensor
-    share: float
+    share: Tensor
 
     def mix(self, own: Tensor, pool: Tensor) -> Tensor:
         """Return the values of the rows mixed with those of their partners."""
@@ -134,16 +134,14 @@ class P3MIXC(Algorithm):
 
     def pairs(self, q: Tensor, n: int) -> Pairs:
         """Draw a partner for each of n positives and of the unlabeled rows with predictions q."""
-        share = float(self.random.beta(self.alpha, self.alpha))
-        share, size = max(share, 1.0 - share), n + len(q)
-        near = torch.zeros(size, dtype=torch.bool, device=q.device)
+        share, size = self.draw_beta(self.alpha).to(q.device), n + len(q)
+        share, positives = torch.maximum(share, 1.0 - share), torch.zeros(n, device=q.device).bool()
         if self.state["first"]:
-            row = torch.randperm(size, generator=self.generator)
-            return Pairs(row.to(q.device), near, share)
-        near[n:] = (q > 1.0 - self.gamma) & (q < self.gamma)
-        draw = torch.rand(size, generator=self.generator, dtype=torch.float64).to(q.device)
+            row = self.draw_order(size).to(q.device)
+            return Pairs(row, torch.zeros(size, device=q.device).bool(), share)
+        near = torch.cat([positives, (q > 1.0 - self.gamma) & (q < self.gamma)])
         among = torch.where(near, len(self.state["pool"]), size)
-        return Pairs((draw * among).long(), near, share)
+        return Pairs((self.draw_uniform(size).to(q.device) * among).long(), near, share)
 
     def early_learning(self, batch: Batch, pairs: Pairs, f: Tensor) -> Tensor:  # noqa: ARG002
         """Return a further term of the loss: here none."""

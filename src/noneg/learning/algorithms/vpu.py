@@ -90,10 +90,10 @@ class VPU(Algorithm):
 
     def consistency(self, player: str, batch: Batch, u: Tensor) -> Tensor:
         """Return the mean squared distance of log phi from its target on mixed rows."""
-        g = min(max(self.random.beta(self.alpha, self.alpha), _EDGE), 1.0 - _EDGE)
-        order = torch.randperm(len(batch.pos.x), generator=self.generator).to(u.device)
+        g = self.draw_beta(self.alpha).to(u.device).clamp(_EDGE, 1.0 - _EDGE)
+        order = self.draw_order(len(batch.pos.x)).to(u.device)
         out = self.players[player](g * batch.unl.x + (1.0 - g) * batch.pos.x[order]).float()
-        target = torch.logaddexp(u + math.log(g), u.new_tensor(math.log1p(-g)))
+        target = torch.logaddexp(u + torch.log(g), torch.log1p(-g).to(u.dtype))
         if self.bench:
             return (target.detach() - out.reshape(len(u), -1)[:, -1]).square().mean()
         return (target - logsigmoid(margin(out))).square().mean()

@@ -1,0 +1,114 @@
+"""The selection criteria of many members at once, on their device.
+
+`noneg.lab.bench.measures` measures one run's checkpoint by the library's own metrics. A population
+has hundreds of members and hundreds of checkpoints, so here the criteria alone are computed, for
+all members together; the checkpoints that they choose are kept and measured afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.bins import optimal_bin_count, ranks
+from noneg.extras import optional
+from noneg.lab.bench.measures import CRITERIA, THRESHOLD
+from noneg.losses import CLIP
+from noneg.scores import PUScores
+
+with optional("noneg bench run"):
+    import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from noneg.checks import Setting
+
+# Larger logits would overflow the exponential.
+_LIMIT = 700.0
+
+
+def probabilities(logits: Tensor) -> Tensor:
+    """Return scores in double precision, so that large logits stay apart."""
+    return 1.0 / (1.0 + torch.exp(-logits.double().clamp(-_LIMIT, _LIMIT)))
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """Criteria of validation rows, as functions of stacked scores.
+
+    Attributes
+    ----------
+    n_pos, n_unl : int
+        Validation rows.
+    prior : float
+        That the methods are told.
+    setting : {"one-sample", "two-sample"}
+    """
+
+    n_pos: int
+    n_unl: int
+    prior: float
+    setting: Setting
+
+    @cached_property
+    def bins(self) -> int:
+        """Number of bins of the calibration error, which depends on the sizes alone."""
+        p, u = np.linspace(0.1, 0.9, self.n_pos), np.linspace(0.1, 0.9, self.n_unl)
+        return optimal_bin_count(PUScores(p, u, prior=self.prior, setting=self.setting))
+
+    def __call__(self, p: Tensor, u: Tensor, labels: Tensor) -> Tensor:
+        """Return all criteria, one row each in the order of `CRITERIA`, one column a member.
+
+        Parameters
+        ----------
+        p, u : Tensor, shape (members, n_pos), (members, n_unl)
+            Scores.
+        labels : Tensor, shape (members, n_unl)
+            Hidden labels, for the oracle's criterion alone.
+        """
+        one = self.setting == "one-sample"
+        marginal = torch.cat([p, u], 1) if one else u
+        above = (p >= THRESHOLD).double().mean(1)
+        proxy = 2.0 * self.prior * above + (marginal < THRESHOLD).double().mean(1)
+        share = self.n_pos / (self.n_pos + self.n_unl) if one else 0.0
+        right = ((u >= THRESHOLD) == (labels > 0)).double().mean(1)
+        found = {
+            "proxy_accuracy": proxy,
+            "proxy_auc": _wins(p, u),
+            "oracle_accuracy": share * above + (1.0 - share) * right,
+            "pu_log_loss": self._log_loss(p, marginal),
+            "pu_brier": self.prior * (1.0 - 2.0 * p).mean(1) + marginal.square().mean(1),
+            "pu_ece": self._calibration_error(p, marginal),
+            "proxy_accuracy_slip": proxy + share * (2.0 * above - 1.0),
+        }
+        return torch.stack([found[name] for name in CRITERIA])
+
+    def _log_loss(self, p: Tensor, marginal: Tensor) -> Tensor:
+        p, marginal = p.clamp(CLIP, 1.0 - CLIP), marginal.clamp(CLIP, 1.0 - CLIP)
+        on_pos = (torch.log1p(-p) - torch.log(p)).mean(1)
+        return self.prior * on_pos - torch.log1p(-marginal).mean(1)
+
+    def _calibration_error(self, p: Tensor, marginal: Tensor) -> Tensor:
+        """Return the error over bins of equal marginal mass."""
+        n, bins = marginal.shape[1], self.bins
+        places = [max(int(rank), 1) - 1 for rank in ranks(float(n), bins)]
+        ordered = marginal.sort(1).values
+        edges = torch.stack([ordered[:, k] for k in places], 1) if places else ordered[:, :0]
+        residual = p.new_zeros(len(p), bins)
+        for values, weight in ((p, torch.full_like(p, self.prior / p.shape[1])),
+                               (marginal, -marginal / n)):  # fmt: skip
+            residual = residual.scatter_add(
+                1, torch.searchsorted(edges, values.contiguous()), weight
+            )
+        return residual.abs().sum(1)
+
+
+def _wins(p: Tensor, u: Tensor) -> Tensor:
+    """Return the share of pairs in which the positive row is above, ties half."""
+    ordered, p = u.sort(1).values, p.contiguous()
+    below = torch.searchsorted(ordered, p) + torch.searchsorted(ordered, p, right=True)
+    return below.double().mean(1) / (2.0 * u.shape[1])

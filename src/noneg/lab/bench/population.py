@@ -1,0 +1,687 @@
+"""Many runs of one algorithm as one program: stacked weights, one stream of batches a member.
+
+The networks of the benchmark are tiny, so a single run leaves a device idle. Here the weights of
+all members are stacked along a first axis and `torch.func.vmap` calls the algorithm's own loss, so
+a step of thirty members costs about as much as a step of one. On a GPU the step is captured once
+and replayed.
+
+A member is a `noneg.learning.training.Run` that never takes a step of its own. It draws its rows,
+views and random numbers from the streams of a single run, and its networks are slices of the
+stacked weights, so that `start_epoch` and `before_scoring` work on it as ever. With the same seed a
+member's weights are those of the single run up to rounding. A member whose loss is not finite any
+more has no further checkpoints; the others never see it.
+
+Members of one population share the algorithm, the task, the batch size and the schedule; learning
+rates and other floating-point hyperparameters are vectors.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from noneg.errors import InputError
+from noneg.extras import optional
+from noneg.lab.bench.criteria import Criteria, probabilities
+from noneg.lab.bench.measures import CRITERIA
+
+with optional("noneg bench run"):
+    import torch
+    from torch import nn
+    from torch.func import functional_call, vmap
+
+    from noneg.learning.contract import Algorithm, Batch, View, torch_generator
+    from noneg.learning.training import RowStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from torch import Tensor
+
+    from noneg.learning.training import Run
+    from noneg.learning.views import Turned
+
+    Draws = list[tuple[str, Any]]
+    Stack = dict[str, Tensor]
+
+MOMENTUM = 0.9
+# Steps, about, whose rows are brought to the device at once.
+WINDOW = 1000
+
+
+class _Reads(dict[str, Any]):
+    """A state that remembers which of its entries were asked for."""
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        super().__init__(state)
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        self.names.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
+        self.names.add(name)
+        return super().get(name, default)
+
+    def pop(self, name: str, *default: Any) -> Any:  # noqa: ANN401
+        self.names.add(name)
+        return super().pop(name, *default)
+
+
+class _Shell(nn.Module):
+    """All networks of an algorithm, so that `functional_call` can put other weights into them."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        super().__init__()
+        self.players = nn.ModuleDict(algorithm.players)
+        self.frozen = nn.ModuleDict(algorithm.frozen)
+
+    def forward(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Do something with the weights that are in place."""
+        return work()
+
+
+@dataclass(eq=False)
+class _Program:
+    """A step, or a scoring pass, in one stage of the algorithm.
+
+    Attributes
+    ----------
+    turns : tuple of str
+        Players that move.
+    draws : list
+        Random numbers that a step asks for, in order.
+    reads : set of str
+        Entries of the state that it reads.
+    removed : set of str
+        Entries that the step takes away.
+    """
+
+    turns: tuple[str, ...]
+    draws: Draws
+    reads: set[str]
+    removed: set[str] = field(default_factory=set)
+    warm: bool = False
+    graph: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One run of a population.
+
+    Attributes
+    ----------
+    run : Run
+        A fresh one.
+    held : Tensor
+        Rows to score: validation positives first, then unlabeled validation rows and test rows.
+    labels : Tensor
+        Hidden labels of the unlabeled validation rows, for the oracle's criterion alone.
+    random : Tensor
+        The state of torch's random numbers after the run began.
+    """
+
+    run: Run
+    held: Tensor
+    labels: Tensor
+    random: Tensor
+
+
+class Population:
+    """Runs that are trained together.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        Of one algorithm, task, batch size and number of steps.
+    prior : float
+        For the criteria.
+    """
+
+    def __init__(self, members: Sequence[Member], prior: float) -> None:
+        self.runs = [member.run for member in members]
+        first = self.runs[0]
+        _check_alike(self.runs)
+        self.device, self.task = first.device, first.algorithm.task
+        self.size, self.length, self.total = first.trainer.batch_size, first.length, first.total
+        self.every, self.step = first.every, 0
+        self.errors: dict[int, Exception] = {}
+        cuda = self.device.type == "cuda"
+        self.stream = torch.cuda.Stream(self.device) if cuda else None
+        self.template = copy.copy(first.algorithm)
+        self.template.players = copy.deepcopy(first.algorithm.players)
+        self.template.frozen = copy.deepcopy(first.algorithm.frozen)
+        self.shell = _Shell(self.template)
+        self._programs: dict[tuple[Any, ...], _Program] = {}
+        self._state: Stack = {}
+        self._views: dict[str, list[Any]] = {}
+        self._stack_weights()
+        self._stack_rows()
+        self._stack_held(members, prior)
+        self._hyper = self._differing()
+        kind = type(first.algorithm)
+        self._moved = kind.start_epoch is not Algorithm.start_epoch
+        self._follows = kind.after_step is not Algorithm.after_step
+        self._prepares = kind.before_scoring is not Algorithm.before_scoring
+        self._random = [member.random for member in members]
+        self._refresh_optimizers()
+        if self.stream is not None:  # pragma: no cover - needs a GPU
+            self.stream.wait_stream(torch.cuda.current_stream(self.device))
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    # Stacking
+
+    def _stack_weights(self) -> None:
+        """Stack the weights, and make the members' networks slices of them."""
+        shells = [_Shell(run.algorithm) for run in self.runs]
+        names = [dict(shell.named_parameters()) for shell in shells]
+        self.weights: Stack = {}
+        for name in names[0]:
+            whole = torch.stack([found[name].detach() for found in names])
+            for slot, found in zip(whole, names, strict=True):
+                found[name].data = slot
+            player = name.startswith("players.")
+            self.weights[name] = whole.requires_grad_(requires_grad=player)
+        self.speed = {name: torch.zeros_like(w) for name, w in self.weights.items()}
+        self.rates = {
+            player: torch.zeros(len(self.runs), device=self.device)
+            for player in self.template.players
+        }
+
+    def _stack_rows(self) -> None:
+        """Stack training rows, and make room for a segment of steps."""
+        m, rows = len(self.runs), torch.stack([run.joint for run in self.runs])
+        self.n, self.bank = rows.shape[1], rows.flatten(0, 1)
+        self.offset = (self.n * torch.arange(m, device=self.device))[:, None]
+        self.view: Turned | None = self.runs[0].data.weak  # type: ignore[assignment]
+        self.longest = min(self.length, self.every, self.total)
+        self.at = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self.loss = torch.zeros(m, device=self.device)
+        self.clock, self.origin = torch.zeros_like(self.at), torch.zeros_like(self.at)
+        # Rows and views come in windows of whole checkpoints, so that uploads are few.
+        self.window = min(self.every * -(-WINDOW // self.every), self.total)
+        self._given: Stack = {}
+        if self.view is not None:
+            self.sources = self.view.sources.to(self.device)
+            black = [run.data.weak.black for run in self.runs]  # type: ignore[union-attr]
+            self.black = torch.tensor(black, device=self.device).reshape(m, 1, 1)
+
+    def _stack_held(self, members: Sequence[Member], prior: float) -> None:
+        """Stack the rows to score, and make room for the best checkpoints of every criterion."""
+        m, run = len(self.runs), self.runs[0]
+        if run.validation is None:
+            raise InputError("validation", "must be given: a population needs held-out rows.")
+        self.held = torch.stack([one.held for one in members]).to(self.device)
+        self.labels = torch.stack([one.labels for one in members]).to(self.device)
+        sizes = run.validation.n_pos, run.validation.n_unl
+        self.sizes, setting = sizes, self.task.setting
+        self.criteria = Criteria(*sizes, prior, setting)  # type: ignore[arg-type]
+        made = {"device": self.device}
+        shape = len(CRITERIA), m
+        signs = torch.tensor(list(CRITERIA.values()), dtype=torch.float64, device=self.device)
+        self.signs = signs[:, None]
+        self.best = torch.full(shape, -torch.inf, dtype=torch.float64, **made)
+        self.chosen = torch.zeros(shape, dtype=torch.int64, **made)
+        self.kept = torch.zeros(*shape, self.held.shape[1], **made)
+        self.now = torch.zeros((), dtype=torch.int64, **made)
+        self.finite = torch.ones(m, dtype=torch.bool, **made)
+        self.ended = torch.zeros(m, dtype=torch.int64, **made)
+
+    def _differing(self) -> Stack:
+        """Return hyperparameters that differ from member to member, as vectors."""
+        found = {}
+        for item in fields(self.template):
+            values = [getattr(run.algorithm, item.name) for run in self.runs]
+            if any(value != values[0] for value in values):
+                if not all(isinstance(value, float) for value in values):
+                    msg = f"of one population must have one {item.name}, got {set(values)}."
+                    raise InputError("runs", msg)
+                found[item.name] = torch.tensor(values, device=self.device)
+        return found
+
+    # Training
+
+    def rehearse(self) -> None:
+        """Call the loss once for nothing: hyperparameters as vectors may not suit the method."""
+        program = self._program("step")
+        n = 2 * self.size
+        row = torch.zeros(len(self), n, dtype=torch.int64, device=self.device)
+        row[:, self.size :] = self.task.n_pos
+        x = self.bank.reshape(len(self), self.n, -1)[:, :1].expand(-1, n, -1)
+        draws = [_DRAWS[name](given).expand(len(self), *_DRAWS[name](given).shape)
+                 for name, given in program.draws]  # fmt: skip
+        draws = [one.to(self.device) for one in draws]
+        state = {name: part.clone() for name, part in self._state_of(program).items()}
+        for player in program.turns:
+            call = self._call(lambda batch, p=player: self.template.loss(p, batch), self.loss[0])
+            vmap(call)(self.weights, self._hyper, state, x, x, row, draws)
+        with torch.no_grad():
+            self._decide(self._program("score"), self.held[:, :2])
+
+    def advance(self) -> None:
+        """Train up to the next checkpoint, and score there."""
+        stop = min(self.step + self.every - self.step % self.every, self.total)
+        with _on(self.stream):
+            if self.step % self.window == 0:
+                self._turn_window()
+            while self.step < stop:
+                if self.step % self.length == 0:
+                    self._start_epoch()
+                until = min(stop, self.step + self.length - self.step % self.length)
+                self._train(until - self.step)
+            self._score()
+
+    def wait(self) -> None:
+        """Wait until the device has done what it was told."""
+        if self.stream is not None:  # pragma: no cover - needs a GPU
+            self.stream.synchronize()
+
+    def _start_epoch(self) -> None:
+        for m, run in enumerate(self.runs):
+            run.step = self.step
+            if self._moved and m not in self.errors:
+                self._apart(m, run.start_epoch)
+        if self._moved:
+            self._refresh_optimizers()
+
+    def _apart(self, m: int, work: Callable[[], None]) -> None:
+        """Let one member do something; what goes wrong is its own affair."""
+        was = torch.get_rng_state()
+        torch.set_rng_state(self._random[m])
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - whatever a member raises is its result
+            self.errors[m] = error
+        self._random[m] = torch.get_rng_state()
+        torch.set_rng_state(was)
+
+    def _refresh_optimizers(self) -> None:
+        """Take over rates, and forget the momentum of members that began anew."""
+        for player, rates in self.rates.items():
+            optimizers = [run.optimizers[player] for run in self.runs]
+            now = [one.param_groups[0]["lr"] for one in optimizers]
+            rates.copy_(_pinned(torch.tensor(now), self.device), non_blocking=True)
+            for m, one in enumerate(optimizers):
+                if not one.state:
+                    mine = one.param_groups[0]["params"][0]
+                    one.state[mine] = {"stacked": True}
+                    for name in self._names(player) if self.step else ():
+                        self.speed[name][m].zero_()
+
+    def _names(self, player: str) -> list[str]:
+        return [name for name in self.weights if name.startswith(f"players.{player}.")]
+
+    def _train(self, steps: int) -> None:
+        """Take steps of one epoch; a step that changes the program is a segment of its own."""
+        while steps:
+            program = self._program("step")
+            here = 1 if program.removed else steps
+            self._fill(program, here)
+            for _ in range(here):
+                self._run(program, self._step)
+            for name in program.removed:
+                for run in self.runs:
+                    run.algorithm.state.pop(name, None)
+            self.step, steps = self.step + here, steps - here
+
+    def _run(self, program: _Program, work: Callable[[_Program], None]) -> None:
+        """Do something now, or, on a GPU from the second time on, replay it."""
+        if self.stream is None or not program.warm:
+            work(program)
+            program.warm = True
+            return
+        if program.graph is None:  # pragma: no cover - needs a GPU
+            program.graph = torch.cuda.CUDAGraph()
+            program.graph.capture_begin(capture_error_mode="thread_local")
+            work(program)
+            program.graph.capture_end()
+        program.graph.replay()  # pragma: no cover - needs a GPU
+
+    def _step(self, program: _Program) -> None:
+        """Update all members once, with the rows and random numbers at the present place."""
+        place = self.clock - self.origin
+        now = {
+            name: part.index_select(0, self.at if name.startswith("draw") else place)[0]
+            for name, part in self._given.items()
+        }
+        now = {k: v if k.startswith("draw") else v.long() for k, v in now.items()}
+        progress = (self.clock / self.total)[0]
+        rows = now["row"] + self.offset
+        plain = self.bank.index_select(0, rows.flatten()).reshape(*rows.shape, -1)
+        x = self._seen(plain, now.get("weak"))
+        strong = self._seen(plain, now.get("strong")) if self.template.needs_strong else x
+        draws = [now[f"draw {k}"] for k in range(len(program.draws))]
+        given = (self.weights, self._hyper, self._state_of(program), x, strong, now["row"], draws)
+        loss = self.loss
+        for player in program.turns:
+            call = self._call(lambda batch, p=player: self.template.loss(p, batch), progress)
+            loss = vmap(call, randomness="error")(*given)
+            self._descend(player, loss)
+        if self._follows:
+            with torch.no_grad():
+                vmap(self._call(self._after, progress), randomness="error")(*given)
+        self.loss.copy_(loss.detach())
+        self.at += 1
+        self.clock += 1
+
+    def _after(self, batch: Batch) -> Tensor:
+        self.template.after_step(batch)
+        return batch.x.new_zeros(())
+
+    def _seen(self, x: Tensor, which: Tensor | None) -> Tensor:
+        """Return the rows as the view shows them."""
+        if which is None:
+            return x
+        black = self.black.expand(*x.shape[:2], 1)
+        return torch.cat([x, black], 2).gather(2, self.sources[which])
+
+    def _call(self, work: Callable[[Batch], Tensor], progress: Tensor) -> Callable[..., Tensor]:
+        """Return a function of one member's part of everything that does the work."""
+        n, template = self.size, self.template
+
+        def call(
+            weights: Stack,
+            hyper: Stack,
+            state: dict[str, Any],
+            x: Tensor,
+            strong: Tensor,
+            row: Tensor,
+            draws: list[Tensor],
+        ) -> Tensor:
+            other = (strong[:n], strong[n:]) if template.needs_strong else (None, None)
+            pos = View(x[:n], row[:n], other[0])
+            unl = View(x[n:], row[n:] - self.task.n_pos, other[1])
+            batch = Batch(x, pos, unl, progress)  # type: ignore[arg-type]
+            self._put(hyper, state, iter(draws))
+            return functional_call(self.shell, weights, (lambda: work(batch),))
+
+        return call
+
+    def _put(self, hyper: Stack, state: dict[str, Any], draws: Iterable[Tensor] = ()) -> None:
+        """Give the template one member's hyperparameters, state and random numbers."""
+        template, drawn = self.template, iter(draws)
+        for name, value in hyper.items():
+            setattr(template, name, value)
+        template.state = self._plain | state
+        for name in _DRAWS:
+            setattr(template, name, lambda _: next(drawn))
+
+    def _descend(self, player: str, loss: Tensor) -> None:
+        """Move a player's weights: SGD with momentum, a rate and a clipped norm a member."""
+        names = self._names(player)
+        weights = [self.weights[name] for name in names]
+        slopes = list(torch.autograd.grad(loss.sum(), weights))
+        limit = self.template.clip_norm
+        with torch.no_grad():
+            if limit is not None:
+                squares = torch.stack([g.flatten(1).square().sum(1) for g in slopes]).sum(0)
+                factor = (limit / (squares.sqrt() + 1e-6)).clamp(max=1.0)
+                slopes = [g * _like(factor, g) for g in slopes]
+            speeds = [self.speed[name] for name in names]
+            torch._foreach_mul_(speeds, MOMENTUM)
+            torch._foreach_add_(speeds, slopes)
+            for weight, speed in zip(weights, speeds, strict=True):
+                weight.addcmul_(speed, _like(self.rates[player], speed), value=-1.0)
+
+    # The state of the algorithm, and the programs that it asks for
+
+    def _program(self, kind: str) -> _Program:
+        """Return the program of the present stage."""
+        algorithm = self.runs[0].algorithm
+        plain = {k: _branch(v) for k, v in algorithm.state.items() if not _is_data(v)}
+        turns = tuple(algorithm.turns())
+        key = (kind, turns, tuple(sorted(plain.items())), tuple(sorted(algorithm.state)))
+        if key not in self._programs:
+            self._programs[key] = self._discover(kind, turns)
+        self._plain = plain
+        program = self._programs[key]
+        self._sync(program.reads)
+        return program
+
+    def _discover(self, kind: str, turns: tuple[str, ...]) -> _Program:
+        """Find out what a step asks for, by one that is thrown away."""
+        twin = copy.deepcopy(self.runs[0].algorithm)
+        reads, draws, before = _Reads(twin.state), list[tuple[str, Any]](), set(twin.state)
+        twin.state = reads
+        if kind == "score":
+            with torch.no_grad():
+                twin.decision(self.held[0, :2])
+            return _Program((), draws, reads.names & before)
+        for name, make in _DRAWS.items():
+            setattr(twin, name, _noted(name, make, draws))
+        n, zero = self.size, torch.zeros(1, dtype=torch.int64, device=self.device)
+        x, row = self.bank[: 2 * n], zero.expand(n)
+        strong = x if self.template.needs_strong else None
+        parts = [View(x[:n], row, strong if strong is None else strong[:n]),
+                 View(x[n:], row, strong if strong is None else strong[n:])]  # fmt: skip
+        batch = Batch(x, *parts, self.step / self.total)
+        for player in turns:
+            twin.loss(player, batch)
+        with torch.no_grad():
+            twin.after_step(batch)
+        if len({"draw_beta" in one for one in draws}) < len(draws):
+            msg = f"must ask for one number of each kind a step, got {draws}."
+            raise InputError("algorithm", msg)
+        return _Program(turns, draws, reads.names & before, before - set(reads))
+
+    def _sync(self, names: Iterable[str]) -> None:
+        """Stack what the members' states hold now; members then hold slices of the stack."""
+        for name in names:
+            values = [run.algorithm.state.get(name) for run in self.runs]
+            if not _is_data(values[0]):
+                continue
+            seen = self._views.get(name)
+            if seen is not None and all(a is b for a, b in zip(values, seen, strict=True)):
+                continue
+            if isinstance(values[0], float):
+                whole = _pinned(torch.tensor(values), self.device)
+            else:
+                whole = torch.stack(values)
+            if name in self._state and self._state[name].shape == whole.shape:
+                self._state[name].copy_(whole, non_blocking=True)
+            else:
+                # Programs that were captured read the old place.
+                self._state[name] = whole.to(self.device)
+                self._forget()
+            self._share(name, values)
+
+    def _share(self, name: str, values: list[Any]) -> None:
+        if isinstance(values[0], float):
+            self._views[name] = values
+            return
+        self._views[name] = list(self._state[name])
+        for run, slot in zip(self.runs, self._views[name], strict=True):
+            run.algorithm.state[name] = slot
+
+    def _forget(self) -> None:
+        for program in self._programs.values():
+            program.graph, program.warm = None, False
+
+    def _state_of(self, program: _Program) -> Stack:
+        return {name: self._state[name] for name in program.reads if name in self._state}
+
+    # Rows and random numbers
+
+    def _turn_window(self) -> None:
+        """Bring the rows and views of the next steps to the device."""
+        stop = min(self.step + self.window, self.total)
+        parts: dict[str, list[Tensor]] = {name: [] for name in ("row", *self._kinds())}
+        for run in self.runs:
+            for name, plan in self._plans(run).items():
+                parts[name].append(plan[self.step : stop])
+        for name, found in parts.items():
+            self._upload(name, torch.stack(found, 1), self.window)
+        self.origin.fill_(self.step)
+
+    def _plans(self, run: Run) -> Stack:
+        """Return a member's rows and views at all steps; they do not depend on the method."""
+        data, seed = run.data, run.trainer.seed
+        found = {"row": row_plan(seed, data.n_pos, data.n_unl, self.size, self.total)}
+        if self.view is None:
+            return found
+        kinds = self._kinds()
+        views = view_plan(seed, len(kinds), 2 * self.size, self.total, len(self.sources))
+        return found | dict(zip(kinds, views.unbind(1), strict=True))
+
+    def _kinds(self) -> tuple[str, ...]:
+        if self.view is None:
+            return ()
+        return ("weak", "strong") if self.template.needs_strong else ("weak",)
+
+    def _fill(self, program: _Program, steps: int) -> None:
+        """Draw the random numbers of the next steps, each member its own."""
+        drawn = [_drawn(run.algorithm, program.draws, steps) for run in self.runs]
+        for k in range(len(program.draws)):
+            self._upload(f"draw {k}", torch.stack([one[k] for one in drawn], 1), self.longest)
+        self.at.zero_()
+
+    def _upload(self, name: str, found: Tensor, length: int) -> None:
+        """Put numbers of several steps where the program reads them."""
+        place, shape = self._given.get(name), (length, *found.shape[1:])
+        if place is None or place.shape != shape or place.dtype != found.dtype:
+            place = self._given[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
+            self._forget()
+        place[: len(found)].copy_(_pinned(found, self.device), non_blocking=True)
+
+    # Checkpoints
+
+    def _score(self) -> None:
+        """Score all held-out rows, and keep what is the best so far by some criterion."""
+        if self._prepares:
+            for m, run in enumerate(self.runs):
+                if m not in self.errors:
+                    with torch.no_grad():
+                        self._apart(m, lambda run=run: run.algorithm.before_scoring(run.data))
+        self.now.fill_(self.step)
+        self._check_finite()
+        if self.runs[0].algorithm.ready():
+            program = self._program("score")
+            with torch.no_grad():
+                self._run(program, self._keep)
+
+    def _check_finite(self) -> None:
+        parts = [w.detach().flatten(1).isfinite().all(1) for w in self.weights.values()]
+        finite = torch.stack([self.loss.isfinite(), *parts]).all(0)
+        self.ended.copy_(torch.where(self.finite & ~finite, self.now, self.ended))
+        self.finite &= finite
+
+    def _keep(self, program: _Program) -> None:
+        logits = self._decide(program, self.held)
+        n_pos, n_unl = self.sizes
+        p, u = probabilities(logits[:, : n_pos + n_unl]).split([n_pos, n_unl], 1)
+        value = self.signs * self.criteria(p, u, self.labels)
+        better = (value > self.best) & self.finite
+        self.best.copy_(torch.where(better, value, self.best))
+        self.chosen.copy_(torch.where(better, self.now, self.chosen))
+        self.kept.copy_(torch.where(better[..., None], logits, self.kept))
+
+    def _decide(self, program: _Program, rows: Tensor) -> Tensor:
+        """Return log odds of rows, each member's by its own weights."""
+
+        def decide(weights: Stack, hyper: Stack, state: dict[str, Any], x: Tensor) -> Tensor:
+            self._put(hyper, state)
+            return functional_call(self.shell, weights, (lambda: self.template.decision(x),))
+
+        return vmap(decide)(self.weights, self._hyper, self._state_of(program), rows)
+
+
+@lru_cache(maxsize=128)
+def row_plan(seed: int, n_pos: int, n_unl: int, size: int, steps: int) -> Tensor:
+    """Return the row numbers of all steps of a run, positives first, as a single run draws them."""
+    parts, cpu = [], torch.device("cpu")
+    for purpose, n, first in (("positive rows", n_pos, 0), ("unlabeled rows", n_unl, n_pos)):
+        rows = RowStream(n, size, seed=seed, purpose=purpose, device=cpu)
+        parts.append(rows.take(steps).reshape(steps, size) + first)
+    small = n_pos + n_unl <= torch.iinfo(torch.int16).max
+    return torch.cat(parts, 1).to(torch.int16 if small else torch.int32)
+
+
+@lru_cache(maxsize=128)
+def view_plan(seed: int, kinds: int, rows: int, steps: int, views: int) -> Tensor:
+    """Return the views of all steps of a run: one, or a weak and then a strong one a row."""
+    drawn = torch.randint(views, (steps, kinds, rows), generator=torch_generator(seed, "views"))
+    return drawn.to(torch.int16)
+
+
+def _check_alike(runs: Sequence[Run]) -> None:
+    """Refuse runs that are not one program."""
+    first = runs[0]
+    for run in runs:
+        same = (
+            type(run.algorithm) is type(first.algorithm)
+            and run.algorithm.task == first.algorithm.task
+            and (run.length, run.total, run.every) == (first.length, first.total, first.every)
+            and run.trainer.batch_size == first.trainer.batch_size
+        )
+        if not same:
+            msg = "must have one algorithm, task, batch size and schedule to be one population."
+            raise InputError("runs", msg)
+
+
+def _is_data(value: object) -> bool:
+    """Return whether an entry of the state is a number of a member, not a branch of the program."""
+    return isinstance(value, (float, torch.Tensor))
+
+
+def _branch(value: Any) -> Any:  # noqa: ANN401
+    """Return an entry of the state as far as a program may depend on it."""
+    return min(value, 1) if type(value) is int else value
+
+
+def _like(vector: Tensor, other: Tensor) -> Tensor:
+    return vector.reshape(-1, *[1] * (other.ndim - 1))
+
+
+def _pinned(x: Tensor, device: torch.device) -> Tensor:
+    return x.pin_memory() if device.type == "cuda" else x
+
+
+def _on(stream: Any) -> Any:  # noqa: ANN401
+    from contextlib import nullcontext
+
+    return nullcontext() if stream is None else torch.cuda.stream(stream)
+
+
+# How an algorithm draws: the values of a step that is thrown away.
+_DRAWS: dict[str, Callable[[Any], Tensor]] = {
+    "draw_beta": lambda _: torch.full((), 0.5, dtype=torch.float64),
+    "draw_order": torch.arange,
+    "draw_uniform": lambda n: torch.full((n,), 0.5, dtype=torch.float64),
+}
+
+
+def _noted(name: str, make: Callable[[Any], Tensor], into: Draws) -> Callable[[Any], Tensor]:
+    def draw(argument: Any) -> Tensor:  # noqa: ANN401
+        into.append((name, argument))
+        return make(argument)
+
+    return draw
+
+
+def _drawn(algorithm: Algorithm, draws: Draws, steps: int) -> list[Tensor]:
+    """Return the random numbers of the next steps, as single steps would draw them."""
+    # Beta laws have a generator of their own; of the other two kinds a step asks for one.
+    made = {"draw_beta": _betas, "draw_order": _orders, "draw_uniform": _uniforms}
+    return [made[name](algorithm, argument, steps) for name, argument in draws]
+
+
+def _betas(algorithm: Algorithm, alpha: float, steps: int) -> Tensor:
+    """Return numbers in single precision, like the rows that they multiply."""
+    drawn = algorithm.random.beta(alpha, alpha, steps)
+    return torch.from_numpy(drawn).float()
+
+
+def _orders(algorithm: Algorithm, n: int, steps: int) -> Tensor:
+    found = torch.empty(steps, n, dtype=torch.int64)
+    for row in found.unbind():
+        algorithm.draw_order(n, row)
+    return found
+
+
+def _uniforms(algorithm: Algorithm, n: int, steps: int) -> Tensor:
+    return algorithm.draw_uniform(steps * n).reshape(steps, n)

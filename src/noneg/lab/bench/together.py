@@ -1,0 +1,270 @@
+"""Runs of the benchmark as populations: who trains with whom, and what becomes a record.
+
+A record holds the checkpoints that some criterion chooses, measured as those of a single run are;
+`noneg.lab.bench.select` finds in it what it would find in a record of all checkpoints.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from dataclasses import fields, replace
+from functools import lru_cache
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from noneg.extras import optional
+from noneg.lab.bench.draws import draw
+from noneg.lab.bench.measures import measure
+from noneg.lab.bench.protocol import find_plan
+from noneg.lab.bench.records import write_record
+
+with optional("noneg bench run"):
+    import torch
+
+    from noneg.lab.bench.criteria import probabilities
+    from noneg.lab.bench.population import Member, Population
+    from noneg.lab.bench.work import (
+        arguments,
+        columns,
+        failure,
+        hyperparameters,
+        make_trainer,
+        perform_and_write,
+        set_up,
+        told_prior,
+        versions_used,
+    )
+    from noneg.learning.training import find_device, seeded
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.lab.bench.draws import Draw
+    from noneg.lab.bench.protocol import RunConfig
+    from noneg.lab.bench.work import Setup
+
+    Family = list[RunConfig]
+
+
+def families(runs: Iterable[RunConfig], *, apart: bool = False) -> list[Family]:
+    """Return runs that are one program, in the order of their first ones.
+
+    Parameters
+    ----------
+    runs : iterable of RunConfig
+    apart : bool
+        Whether hyperparameters that differ part runs, too.
+    """
+    found: dict[tuple[Any, ...], Family] = defaultdict(list)
+    for run in runs:
+        setup = set_up(run)
+        options = {f.name: getattr(setup.algorithm, f.name) for f in fields(setup.algorithm)}
+        fixed = {k: v for k, v in options.items() if apart or not isinstance(v, float)}
+        plan = find_plan(run.dataset)
+        # Other views of one data set have rows of the same sizes.
+        world = replace(run, dataset=plan.source or run.dataset, case=1, configuration=0, split=0)
+        world, prior = replace(world, options=()), plan.prior(run.case)
+        found[world, prior, setup.batch, tuple(sorted(fixed.items()))].append(run)
+    return list(found.values())
+
+
+def train_together(
+    runs: Sequence[RunConfig],
+    size: int,
+    *,
+    folder: str | os.PathLike[str],
+    device: str | None = None,
+    jobs: int = 1,
+    deadline: float = float("inf"),
+) -> Iterator[str]:
+    """Train runs as populations, and yield "done" or "failed" as their records are written.
+
+    Parameters
+    ----------
+    runs : sequence of RunConfig
+    size : int
+        Runs to train at once.
+    folder : path
+        Where records go.
+    device : str, optional
+    jobs : int
+        Processes that measure.
+    deadline : float
+        Time after which no run is begun.
+    """
+    found = [part for family in families(runs) for part in _cut(family, size)]
+    with Crew(folder, device=device, jobs=jobs) as crew:
+        while crew.going or (found and time.time() < deadline):
+            while found and crew.size + len(found[0]) <= size and time.time() < deadline:
+                crew.begin(found.pop(0))
+            crew.advance()
+            yield from crew.write(wait=jobs == 1)
+        yield from crew.write()
+
+
+def _cut(family: Family, size: int) -> list[Family]:
+    return [family[start : start + size] for start in range(0, len(family), size)]
+
+
+@lru_cache(maxsize=32)
+def _rows(world: RunConfig) -> Draw:
+    return draw(world)
+
+
+def rows_of(run: RunConfig) -> Draw:
+    """Return the rows of a run, which do not depend on the method."""
+    plain = {"variant": "ref", "correction": None, "configuration": 0, "given_prior": None}
+    return _rows(replace(run, algorithm="nnpu", steps=1, every=1, augmented=True, **plain))
+
+
+def make_member(run: RunConfig, setup: Setup, device: str | None) -> Member:
+    """Return a run at its first step."""
+    rows, trainer = rows_of(run), make_trainer(run, setup, device=device)
+    with seeded(trainer.seed, find_device(device)):
+        begun = trainer.begin(**arguments(run, rows, setup))
+        random = torch.get_rng_state()
+    held = (rows.validation.positive, rows.validation.unlabeled, rows.test.rows)
+    labels = torch.from_numpy(rows.validation.labels)
+    return Member(begun, torch.from_numpy(np.concatenate(held)), labels, random)
+
+
+class Crew:
+    """Populations that train side by side, and the processes that measure what they keep.
+
+    Parameters
+    ----------
+    folder : path
+        Where records go.
+    device : str, optional
+    jobs : int
+        Processes that measure.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, device: str | None = None, jobs: int = 1
+    ) -> None:
+        self.folder, self.device, self.versions = folder, device, versions_used()
+        self.pool: Executor | None = None
+        if jobs > 1:
+            self.pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+        self.going: list[tuple[Family, Population]] = []
+        self.spent: dict[int, tuple[float, float]] = {}
+        self.waiting: list[tuple[RunConfig, dict[str, Any], list[Any]]] = []
+        self.ended: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+
+    @property
+    def size(self) -> int:
+        """Number of runs in training."""
+        return sum(len(family) for family, _ in self.going)
+
+    def begin(self, family: Family) -> None:
+        """Put a family beside those that train."""
+        self.going += self._populations(family)
+
+    def advance(self) -> None:
+        """Train everybody up to the next checkpoint; hand over who is at the end."""
+        if not self.going:
+            return
+        size, start, worked = self.size, time.perf_counter(), time.process_time()
+        for _, population in self.going:
+            population.advance()
+        ended = [one for one in self.going if one[1].step >= one[1].total]
+        for _, population in ended:
+            population.wait()
+        # The time of a round is shared by all that train in it.
+        spent = (time.perf_counter() - start) / size, (time.process_time() - worked) / size
+        for _, population in self.going:
+            before = self.spent.get(id(population), (0.0, 0.0))
+            self.spent[id(population)] = (before[0] + spent[0], before[1] + spent[1])
+        for family, population in ended:
+            seconds, cpu_seconds = self.spent.pop(id(population))
+            times = {"seconds": seconds, "cpu_seconds": cpu_seconds, "population": size}
+            known = {"device": population.device.type, "precision": "float32"}
+            self._hand_over(family, population, times | known)
+        self.going = [one for one in self.going if one not in ended]
+
+    def _populations(self, family: Family) -> list[tuple[Family, Population]]:
+        """Return one population, or several where hyperparameters must be the same.
+
+        What is no program of many members at all is trained here, one run after the other.
+        """
+        if find_plan(family[0].dataset).kind != "image":
+            for parts in ([family], families(family, apart=True)):
+                try:
+                    return [(part, self._population(part)) for part in parts]
+                except (RuntimeError, TypeError):
+                    continue
+        options = {"device": self.device, "threads": torch.get_num_threads()}
+        self.ended += [perform_and_write(run, self.folder, **options) for run in family]
+        return []
+
+    def _population(self, family: Family) -> Population:
+        members = [make_member(run, set_up(run), self.device) for run in family]
+        population = Population(members, told_prior(family[0], rows_of(family[0])))
+        population.rehearse()
+        return population
+
+    def _hand_over(self, family: Family, population: Population, spent: dict[str, Any]) -> None:
+        """Send what a population kept to be measured."""
+        best, chosen, kept, finite, ended = (
+            part.cpu().numpy()
+            for part in (
+                population.best,
+                population.chosen,
+                population.kept,
+                population.finite,
+                population.ended,
+            )
+        )
+        for m, run in enumerate(family):
+            steps = np.where(np.isfinite(best[:, m]), chosen[:, m], 0)
+            places = {int(step): k for k, step in enumerate(steps) if step}
+            record = spent | {"diverged": not finite[m]}
+            record |= {"hyperparameters": hyperparameters(set_up(run)), "versions": self.versions}
+            error = population.errors.get(m)
+            if error is None and not finite[m] and not places:
+                title = population.template.title
+                error = FloatingPointError(f"The loss of {title} is not finite at step {ended[m]}.")
+            if error is not None:
+                write_record(self.folder, run, failure(error))
+                self.ended.append("failed")
+                continue
+            jobs = [self._submit(run, step, kept[places[step], m]) for step in sorted(places)]
+            self.waiting.append((run, record, jobs))
+
+    def _submit(self, run: RunConfig, step: int, logits: NDArray[np.float32]) -> Any:  # noqa: ANN401
+        rows = rows_of(run)
+        scores = probabilities(torch.from_numpy(logits)).numpy()
+        held, test = rows.validation, rows.test
+        given = (scores, held.positive.shape[0], held.labels, test.labels, test.weight)
+        given = (*given, told_prior(run, rows), run.setting, step)
+        return measure(*given) if self.pool is None else self.pool.submit(measure, *given)
+
+    def write(self, *, wait: bool = True) -> list[str]:
+        """Write the records that are measured, all if we wait, and return how runs ended."""
+        left = []
+        for run, record, jobs in self.waiting:
+            if not wait and any(isinstance(job, Future) and not job.done() for job in jobs):
+                left.append((run, record, jobs))
+                continue
+            history = [job.result() if isinstance(job, Future) else job for job in jobs]
+            write_record(
+                self.folder, run, {"status": "done", "checkpoints": columns(history), **record}
+            )
+            self.ended.append("done")
+        self.waiting, ended, self.ended = left, self.ended, []
+        return ended
