@@ -28,7 +28,7 @@ the paper with equation numbers, and says what its probability means. Then:
    steps belong to the trainer.
 2. **Facts are class attributes** (`name`, `title`, `citation`, `probability`, `needs_prior`,
    `corrections`, `bench_corrections`, `consistent`, `needs_strong`, `needs_validation`,
-   `clip_norm`).
+   `selected`, `clip_norm`).
 3. **`loss(player, batch)`** returns a scalar. Take margins from ``self.scores(batch)``: one joint
    forward pass, so that batch normalization sees P and U together. Priors come from the task:
    ``self.task.prior`` is the prior for the loss, ``self.task.mean(on_pos, on_unl)`` the mean over
@@ -189,6 +189,9 @@ class Algorithm:
     consistent: ClassVar[bool] = False
     needs_strong: ClassVar[bool] = False
     needs_validation: ClassVar[bool] = False
+    # Whether it is for positives that are not labeled at random, so that no map that supposes they
+    # are may recalibrate it.
+    selected: ClassVar[bool] = False
     clip_norm: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:

@@ -66,6 +66,7 @@ class LBE(Algorithm):
         "the start and on when training stops."
     )
     needs_prior: ClassVar[bool] = False
+    selected: ClassVar[bool] = True
     corrections: ClassVar[tuple[Correction, ...]] = ()
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")

@@ -67,6 +67,7 @@ class PUe(Algorithm):
         "not make them; never below half the prior or so."
     )
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    selected: ClassVar[bool] = True
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
