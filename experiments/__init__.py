@@ -17,4 +17,5 @@ STUDIES = {
     "pu_ece_neural": "experiments.pu_ece_neural.study",
     "pu_performance": "experiments.pu_performance.study",
     "recalibration": "experiments.recalibration.study",
+    "tabular": "experiments.tabular.study",
 }

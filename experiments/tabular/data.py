@@ -1,4 +1,4 @@
-"""Public tables with all labels, as frames: those of NONEG_DATA, of scikit-learn and of R packages."""
+"""Public tables with all labels, as frames: of NONEG_DATA, scikit-learn and R packages."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from experiments.study import data_file, seeded
 
 # Larger tables are cut to so many rows.
-MOST_ROWS = 5_000
+MOST_ROWS = 2_000
 
 # R package, table, column of the label, its positive value, columns that are no features.
 R_TABLES = {

@@ -117,7 +117,7 @@ def test_labeled_data_is_ordinary_logistic_boosting():
     theirs = lightgbm.LGBMClassifier(
         n_estimators=30,
         learning_rate=0.05,
-        num_leaves=7,
+        num_leaves=4,
         reg_lambda=10.0,
         verbosity=-1,
         n_jobs=1,
@@ -127,7 +127,7 @@ def test_labeled_data_is_ordinary_logistic_boosting():
     theirs = HistGradientBoostingClassifier(
         max_iter=30,
         learning_rate=0.05,
-        max_leaf_nodes=7,
+        max_leaf_nodes=4,
         l2_regularization=10.0,
         early_stopping=False,
         max_bins=254,

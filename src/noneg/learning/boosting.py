@@ -43,6 +43,7 @@ Engine = Literal["auto", "lightgbm", "scikit-learn"]
 # other rows: a fit then costs what a plain one costs.
 LARGE = 100_000
 FOLDS = 5
+_LEAVES = 4, 31
 
 
 class Growth(NamedTuple):
@@ -60,6 +61,12 @@ class Growth(NamedTuple):
         weight = None if self.weight is None else self.weight[index]
         parts = self.table[index], self.flags[index], weight, self.law.take(index)
         return Growth(*parts, self.options, self.categories)
+
+    @property
+    def leaves(self) -> int:
+        """Leaves of a tree at most."""
+        few, many = _LEAVES
+        return self.options.max_leaf_nodes or int(np.clip(self.flags.sum() ** 0.5 / 4, few, many))
 
     def loss(self, f: Floats) -> float:
         """Return minus the log-likelihood of all labels."""
@@ -117,8 +124,11 @@ class BoostedPU(PUEstimator):
         Rounds at most.
     learning_rate : float
         Factor of every tree.
-    max_leaf_nodes, min_samples_leaf : int
-        Leaves of a tree at most, rows of a leaf at least.
+    max_leaf_nodes : int, optional
+        Leaves of a tree at most; by default a quarter of the square root of the number of labeled
+        positives, from 4 to 31, since few labels cannot tell large trees apart.
+    min_samples_leaf : int
+        Rows of a leaf at least.
     l2_regularization : float
         Ridge penalty on the values of leaves.
     max_features : float
@@ -181,7 +191,7 @@ class BoostedPU(PUEstimator):
     engine: Engine = "auto"
     max_iter: int = 500
     learning_rate: float = 0.05
-    max_leaf_nodes: int = 7
+    max_leaf_nodes: int | None = None
     min_samples_leaf: int = 20
     l2_regularization: float = 10.0
     max_features: float = 0.6
@@ -420,7 +430,7 @@ def _lightgbm_options(growth: Growth) -> dict[str, Any]:
         "objective": "none",
         "feature_pre_filter": False,
         "learning_rate": own.learning_rate,
-        "num_leaves": own.max_leaf_nodes,
+        "num_leaves": growth.leaves,
         "min_data_in_leaf": own.min_samples_leaf,
         "lambda_l2": own.l2_regularization,
         "feature_fraction_bynode": own.max_features,
@@ -510,7 +520,7 @@ class _ScikitLearn:
         self.model = HistGradientBoostingClassifier(
             learning_rate=own.learning_rate,
             max_iter=0,
-            max_leaf_nodes=own.max_leaf_nodes,
+            max_leaf_nodes=growth.leaves,
             # Most rows of a leaf are in it twice.
             min_samples_leaf=own.min_samples_leaf * (2 if doubled else 1),
             l2_regularization=own.l2_regularization,

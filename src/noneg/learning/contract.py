@@ -45,9 +45,9 @@ the paper with equation numbers, and says what its probability means. Then:
    one optimizer, put them into one ``nn.ModuleDict`` player.
    `ready` tells whether the predicting network is being trained yet.
 6. **Schedules** read ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``; never a
-   count of steps. In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``)
-   or replaced by another of the same class, as methods in stages do: see `scale_rate`, `restart`
-   and `average`.
+   count of steps. Warm-ups end with ``epoch.after(share)``, which keeps them long enough.
+   In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``) or replaced by
+   another of the same class, as methods in stages do: see `scale_rate`, `restart` and `average`.
 7. **Randomness**: numbers from ``self.random`` (a NumPy generator), tensors from
    ``self.generator`` (a CPU torch generator; ``.to(x.device)`` what it draws). Dropout and the like
    may use torch's global state, which the trainer seeds and puts back.
@@ -89,6 +89,8 @@ Variant = Literal["ref", "bench"]
 
 # Rows a forward pass of evaluation takes at once.
 CHUNK = 4096
+# Steps of a warm-up at least, in a training that is at least twice as long.
+LEAST_STAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,8 @@ class Epoch:
         Rows held out from training, if there are any.
     optimizers : dict
         By player.
+    steps : int
+        Of the whole training.
     """
 
     number: int
@@ -146,6 +150,15 @@ class Epoch:
     data: PUData
     validation: PUData | None
     optimizers: dict[str, Optimizer]
+    steps: int = 0
+
+    def after(self, share: float) -> bool:
+        """Return whether a first stage is over, which takes this share of the training.
+
+        A short training does not cut it below 500 steps, as long as they are at most half of all.
+        """
+        least = min(LEAST_STAGE, self.steps / 2.0) / max(self.steps, 1)
+        return self.progress >= max(share, least)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -81,7 +81,7 @@ class LBE(Algorithm):
 
     def start_epoch(self, epoch: Epoch) -> None:
         """After the warm-up, start a round: copy both networks."""
-        if epoch.number and epoch.progress >= self.warmup:
+        if epoch.number and epoch.after(self.warmup):
             self.state["rounds"] += 1
             for name, module in self.players.items():
                 self.frozen[name].load_state_dict(module.state_dict())
