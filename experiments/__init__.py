@@ -21,4 +21,5 @@ STUDIES = {
     "pu_performance": "experiments.pu_performance.study",
     "recalibration": "experiments.recalibration.study",
     "selection": "experiments.selection.study",
+    "tabular": "experiments.tabular.study",
 }

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from noneg.learning.algorithms.baselines import ElkanNoto, Naive, PNOracle
+from noneg.learning.contract import PUData
 from noneg.learning.networks import MLP
 from noneg.learning.training import Trainer
 
@@ -49,3 +50,21 @@ def test_oracle_is_calibrated_in_one_sample(world):
     x, _ = world.draw(5000, world.prior, 6)
     got = torch.sigmoid(fit.algorithm.decision(torch.tensor(x, dtype=torch.float32))).numpy()
     assert np.abs(got - world.posterior(x)).mean() < 0.02
+
+
+def test_elkan_noto_labels_rows_that_its_network_has_not_seen(world):
+    """Each unlabeled row has a column of its own; a network that saw the row would know it."""
+    data, _ = world.two_sample(40, 40)
+    own = torch.cat([torch.zeros(40, 40), torch.eye(40) * 20.0])
+    pos, unl = torch.cat([torch.cat([data.pos, data.unl]).float(), own], 1).split(40)
+    trainer = Trainer(steps=600, batch_size=40, lr=0.01)
+    network = MLP(43, (), outputs=1)
+    fit = trainer.fit(ElkanNoto(), network, PUData(pos, unl), setting="two-sample", prior=0.4)
+    method = fit.algorithm
+    seen, unseen = (
+        method.margins(unl[half::2], method.players[name]).mean()
+        for half, name in ((0, "even"), (0, "odd"))
+    )
+    assert seen < unseen - 1.0
+    label = torch.clamp(0.4 * method.margins(unl[::2], method.players["odd"]).exp(), max=1.0)
+    torch.testing.assert_close(method.state["label"][::2], label)

@@ -10,7 +10,7 @@ from learning.ranking import fit, least, make, ranking
 
 from noneg.learning import algorithms
 from noneg.learning.algorithms import ALGORITHMS, find_algorithm
-from noneg.learning.contract import Algorithm, PUData, space
+from noneg.learning.contract import Algorithm, Epoch, PUData, space
 from noneg.learning.losses import find_loss
 from noneg.learning.networks import CNN
 from noneg.randomness import stream
@@ -145,3 +145,13 @@ ROWS = torch.zeros(3, 2)
 def test_wrong_arguments_are_named(build, words):
     with pytest.raises(ValueError, match=words):
         build()
+
+
+@pytest.mark.parametrize(
+    ("steps", "share", "last"), [(22_000, 1 / 11, 2_000), (2_000, 1 / 11, 500), (60, 1 / 11, 30)]
+)
+def test_a_short_training_keeps_its_warm_up(steps, share, last):
+    """An eleventh, but 500 steps or half of the training at least."""
+    data = PUData(torch.zeros(1, 1), torch.zeros(1, 1))
+    over = [Epoch(0, step / steps, data, None, {}, steps).after(share) for step in (last - 1, last)]
+    assert over == [False, True]

@@ -16,16 +16,16 @@ from sklearn.preprocessing import StandardScaler
 
 import noneg.learning
 from noneg.calibration import ece
-from noneg.learning import BaggingPU, LinearPU, PUClassifier, WeightedPU
+from noneg.learning import BaggingPU, BoostedPU, LinearPU, PUClassifier, WeightedPU
 from noneg.learning.algorithms.nnpu import NNPU
-from noneg.learning.estimator import PUEstimator, sigmoid
+from noneg.learning.base import PUEstimator, sigmoid
 from noneg.learning.networks import CNN, MLP
 from noneg.performance import oracle_accuracy
 from noneg.prior import estimate_prior
 from noneg.scores import PUScores
 from noneg.sklearn import PUStratifiedKFold
 
-SMALL = {"epochs": 3, "batch_size": 64, "recalibrate": None}
+SMALL = {"algorithm": "nnpu", "epochs": 3, "batch_size": 64, "recalibrate": None}
 
 
 def make(kind, setting="one-sample", prior=0.4, **options):
@@ -38,7 +38,7 @@ def make(kind, setting="one-sample", prior=0.4, **options):
     return kind(setting=setting, prior=prior, **options)
 
 
-KINDS = [PUClassifier, WeightedPU, BaggingPU, LinearPU]
+KINDS = [PUClassifier, BoostedPU, WeightedPU, BaggingPU, LinearPU]
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,11 @@ def assert_answers_agree(model, x):
         BaggingPU(setting="one-sample", prior=0.4),
         BaggingPU(setting="two-sample", prior=0.7),
         BaggingPU(setting="one-sample"),
-        PUClassifier(setting="one-sample", prior=0.4, epochs=3),
-        PUClassifier(setting="two-sample", prior=0.2, epochs=3, recalibrate="prior-shift"),
-        PUClassifier(setting="two-sample", prior=0.7, epochs=3, recalibrate="isotonic"),
+        PUClassifier("nnpu", setting="one-sample", prior=0.4, epochs=3),
+        PUClassifier(setting="one-sample", prior=0.4),
+        PUClassifier("nnpu", setting="two-sample", prior=0.2, epochs=3, recalibrate="prior-shift"),
+        PUClassifier("nnpu", setting="two-sample", prior=0.7, epochs=3, recalibrate="isotonic"),
+        BoostedPU(setting="two-sample", prior=0.7, recalibrate=None),
     ],
     ids=str,
 )
@@ -173,11 +175,12 @@ def test_inputs_are_checked(kind, table):
     x, labeled, _ = table
     with pytest.raises(ValueError, match="'setting' must say how"):
         make(kind, setting="guess").fit(x, labeled)
-    with pytest.raises(ValueError, match="must be 'two-sample' or 'one-sample'"):
-        make(kind, setting="labelled").fit(x, labeled)
-    with pytest.raises(ValueError, match="'labeled' must hold at least one labelled positive"):
+    if not kind.takes_labels:
+        with pytest.raises(ValueError, match="must be 'two-sample' or 'one-sample'"):
+            make(kind, setting="labelled").fit(x, labeled)
+    with pytest.raises(ValueError, match="'y' must hold at least one labeled positive"):
         make(kind).fit(x, np.zeros(1500))
-    with pytest.raises(ValueError, match="'labeled' must have one entry a row"):
+    with pytest.raises(ValueError, match="'y' must have one entry a row"):
         make(kind).fit(x, labeled[:-1])
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
         make(kind).fit(x, labeled).predict(x[:, :2])
@@ -220,21 +223,37 @@ def test_recalibration_repairs_overconfidence(world):
 
 def test_validation_and_early_stopping(table):
     x, labeled, _ = table
-    model = PUClassifier(
-        "tedn", setting="one-sample", validation=0.2, patience=2, **(SMALL | {"epochs": 10})
-    )
+    options = SMALL | {"epochs": 10, "algorithm": "tedn"}
+    model = PUClassifier(setting="one-sample", validation=0.2, patience=2, **options)
     model.fit(x, labeled)
     assert "proxy_auc" in model.history_[-1]
-    with pytest.raises(ValueError, match="'prior' must be given to recalibrate"):
-        PUClassifier("tedn", setting="one-sample").fit(x, labeled)
+
+
+@pytest.mark.parametrize("name", ["tedn", "vpu"])
+def test_methods_without_a_prior_need_nothing_else(name, table):
+    """A fifth of the rows is held out where the method wants it; no prior, no recalibration."""
+    x, labeled, y = table
+    model = PUClassifier(name, setting="one-sample", epochs=10).fit(x, labeled)
+    assert model.calibrator_ is None
+    assert (model.predict(x) == y).mean() > 0.7
+
+
+@pytest.mark.parametrize("name", ["pusb", "lbe", "pue"])
+def test_methods_for_selected_labels_are_not_recalibrated_under_scar(name, table):
+    x, labeled, _ = table
+    model = PUClassifier(name, setting="one-sample", prior=0.4, epochs=2)
+    assert model.fit(x, labeled).calibrator_ is None
+    assert model.set_params(recalibrate="platt").fit(x, labeled).calibrator_.name == "platt"
 
 
 def test_images_and_own_networks(table):
     rng = np.random.default_rng(0)
     labeled = np.arange(60) < 20
     images = rng.normal(size=(60, 1, 28, 28)) + labeled[:, None, None, None]
-    model = PUClassifier(setting="two-sample", prior=0.4, network=CNN, **SMALL)
+    default = SMALL | {"algorithm": None}
+    model = PUClassifier(setting="two-sample", prior=0.4, network=CNN, **default)
     assert model.fit(images, labeled).predict_proba(images).shape == (60, 2)
+    assert model.algorithm_.name == "nnpu"
     x, labeled, _ = table
     own = PUClassifier(setting="one-sample", prior=0.4, network=MLP(3, (4,), outputs=1), **SMALL)
     assert own.fit(x, labeled).predict(x).shape == (1500,)
@@ -263,9 +282,9 @@ def test_bagging_scores_unlabeled_rows_out_of_bag(table):
 def test_table_learners_do_not_load_torch():
     code = (
         "import sys, numpy as np\n"
-        "from noneg.learning import BaggingPU, LinearPU, WeightedPU\n"
+        "from noneg.learning import BaggingPU, LinearPU, PUClassifier, WeightedPU\n"
         "x, s = np.arange(40.0)[:, None] % 7, np.arange(40) % 4 == 0\n"
-        "for kind in (BaggingPU, LinearPU, WeightedPU):\n"
+        "for kind in (BaggingPU, LinearPU, PUClassifier, WeightedPU):\n"
         "    kind(setting='one-sample', prior=0.5).fit(x, s).predict(x)\n"
         "assert 'torch' not in sys.modules"
     )
@@ -292,18 +311,36 @@ def test_the_default_is_deterministic_and_leaves_the_global_state(table):
 def test_advice_on_labels_names_no_argument_that_is_not_there(learn):
     x, y = np.arange(4.0)[:, None], np.array(["ok", "fraud", "ok", "fraud"])
     with pytest.raises(
-        ValueError, match=r"what is positive\. Pass booleans, for example \w+ == 'fraud'\.$"
+        ValueError,
+        match=r"what is positive\. Pass (booleans, for example \w+ == 'fraud'|the pos.*)\.$",
     ):
         learn(x, y)
 
 
-def test_scores_of_weighted_rows_are_somebody_elses():
-    x, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
-    model = LinearPU(setting="two-sample", prior=0.5).fit(x, y)
-    with pytest.raises(
-        ValueError, match=r"'sample_weight' must be None; weigh with noneg\.sklearn"
-    ):
-        model.score(x, y, sample_weight=np.ones(4))
+def test_the_score_takes_weights(table):
+    x, labeled, _ = table
+    model = LinearPU(setting="one-sample", prior=0.4).fit(x, labeled)
+    twice = np.repeat(np.arange(1500), 1 + (x[:, 1] > 0))
+    weighted = model.score(x, labeled, sample_weight=1.0 + (x[:, 1] > 0))
+    assert weighted == pytest.approx(model.score(x[twice], labeled[twice]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps"), [(256, 1_000), (128 * 50, 1_500), (128 * 1_000, 20_000)], ids=str
+)
+def test_updates_have_a_floor_and_a_ceiling(rows, steps, monkeypatch):
+    """30 epochs are 60, 1,500 and 30,000 updates."""
+    asked = []
+
+    def note(self, *_, **__):
+        asked.append(self.steps)
+        raise InterruptedError
+
+    monkeypatch.setattr("noneg.learning.training.Trainer.fit", note)
+    model = PUClassifier("upu", setting="two-sample", prior=0.4)
+    with pytest.raises(InterruptedError):
+        model.fit(np.zeros((rows + 20, 1)), np.arange(rows + 20) < 20)
+    assert asked == [steps]
 
 
 def test_a_missing_torch_is_named_with_its_extra(monkeypatch):

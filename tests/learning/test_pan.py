@@ -12,14 +12,15 @@ U = torch.linspace(-2.5, 2.0, 6)
 EPS = 0.01
 
 
-def value(d_factor, c_factor, p, u, weight=1e-4):
-    """V of the paper's code, as sums, and its last part without the weight."""
+def value(d_factor, c_factor, p, u, weight, *, clip):
+    """V as sums, of the paper or (with a clip) of its code, and its last part, unweighted."""
     d_pos, d_unl = torch.sigmoid(d_factor * p), torch.sigmoid(d_factor * u)
     c = torch.sigmoid(c_factor * u)
     level = torch.log(1 - d_unl.mean().detach() + EPS)
     last = (torch.log((1 - c + EPS) / (c + EPS)) * (2 * d_unl - 1)).sum()
-    clipped = torch.clamp(torch.log(1 - d_unl + EPS) - level, min=0.0).sum()
-    return torch.log(d_pos + EPS).sum() + clipped + weight * last, last
+    against = torch.log(1 - d_unl + EPS)
+    against = torch.clamp(against - level, min=0.0) if clip else against
+    return torch.log(d_pos + EPS).sum() + against.sum() + weight * last, last
 
 
 def make(variant="ref", weight=0.3, task=TASK):
@@ -40,7 +41,7 @@ def slopes(pan, player):
 def test_each_player_follows_the_value_alone(variant):
     pan = make(variant)
     d, c = torch.tensor(0.7, requires_grad=True), torch.tensor(1.0, requires_grad=True)
-    whole, last = value(d, c, P, U, weight=0.3)
+    whole, last = value(d, c, P, U, weight=0.3, clip=variant == "bench")
     slope_d = torch.autograd.grad(whole, d, retain_graph=True)[0]
     slope_c = torch.autograd.grad(last, c)[0]
     # The benchmark has sums and the weight; the default means, and no weight for the classifier.
@@ -56,11 +57,15 @@ def test_discriminator_moves_first():
     assert list(make().turns()) == ["discriminator", "net"]
 
 
-def test_clip_leaves_rows_above_the_mean_alone():
+def test_the_clip_of_the_code_leaves_rows_above_the_mean_alone():
     d = torch.tensor([0.1, 0.2, 0.8, 0.9], requires_grad=True)
-    slope = torch.autograd.grad(make().against(d.detach(), d), d)[0]
-    assert (slope[:2] < 0).all()
-    assert (slope[2:] == 0).all()
+    slope = {
+        name: torch.autograd.grad(make(name).against(d.detach(), d), d)[0]
+        for name in ("ref", "bench")
+    }
+    assert (slope["bench"][:2] < 0).all()
+    assert (slope["bench"][2:] == 0).all()
+    assert (slope["ref"] < 0).all()
 
 
 def test_classifier_follows_the_sign_of_the_discriminator():

@@ -119,9 +119,9 @@ def test_a_nearly_unbounded_risk_is_named(loss):
 
 def test_bad_options_are_refused():
     x, labeled = np.zeros((4, 1)), [1, 0, 0, 0]
-    with pytest.raises(ValueError, match="'alpha' must be above 0"):
+    with pytest.raises(ValueError, match="'alpha' must be 'auto' or above 0"):
         LinearPU(setting="two-sample", prior=0.4, alpha=0.0).fit(x, labeled)
-    with pytest.raises(ValueError, match="'loss' one of logistic, double-hinge"):
+    with pytest.raises(ValueError, match="'loss' must be one of logistic, double-hinge"):
         LinearPU(setting="two-sample", prior=0.4, loss="hinge").fit(x, labeled)
 
 

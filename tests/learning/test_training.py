@@ -339,3 +339,10 @@ def test_a_bar_is_drawn_on_terminals_only(monkeypatch):
         with progress_bar(10, "nnPU", show=True) as at:
             at(10)
         assert ("nnPU" in screen.getvalue()) == drawn
+
+
+def test_a_table_that_is_not_standardized_is_named():
+    data = PUData(torch.full((8, 2), 7.5), torch.full((8, 2), 7.5))
+    trainer = Trainer(steps=1, batch_size=4)
+    with pytest.warns(UserWarning, match=r"not standardized: .* is 7\.5\..*PUClassifier does"):
+        trainer.fit(ALGORITHMS["upu"](), lambda: MLP(2), data, setting="two-sample", prior=0.4)

@@ -25,6 +25,10 @@ PROMISES = {
     "plot": "from noneg import PUScores, plots; "
     "plots.ReliabilityDisplay.from_scores(PUScores.from_labels([0, 1], [0.2, 0.7]))",
     "learn": "import noneg.torch",
+    "boost": "from noneg.learning import BoostedPU; import numpy as np; "
+    "BoostedPU(setting='one-sample', prior=0.5, engine='lightgbm').fit("
+    "np.arange(40.0)[:, None], np.arange(40) < 9)",
+    "serve": "import safetensors.numpy, skops.io",
     "spark": "from noneg.tables.engines import spark_table; "
     "spark_table('local', ['scores.csv'], None).__enter__()",
     "cluster": "from noneg.lab.bench import engine, sweep; "

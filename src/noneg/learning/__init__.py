@@ -1,7 +1,8 @@
 """Training classifiers from positives and unlabeled rows.
 
-`PUClassifier` is the scikit-learn estimator over every algorithm in `ALGORITHMS`; `train` and
-`Trainer` are what it stands on. `WeightedPU`, `BaggingPU` and `LinearPU` need no torch.
+`PUClassifier` takes boosted trees for tables and networks for images; `BoostedPU`, `WeightedPU`,
+`BaggingPU` and `LinearPU` are learners for tables and need no torch. `train` and `Trainer` run
+every algorithm in `ALGORITHMS` on networks.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from noneg.learning import algorithms as algorithms
     from noneg.learning import networks as networks
     from noneg.learning.algorithms import ALGORITHMS as ALGORITHMS
+    from noneg.learning.boosting import BoostedPU as BoostedPU
     from noneg.learning.contract import Algorithm as Algorithm
     from noneg.learning.contract import PUData as PUData
     from noneg.learning.estimator import PUClassifier as PUClassifier
@@ -31,6 +33,7 @@ _HOME = {
     "ALGORITHMS": "algorithms",
     "Algorithm": "contract",
     "BaggingPU": "tabular",
+    "BoostedPU": "boosting",
     "Fit": "training",
     "LinearPU": "tabular",
     "PUClassifier": "estimator",

@@ -28,7 +28,7 @@ the paper with equation numbers, and says what its probability means. Then:
    steps belong to the trainer.
 2. **Facts are class attributes** (`name`, `title`, `citation`, `probability`, `needs_prior`,
    `corrections`, `bench_corrections`, `consistent`, `needs_strong`, `needs_validation`,
-   `clip_norm`).
+   `selected`, `clip_norm`).
 3. **`loss(player, batch)`** returns a scalar. Take margins from ``self.scores(batch)``: one joint
    forward pass, so that batch normalization sees P and U together. Priors come from the task:
    ``self.task.prior`` is the prior for the loss, ``self.task.mean(on_pos, on_unl)`` the mean over
@@ -45,9 +45,9 @@ the paper with equation numbers, and says what its probability means. Then:
    one optimizer, put them into one ``nn.ModuleDict`` player.
    `ready` tells whether the predicting network is being trained yet.
 6. **Schedules** read ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``; never a
-   count of steps. In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``)
-   or replaced by another of the same class, as methods in stages do: see `scale_rate`, `restart`
-   and `average`.
+   count of steps. Warm-ups end with ``epoch.after(share)``, which keeps them long enough.
+   In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``) or replaced by
+   another of the same class, as methods in stages do: see `scale_rate`, `restart` and `average`.
 7. **Randomness**: in a loss from `draw_beta`, `draw_order` and `draw_uniform`, which return
    tensors on the CPU (``.to(x.device)`` them); elsewhere from ``self.random`` (a NumPy generator)
    and ``self.generator`` (a CPU torch generator). Dropout and the like may use torch's global
@@ -95,6 +95,8 @@ Variant = Literal["ref", "bench"]
 
 # Rows a forward pass of evaluation takes at once.
 CHUNK = 4096
+# Steps of a warm-up at least, in a training that is at least twice as long.
+LEAST_STAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ class Epoch:
         Rows held out from training, if there are any.
     optimizers : dict
         By player.
+    steps : int
+        Of the whole training.
     """
 
     number: int
@@ -152,6 +156,15 @@ class Epoch:
     data: PUData
     validation: PUData | None
     optimizers: dict[str, Optimizer]
+    steps: int = 0
+
+    def after(self, share: float) -> bool:
+        """Return whether a first stage is over, which takes this share of the training.
+
+        A short training does not cut it below 500 steps, as long as they are at most half of all.
+        """
+        least = min(LEAST_STAGE, self.steps / 2.0) / max(self.steps, 1)
+        return self.progress >= max(share, least)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -195,6 +208,9 @@ class Algorithm:
     consistent: ClassVar[bool] = False
     needs_strong: ClassVar[bool] = False
     needs_validation: ClassVar[bool] = False
+    # Whether it is for positives that are not labeled at random, so that no map that supposes they
+    # are may recalibrate it.
+    selected: ClassVar[bool] = False
     clip_norm: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:

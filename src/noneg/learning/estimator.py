@@ -1,206 +1,119 @@
-"""PU estimators of scikit-learn's kind: their base, and `PUClassifier` for every algorithm.
-
-Torch is loaded when a network is trained, not before.
-"""
+"""`PUClassifier`: one scikit-learn classifier for tables and images, with usable probabilities."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from scipy.special import logit
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from noneg.checks import check_flags, check_prior, check_pu_setting, check_same_length
 from noneg.errors import InputError
-from noneg.learning.task import make_task
-from noneg.recalibration.recalibrated import check_binary
-from noneg.scores import PUScores
-from noneg.sklearn import PUStratifiedKFold, PUStratifiedShuffleSplit, scorer
+from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid, standard_scale
+from noneg.learning.boosting import BoostedPU
+from noneg.learning.frames import Columns
+from noneg.learning.likelihood import LabelLaw
+from noneg.learning.tabular import BaggingPU, LinearPU, WeightedPU
+from noneg.sklearn import PUStratifiedShuffleSplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
     from torch import nn
 
     from noneg.checks import Setting
+    from noneg.learning.base import Flags, Floats, Prior
     from noneg.learning.contract import Algorithm, PUData
-    from noneg.learning.task import Correction, Task
+    from noneg.learning.likelihood import Rows
+    from noneg.learning.task import Correction
     from noneg.learning.training import Fit, Precision
 
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
-
-# The largest double below 1 and the smallest above 1/2.
-_BELOW_ONE, _ABOVE_HALF = np.nextafter([1.0, 0.5], [0.0, 1.0])
-
-
-class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of classifiers whose ``y`` is 1 for labelled positives and 0 for unlabeled rows."""
-
-    setting: Setting
-    prior: float | None
-
-    def fit(self, X: ArrayLike, labeled: ArrayLike) -> Self:
-        """Learn from labelled positives and unlabeled rows.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, d), for networks also (n, channels, height, width)
-        labeled : array-like, shape (n,)
-            1 for labelled positives, 0 for unlabeled rows.
-        """
-        self._learn(*self._check_rows(X, labeled))
-        return self
-
-    def _learn(self, rows: NDArray[Any], flags: Flags) -> None:
-        raise NotImplementedError
-
-    def _check_rows(self, X: ArrayLike, labeled: ArrayLike) -> tuple[NDArray[Any], Flags]:
-        check_pu_setting(self.setting)
-        rows = self._check_inputs(X, fresh=True)
-        if labeled is None:
-            name = type(self).__name__
-            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-        labels = column_or_1d(labeled, warn=True)
-        check_binary(labels)
-        flags = check_flags(labels, "labeled", choosable=False)
-        check_same_length(X=len(rows), labeled=flags.size)
-        for found, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
-            if not found.any():
-                msg = f"must hold at least one {what}, got none: only one class is there."
-                raise InputError("labeled", msg)
-        # As it was given: 0 or -1, False, and so on.
-        self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
-        return rows, flags
-
-    def _check_inputs(self, X: ArrayLike, *, fresh: bool = False) -> NDArray[Any]:
-        if not fresh:
-            check_is_fitted(self)
-        rows: NDArray[Any] = validate_data(
-            self, X, reset=fresh, allow_nd=True, dtype=(np.float32, np.float64)
-        )
-        return rows
-
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def _need_prior(self, what: str) -> float:
-        if self.prior is None:
-            msg = (
-                f"must be given {what}: the share of positives in the population, which "
-                "noneg.prior.estimate_prior(X, labeled, setting=...) can estimate."
-            )
-            raise InputError("prior", msg)
-        return check_prior(self.prior)
-
-    def _task(self, flags: Flags, prior: float | None) -> Task:
-        n_pos, n_unl = int(flags.sum()), int((~flags).sum())
-        return make_task(n_pos, n_unl, setting=self.setting, prior=prior, correction="weighted")
-
-    def _positive(self, X: ArrayLike) -> Floats:
-        """Return the probability of the positive class."""
-        raise NotImplementedError
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Return the probabilities of both classes, negative first, shape (n, 2)."""
-        positive = self._positive(X)
-        return np.stack([1.0 - positive, positive], axis=-1)
-
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Return finite log odds of the positive class; above 0 where it is predicted."""
-        # Odds of 0 and 1 are infinite, and scikit-learn's areas refuse infinite scores.
-        return np.asarray(logit(np.clip(self._positive(X), np.finfo(float).tiny, _BELOW_ONE)))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the positive label where its probability is above 1/2, else the other one."""
-        positive = (self.decision_function(X) > 0.0).astype(np.intp)
-        chosen: NDArray[Any] = self.classes_[positive]
-        return chosen
-
-    def score(self, X: ArrayLike, labeled: ArrayLike, sample_weight: None = None) -> float:
-        """Return the proxy accuracy, which is the accuracy plus the prior, without any negative.
-
-        Parameters
-        ----------
-        X : array-like
-        labeled : array-like
-            1 for labelled positives, 0 for unlabeled rows.
-        sample_weight : None
-            Not supported.
-        """
-        if sample_weight is not None:
-            raise InputError("sample_weight", "must be None; weigh with noneg.sklearn.scorer.")
-        self._check_inputs(X)
-        prior = self._need_prior("for the score")
-        # A metric counts scores from the threshold on, `predict` those above 1/2.
-        threshold = float(_ABOVE_HALF)
-        accuracy = scorer("proxy_accuracy", setting=self.setting, prior=prior, threshold=threshold)
-        return float(accuracy(self, X, labeled))
-
-
-def sigmoid(margin: Floats) -> Floats:
-    """Return probabilities that are above 1/2 exactly where the margin is above 0."""
-    return np.maximum(expit(margin), np.where(margin > 0.0, _ABOVE_HALF, 0.0))
-
-
-def standard_scale(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the mean and the deviation of each column, 1 for a constant one."""
-    deviation = rows.std(0)
-    return rows.mean(0), np.where(deviation > 0.0, deviation, 1.0)
+# Learners for tables that go by a name.
+TABLE_LEARNERS: dict[str, type[PUEstimator]] = {
+    "boosted": BoostedPU,
+    "bagging": BaggingPU,
+    "linear": LinearPU,
+    "weighted": WeightedPU,
+}
+# Those that "auto" chooses from, and the folds on which it does.
+CANDIDATES, AUTO_FOLDS = ("boosted", "bagging", "linear"), 3
+AUTO, TREES, NETWORK = "auto", "boosted", "nnpu"
+# Without `epochs`: so many of them, but updates within these limits.
+EPOCHS, LEAST_STEPS, MOST_STEPS = 30, 1_000, 20_000
+# Held out for algorithms that cannot do without, if nothing else is said.
+VALIDATION = 0.2
+_EDGE = 1e-6
 
 
 @dataclass(eq=False, repr=False)
 class PUClassifier(PUEstimator):
-    """A neural network trained on positives and unlabeled rows, with usable probabilities.
+    """A classifier trained on positives and unlabeled rows, with usable probabilities.
 
-    Most PU losses give probabilities that are too extreme. By default the network is therefore
-    trained once more in each of a few folds, its scores of held-out rows are pooled, and a map
-    chosen by `noneg.recalibration.Auto` from these PU data repairs the probabilities of the network
-    trained on all rows.
+    Tables get boosted trees (`BoostedPU`); images, and whoever names an algorithm or passes a
+    network, get a neural network.
+
+    Most PU losses of networks give probabilities that are too extreme. By default the network is
+    therefore trained once more in each of a few folds, its scores of held-out rows are pooled, and
+    a map chosen from these PU data repairs the probabilities of the network trained on all rows.
+    Methods for positives that are *not* labeled at random (PUSB, LBE, PUe) are left as they are:
+    such a map supposes that they are, and would undo the method.
 
     Parameters
     ----------
-    algorithm : str or Algorithm
-        A name in `noneg.learning.ALGORITHMS`, or one with your hyperparameters. What its
-        probability means before recalibration is in its attribute ``probability``.
+    algorithm : str or Algorithm, optional
+        "boosted", "bagging", "linear" or "weighted" for a learner of tables; a name in
+        `noneg.learning.ALGORITHMS`, or one with your hyperparameters, for a network (what its
+        probability means before recalibration is in its attribute ``probability``); "auto" for the
+        one of boosted trees, bagged trees and a linear model under which the labels of held-out
+        rows are most likely. By default boosted trees for tables and nnPU for images.
     setting : {"two-sample", "one-sample"}
-        How the rows were sampled; never guessed.
-    prior : float, optional
-        Share of positives in the population. Needed for recalibration and by most algorithms.
+        How the rows were sampled; never guessed. Boosted trees also take "labelled".
+    prior : float or "estimate"
+        Share of positives in the population. A few algorithms do without, and are then not
+        recalibrated.
     network : Module or callable, optional
         Any network with one or two logits a row, or a function that makes it. By default one
         hidden layer of 500 units.
     recalibrate : str or None
         Method of `noneg.recalibration`, such as "auto" or "platt"; None leaves scores as they are.
-    folds : int
-        Folds for recalibration.
+        By default "likelihood" for boosted trees (see `BoostedPU`), "auto" for networks, and None
+        for methods for positives that are not labeled at random.
+    folds : int, optional
+        Folds for recalibration; by default three for networks, and those of `BoostedPU`.
     correction : {"weighted", "shift", "batch", "none"}, optional
         One-sample correction; see `noneg.learning.task`.
-    validation : float
-        Share of rows to hold out for early stopping, and for algorithms that need it; 0 for none.
+    validation : float, optional
+        Share of rows to hold out for early stopping of a network; by default a fifth for algorithms
+        that need it, and none for the others.
     standardize : bool
-        Whether columns of a table are brought to mean 0 and deviation 1.
-    epochs, batch_size, optimizer, lr, weight_decay, criterion, patience
+        Whether a network gets columns of mean 0 and deviation 1.
+    epochs : int, optional
+        By default 30, but at least 1,000 and at most 20,000 updates.
+    batch_size, optimizer, lr, weight_decay, criterion, patience
         Of `noneg.learning.Trainer`.
     device, precision, progress
         Of `noneg.learning.Trainer`.
+    positive_label : object, optional
+        The label that means positive; 0/1, -1/1 and true/false need none.
+    n_jobs : int, optional
+        Threads of boosted trees, processes of the other learners of tables.
     random_state : int
         Everything random depends on it alone.
 
     Attributes
     ----------
+    model_ : PUEstimator or None
+        The learner of tables, fitted; None with a network.
     algorithm_ : Algorithm
-        Trained.
+        The network's method, trained.
     history_ : list of dict
-        Loss, and the criterion on held-out rows, at every checkpoint.
+        Loss, and the criterion on held-out rows, at every checkpoint of a network.
     calibrator_ : Calibrator or None
-        The map from scores to probabilities.
+        The map from scores to probabilities of a network.
+    compared_ : dict
+        With "auto", the mean loss of held-out labels by learner.
 
     Examples
     --------
@@ -210,22 +123,24 @@ class PUClassifier(PUEstimator):
     >>> y = rng.random(2000) < 0.4
     >>> X = rng.normal(size=(2000, 2)) + np.where(y, 1.0, -1.0)[:, None]
     >>> labeled = y & (rng.random(2000) < 0.5)
-    >>> model = PUClassifier("nnpu", setting="one-sample", prior=0.4, epochs=10)
-    >>> bool((model.fit(X, labeled).predict(X) == y).mean() > 0.9)
+    >>> model = PUClassifier(setting="one-sample", prior=0.4).fit(X, labeled)
+    >>> model.model_
+    BoostedPU(prior=0.4, setting='one-sample')
+    >>> bool((model.predict(X) == y).mean() > 0.9)
     True
     """
 
-    algorithm: str | Algorithm = "nnpu"
+    algorithm: str | Algorithm | None = None
     _: KW_ONLY
     setting: Setting
-    prior: float | None = None
+    prior: Prior = None
     network: nn.Module | Callable[[], nn.Module] | None = None
-    recalibrate: str | None = "auto"
-    folds: int = 3
+    recalibrate: str | None = "default"
+    folds: int | None = None
     correction: Correction | None = None
-    validation: float = 0.0
+    validation: float | None = None
     standardize: bool = True
-    epochs: int = 30
+    epochs: int | None = None
     batch_size: int = 128
     optimizer: str | Callable[..., Any] = "adam"
     lr: float = 1e-3
@@ -235,75 +150,179 @@ class PUClassifier(PUEstimator):
     device: str | None = None
     precision: Precision = "float32"
     progress: bool = False
+    positive_label: object = None
+    n_jobs: int | None = None
     random_state: int = 0
 
-    def _learn(self, rows: NDArray[Any], flags: Flags) -> None:
-        if self.recalibrate is not None:
-            self._need_prior("to recalibrate (or pass recalibrate=None)")
-        self._center, self._scale = np.zeros(1, rows.dtype), np.ones(1, rows.dtype)
-        if self.standardize and rows.ndim == 2:
-            self._center, self._scale = standard_scale(rows)
-        rows = self._scaled(rows)
-        fit = self._train(rows, flags)
-        self.algorithm_, self.history_ = fit.algorithm.to("cpu"), fit.history
-        self.calibrator_ = None if self.recalibrate is None else self._calibrator(rows, flags)
+    takes_labels: ClassVar[bool] = True
 
-    def _calibrator(self, rows: NDArray[np.float32], flags: Flags) -> Any:  # noqa: ANN401
-        from noneg.recalibration import make
+    def _learn(self, rows: Rows) -> None:
+        self.model_ = None
+        if not self._for_tables:
+            self._learn_network(rows)
+        else:
+            name = self._choose(rows) if self._kind == AUTO else str(self._kind)
+            self.model_ = self._fitted(name, rows)
 
-        score = np.empty(len(rows))
-        folds = PUStratifiedKFold(self.folds, setting=self.setting, random_state=self.random_state)
-        for train, test in folds.split(rows, flags):
-            held = self._train(rows[train], flags[train]).algorithm
-            score[test] = sigmoid(_log_odds(held, rows[test]))
-        pooled = PUScores.from_pu_labels(
-            flags, score, prior=self._need_prior("to recalibrate"), setting=self.setting
+    @property
+    def _for_tables(self) -> bool:
+        return isinstance(self._kind, str) and self._kind in (AUTO, *TABLE_LEARNERS)
+
+    def _kind_of(self, X: Any) -> str | Algorithm:  # noqa: ANN401
+        if self.algorithm is not None:
+            return self.algorithm
+        flat = Columns.of(X) is not None or np.ndim(X) <= 2
+        return TREES if flat and self.network is None else NETWORK
+
+    def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
+        if fresh:
+            self._kind = self._kind_of(X)
+        else:
+            check_is_fitted(self)
+        takes_any = isinstance(self._kind, str) and (
+            self._kind in TABLE_LEARNERS or self._kind == AUTO
         )
-        return make(str(self.recalibrate)).fit(pooled)
+        if not takes_any:
+            return super()._check_inputs(X, fresh=fresh)
+        if Columns.of(X) is not None:
+            validate_data(self, X, reset=fresh, skip_check_array=True)
+            return X
+        kinds = (np.float32, np.float64)
+        return validate_data(self, X, reset=fresh, dtype=kinds, ensure_all_finite="allow-nan")
 
-    def _train(self, rows: NDArray[np.float32], flags: Flags) -> Fit:
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.algorithm in (None, TREES)
+        return tags
+
+    def _fitted(self, name: str, rows: Rows) -> PUEstimator:
+        """Return a learner of tables, fitted with the prior that was found."""
+        kind = TABLE_LEARNERS[name]
+        own = {item.name for item in fields(kind)} - {"folds"}
+        shared = {key: value for key, value in self._shared().items() if key in own}
+        if kind is BoostedPU:
+            shared["folds"] = self.folds
+            if self.recalibrate != "default":
+                shared["recalibrate"] = self.recalibrate
+        model = kind(**shared)
+        return model.fit(rows.X, rows.flags, rows.weight, propensity=rows.propensity)
+
+    def _shared(self) -> dict[str, Any]:
+        names = ("setting", "n_jobs", "random_state")
+        return {"prior": self.prior_, **{name: getattr(self, name) for name in names}}
+
+    def _choose(self, rows: Rows) -> str:
+        """Return the learner under which the labels of held-out rows are most likely."""
+        self._known_prior("to choose a learner")
+        law = LabelLaw.of(rows, self.setting, self.prior_)
+        losses = dict.fromkeys(_able(rows), 0.0)
+        for train, test in self._folds(rows, AUTO_FOLDS):
+            held = rows.take(test)
+            for name in losses:
+                p = self._fitted(name, rows.take(train)).predict_proba(held.X)[:, 1]
+                f = logit(np.clip(p, _EDGE, 1.0 - _EDGE))
+                losses[name] += float(held.mass @ law.take(test).loss(held.flags, f))
+        self.compared_ = {name: loss / float(rows.mass.sum()) for name, loss in losses.items()}
+        return min(losses, key=lambda name: losses[name])
+
+    def _learn_network(self, rows: Rows) -> None:
+        from noneg.learning.algorithms import find_algorithm
+
+        for given, name in ((rows.weight, "sample_weight"), (rows.propensity, "propensity")):
+            if given is not None:
+                remedy = "Take a learner for tables, such as BoostedPU."
+                raise InputError(name, "must not be given to a network", remedy=remedy)
+        algorithm = find_algorithm(self._kind)
+        table, flags = rows.X, rows.flags
+        self._center, self._scale = np.zeros(1, table.dtype), np.ones(1, table.dtype)
+        if self.standardize and table.ndim == 2:
+            self._center, self._scale = standard_scale(table)
+        table = self._scaled(table)
+        fit = self._train(algorithm, table, flags)
+        self.algorithm_, self.history_ = fit.algorithm.to("cpu"), fit.history
+        self.calibrator_ = None
+        if self._recalibrates(algorithm):
+            self.calibrator_ = self._calibrator(algorithm, table, rows)
+
+    def _recalibrates(self, algorithm: Algorithm) -> bool:
+        if self.recalibrate is None or (self.recalibrate == "default" and algorithm.selected):
+            return False
+        if self.prior_ is None and algorithm.needs_prior:
+            self._known_prior("to recalibrate (or pass recalibrate=None)")
+        return self.prior_ is not None
+
+    def _calibrator(self, algorithm: Algorithm, table: NDArray[np.float32], rows: Rows) -> Any:  # noqa: ANN401
+        score, flags = np.empty(len(table)), rows.flags
+        for train, test in self._folds(rows, self.folds or 3):
+            held = self._train(algorithm, table[train], flags[train]).algorithm
+            score[test] = sigmoid(_log_odds(held, table[test]))
+        method = "auto" if self.recalibrate in (None, "default") else self.recalibrate
+        return fit_calibrator(method, rows, score, self.setting, self.prior_)
+
+    def _train(self, algorithm: Algorithm, table: NDArray[np.float32], flags: Flags) -> Fit:
         from noneg.learning.algorithms import find_algorithm
         from noneg.learning.networks import MLP
         from noneg.learning.training import Trainer
 
-        own, size = self.get_params(deep=False), int(np.prod(rows.shape[1:]))
+        own, size = self.get_params(deep=False), int(np.prod(table.shape[1:]))
         shared = {item.name: own[item.name] for item in fields(Trainer) if item.name in own}
-        data, held = self._split(rows, flags)
+        data, held = self._split(algorithm, table, flags)
+        if self.epochs is None:
+            epoch = max(1, data.n_unl // self.batch_size)
+            steps = min(max(EPOCHS * epoch, LEAST_STEPS), MOST_STEPS)
+            shared |= {"epochs": EPOCHS, "steps": steps}
         return Trainer(seed=self.random_state, **shared).fit(
-            find_algorithm(self.algorithm),
+            find_algorithm(algorithm),
             (lambda: MLP(size)) if self.network is None else self.network,
             data,
             setting=self.setting,
-            prior=self.prior,
+            prior=self.prior_,
             correction=self.correction,
             validation=held,
         )
 
-    def _split(self, rows: NDArray[np.float32], flags: Flags) -> tuple[PUData, PUData | None]:
-        if not self.validation:
-            return _data(rows, flags), None
+    def _split(
+        self, algorithm: Algorithm, table: NDArray[np.float32], flags: Flags
+    ) -> tuple[PUData, PUData | None]:
+        share = self.validation
+        if share is None:
+            share = VALIDATION if algorithm.needs_validation else 0.0
+        if not share:
+            return _data(table, flags), None
         splitter = PUStratifiedShuffleSplit(
-            1, setting=self.setting, test_size=self.validation, random_state=self.random_state
+            1, setting=self.setting, test_size=share, random_state=self.random_state
         )
-        train, test = next(splitter.split(rows, flags))
-        return _data(rows[train], flags[train]), _data(rows[test], flags[test])
+        train, test = next(splitter.split(table, flags))
+        return _data(table[train], flags[train]), _data(table[test], flags[test])
 
     def _scaled(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         return np.asarray((rows - self._center) / self._scale, dtype=np.float32)
 
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
         """Return log odds of the positive class; above 0 where it is predicted."""
         check_is_fitted(self)
+        if self.model_ is not None:
+            return self.model_.decision_function(self._check_inputs(X))
         return self._margin(X) if self.calibrator_ is None else super().decision_function(X)
 
-    def _positive(self, X: ArrayLike) -> Floats:
+    def _positive(self, X: Any) -> Floats:  # noqa: ANN401
+        check_is_fitted(self)
+        if self.model_ is not None:
+            return self.model_._positive(self._check_inputs(X))  # noqa: SLF001 - a class of ours
         raw = sigmoid(self._margin(X))
         return raw if self.calibrator_ is None else np.asarray(self.calibrator_.transform(raw))
 
-    def _margin(self, X: ArrayLike) -> Floats:
+    def _margin(self, X: Any) -> Floats:  # noqa: ANN401
         """Return the algorithm's log odds, before recalibration."""
         rows = self._check_inputs(X)
         return _log_odds(self.algorithm_, self._scaled(rows))
+
+
+def _able(rows: Rows) -> tuple[str, ...]:
+    """Return the candidates that take the rows: a linear model wants numbers, none missing."""
+    if Columns.of(rows.X) is None and np.isfinite(rows.X).all():
+        return CANDIDATES
+    return CANDIDATES[:1]
 
 
 def _data(rows: NDArray[np.float32], flags: Flags) -> PUData:

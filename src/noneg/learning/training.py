@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,6 +214,7 @@ class Trainer:
         device = find_device(self.device)
         net = copy.deepcopy(network) if isinstance(network, nn.Module) else network()
         rows = data.to(device)
+        _warn_of_scale(rows)
         algorithm.begin(net.to(device), task, rows, self.seed)
         held = None if validation is None else validation.to(device)
         return Run(self, algorithm, rows, held, device, monitor)
@@ -332,6 +334,26 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
+# Columns whose root mean square is larger slow training down, or stop it.
+LARGEST_SCALE = 5.0
+
+
+def _warn_of_scale(data: PUData) -> None:
+    """Warn of a table whose columns are not standardized; several methods collapse on such."""
+    joint = data.unl if data.joint is None else data.joint
+    if joint.ndim != 2:
+        return
+    scale = joint.float().square().mean(0).sqrt().max().item()
+    if scale > LARGEST_SCALE:
+        warnings.warn(
+            f"columns are not standardized: the root mean square of one is {scale:.3g}. Networks "
+            "learn slowly or not at all from such a table; subtract means and divide by deviations "
+            "first (PUClassifier does).",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def find_device(name: str | None) -> torch.device:
     """Return a device by name; by default a GPU if there is one."""
     device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -443,7 +465,8 @@ class Run:
         number, within = divmod(self.step, self.length)
         if within == 0:
             progress = self.step / self.total
-            epoch = Epoch(number, progress, self.data, self.validation, self.optimizers)
+            state = (self.data, self.validation, self.optimizers, self.total)
+            epoch = Epoch(number, progress, *state)
             with torch.no_grad():
                 self.algorithm.start_epoch(epoch)
 

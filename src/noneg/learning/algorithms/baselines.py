@@ -93,21 +93,32 @@ class Naive(Algorithm):
         return share * softplus(-p).mean() + (1.0 - share) * softplus(u).mean()
 
 
+# The first networks of Elkan and Noto, of even and of odd rows.
+HALVES = ("even", "odd")
+
+
+def _mean_of_half(loss: Tensor, row: Tensor, half: int) -> Tensor:
+    """Return the mean over rows with even numbers (0) or odd ones (1), 0 if there are none."""
+    own = (row % 2 == half).to(loss.dtype)
+    return (own * loss).sum() / own.sum().clamp(min=1.0)
+
+
 @dataclass(kw_only=True, eq=False)
 class ElkanNoto(Algorithm):
     r"""Elkan and Noto's weighting: each unlabeled row is a bit of both.
 
-    A first network tells P from U with equal weight, so that :math:`e^f` estimates
-    :math:`p_+(x)/p_U(x)`. With the share a of positives among unlabeled rows,
-    :math:`w(x) = \min(1, a\,e^{f(x)})` is the probability that an unlabeled row is positive, the
-    paper's :math:`\frac{1-c}{c}\frac{g}{1-g}`; a second network is trained on every unlabeled row
-    with the soft label w (Elkan and Noto 2008, *Learning Classifiers from Only Positive and
+    Two first networks tell P from U with equal weight, so that :math:`e^f` estimates
+    :math:`p_+(x)/p_U(x)`; each is trained on every other row and labels those of the other, since
+    a network that has seen an unlabeled row takes it for one. With the share a of positives among
+    unlabeled rows, :math:`w(x) = \min(1, a\,e^{f(x)})` is the probability that an unlabeled row is
+    positive, the paper's :math:`\frac{1-c}{c}\frac{g}{1-g}`; a last network is trained on every
+    unlabeled row with the soft label w (Elkan and Noto 2008, *Learning Classifiers from Only Positive and
     Unlabeled Data*, KDD, Section 3, Eqs. 3 and 4).
 
     Parameters
     ----------
     first_stage : float
-        Share of training for the first network.
+        Share of training for the first networks.
 
     Examples
     --------
@@ -120,16 +131,16 @@ class ElkanNoto(Algorithm):
     name: ClassVar[str] = "elkan-noto"
     title: ClassVar[str] = "Elkan-Noto"
     citation: ClassVar[str] = "Elkan and Noto (KDD 2008)"
-    probability: ClassVar[str] = "The class probability, as good as the first network's."
+    probability: ClassVar[str] = "The class probability, as good as the first networks'."
     corrections: ClassVar[tuple[Correction, ...]] = ("weighted",)
     consistent: ClassVar[bool] = True
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
-        """Return both networks."""
-        return {"first": new_network(network), "net": network}
+        """Return all networks."""
+        return {name: new_network(network) for name in HALVES} | {"net": network}
 
     def prepare(self, data: PUData) -> None:
-        """Start with the first network."""
+        """Start with the first networks."""
         self.state |= {"first": True, "label": torch.zeros(data.n_unl, device=self.device)}
 
     def ready(self) -> bool:
@@ -138,19 +149,23 @@ class ElkanNoto(Algorithm):
 
     def turns(self) -> Iterable[str]:
         """Return the network of this stage."""
-        return ("first",) if self.state["first"] else ("net",)
+        return HALVES if self.state["first"] else ("net",)
 
     def start_epoch(self, epoch: Epoch) -> None:
         """At the end of the first stage label the unlabeled rows."""
-        if self.state["first"] and epoch.progress >= self.first_stage:
-            ratio = self.margins(epoch.data.unl, self.players["first"]).exp()
+        if self.state["first"] and epoch.after(self.first_stage):
+            margins = [self.margins(epoch.data.unl, self.players[name]) for name in HALVES]
+            even = torch.arange(epoch.data.n_unl, device=self.device) % 2 == 0
+            ratio = torch.where(even, margins[1], margins[0]).exp()
             self.state["label"] = (self.task.unlabeled_prior * ratio).clamp(max=1.0)
             self.state["first"] = False
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the risk of the stage."""
         p, u = self.scores(batch, player)
-        if player == "first":
-            return (softplus(-p).mean() + softplus(u).mean()) / 2.0
+        if player in HALVES:
+            half = HALVES.index(player)
+            on_pos = _mean_of_half(softplus(-p), batch.pos.row, half)
+            return (on_pos + _mean_of_half(softplus(u), batch.unl.row, half)) / 2.0
         on_unl = soft_cross_entropy(u, self.state["label"][batch.unl.row])
         return self.task.mean(softplus(-p), on_unl)

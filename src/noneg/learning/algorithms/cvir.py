@@ -130,7 +130,7 @@ class TEDn(CVIR):
         """Estimate the share on held-out rows, then drop that many."""
         from noneg.prior import BestBin, ScoreLaws
 
-        self.state["warm"] = epoch.progress < self.warm_up
+        self.state["warm"] = not epoch.after(self.warm_up)
         if epoch.number and epoch.validation is not None:
             held = (epoch.validation.pos, epoch.validation.unl)
             p, u = (self.margins(x).cpu().double().numpy() for x in held)

@@ -66,6 +66,7 @@ class LBE(Algorithm):
         "the start and on when training stops."
     )
     needs_prior: ClassVar[bool] = False
+    selected: ClassVar[bool] = True
     corrections: ClassVar[tuple[Correction, ...]] = ()
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
@@ -80,7 +81,7 @@ class LBE(Algorithm):
 
     def start_epoch(self, epoch: Epoch) -> None:
         """After the warm-up, start a round: copy both networks."""
-        if epoch.number and epoch.progress >= self.warmup:
+        if epoch.number and epoch.after(self.warmup):
             self.state["rounds"] += 1
             for name, module in self.players.items():
                 self.frozen[name].load_state_dict(module.state_dict())

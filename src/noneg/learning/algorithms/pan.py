@@ -24,20 +24,20 @@ _EPS = 0.01
 class PAN(Algorithm):
     r"""PAN: a discriminator D of P and U against the classifier C.
 
-    D maximizes and C minimizes, with :math:`\epsilon = 0.01` and :math:`\bar D` the mean of D,
+    D maximizes and C minimizes, with :math:`\epsilon = 0.01`,
 
-    .. math:: V = \sum_P \log(D+\epsilon)
-        + \sum_U \max\{\log(1-D+\epsilon) - \log(1-\bar D+\epsilon),\, 0\}
+    .. math:: V = \sum_P \log(D+\epsilon) + \sum_U \log(1-D+\epsilon)
         + \lambda \sum_U \log\frac{1-C+\epsilon}{C+\epsilon}\,(2D - 1)
 
     (Hu, Le, Liu, Ji, Ma, Zhao and Yan 2021, *Predictive Adversarial Learning from Positive and
-    Unlabeled Data*, AAAI; the clip at the mean is that of their code, the paper has
-    :math:`\log(1-D)`). D moves first, then C against the new D. Here the sums are means, and C
+    Unlabeled Data*, AAAI). D moves first, then C against the new D. Here the sums are means, and C
     minimizes its part without :math:`\lambda`: Adam, which the authors take, ignores such factors,
     and plain gradient steps do not come to a halt by them. The unlabeled sample should follow the
     population, so in one sample the labelled rows count in it.
 
-    ``variant="bench"``: sums, and C's part times :math:`\lambda`.
+    ``variant="bench"``: sums; C's part times :math:`\lambda`; and, as in the authors' code, the
+    second term is :math:`\max\{\log(1-D+\epsilon) - \log(1-\bar D+\epsilon),\, 0\}` with the
+    mean :math:`\bar D` of D, so that D is not pushed down where it is above its mean.
 
     Parameters
     ----------
@@ -82,7 +82,9 @@ class PAN(Algorithm):
         return -n * (torch.log(d_pos + _EPS).mean() + self.against(d_pos, d_unl) + last)
 
     def against(self, d_pos: Tensor, d_unl: Tensor) -> Tensor:
-        """Return the mean over the population of log(1 - D), where it is above that of the mean."""
+        """Return the mean over the population of log(1 - D); the benchmark clips it at the mean."""
+        if not self.bench:
+            return self.task.mean(*(torch.log(1.0 - d + _EPS) for d in (d_pos, d_unl)))
         level = torch.log(1.0 - self.task.mean(d_pos, d_unl).detach() + _EPS)
         return self.task.mean(
             *(torch.relu(torch.log(1.0 - d + _EPS) - level) for d in (d_pos, d_unl))

@@ -97,7 +97,7 @@ class PUbN(Algorithm):
         if self.state["second"]:
             return
         self._keep(epoch.validation)
-        if epoch.progress >= self.first_stage:
+        if epoch.after(self.first_stage):
             sigma = self.frozen["sigma"]
             self.state["pos"] = torch.sigmoid(self.margins(epoch.data.pos, sigma))
             self.state["unl"] = torch.sigmoid(self.margins(epoch.data.unl, sigma))

@@ -67,6 +67,7 @@ class PUe(Algorithm):
         "not make them; never below half the prior or so."
     )
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
+    selected: ClassVar[bool] = True
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
@@ -88,7 +89,7 @@ class PUe(Algorithm):
 
     def start_epoch(self, epoch: Epoch) -> None:
         """At the end of the first stage weight all positives."""
-        if self.state["first"] and epoch.progress >= self.first_stage:
+        if self.state["first"] and epoch.after(self.first_stage):
             self.state["first"] = False
             e = torch.sigmoid(self.margins(epoch.data.pos, self.players["propensity"]))
             self.state["weight"] = len(e) * inverse_weights(e)

@@ -45,6 +45,7 @@ class PUSB(Risk):
         "lies above it."
     )
     consistent: ClassVar[bool] = False
+    selected: ClassVar[bool] = True
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
         """Return the non-negative risk, clipped or with ascent."""

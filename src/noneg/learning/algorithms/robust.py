@@ -90,7 +90,7 @@ class RobustPU(Algorithm):
 
     def start_epoch(self, epoch: Epoch) -> None:
         """At the start of an episode refresh the weights."""
-        over = epoch.number >= _BENCH_FIRST if self.bench else epoch.progress >= self.first_stage
+        over = epoch.number >= _BENCH_FIRST if self.bench else epoch.after(self.first_stage)
         if not over:
             return
         if self.state["first"]:

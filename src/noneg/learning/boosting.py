@@ -1,0 +1,575 @@
+r"""Boosted trees on the likelihood of the labels: `BoostedPU`, and the engines that grow the trees.
+
+The raw score f is the logit of the class probability. Each round adds a tree fitted to the slopes
+and curvatures of `noneg.learning.likelihood`. LightGBM does so through a custom objective. The
+fallback has scikit-learn's HistGradientBoostingClassifier, warm-started, with every unlabeled row
+in it twice, as a positive of weight g and as a negative of weight 1 - g: the same slopes and
+curvatures, as long as g is brought up to date.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from noneg.checks import check_count
+from noneg.errors import InputError
+from noneg.extras import optional
+from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid
+from noneg.learning.frames import Columns
+from noneg.learning.likelihood import LabelLaw, Rows
+from noneg.scores import PUScores
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.checks import Setting
+    from noneg.learning.base import Flags, Floats, Prior
+
+    Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+Engine = Literal["auto", "lightgbm", "scikit-learn"]
+
+# From so many rows on one fold is held out instead of all in turn, and the model is that of the
+# other rows: a fit then costs what a plain one costs.
+LARGE = 100_000
+FOLDS = 5
+_LEAVES = 4, 31
+
+
+class Growth(NamedTuple):
+    """What trees are grown from, and how."""
+
+    table: NDArray[Any]
+    flags: Flags
+    weight: Floats | None
+    law: LabelLaw
+    options: BoostedPU
+    categories: list[int]
+
+    def take(self, index: NDArray[np.intp]) -> Growth:
+        """Return the growth from some of the rows."""
+        weight = None if self.weight is None else self.weight[index]
+        parts = self.table[index], self.flags[index], weight, self.law.take(index)
+        return Growth(*parts, self.options, self.categories)
+
+    @property
+    def leaves(self) -> int:
+        """Leaves of a tree at most."""
+        few, many = _LEAVES
+        return self.options.max_leaf_nodes or int(np.clip(self.flags.sum() ** 0.5 / 4, few, many))
+
+    def loss(self, f: Floats) -> float:
+        """Return minus the log-likelihood of all labels."""
+        each = self.law.loss(self.flags, f)
+        return float(each.sum() if self.weight is None else self.weight @ each)
+
+
+class Trees(Protocol):
+    """Trees that can predict."""
+
+    def raw(self, table: NDArray[Any]) -> Floats:
+        """Return f of rows."""
+
+    def importances(self, n: int) -> Floats:
+        """Return what splits by each of n columns gained in all."""
+
+
+class Growing(Protocol):
+    """Trees that are being grown, and rows held out."""
+
+    # Trees of a round.
+    batch: int
+
+    def grow(self) -> None:
+        """Do one round."""
+
+    def held(self) -> Floats:
+        """Return f of the held-out rows."""
+
+    def trees(self, rounds: int) -> Trees:
+        """Return the trees of so many rounds."""
+
+
+@dataclass(eq=False, repr=False)
+class BoostedPU(PUEstimator):
+    """Boosted trees whose raw score is the logit of the class probability, recalibrated.
+
+    Trees are fitted to the likelihood of the labels (see `noneg.learning.likelihood`), which is
+    more efficient than PU risks made of differences. A flexible model still learns which rows are
+    labeled, so it is cross-fitted: the rounds stop where the labels of held-out rows are most
+    likely, and a map fitted to held-out scores repairs the probabilities.
+
+    Frames of pandas, Polars or PyArrow may hold missing values, texts and categories; see
+    `noneg.learning.frames.Columns`. With setting="labelled" this is ordinary logistic boosting.
+
+    Parameters
+    ----------
+    setting : {"two-sample", "one-sample", "labelled"}
+        How the rows were sampled; never guessed.
+    prior : float or "estimate"
+        Share of positives in the population. None with labeled data.
+    engine : {"auto", "lightgbm", "scikit-learn"}
+        What grows the trees; by default LightGBM if it is installed (the extra ``boost``).
+    max_iter : int
+        Rounds at most.
+    learning_rate : float
+        Factor of every tree.
+    max_leaf_nodes : int, optional
+        Leaves of a tree at most; by default a quarter of the square root of the number of labeled
+        positives, from 4 to 31, since few labels cannot tell large trees apart.
+    min_samples_leaf : int
+        Rows of a leaf at least.
+    l2_regularization : float
+        Ridge penalty on the values of leaves.
+    max_features : float
+        Share of the columns, drawn at random, that a split may use.
+    monotonic_cst : mapping or sequence, optional
+        1 for columns in which the probability may only rise, -1 where it may only fall; by name, or
+        one entry a column.
+    patience : int or None
+        Rounds without a larger likelihood of held-out labels before the growth stops. None runs all
+        rounds.
+    recalibrate : str or None
+        "likelihood" scales and moves the raw scores: the labels of held-out rows are then most
+        likely, among all lines under which the mean probability is the prior. Otherwise a method of
+        `noneg.recalibration`, such as "isotonic" or "auto"; None leaves scores as they are.
+    folds : int, optional
+        Folds for both; the model is the mean of their raw scores. By default five; from 100,000
+        rows on one fifth of the rows is held out once, and the trees of the other rows are the
+        model.
+    positive_label : object, optional
+        The label that means positive; 0/1, -1/1 and true/false need none.
+    n_jobs : int, optional
+        Threads; by default as many as the engine likes.
+    random_state : int
+        Everything random depends on it alone.
+
+    Attributes
+    ----------
+    trees_ : list
+        What predicts: the mean of their raw scores.
+    n_iter_ : int
+        Rounds that were kept.
+    losses_ : ndarray
+        Mean loss of held-out labels after every round.
+    line_ : (float, float)
+        Slope and level of the recalibrated raw scores.
+    calibrator_ : Calibrator or None
+        The map from scores to probabilities, with another method of recalibration.
+    out_of_fold_ : ndarray
+        Probabilities of the training rows before recalibration, from trees that have not seen the
+        row; nan where there are none.
+    prior_ : float or None
+        The prior that was used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(2000) < 0.4
+    >>> X = rng.normal(size=(2000, 2)) + np.where(y, 1.0, -1.0)[:, None]
+    >>> X[::7, 1] = np.nan
+    >>> labeled = y & (rng.random(2000) < 0.5)
+    >>> model = BoostedPU(setting="one-sample", prior=0.4).fit(X, labeled)
+    >>> bool((model.predict(X) == y).mean() > 0.9)
+    True
+    """
+
+    _: KW_ONLY
+    setting: Setting
+    prior: Prior = None
+    engine: Engine = "auto"
+    max_iter: int = 500
+    learning_rate: float = 0.05
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int = 20
+    l2_regularization: float = 10.0
+    max_features: float = 0.6
+    monotonic_cst: Mapping[str, int] | Sequence[int] | None = None
+    patience: int | None = 30
+    recalibrate: str | None = "likelihood"
+    folds: int | None = None
+    positive_label: object = None
+    n_jobs: int | None = None
+    random_state: int = 0
+
+    takes_labels: ClassVar[bool] = True
+
+    def _learn(self, rows: Rows) -> None:
+        if self.setting != "labelled":
+            self._known_prior("to BoostedPU")
+        check_count(self.max_iter, "max_iter", 1)
+        growth = self._growth(rows)
+        folds = self._chosen_folds(rows)
+        self.calibrator_, self.line_ = None, (1.0, 0.0)
+        if not folds:
+            self.n_iter_, self.losses_ = self.max_iter, np.empty(0)
+            self.trees_ = [self._grown(growth, self.max_iter)]
+            return
+        racing = [self._start(growth.take(a), growth.table[b]) for a, b in folds]
+        tests = [growth.take(b) for _, b in folds]
+        self.n_iter_, self.losses_, held = race(racing, tests, self.max_iter, self.patience)
+        self.trees_ = [each.trees(self.n_iter_) for each in racing]
+        self._finish(rows, [b for _, b in folds], held)
+
+    def _finish(self, rows: Rows, places: list[NDArray[np.intp]], held: list[Floats]) -> None:
+        """Keep the out-of-fold probabilities and fit the map to them."""
+        self.out_of_fold_ = np.full(len(rows), np.nan)
+        for place, f in zip(places, held, strict=True):
+            self.out_of_fold_[place] = expit(f)
+        if self.recalibrate is None:
+            return
+        there = np.concatenate(places)
+        part = rows.take(there)
+        if self.recalibrate == "likelihood":
+            self.line_ = self._line(part, np.concatenate(held))
+        else:
+            score = self.out_of_fold_[there]
+            self.calibrator_ = fit_calibrator(
+                self.recalibrate, part, score, self.setting, self.prior_
+            )
+
+    def _line(self, rows: Rows, f: Floats) -> tuple[float, float]:
+        two = self.setting == "two-sample"
+        rows = rows.as_random() if two else rows
+        law = LabelLaw.of(rows, self.setting, self.prior_)
+        population = ~rows.flags if two else np.ones(len(rows), dtype=bool)
+        mean = (
+            float(rows.flags @ rows.mass / rows.mass.sum()) if self.prior_ is None else self.prior_
+        )
+        return law.line(rows, f, population, mean)
+
+    def _growth(self, rows: Rows) -> Growth:
+        self.columns_ = Columns.of(rows.X)
+        if self.setting == "two-sample":
+            rows = rows.as_random()
+        law = LabelLaw.of(rows, self.setting, self.prior_)
+        categories = [] if self.columns_ is None else list(self.columns_.categories)
+        return Growth(self._numbers(rows.X), rows.flags, rows.weight, law, self, categories)
+
+    def _chosen_folds(self, rows: Rows) -> list[Fold]:
+        """Return what to train on and what to hold out; nothing if nobody needs it."""
+        if self.patience is None and self.recalibrate is None:
+            return []
+        if self.folds is not None:
+            return self._folds(rows, check_count(self.folds, "folds", 2))
+        dealt = self._folds(rows, FOLDS)
+        return dealt[:1] if len(rows) >= LARGE else dealt
+
+    def _start(self, growth: Growth, held: NDArray[Any]) -> Growing:
+        # LightGBM refuses a table without a column to split by.
+        engine = self._engine() if _varies(growth.table) else "scikit-learn"
+        return _ENGINES[engine](growth, held)
+
+    def _engine(self) -> str:
+        if self.engine == "auto":
+            return "lightgbm" if find_spec("lightgbm") else "scikit-learn"
+        if self.engine not in _ENGINES:
+            rule = f"must be 'auto' or one of {', '.join(_ENGINES)}"
+            raise InputError("engine", rule, value=self.engine)
+        return self.engine
+
+    def _grown(self, growth: Growth, rounds: int) -> Trees:
+        growing = self._start(growth, growth.table[:0])
+        for _ in range(-(-rounds // growing.batch)):
+            growing.grow()
+        return growing.trees(rounds)
+
+    def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
+        if not fresh:
+            check_is_fitted(self)
+        if Columns.of(X) is not None:
+            validate_data(self, X, reset=fresh, skip_check_array=True)
+            return X
+        kinds = (np.float32, np.float64)
+        return validate_data(self, X, reset=fresh, dtype=kinds, ensure_all_finite="allow-nan")
+
+    def _numbers(self, X: Any) -> NDArray[Any]:  # noqa: ANN401
+        return X if self.columns_ is None else self.columns_.numbers(X)
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """What splits by each column gained, as shares of the whole."""
+        check_is_fitted(self)
+        gains = np.sum([trees.importances(self.n_features_in_) for trees in self.trees_], axis=0)
+        return np.asarray(gains / (gains.sum() or 1.0))
+
+    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
+        """Return log odds of the positive class; above 0 where it is predicted."""
+        rows = self._check_inputs(X)
+        return self._raw(rows) if self.calibrator_ is None else super().decision_function(X)
+
+    def _positive(self, X: Any) -> Floats:  # noqa: ANN401
+        raw = sigmoid(self._raw(self._check_inputs(X)))
+        return raw if self.calibrator_ is None else np.asarray(self.calibrator_.transform(raw))
+
+    def _raw(self, rows: Any) -> Floats:  # noqa: ANN401
+        table = self._numbers(rows)
+        slope, level = self.line_
+        return slope * np.mean([trees.raw(table) for trees in self.trees_], axis=0) + level
+
+
+def _varies(table: NDArray[Any]) -> bool:
+    with warnings.catch_warnings():
+        # A column may be missing altogether.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return bool((np.nanmax(table, axis=0) > np.nanmin(table, axis=0)).any())
+
+
+def race(
+    racing: list[Growing], tests: list[Growth], most: int, patience: int | None
+) -> tuple[int, Floats, list[Floats]]:
+    """Grow all folds side by side until the labels of held-out rows are as likely as they get.
+
+    Returns
+    -------
+    rounds : int
+        The best number of rounds.
+    losses : ndarray
+        Mean loss of held-out labels after every round.
+    held : list of ndarray
+        Raw scores of the held-out rows after the best round.
+    """
+    n, losses, best, held = sum(test.flags.size for test in tests), [], 0, list[Any]()
+    batch = racing[0].batch
+    most, patience = -(-most // batch), None if patience is None else -(-patience // batch)
+    while len(losses) < most and (patience is None or len(losses) - best < patience):
+        for each in racing:
+            each.grow()
+        now = [each.held() for each in racing]
+        losses.append(sum(test.loss(f) for test, f in zip(tests, now, strict=True)) / n)
+        if patience is None or not best or losses[-1] < losses[best - 1]:
+            best, held = len(losses), now
+    return best * batch, np.array(losses), held
+
+
+class _Booster:
+    """Trees of LightGBM, kept as its text."""
+
+    def __init__(self, text: str, start: float) -> None:
+        self.text, self.start, self._made = text, start, None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"text": self.text, "start": self.start, "_made": None}
+
+    @property
+    def booster(self) -> Any:  # noqa: ANN401
+        if self._made is None:
+            with optional("BoostedPU(engine='lightgbm')"):
+                from lightgbm import Booster
+            self._made = Booster(model_str=self.text)
+        return self._made
+
+    def raw(self, table: NDArray[Any]) -> Floats:
+        return np.asarray(self.booster.predict(table, raw_score=True)) + self.start
+
+    def importances(self, n: int) -> Floats:  # noqa: ARG002
+        return np.asarray(self.booster.feature_importance("gain"))
+
+
+class _LightGBM:
+    """Trees that LightGBM grows through a custom objective."""
+
+    batch = 1
+
+    def __init__(self, growth: Growth, held: NDArray[Any]) -> None:
+        with optional("BoostedPU(engine='lightgbm')", "or take engine='scikit-learn'"):
+            import lightgbm
+
+        self.growth, params = growth, _lightgbm_options(growth)
+        data = lightgbm.Dataset(
+            growth.table, growth.flags, categorical_feature=growth.categories, params=params
+        )
+        self.booster = lightgbm.Booster(params, data)
+        self.scores, self.n = growth.law.start * np.ones(len(held)), len(held)
+        if self.n:
+            rest = data.create_valid(held, np.zeros(self.n), params=data.get_params())
+            self.booster.add_valid(rest, "held")
+
+    def grow(self) -> None:
+        self.booster.update(fobj=self._slope)
+
+    def _slope(self, f: Floats, _: object) -> tuple[Floats, Floats]:
+        growth = self.growth
+        slope, curvature = growth.law.slope(growth.flags, f + growth.law.start)
+        if growth.weight is None:
+            return slope, curvature
+        return slope * growth.weight, curvature * growth.weight
+
+    def held(self) -> Floats:
+        self.booster.eval_valid(self._note)
+        return self.scores
+
+    def _note(self, f: Floats, _: object) -> tuple[str, float, bool]:
+        self.scores = f + self.growth.law.start
+        return "loss", 0.0, False
+
+    def trees(self, rounds: int) -> _Booster:
+        text = self.booster.model_to_string(num_iteration=rounds)
+        return _Booster(text, self.growth.law.start)
+
+
+def _lightgbm_options(growth: Growth) -> dict[str, Any]:
+    own = growth.options
+    return {
+        "objective": "none",
+        "feature_pre_filter": False,
+        "learning_rate": own.learning_rate,
+        "num_leaves": growth.leaves,
+        "min_data_in_leaf": own.min_samples_leaf,
+        "lambda_l2": own.l2_regularization,
+        "feature_fraction_bynode": own.max_features,
+        "monotone_constraints": _constraints(own),
+        "num_threads": own.n_jobs or 0,
+        "seed": own.random_state,
+        "deterministic": True,
+        "verbosity": -1,
+    }
+
+
+def _constraints(own: BoostedPU) -> list[int] | None:
+    given = own.monotonic_cst
+    if given is None:
+        return None
+    if not hasattr(given, "items"):
+        return list(given)
+    names = list(own.feature_names_in_)
+    unknown = set(given) - set(names)
+    if unknown:
+        raise InputError("monotonic_cst", f"must name columns, got {', '.join(sorted(unknown))}")
+    return [int(given.get(name, 0)) for name in names]
+
+
+class _Histogram:
+    """Trees of scikit-learn on binned columns."""
+
+    def __init__(self, model: Any, cuts: list[Floats], shift: float) -> None:  # noqa: ANN401
+        self.model, self.cuts, self.shift = model, cuts, shift
+
+    def raw(self, table: NDArray[Any]) -> Floats:
+        return self.raw_of_bins(binned(table, self.cuts))
+
+    def raw_of_bins(self, bins: NDArray[Any]) -> Floats:
+        return np.asarray(self.model.decision_function(bins)) - self.shift
+
+    def importances(self, n: int) -> Floats:
+        out = np.zeros(n)
+        for (tree,) in self.model._predictors:  # noqa: SLF001 - scikit-learn tells no gains
+            splits = tree.nodes[tree.nodes["is_leaf"] == 0]
+            np.add.at(out, splits["feature_idx"], splits["gain"])
+        return out
+
+
+_BINS = 254
+
+
+def find_cuts(column: NDArray[Any]) -> Floats:
+    """Return where to cut a column into bins of about as many rows, or between distinct values.
+
+    Examples
+    --------
+    >>> find_cuts(np.array([1.0, 3.0, 3.0, np.nan])).tolist()
+    [2.0]
+    """
+    values = np.unique(column[~np.isnan(column)])
+    if values.size <= _BINS:
+        return np.asarray((values[1:] + values[:-1]) / 2.0, dtype=np.float64)
+    return np.unique(np.nanquantile(column, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
+
+
+def binned(table: NDArray[Any], cuts: list[Floats]) -> Floats:
+    """Return the number of each value's bin; missing stays missing."""
+    columns = [np.searchsorted(cut, x).astype(float) for cut, x in zip(cuts, table.T, strict=True)]
+    return np.where(np.isnan(table), np.nan, np.column_stack(columns))
+
+
+class _ScikitLearn:
+    """Trees that scikit-learn grows: each unlabeled row is a bit of both classes."""
+
+    # To bring g up to date costs about as much as a few trees.
+    batch = 10
+
+    def __init__(self, growth: Growth, held: NDArray[Any]) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        own, doubled = growth.options, bool((growth.law.rate < 1.0).any())
+        # Binned once: with weights, scikit-learn takes long to find the bins of every fit.
+        self.cuts = [find_cuts(column) for column in growth.table.T]
+        self.growth, self.rest = growth, binned(held, self.cuts)
+        self.twice = np.flatnonzero(~growth.flags) if doubled else np.empty(0, dtype=np.intp)
+        self.bins = binned(growth.table, self.cuts)
+        self.table = np.concatenate([self.bins, self.bins[self.twice]])
+        first = np.ones(growth.flags.size, dtype=int) if doubled else growth.flags.astype(int)
+        self.y = np.append(first, np.zeros(self.twice.size, dtype=int))
+        self.f = np.full(growth.flags.size, growth.law.start)
+        self.model = HistGradientBoostingClassifier(
+            learning_rate=own.learning_rate,
+            max_iter=0,
+            max_leaf_nodes=growth.leaves,
+            # Most rows of a leaf are in it twice.
+            min_samples_leaf=own.min_samples_leaf * (2 if doubled else 1),
+            l2_regularization=own.l2_regularization,
+            max_features=own.max_features,
+            max_bins=_BINS,
+            monotonic_cst=_constraints(own),
+            categorical_features=growth.categories or None,
+            early_stopping=False,
+            warm_start=True,
+            random_state=own.random_state,
+        )
+
+    def grow(self) -> None:
+        self.model.max_iter += self.batch
+        self.model.fit(self.table, self.y, sample_weight=self._weights())
+        self.f = self.trees().raw_of_bins(self.bins)
+
+    def _weights(self) -> Floats:
+        growth = self.growth
+        mass = np.ones(growth.flags.size) if growth.weight is None else growth.weight
+        if not self.twice.size:
+            return mass
+        g = growth.law.expected(growth.flags, self.f)
+        return np.append(mass * g, (mass * (1.0 - g))[self.twice])
+
+    def held(self) -> Floats:
+        return self.trees().raw_of_bins(self.rest)
+
+    def trees(self, rounds: int | None = None) -> _Histogram:
+        model = copy.copy(self.model)
+        model._predictors = model._predictors[:rounds]  # noqa: SLF001 - the best trees alone
+        return _Histogram(model, self.cuts, self.growth.law.shift)
+
+
+_ENGINES: dict[str, Any] = {"lightgbm": _LightGBM, "scikit-learn": _ScikitLearn}
+
+
+def discriminate(rows: Rows, setting: Setting, seed: int) -> PUScores:
+    """Return out-of-fold scores of trees that tell labeled from unlabeled rows, without a prior."""
+    model = BoostedPU(setting="labelled", recalibrate=None, folds=FOLDS, random_state=seed)
+    model.fit(rows.X, rows.flags, rows.weight)
+    if not hasattr(model, "out_of_fold_"):
+        rule = "must hold at least two labeled positives and two unlabeled rows to estimate a prior"
+        raise InputError("y", rule)
+    return PUScores.from_pu_labels(
+        rows.flags,
+        model.out_of_fold_,
+        setting=setting,
+        sample_weight=rows.weight,
+        weight_kind="importance",
+        propensity=rows.propensity,
+    )
