@@ -276,8 +276,9 @@ def recall_threshold(
         raise InputError("scores", "must hold a positive for this criterion, got none.")
 
     def breaks(i: int) -> bool:
-        positive, _ = counts_above(scores, at[[i]])
-        return not _keeps_recall(positive.total - positive.above[0], positive.total, miss, tail)
+        law, _ = counts_above(scores, at[[i]])
+        total = float(law.total)
+        return not _keeps_recall(total - float(law.above[0]), total, miss, tail)
 
     kept = _first(breaks, at.size)
     threshold = float(at[kept - 1]) if kept else 0.0
