@@ -120,6 +120,18 @@ def show_venn(tables: Tables) -> str:
     return table(head, lines, "lr")
 
 
+def show_learners(tables: Tables) -> str:
+    """Test AUROC, a line for each learner; n/a where too few rows were certified."""
+    rows = tables("learners")
+    places = [(d, m) for d in distinct(rows, "data") for m in distinct(rows, "model")]
+    lines = []
+    for name in distinct(rows, "learner"):
+        means = [column(pick(rows, learner=name, data=d, model=m), "auroc") for d, m in places]
+        shown = ["n/a" if np.isnan(x).any() else f"{x.mean():.3f}" for x in means]
+        lines.append([name, *shown])
+    return table(["learner", *(f"{d}, {m}" for d, m in places)], lines, "lr")
+
+
 def show_cost(tables: Tables) -> str:
     rows = tables("cost")
     base = rows[0]["seconds"]
