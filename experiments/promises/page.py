@@ -48,10 +48,10 @@ def show_precision(tables: Tables) -> str:
     return table(head, lines, "lllr") + (
         "\n\nMean recall of the promised threshold, 0 where none could be promised, and in "
         f"brackets the share (%) of {rows[0]['trials']:,} draws in which the promise was broken; "
-        f"5 % were allowed, at most {most} % happened in {len(rows)} cells. An oracle that knows the truth "
-        f"reaches a recall of {rows[0]['oracle']:g}. In one sample ({len(one)} cells) at most "
-        f"{percent(max(column(one, 'broken')))} % were broken, with a mean recall of "
-        f"{column(one, 'recall').mean():.2f}."
+        f"5 % were allowed, at most {most} % happened in {len(rows)} cells. "
+        f"An oracle that knows the truth reaches a recall of {rows[0]['oracle']:g}. In "
+        f"one sample ({len(one)} cells) at most {percent(max(column(one, 'broken')))} % were "
+        f"broken, with a mean recall of {column(one, 'recall').mean():.2f}."
     )
 
 
@@ -74,8 +74,8 @@ def show_negatives(tables: Tables) -> str:
         "\n\nLargest false discovery rate and range of the power over both settings and numbers "
         f"of positives (50 and 500); q = {rows[0]['q']:g}, {rows[0]['trials']:,} draws. "
         f"{len(above)} of {len(rows)} cells lie above q by more than three standard "
-        "errors. Where hidden positives sit as low as a selection factor of 1.5 or 2 allows and it is given, the rate "
-        f"is at most {worst:.2f} q in {len(adverse)} cells."
+        "errors. Where hidden positives sit as low as a selection factor of 1.5 or 2 allows and it "
+        f"is given, the rate is at most {worst:.2f} q in {len(adverse)} cells."
     )
 
 
@@ -118,6 +118,18 @@ def show_venn(tables: Tables) -> str:
     ]
     head = "rows | positives | mean width | true probability inside (%) | error | error of isotonic"
     return table(head, lines, "lr")
+
+
+def show_learners(tables: Tables) -> str:
+    """Test AUROC, a line for each learner; n/a where too few rows were certified."""
+    rows = tables("learners")
+    places = [(d, m) for d in distinct(rows, "data") for m in distinct(rows, "model")]
+    lines = []
+    for name in distinct(rows, "learner"):
+        means = [column(pick(rows, learner=name, data=d, model=m), "auroc") for d, m in places]
+        shown = ["n/a" if np.isnan(x).any() else f"{x.mean():.3f}" for x in means]
+        lines.append([name, *shown])
+    return table(["learner", *(f"{d}, {m}" for d, m in places)], lines, "lr")
 
 
 def show_cost(tables: Tables) -> str:

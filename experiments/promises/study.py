@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.promises import nceas as species
+from experiments.promises import two_step
 from experiments.promises.worlds import Gaussians, miss, selected, uniform_positives
 from experiments.study import Run, Study, cells, data_file, seeded
 from experiments.tables import Row
@@ -188,6 +189,13 @@ def venn(run: Run) -> dict[str, list[Row]]:
     return {"venn": run.rows(two_probabilities, every, trials=run.trials(40, 2))}
 
 
+def learners(run: Run) -> None:
+    folder = data_file("letter.npz")
+    data = two_step.DATA if folder else two_step.DATA[:1]
+    every = cells(data=data, model=two_step.MODELS, trial=range(run.trials(5, 1)))
+    run.resume("learners", partial(two_step.learn, folder=folder and folder.parent), every)
+
+
 def cost(run: Run) -> dict[str, list[Row]]:
     """Seconds of an exact AUROC and of the envelope on fresh rows, the best of three."""
     n = run.pick(10_000_000, 100_000)
@@ -210,7 +218,7 @@ def cost(run: Run) -> dict[str, list[Row]]:
 PRIOR = 0.1
 STUDY = Study(
     "promises",
-    (negatives, nceas, venn, recall, precision, cost),
+    (negatives, nceas, venn, learners, recall, precision, cost),
     page="experiments.promises.page",
     optional=("nceas",),
 )

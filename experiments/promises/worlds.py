@@ -9,6 +9,7 @@ from scipy.special import expit, logit, ndtr
 from noneg import PUScores
 
 LABELED = 0.4  # share of positives that are labeled in one sample
+MOST_LABELED = 0.5
 PRIOR = 0.1
 
 
@@ -42,7 +43,8 @@ class Gaussians:
         y, s = self.rows(rng, n_unlabeled)
         p = expit(rng.normal(self.d, 1, n_positive))
         if setting == "one-sample":
-            labeled = y & (rng.random(n_unlabeled) < n_positive / (self.prior * n_unlabeled))
+            rate = min(MOST_LABELED, n_positive / (self.prior * n_unlabeled))
+            labeled = y & (rng.random(n_unlabeled) < rate)
             p, y, s = s[labeled], y[~labeled], s[~labeled]
         return PUScores(p, s, setting=setting, **known), s, y
 

@@ -250,6 +250,17 @@ def test_more_is_known_more_is_promised():
         fdp_envelope(scores, confidence=95)
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.999])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+def test_a_single_positive_and_any_confidence_have_an_answer(confidence, setting):
+    scores = PUScores([0.9], [0.8, 0.3], prior=0.5, setting=setting)
+    found = fdp_envelope(scores, confidence=confidence)
+    assert found.promised.shape == (1,)
+    assert 0 <= found.promised[0] <= 0.75
+    assert np.isnan(found.precision[0]) == (setting == "two-sample")
+    assert recall_threshold(scores, recall=0.3, confidence=confidence).threshold in (0.0, 0.9)
+
+
 def test_labelled_rows_with_weights_are_counted_in_one_unit():
     rng = np.random.default_rng(14)
     y = rng.random(500) < 0.3

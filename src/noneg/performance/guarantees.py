@@ -25,7 +25,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri
 
 from noneg.checks import check_count, check_number, percentage
@@ -48,6 +47,7 @@ MOST_NODES = 500
 # Part of the failure probability that pays for the unknown share of positives that are labeled.
 LABELED_PART = 0.1
 LEAST_CONFIDENCE = 0.5
+MOST_EXTRA = 10.0  # standard errors that many thresholds can cost beyond those of one
 MOST_REVIEWED = 1e6
 ROUNDING = 1e-12
 
@@ -276,8 +276,9 @@ def recall_threshold(
         raise InputError("scores", "must hold a positive for this criterion, got none.")
 
     def breaks(i: int) -> bool:
-        positive, _ = counts_above(scores, at[[i]])
-        return not _keeps_recall(positive.total - positive.above[0], positive.total, miss, tail)
+        law, _ = counts_above(scores, at[[i]])
+        total = float(law.total)
+        return not _keeps_recall(total - float(law.above[0]), total, miss, tail)
 
     kept = _first(breaks, at.size)
     threshold = float(at[kept - 1]) if kept else 0.0
@@ -316,7 +317,8 @@ class FdpEnvelope(Table):
     recall, flagged : ndarray
         Estimated share of positives, and share of all rows, at or above each.
     precision : ndarray
-        The estimate, at the lower end of what is known of the prior, not clipped.
+        The estimate, at the lower end of what is known of the prior, not clipped; nan where no row
+        of the marginal sample reaches the threshold.
     promised : ndarray
         With the given confidence the precision is at least this at every threshold.
     fdp : ndarray
@@ -391,6 +393,13 @@ class _Ratio:
             ratio = tpr * (1.0 - tpr) / (ppr * (1.0 - ppr)) * self.positive.total
         return np.clip(np.nan_to_num(np.sqrt(ratio / self.marginal.total)), 0.0, 1.0)
 
+    def precision(self, prior: float) -> Floats:
+        """Return the estimate; nan where no row of the marginal sample reaches a threshold."""
+        ppr = self.marginal.share
+        return np.where(
+            ppr > 0.0, self.hits(self.positive.share, prior) / np.where(ppr > 0.0, ppr, 1.0), np.nan
+        )
+
     def promised(self, prior: float) -> Floats:
         """Return lower limits of the precision that hold at all thresholds."""
         if self.scores.prior_is_estimated:
@@ -454,11 +463,11 @@ def local_tail(tail: float, *laws: Counts) -> float:
     steps = np.array([np.diff(_log_odds(law)) for law in laws])
     stretch = float((steps * np.maximum(weight[:, 1:], weight[:, :-1])).sum())
 
-    def excess(z: float) -> float:
-        density = np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
-        return float(ndtr(-z) + stretch / 2.0 * z * density) - tail
-
-    return float(ndtr(-brentq(excess, max(0.0, -float(ndtri(tail))) - 1e-9, 40.0)))
+    # The chance rises before it falls where z is small; the last z at which it is too large counts.
+    z = -float(ndtri(tail)) + np.linspace(0.0, MOST_EXTRA, 10_001)
+    chance = ndtr(-z) + stretch / 2.0 * z * np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
+    large = np.flatnonzero(chance > tail * (1.0 + ROUNDING))
+    return float(ndtr(-z[large[-1] + 1])) if large.size else tail
 
 
 def _relative_variance(law: Counts) -> Floats:
@@ -501,13 +510,11 @@ def fdp_envelope(
     """
     at = None if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     ratio, prior = _Ratio.build(scores, confidence, at), scores.prior_set[0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precision = ratio.hits(ratio.positive.share, prior) / ratio.marginal.share
     return FdpEnvelope(
         threshold=ratio.threshold,
         recall=ratio.positive.share,
         flagged=ratio.marginal.share,
-        precision=precision,
+        precision=ratio.precision(prior),
         promised=np.minimum(ratio.promised(prior), 1.0),
         confidence=1.0 - ratio.tail,
     )
@@ -573,11 +580,11 @@ def _unpromised(ratio: _Ratio, wanted: float) -> InputError:
         gains["the prior known exactly"] = min(1.0, exact)
     best, surest = min(1.0, float(limits.max())), int(np.argmax(limits))
     listed = [f"{name} would allow {gain:.3g}" for name, gain in gains.items() if gain > best]
-    estimate = float(ratio.hits(ratio.positive.share, low)[surest] / ratio.marginal.share[surest])
-    rows = audited_rows(min(estimate, 1.0), wanted, ratio.tail)
+    estimate = min(1.0, float(np.nan_to_num(ratio.precision(low))[surest]))
+    rows = audited_rows(estimate, wanted, ratio.tail)
     if rows is not None:
         review = f"a review of {rows:,} rows that score at least {ratio.threshold[surest]:.4g}"
-        share = f"{100 * min(estimate, 1.0):.0f} %"
+        share = f"{100 * estimate:.0f} %"
         listed.append(f"{review} would confirm it if {share} of them are positive")
     rule = f"can be promised up to {best:.3g} from these rows, got {wanted:g}."
     remedy = f"Ask for less. What would help: {'; '.join(listed)}." if listed else "Ask for less."

@@ -89,7 +89,11 @@ class PromisedPrecisionDisplay:
         estimate = np.minimum(found.precision, 1.0)
         (self.line_,) = self.ax_.plot(found.recall, estimate, label=words, **look)
         sure = f"promised with {100 * found.confidence:.6g} % confidence"
-        below = {"color": self.line_.get_color(), "linestyle": DASHES[1], "label": sure}
+        below: dict[str, Any] = {
+            "color": self.line_.get_color(),
+            "linestyle": DASHES[1],
+            "label": sure,
+        }
         (self.promise_,) = self.ax_.plot(found.recall, found.promised, **below)
         self.ax_.legend(loc="lower left")
         return self

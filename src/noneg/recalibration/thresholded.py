@@ -15,6 +15,8 @@ from noneg.recalibration.recalibrated import Recalibrated, trained
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-GOALS = {
+GOALS: dict[str, Callable[..., Promise]] = {
     "recall": performance.recall_threshold,
     "precision": performance.precision_threshold,
     "cost": performance.cost_threshold,
@@ -170,8 +172,7 @@ class PUThresholdClassifier(Recalibrated):
 
     def _promise(self, goal: str) -> Promise:
         options = {goal: getattr(self, goal), "confidence": self.confidence}
-        found: Promise = GOALS[goal](self.scores_, **options)  # type: ignore[operator]
-        return found
+        return GOALS[goal](self.scores_, **options)
 
     def _scores(self, flags: NDArray[np.bool_], score: Floats, weight: Floats | None) -> PUScores:
         options: dict[str, Any] = {"sample_weight": weight, "weight_kind": "importance"}

@@ -246,5 +246,5 @@ def plan_recall(recall: float, *, confidence: float = 0.95, within: float = 0.03
 
 def _excess(n: int, *, miss: float, tail: float) -> float:
     """Return by how much the expected recall exceeds a promised one with n positives."""
-    k = first_true(lambda k: k > n or betaincinv(k, n + 1 - k, 1.0 - tail) > miss) - 1
+    k = first_true(lambda k: k > n or bool(betaincinv(k, n + 1 - k, 1.0 - tail) > miss)) - 1
     return miss - k / (n + 1)
