@@ -10,7 +10,7 @@ from noneg.prior import estimate_prior
 
 REGIONS = ("NZ", "SWI", "SA", "AWT")
 BUDGETS = (100, 200, 400)
-RECORDS, PRESENCES, REVIEWS = 60, 10, 20
+RECORDS, PRESENCES, REVIEWS = 60, 10, 10
 
 
 def tables(region):

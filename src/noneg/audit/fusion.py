@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SIMULATIONS = 1999
+SIMULATIONS = 999
 # A test at this level decides whether labelled and reviewed positives are combined.
 REJECT = 0.05
 ROUNDING = 1e-12

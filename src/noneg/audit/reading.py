@@ -268,7 +268,7 @@ def read(
     >>> design = plan(table, **columns, budget=100, sizes=[])
     >>> answers = [int(hidden[int(row)]) for row in design.id]
     >>> audit = read({"id": design.id, "answer": answers}, design)
-    >>> audit.prior.low < hidden.mean() < audit.prior.high
+    >>> audit.prior.low < float(hidden.mean()) < audit.prior.high
     True
     """
     words = {"positive_label": positive_label, "negative_label": negative_label}
