@@ -20,7 +20,7 @@ BUDGETS = (50, 200, 1000)
 NAMES = ("prior", "precision", "recall", "auroc", "ece")
 LABELLING = {"random": {}, "selected": {"selection": 2.0}, "blind": {"blind": 0.3}}
 TABLES = 20
-DRAWS = 1000
+DRAWS = 800
 RMSE = ("prior", "precision@0.3", "recall@0.3")
 GUESSES = {
     "random labelling": {},
@@ -103,11 +103,12 @@ def coverage(run: Run) -> None:
         budget=run.pick(BUDGETS, (50, 200)),
         trials=[run.trials(400, 20)],
     )
-    # The setting matters little; it is varied where positives are rare.
+    # The setting matters where positives are so rare that a review may find none.
     every = [
         cell
         for cell in every
-        if cell["setting"] == "one-sample" or (cell["prior"] < 0.1 and cell["labelling"] != "blind")
+        if cell["setting"] == "one-sample"
+        or (cell["prior"] < 0.1 and cell["labelling"] == "random")
     ]
     run.resume("coverage", cover, every)
 
@@ -167,14 +168,13 @@ def _factor(table, plan) -> float:
 
 
 def labelling(run: Run) -> dict[str, list]:
+    settings = ["one-sample", "two-sample"]
     every = cells(
-        prior=[0.02, 0.1],
-        model=["good"],
-        setting=["one-sample", "two-sample"],
-        selection=[1.0, 2.0],
-        budget=run.pick([200, 1000], [200]),
+        prior=[0.02, 0.1], model=["good"], setting=settings, selection=[1.0, 2.0], budget=[200]
     )
-    every = [cell for cell in every if cell["budget"] == 200 or cell["setting"] == "one-sample"]
+    every += cells(
+        prior=[0.02], model=["good"], setting=settings[:1], selection=[1.0, 2.0], budget=[1000]
+    )
     return {"labelling": run.rows(judge, every, trials=run.trials(400, 20))}
 
 
