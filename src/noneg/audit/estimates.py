@@ -146,10 +146,10 @@ def interval(target: Target, census: Census, draws: Draws, level: float) -> Esti
     value, pair = float(number(draws.review.totals)), draws.extremes(number)
     tail = (1.0 - level) / 2.0
     if target.name == "ece":
-        gap, *gaps = (
+        gap, below, above, plain = (
             census.gaps(census.known + one) for one in (draws.review.totals, *pair, draws.totals)
         )
-        return enclose(target, *_error_limits(gap, *gaps, tail), level)
+        return enclose(target, *_error_limits(gap, below, above, plain, tail), level)
     low, high = (
         np.nan_to_num(number(one), nan=end) for one, end in zip(pair, target.range, strict=True)
     )

@@ -133,7 +133,7 @@ class Strata:
             part = cut(pool.score[here], share[here], list(census.flagged), parts)
             of_row[here] = part + n
             n += int(part[-1]) + 1
-        size, shares = np.bincount(of_row).astype(np.float64), np.bincount(of_row, share)
+        size, shares = (np.bincount(of_row, x).astype(np.float64) for x in (None, share))
         first = np.searchsorted(of_row, np.arange(n))
         last = np.append(first[1:], of_row.size) - 1
         corners = np.stack([features[first], features[last]], axis=1)
