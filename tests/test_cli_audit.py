@@ -75,7 +75,7 @@ def fill(path, y, out, words=("0", "1")):
 
 def test_a_plan_says_what_to_expect_and_what_a_simple_sample_would_need():
     said = done(*PLAN, "--budget", "50", "--for", "precision@0.5", "-o", "other.csv", "--force")
-    assert "Review 50 rows." in said
+    assert "Review 50 rows from the top" in said
     assert "reviews  precision@0.5" in said
     for size in ("50", "100", "200", "500", "1,000"):
         assert f"\n{size} " in said
@@ -148,7 +148,7 @@ def test_the_page_draws_the_review_beside_the_labels():
 def test_a_sequential_review_goes_on_batch_by_batch_until_it_may_stop():
     _, y, *_ = labels()
     options = ["--budget", "120", "--for", "prior", "--sequential", "-o", "steps.csv", "--force"]
-    assert "you may stop any time" in done(*PLAN, *options)
+    assert "You may stop any time" in done(*PLAN, *options)
     done("audit", "next", "steps.csv", "--rows", "40", "-o", "one.csv", "--force")
     fill("one.csv", y, "one.csv")
     said = done(

@@ -18,6 +18,7 @@ STATUS = {"done", "differs", "partly", "not covered"}
 # Types that only annotations use.
 MODULES = [
     "noneg",
+    "noneg.audit",
     "noneg.calibration",
     "noneg.lab.bench",
     "noneg.lab.datasets",

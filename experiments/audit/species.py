@@ -10,7 +10,7 @@ from noneg.prior import estimate_prior
 
 REGIONS = ("NZ", "SWI", "SA", "AWT")
 BUDGETS = (100, 200, 400)
-RECORDS, PRESENCES, REVIEWS = 60, 10, 20
+RECORDS, PRESENCES, REVIEWS = 60, 10, 10
 
 
 def tables(region):
@@ -42,22 +42,21 @@ def scored(records, background, sites, columns):
     return model.predict_proba(known)[:, 1], model.predict_proba(design(sites))[:, 1]
 
 
+def _is_measured(column):
+    """Whether a predictor is a number and no category."""
+    return column.dtype.kind in "fiu" and column.nunique() > 12
+
+
 def review(region: str, *, quick: bool) -> list[dict]:
     """Return errors of AUROC and prior before and after reviews, of each species of a region."""
     rows = []
     for records, background, sites, answers in tables(region):
         here = [name for name in answers.columns[4:] if name in set(records["spid"])]
-        columns = [
-            name
-            for name in sites.columns[4:]
-            if name in background
-            and background[name].dtype.kind == "f"
-            and background[name].nunique() > 12
-        ]
+        columns = [n for n in sites.columns[4:] if n in background and _is_measured(background[n])]
         for name in here[: 2 if quick else None]:
             own = records[records["spid"] == name]
             y = answers[name].to_numpy() > 0
-            if len(own) < RECORDS or y.sum() < PRESENCES or len(y) < 2 * BUDGETS[-1]:
+            if len(own) < RECORDS or y.sum() < PRESENCES:
                 continue
             known, score = scored(own, background, sites, columns)
             rows += one(region, name, known, score, y)
@@ -77,7 +76,7 @@ def one(region, name, known, score, y):
         "two-sample",
     )
     aims, rows = targets("prior", "auroc"), []
-    for budget in BUDGETS:
+    for budget in (n for n in BUDGETS if n < 0.7 * score.size):
         plan = Planned(table, aims, budget, pu.known_prior)
         for _ in range(REVIEWS):
             draws = Draws(plan.review(rng), rng, 1000)
@@ -94,7 +93,8 @@ def one(region, name, known, score, y):
                     "prior_after": abs(prior.value - truth["prior"]),
                     "prior_held": float(prior.low <= truth["prior"] <= prior.high),
                     "auroc_before": abs(float(estimate("auroc", pu).value) - truth["auroc"]),
-                    "auroc_after": abs(area.value - truth["auroc"]),
+                    # Without a positive the area is as unknown as that of a random score.
+                    "auroc_after": abs(np.nan_to_num(area.value, nan=0.5) - truth["auroc"]),
                     "auroc_held": float(area.low <= truth["auroc"] <= area.high),
                 }
             )

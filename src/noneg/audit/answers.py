@@ -93,7 +93,7 @@ class Answers:
             weight[order],
             features[order],
             np.asarray(y, dtype=np.float64)[order],
-            np.bincount(joined, design.size),
+            np.bincount(joined, design.size).astype(np.float64),
             np.stack([design.corners[first, 0], design.corners[last, 1]], axis=1),
         )
 

@@ -21,6 +21,8 @@ from scipy.special import ndtr
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from noneg.audit.targets import Census, Target
@@ -115,14 +117,19 @@ class Draws:
         new = review.stretch[stratum] * review.size[stratum] * (1.0 - kept) * total
         return np.asarray(self.totals + inside * (kept - 1.0) + new)
 
-    def extremes(self, gradient: Floats) -> tuple[Floats, Floats]:
-        """Return totals with the row added that lowers a number most, and that raises it most."""
+    def extremes(self, function: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """Return totals with the row added that lowers a number most, and that raises it most.
+
+        The number is a function of the totals; where it is undefined a row changes nothing.
+        """
         review = self.review
-        mean = (review.by_stratum / review.size[:, None]) @ gradient
-        reach = review.stretch * review.size / (review.count + 1.0)
+        mean = (review.by_stratum / review.size[:, None])[:, None]
+        reach = (review.stretch * review.size / (review.count + 1.0))[:, None, None]
         middle = review.corners.mean(axis=1, keepdims=True)
         rows = np.concatenate([middle, np.zeros_like(middle)], axis=1)
-        effect = (rows @ gradient - mean[:, None]) * reach[:, None]
+        there = function(review.totals + reach * (rows - mean))
+        now = np.nan_to_num(function(review.totals), nan=np.nanmean(np.append(there, 0.0)))
+        effect = np.where(np.isnan(there), 0.0, there - now)
         found = []
         for k in (effect.argmin(), effect.argmax()):
             h, which = np.unravel_index(k, effect.shape)
@@ -132,18 +139,23 @@ class Draws:
 
 def interval(target: Target, census: Census, draws: Draws, level: float) -> Estimate:
     """Return a number of the whole table with its interval."""
-    totals = census.known + draws.review.totals
-    value = float(target.value(census, totals))
-    pair = draws.extremes(target.gradient(census, totals))
+
+    def number(totals: Floats) -> Floats:
+        return target.value(census, census.known + totals)
+
+    value, pair = float(number(draws.review.totals)), draws.extremes(number)
     tail = (1.0 - level) / 2.0
     if target.name == "ece":
-        gaps = [census.gaps(census.known + one) for one in pair]
-        return enclose(target, *_error_limits(census.gaps(totals), gaps[0], gaps[1], tail), level)
+        gap, below, above, plain = (
+            census.gaps(census.known + one) for one in (draws.review.totals, *pair, draws.totals)
+        )
+        return enclose(target, *_error_limits(gap, below, above, plain, tail), level)
     low, high = (
-        np.nan_to_num(target.value(census, census.known + one), nan=end)
-        for one, end in zip(pair, target.range, strict=True)
+        np.nan_to_num(number(one), nan=end) for one, end in zip(pair, target.range, strict=True)
     )
     ends = float(np.quantile(low, tail)), float(np.quantile(high, 1.0 - tail))
+    if np.isnan(value):
+        ends = target.range
     return enclose(target, value, *ends, level)
 
 
@@ -176,7 +188,7 @@ def _rise(k: Floats) -> Floats:
 
 
 def _error_limits(
-    gap: Floats, below: Floats, above: Floats, tail: float
+    gap: Floats, below: Floats, above: Floats, plain: Floats, tail: float
 ) -> tuple[float, float, float]:
     """Return a sum of absolute residuals, corrected for noise, and its limits.
 
@@ -188,7 +200,10 @@ def _error_limits(
     total, sign = np.abs(gap).sum(), np.where(gap < 0.0, -1.0, 1.0)
     quiet, loud = (np.sqrt(((d - gap) ** 2).mean(axis=0)) for d in (below, above))
     drop = np.quantile((below - gap) @ sign, tail)
-    rise = np.quantile((above - gap) @ sign, 1.0 - tail)
+    # An unseen row may turn the sign of a residual: then the sum itself rises, not its tangent.
+    sums = np.abs(above).sum(axis=1), np.abs(plain).sum(axis=1)
+    turned = np.quantile(sums[0], 1.0 - tail) - np.median(sums[1])
+    rise = max(np.quantile((above - gap) @ sign, 1.0 - tail), turned)
     with np.errstate(divide="ignore", invalid="ignore"):
         k = np.where(quiet > 0.0, np.abs(gap) / quiet, 0.0)
     low = total + drop - quiet @ _rise(np.maximum(k - 1.0, 0.0))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SIMULATIONS = 1999
+SIMULATIONS = 999
 # A test at this level decides whether labelled and reviewed positives are combined.
 REJECT = 0.05
 ROUNDING = 1e-12
@@ -133,7 +133,7 @@ class Contrast:
         totals = self.draws.review.totals
         if not totals[0] > 0.0:
             return None
-        pair = self.draws.extremes(gradient)
+        pair = self.draws.extremes(lambda x: target.value(census, known + x))
         noise = own.std() / np.sqrt(self.design.n_positive) * self.rng.standard_normal(len(pair[0]))
         hidden = own.std() / np.sqrt(totals[0]) * self.rng.standard_normal(len(pair[0]))
 

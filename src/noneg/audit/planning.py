@@ -281,7 +281,7 @@ class Planner:
         if count.sum() == self.pool.row.size or self.rows.negative is not None:
             return strata.size
         at = np.searchsorted(self.pool.score[strata.first][1:], s, side="right")
-        return np.bincount(at, count, strata.size.size)
+        return np.bincount(at, count, strata.size.size).astype(np.float64)
 
     def _kept(self) -> NDArray[np.intp]:
         """Return labelled positives in the order of scores, at most so many, evenly spread."""

@@ -207,7 +207,7 @@ def _estimate(content: Mapping[str, Any]) -> Estimate:
     given = {name: content[name] for name in ("value", "low", "high", "level", "method")}
     blank = {"value": np.inf, "low": -np.inf, "high": np.inf}
     identified = tuple(content["identified"]) if "identified" in content else None
-    filled = {k: blank.get(k) if v is None else v for k, v in given.items()}
+    filled: dict[str, Any] = {k: blank.get(k) if v is None else v for k, v in given.items()}
     return Estimate(**filled, identified=identified, raw=content.get("raw"))
 
 
@@ -268,7 +268,7 @@ def read(
     >>> design = plan(table, **columns, budget=100, sizes=[])
     >>> answers = [int(hidden[int(row)]) for row in design.id]
     >>> audit = read({"id": design.id, "answer": answers}, design)
-    >>> audit.prior.low < hidden.mean() < audit.prior.high
+    >>> audit.prior.low < float(hidden.mean()) < audit.prior.high
     True
     """
     words = {"positive_label": positive_label, "negative_label": negative_label}

@@ -84,8 +84,7 @@ def equation(target: Target, census: Census, theta: Floats) -> tuple[Floats, Flo
         assert target.threshold is not None  # noqa: S101 - the others have none
         flag, flagged = at[flag_name(target.threshold)], census.flagged[target.threshold]
         a[:, flag] = 2.0 if target.name == "accuracy" else 1.0
-        one = {"precision": 0.0, "recall": -theta, "accuracy": -1.0}[target.name]
-        a[:, at[ONE]] = one
+        a[:, at[ONE]] = -1.0 * (target.name == "accuracy") - theta * (target.name == "recall")
         right = {
             "precision": theta * flagged,
             "recall": np.zeros_like(theta),

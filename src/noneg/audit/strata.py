@@ -133,7 +133,7 @@ class Strata:
             part = cut(pool.score[here], share[here], list(census.flagged), parts)
             of_row[here] = part + n
             n += int(part[-1]) + 1
-        size, shares = np.bincount(of_row).astype(np.float64), np.bincount(of_row, share)
+        size, shares = (np.bincount(of_row, x).astype(np.float64) for x in (None, share))
         first = np.searchsorted(of_row, np.arange(n))
         last = np.append(first[1:], of_row.size) - 1
         corners = np.stack([features[first], features[last]], axis=1)
@@ -196,6 +196,8 @@ def expected(
     pool: Pool, census: Census, targets: Sequence[Target], sizes: Sequence[int], seed: int
 ) -> Expected:
     """Rehearse reviews of several sizes with answers that follow the guess."""
+    if not sizes:
+        return Expected(np.array([], dtype=np.str_), np.array([], np.intp), *np.zeros((2, 0)))
     features = census.features(pool.score, pool.rank)
     _, influence = importance(targets, census, features, pool.hidden)
     rng, rows = stream(seed, "audit rehearsal"), []
@@ -207,7 +209,7 @@ def expected(
         for k, (target, width) in enumerate(zip(targets, np.mean(trials, axis=0), strict=True)):
             same = _simple(influence[k], pool.hidden, float(influence[k] ** 2 @ noise))
             rows.append((str(target), n, width, same))
-    names, reviews, half, simple = zip(*rows, strict=True) if rows else ((),) * 4
+    names, reviews, half, simple = zip(*rows, strict=True)
     return Expected(np.array(names), np.array(reviews), np.array(half), np.array(simple))
 
 

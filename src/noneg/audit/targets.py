@@ -183,7 +183,7 @@ class Census:
             {t: float(count[s >= t].sum()) for t in thresholds},
             {name: float(count @ _loss(name, s, 0)) / rows for name in losses},
             edges,
-            np.bincount(_bins(s, edges), count * s, edges.size - 1),
+            np.bincount(_bins(s, edges), count * s, edges.size - 1).astype(np.float64),
         )
 
     def features(self, s: Floats, rank: Floats) -> Floats:

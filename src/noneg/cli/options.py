@@ -351,16 +351,36 @@ class Question:
 
     def read(self, prior: float | None) -> PUScores:
         """Return the scores under a prior."""
+        from noneg.tables import read
+        from noneg.tables.batches import Wanted
+
+        known = {
+            "prior": prior,
+            "prior_interval": self.prior_interval,
+            "selection": self.selection,
+        }
+        if Wanted(**self.columns).has_negatives:
+            return self._read_three(known)
+        with self.opened() as (table, advance):
+            return read(
+                table,
+                **self.columns,
+                setting=self.setting,
+                **known,
+                exact=self.exact,
+                progress=advance,
+            )
+
+    def _read_three(self, known: dict[str, Any]) -> PUScores:
+        """Return the scores of rows some of which are known negatives, and note what these tell."""
         from noneg.knowledge import Knowledge
         from noneg.tables.batches import Wanted
         from noneg.tables.reading import read_rows, to_scores
 
-        known = Knowledge.given(prior, self.prior_interval, selection=self.selection)
-        known.check_setting(self.setting)
-        wanted = Wanted(**self.columns)
+        wanted, facts = Wanted(**self.columns), Knowledge.given(**known)
         with self.opened() as (table, advance):
             rows = read_rows(table, wanted, exact=self.exact, progress=advance)
-        scores = to_scores(rows, wanted, self.setting, known)
+        scores = to_scores(rows, wanted, self.setting, facts)
         self.note_negatives(rows, scores.prior)
         return scores
 

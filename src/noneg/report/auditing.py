@@ -32,15 +32,17 @@ def plan_document(design: Design) -> Document:
     )
     table = Table(caption="", header=("reviews", *names), rows=rows)
     order = (
-        "Review from the top; you may stop any time and look."
+        "You may stop any time and look."
         if design.sequential
-        else "Review from the top. If you stop early, the rows so far are a smaller sample."
+        else "If you stop early, the rows so far are a smaller sample."
     )
     return Document(
         title="",
         subtitle=f"{design.n_positive:,.0f} labelled positives, {design.n_unlabeled:,.0f} other "
         f"rows, {design.setting}",
-        verdict=(Sentence(text=f"Review {design.budget:,} rows. {order}"),),
+        verdict=(
+            Sentence(text=f"Review {design.budget:,} rows from the top of the list. {order}"),
+        ),
         facts=(),
         warnings=(),
         sections=(

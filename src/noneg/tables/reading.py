@@ -306,7 +306,8 @@ class _Texts(Wanted):
 
 def read_texts(source: object, names: Mapping[str, str]) -> dict[str, list[object]]:
     """Return columns as they are, by argument; None where a row has no value."""
-    wanted, found = _Texts(texts=names), {argument: [] for argument in names}
+    wanted = _Texts(texts=names)
+    found: dict[str, list[object]] = {argument: [] for argument in names}
 
     def collect(sources: Sequence[Source]) -> None:
         for one in sources:
