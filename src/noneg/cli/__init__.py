@@ -13,6 +13,7 @@ from noneg.cli.help import completion, explain
 from noneg.cli.plan import plan, simulate
 from noneg.cli.prior import prior
 from noneg.cli.recalibrate import apply, recalibrate
+from noneg.cli.train import predict, train
 
 __all__ = ["main"]
 
@@ -32,5 +33,5 @@ def main(context: click.Context) -> None:
 
 
 _COMMANDS = (report, evaluate, threshold, compare, prior, recalibrate, apply, plan, simulate)
-for command in (*_COMMANDS, bench, demo, explain, completion):
+for command in (*_COMMANDS, train, predict, bench, demo, explain, completion):
     main.add_command(command)

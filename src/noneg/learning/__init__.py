@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Algorithm as Algorithm
     from noneg.learning.contract import PUData as PUData
     from noneg.learning.estimator import PUClassifier as PUClassifier
+    from noneg.learning.saving import load_model as load_model
+    from noneg.learning.saving import save_model as save_model
     from noneg.learning.tabular import BaggingPU as BaggingPU
     from noneg.learning.tabular import LinearPU as LinearPU
     from noneg.learning.tabular import WeightedPU as WeightedPU
@@ -41,7 +43,9 @@ _HOME = {
     "Trainer": "training",
     "WeightedPU": "tabular",
     "algorithms": "algorithms",
+    "load_model": "saving",
     "networks": "networks",
+    "save_model": "saving",
     "train": "training",
 }
 __all__ = list(_HOME)
