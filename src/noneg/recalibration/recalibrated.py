@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -50,14 +51,17 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         Name in `noneg.recalibration.METHODS`, or a calibrator whose parameters are used.
     setting : {"two-sample", "one-sample", "labelled"}
         How the rows were sampled; never guessed, so it must be given.
-    prior : float, optional
-        Share of positives in the population; needed unless the setting is "labelled".
+    prior : float or "estimate", optional
+        Share of positives in the population; needed unless the setting is "labelled". "estimate"
+        estimates it from the out-of-fold scores.
     cv : int or splitter
         Number of folds, stratified by label, or an object with scikit-learn's ``split(X, y)``.
     random_state : int
         Seed of the folds.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
+    n_jobs : int, optional
+        Folds side by side.
 
     Notes
     -----
@@ -97,10 +101,11 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         *,
         method: str | Calibrator = "auto",
         setting: Setting | None = None,
-        prior: float | None = None,
+        prior: float | Literal["estimate"] | None = None,
         cv: Any = 5,  # noqa: ANN401
         random_state: int = 0,
         positive_label: object = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.classifier = classifier
         self.method = method
@@ -109,6 +114,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self.cv = cv
         self.random_state = random_state
         self.positive_label = positive_label
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: ANN401
         """Train and calibrate.
@@ -177,13 +183,18 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         weight: Floats | None,
     ) -> Floats:
         """Return the score of each row by a classifier that has not seen it."""
-        out = np.full(flags.size, np.nan)
-        for train, test in self._splitter(flags).split(X, flags):
+
+        def scored(train: NDArray[np.intp], test: NDArray[np.intp]) -> Floats:
             rows, answers = _safe_split(self.classifier, X, labels, train)
             importance = None if weight is None else weight[train]
             model = _trained(self.classifier, rows, answers, importance)
             held_out, _ = _safe_split(self.classifier, X, labels, test, train)
-            out[test] = self._score(model, held_out)
+            return self._score(model, held_out)
+
+        out, folds = np.full(flags.size, np.nan), list(self._splitter(flags).split(X, flags))
+        found = Parallel(n_jobs=self.n_jobs)(delayed(scored)(*fold) for fold in folds)
+        for (_, test), score in zip(folds, found, strict=True):
+            out[test] = score
         missing = np.flatnonzero(np.isnan(out))
         if missing.size:
             rule, remedy = "must put every row into one test fold", "Use folds, not random splits."
@@ -215,7 +226,13 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         if self.prior is None:
             return PUScores.from_labels(flags, score, **options)
         setting = check_setting(self.setting)
-        return PUScores.from_pu_labels(flags, score, prior=self.prior, setting=setting, **options)
+        given = None if self.prior == "estimate" else self.prior
+        scores = PUScores.from_pu_labels(flags, score, prior=given, setting=setting, **options)
+        if given is not None:
+            return scores
+        from noneg.prior import estimate_prior
+
+        return estimate_prior(scores).apply(scores)
 
 
 def check_binary(labels: NDArray[Any]) -> None:
