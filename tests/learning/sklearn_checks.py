@@ -41,7 +41,7 @@ MODELS = {
     ),
     "PUClassifier": (PUClassifier(**PU), COMMON),
     "Recalibrated": (
-        Recalibrated(LogisticRegression(), **PU),
+        Recalibrated(LogisticRegression(), setting="two-sample", prior=0.3),
         COMMON,
     ),
 }

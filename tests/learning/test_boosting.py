@@ -241,8 +241,9 @@ def test_propensities_undo_selection(setting):
 
 def test_early_stopping_keeps_the_best_round():
     x, flags = labels("one-sample", 600, 0.3)
-    model = BoostedPU(setting="one-sample", prior=0.4, patience=10, learning_rate=0.3)
-    model.fit(x, flags)
+    model = BoostedPU(
+        setting="one-sample", prior=0.4, patience=10, learning_rate=0.3, recalibrate=None
+    ).fit(x, flags)
     assert model.n_iter_ == model.losses_.argmin() + 1
     assert len(model.losses_) == model.n_iter_ + 10
     # The kept losses are those of the labels under the out-of-fold probabilities.

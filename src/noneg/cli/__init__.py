@@ -15,6 +15,7 @@ from noneg.cli.plan import plan, simulate
 from noneg.cli.prior import prior
 from noneg.cli.recalibrate import apply, recalibrate
 from noneg.cli.threshold import negatives, threshold
+from noneg.cli.train import predict, train
 
 __all__ = ["main"]
 
@@ -45,5 +46,5 @@ _COMMANDS = (
     plan,
     simulate,
 )
-for command in (*_COMMANDS, audit, bench, demo, explain, completion):
+for command in (*_COMMANDS, audit, train, predict, bench, demo, explain, completion):
     main.add_command(command)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Algorithm as Algorithm
     from noneg.learning.contract import PUData as PUData
     from noneg.learning.estimator import PUClassifier as PUClassifier
+    from noneg.learning.propensity import PropensityEstimate as PropensityEstimate
+    from noneg.learning.propensity import estimate_propensity as estimate_propensity
+    from noneg.learning.saving import load_model as load_model
+    from noneg.learning.saving import save_model as save_model
     from noneg.learning.tabular import BaggingPU as BaggingPU
     from noneg.learning.tabular import LinearPU as LinearPU
     from noneg.learning.tabular import WeightedPU as WeightedPU
@@ -38,10 +42,14 @@ _HOME = {
     "LinearPU": "tabular",
     "PUClassifier": "estimator",
     "PUData": "contract",
+    "PropensityEstimate": "propensity",
     "Trainer": "training",
     "WeightedPU": "tabular",
     "algorithms": "algorithms",
+    "estimate_propensity": "propensity",
+    "load_model": "saving",
     "networks": "networks",
+    "save_model": "saving",
     "train": "training",
 }
 __all__ = list(_HOME)

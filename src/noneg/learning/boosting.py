@@ -167,8 +167,8 @@ class BoostedPU(PUEstimator):
     calibrator_ : Calibrator or None
         The map from scores to probabilities, with another method of recalibration.
     out_of_fold_ : ndarray
-        Probabilities of the training rows before recalibration, from trees that have not seen the
-        row; nan where there are none.
+        Recalibrated probabilities of the training rows, from trees that have not seen the row; nan
+        where there are none.
     prior_ : float or None
         The prior that was used.
 
@@ -223,21 +223,17 @@ class BoostedPU(PUEstimator):
         self._finish(rows, [b for _, b in folds], held)
 
     def _finish(self, rows: Rows, places: list[NDArray[np.intp]], held: list[Floats]) -> None:
-        """Keep the out-of-fold probabilities and fit the map to them."""
-        self.out_of_fold_ = np.full(len(rows), np.nan)
-        for place, f in zip(places, held, strict=True):
-            self.out_of_fold_[place] = expit(f)
-        if self.recalibrate is None:
-            return
-        there = np.concatenate(places)
-        part = rows.take(there)
+        """Recalibrate on the held-out rows, and keep their probabilities."""
+        there, f = np.concatenate(places), np.concatenate(held)
+        part, p = rows.take(there), expit(f)
         if self.recalibrate == "likelihood":
-            self.line_ = self._line(part, np.concatenate(held))
-        else:
-            score = self.out_of_fold_[there]
-            self.calibrator_ = fit_calibrator(
-                self.recalibrate, part, score, self.setting, self.prior_
-            )
+            self.line_ = self._line(part, f)
+            p = expit(self.line_[0] * f + self.line_[1])
+        elif self.recalibrate is not None:
+            self.calibrator_ = fit_calibrator(self.recalibrate, part, p, self.setting, self.prior_)
+            p = np.asarray(self.calibrator_.transform(p))
+        self.out_of_fold_ = np.full(len(rows), np.nan)
+        self.out_of_fold_[there] = p
 
     def _line(self, rows: Rows, f: Floats) -> tuple[float, float]:
         two = self.setting == "two-sample"

@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -60,6 +61,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         Seed of the folds.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
+    n_jobs : int, optional
+        Folds side by side.
 
     Notes
     -----
@@ -103,6 +106,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         cv: Any = 5,  # noqa: ANN401
         random_state: int = 0,
         positive_label: object = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.classifier = classifier
         self.method = method
@@ -111,6 +115,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self.cv = cv
         self.random_state = random_state
         self.positive_label = positive_label
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: ANN401
         """Train and calibrate.
@@ -183,13 +188,18 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         weight: Floats | None,
     ) -> Floats:
         """Return the score of each row by a classifier that has not seen it."""
-        out = np.full(flags.size, np.nan)
-        for train, test in self._splitter(flags).split(X, flags):
+
+        def scored(train: NDArray[np.intp], test: NDArray[np.intp]) -> Floats:
             rows, answers = _safe_split(self.classifier, X, labels, train)
             importance = None if weight is None else weight[train]
             model = trained(self.classifier, rows, answers, importance)
             held_out, _ = _safe_split(self.classifier, X, labels, test, train)
-            out[test] = self._score(model, held_out)
+            return self._score(model, held_out)
+
+        out, folds = np.full(flags.size, np.nan), list(self._splitter(flags).split(X, flags))
+        found = Parallel(n_jobs=self.n_jobs)(delayed(scored)(*fold) for fold in folds)
+        for (_, test), score in zip(folds, found, strict=True):
+            out[test] = score
         missing = np.flatnonzero(np.isnan(out))
         if missing.size:
             rule, remedy = "must put every row into one test fold", "Use folds, not random splits."

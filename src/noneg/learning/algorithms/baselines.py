@@ -112,8 +112,8 @@ class ElkanNoto(Algorithm):
     a network that has seen an unlabeled row takes it for one. With the share a of positives among
     unlabeled rows, :math:`w(x) = \min(1, a\,e^{f(x)})` is the probability that an unlabeled row is
     positive, the paper's :math:`\frac{1-c}{c}\frac{g}{1-g}`; a last network is trained on every
-    unlabeled row with the soft label w (Elkan and Noto 2008, *Learning Classifiers from Only Positive and
-    Unlabeled Data*, KDD, Section 3, Eqs. 3 and 4).
+    unlabeled row with the soft label w (Elkan and Noto 2008, *Learning Classifiers from Only
+    Positive and Unlabeled Data*, KDD, Section 3, Eqs. 3 and 4).
 
     Parameters
     ----------

@@ -1,0 +1,266 @@
+"""``noneg train``: from a table to a model and a report; ``noneg predict`` applies it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli.options import (
+    EstimatedPrior,
+    PriorChoice,
+    SettingChoice,
+    Source,
+    as_json,
+    file_names,
+)
+from noneg.cli.output import busy, check_outputs, console, force, print_json, say
+from noneg.errors import InputError
+
+if TYPE_CHECKING:
+    from noneg.learning import PUClassifier
+    from noneg.report import About
+    from noneg.scores import PUScores
+
+REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
+
+
+@click.command(
+    "train",
+    short_help="Train a classifier on a table, and report on it.",
+    epilog="\b\nnoneg train table.parquet --label confirmed --setting one-sample --prior estimate "
+    "-o model/",
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
+@click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
+@click.option("--setting", type=SettingChoice(), required=True, help="How the rows were sampled.")
+@click.option(
+    "--prior",
+    type=PriorChoice(),
+    help="Share of positives in the population, in (0, 1); or have it estimated from the table.",
+)
+@click.option("--positive-label", metavar="VALUE", help="The label that means positive.")
+@click.option("--weight", metavar="COLUMN", help="Importance of each row.")
+@click.option(
+    "--propensity",
+    metavar="COLUMN",
+    help="Rate in (0, 1] at which a positive like this one gets labeled.",
+)
+@click.option(
+    "--feature", "features", multiple=True, metavar="COLUMN", help="A feature; by default, all."
+)
+@click.option(
+    "--ignore", "ignored", multiple=True, metavar="COLUMN", help="A column that is no feature."
+)
+@click.option("-o", "--out", required=True, metavar="FOLDER", help="Where to write the model.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same model.")
+@force
+@as_json
+def train(
+    files: tuple[str, ...],
+    out: str,
+    *,
+    force: bool,
+    as_json: bool,
+    **asked: Any,  # noqa: ANN401
+) -> None:
+    """Train boosted trees on the table in FILE, and write model, scores and report to a folder.
+
+    Columns may hold numbers, texts and missing values. The report is about probabilities of rows
+    that the trees had not seen; they are in scores.parquet. noneg predict applies the model.
+    """
+    folder = Path(out)
+    paths = {name: str(folder / name) for name in (REPORT, SCORES)}
+    if folder.exists():
+        check_outputs({"out": paths[REPORT]}, files, force=force)
+    table, roles, features = _columns(files, asked)
+    with busy("Training"):
+        model = _trained(table.select(features), roles, asked)
+    scores, held = _held_out(model, roles)
+    notes = {
+        "features": features,
+        "texts": [features[k] for k in model.model_.columns_.categories],
+        "label": asked["label"],
+        "setting": asked["setting"],
+        "prior": model.prior_,
+        "rows": table.num_rows,
+    }
+    with busy("Writing"):
+        verdict = _write(model, scores, folder, notes, _about(files, asked))
+        _write_scores(held, paths[SCORES])
+    if as_json:
+        print_json("noneg.train/1", out=out, verdict=verdict, **notes)
+        return
+    _say(model, scores, folder, notes)
+    say(console(), f"On held-out rows: {verdict}", style="bold")
+
+
+def _columns(
+    files: tuple[str, ...], asked: dict[str, Any]
+) -> tuple[Any, dict[str, Any], list[str]]:
+    """Return the table, the columns that are no features, and the names of those that are."""
+    from noneg.tables.frames import read_table
+
+    named = {role: asked[role] for role in ("label", "weight", "propensity") if asked[role]}
+    wanted = [*named.values(), *asked["features"]]
+    table = read_table(list(files), columns=wanted if asked["features"] else ())
+    for role, name in (*named.items(), *(("ignored", x) for x in asked["ignored"])):
+        if name not in table.column_names:
+            rule = f"must be a column of {', '.join(table.column_names)}"
+            raise InputError(role, rule, value=name)
+    others = {*named.values(), *asked["ignored"]}
+    features = [name for name in table.column_names if name not in others]
+    if not features:
+        raise InputError("source", "must hold a feature beside the label, got no other column")
+    roles = {role: table[name].to_numpy(zero_copy_only=False) for role, name in named.items()}
+    return table, roles, features
+
+
+def _trained(table: Any, roles: dict[str, Any], asked: dict[str, Any]) -> PUClassifier:  # noqa: ANN401
+    from noneg.learning import PUClassifier
+
+    prior = asked["prior"]
+    if isinstance(prior, EstimatedPrior):
+        if prior:
+            rule = "must be a number or 'estimate': features have one estimator here"
+            raise InputError("prior", rule, value=f"estimate:{prior}")
+        prior = "estimate"
+    model = PUClassifier(
+        setting=asked["setting"],
+        prior=prior,
+        positive_label=asked["positive_label"],
+        random_state=asked["seed"],
+    )
+    return model.fit(table, roles["label"], roles.get("weight"), propensity=roles.get("propensity"))
+
+
+def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dict[str, Any]]:
+    """Return the probabilities of rows that the trees had not seen, and their labels."""
+    import numpy as np
+
+    from noneg.checks import check_flags
+    from noneg.scores import PUScores
+
+    weight = roles.get("weight")
+    counts = np.ones(len(roles["label"]), dtype=bool) if weight is None else weight > 0.0
+    labels = roles["label"][counts]
+    p = getattr(model.model_, "out_of_fold_", np.full(labels.size, np.nan))
+    there = np.isfinite(p)
+    if not there.any():
+        rule = "must hold at least two labeled positives and two other rows, some to hold out"
+        raise InputError("label", rule)
+    flags = check_flags(labels, "label", model.positive_label)[there]
+    options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[counts][there]}
+    options |= {} if weight is None else {"weight_kind": "importance"}
+    held = {"labeled": flags.astype(int), PROBABILITY: p[there]}
+    if model.setting == "labelled":
+        return PUScores.from_labels(flags, p[there], **options), held
+    if "propensity" in roles:
+        options["propensity"] = roles["propensity"][counts][there]
+    scores = PUScores.from_pu_labels(
+        flags, p[there], prior=model.prior_, setting=model.setting, **options
+    )
+    found = getattr(model, "prior_estimate_", None)
+    return (scores if found is None else found.apply(scores)), held
+
+
+def _about(files: tuple[str, ...], asked: dict[str, Any]) -> About:
+    source = Source(files, {"label": asked["label"], "weight": asked["weight"]})
+    return source.about(f"Can the model trained on {source.name} be trusted?")
+
+
+def _write(
+    model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, Any], about: About
+) -> str:
+    """Write the model and the report; return the verdict."""
+    from noneg.atomic import write_text
+    from noneg.evaluation import evaluate
+    from noneg.learning import save_model
+    from noneg.report import to_html
+    from noneg.report.content import document
+
+    save_model(model, folder, notes=notes)
+    evaluation = evaluate(scores)
+    write_text(folder / REPORT, to_html(evaluation, about))
+    return str(document(evaluation, about).verdict[0])
+
+
+def _write_scores(held: dict[str, Any], path: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from noneg.atomic import replacing
+
+    with replacing(path) as partial:
+        pq.write_table(pa.table(held), partial)
+
+
+def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, Any]) -> None:
+    out = console()
+    say(out, f"{notes['rows']:,} rows, {len(notes['features'])} features: {scores!r}")
+    found = getattr(model, "prior_estimate_", None)
+    for warning in () if found is None else found.warnings:
+        say(out, f"Note on the prior: {warning}", style="yellow")
+    gains = sorted(zip(model.model_.feature_importances_, notes["features"], strict=True))[::-1]
+    best = ", ".join(f"{name} ({share:.0%})" for share, name in gains[:5] if share > 0.0)
+    say(out, f"Columns that matter most: {best or 'none'}.")
+    say(out, f"Wrote the model to {folder}, with {SCORES} (held-out rows) and {REPORT}.")
+
+
+@click.command(
+    "predict",
+    short_help="Apply a trained model to new rows.",
+    epilog="\b\nnoneg predict model/ new.parquet --out scored.parquet",
+)
+@click.argument("folder", metavar="MODEL")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE",
+    help="Where to write the rows with the new column: .csv or .parquet.",
+)
+@click.option(
+    "--column",
+    default=PROBABILITY,
+    show_default=True,
+    metavar="NAME",
+    help="Name of the new column.",
+)
+@force
+def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force: bool) -> None:
+    """Write the rows of FILE with the probability of being positive, by MODEL of noneg train."""
+    from noneg.learning import load_model
+    from noneg.learning.saving import model_notes
+    from noneg.tables.frames import read_table
+
+    check_outputs({"path": out}, files, force=force)
+    notes = model_notes(folder)
+    table = read_table(list(files), texts=notes["texts"])
+    if column in table.column_names:
+        raise InputError("column", f"must be a new name, but {column!r} is there", value=column)
+    missing = [name for name in notes["features"] if name not in table.column_names]
+    if missing:
+        rule = f"must hold the columns that the model was trained on, but {missing[0]!r} is missing"
+        raise InputError("source", rule)
+    with busy("Predicting"):
+        p = load_model(folder).predict_proba(table.select(notes["features"]))[:, 1]
+    _write_table(table.append_column(column, [p]), Path(out))
+    say(
+        console(),
+        f"Wrote {p.size:,} rows to {out}; column {column!r} has a mean of {p.mean():.4f}.",
+    )
+
+
+def _write_table(table: Any, path: Path) -> None:  # noqa: ANN401
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    from noneg.atomic import replacing
+
+    writers = {".csv": pyarrow.csv.write_csv, ".parquet": pq.write_table}
+    if path.suffix not in writers:
+        raise InputError("path", "must end in .csv or .parquet", value=str(path))
+    with replacing(path) as partial:
+        writers[path.suffix](table, partial)
