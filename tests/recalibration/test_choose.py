@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import samples
 
-from noneg import PUScores, Sketch, evaluate
+from noneg import PUScores, Sketch
 from noneg.calibration import brier, ece
 from noneg.laws import SplitRows, WeightedRows
 from noneg.recalibration import (
