@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 
 from experiments.recalibration import page
+from experiments.recalibration.fits import band, choice, likelihood
 from experiments.study import Run, Study, cells, data_file
 from experiments.tables import Row
 from noneg import PUScores, compare
@@ -230,7 +231,7 @@ def mnist(run: Run) -> dict[str, list[Row]]:
 
 STUDY = Study(
     "recalibration",
-    parts=(synthetic, networks, mnist),
+    parts=(synthetic, networks, likelihood, choice, band, mnist),
     page="experiments.recalibration.page",
     style={"savefig.dpi": 120},
     named=("mnist",),

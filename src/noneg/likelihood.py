@@ -66,8 +66,8 @@ TRUSTED_LOGIT = 20.0
 # The ridge weighs like one row in so many squared logits.
 LOOSE = 2.0
 SMALLEST_SIZE = 0.1
-# A search ends when a step gains less log likelihood than the second number.
-MOST_STEPS, MOST_HALVINGS, LAST_GAIN = 100, 30, 1e-9
+# A search ends when a step promises, or falls short and gains, no more log likelihood than this.
+MOST_STEPS, MOST_HALVINGS, SMALLEST_GAIN, LAST_GAIN = 100, 30, 1e-18, 1e-9
 # Longest step, in root mean squares of z.
 LONGEST_STEP = 4.0
 # Moves of log odds that suggest, and that show, coefficients without a maximum: the first without
@@ -628,7 +628,9 @@ def _search(curve: Curve, theta: Floats, value: Value) -> tuple[Floats, Value]:
             break
         before = value.value - curve.penalty(theta)
         theta, value = _climb(curve, theta, value, step, gain)
-        if gain <= LAST_GAIN or value.value - curve.penalty(theta) - before <= LAST_GAIN:
+        gained = value.value - curve.penalty(theta) - before
+        # Next to a maximum a last step makes the rest of the distance, beyond what values can tell.
+        if gain <= SMALLEST_GAIN or (gained <= LAST_GAIN < gain):
             break
     return theta, value
 

@@ -284,9 +284,10 @@ def test_each_method_checks_its_state(name, field, value, words):
         state = {"scores": [0.2, 0.5], "values": [0.1, 0.9]} | state
     if name == "spline":
         state = {"scores": [0.2, 0.5], "shifts": [0.1, 0.0]} | state
+    options = {"fit": "risk"} if name == "spline" else {}
+    text = forged(METHODS[name](**options).fit(SCORES), **state)
     with pytest.raises(ValueError, match=words):
-        options = {"fit": "risk"} if name == "spline" else {}
-        load(forged(METHODS[name](**options).fit(SCORES), **state))
+        load(text)
 
 
 @pytest.mark.parametrize("key", ["parameters", "fitted_on", "state"])

@@ -116,7 +116,7 @@ def _fitted(scores: PUScores) -> Platt:
     with warnings.catch_warnings():
         # Separable or constant scores are common early in training; the fit is finite then, too.
         warnings.simplefilter("ignore", CalibrationWarning)
-        return Platt().fit(scores)
+        return Platt(fit="risk").fit(scores)
 
 
 def on_test(

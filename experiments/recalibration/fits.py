@@ -1,0 +1,105 @@
+"""Fits by likelihood and by risk in worlds whose curve is known, the choice, and the bands."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+
+from experiments.recalibration.worlds import WORLDS, population, sample
+from experiments.study import Run, cells
+from experiments.tables import Row
+from noneg.recalibration import BPM, Auto, Beta, Platt, Spline, Temperature
+
+CURVES = {"platt": Platt, "temperature": Temperature, "beta": Beta, "spline": Spline, "bpm": BPM}
+SIZES = {
+    "100 / 3,000": ("two-sample", (100, 3000)),
+    "1,000 / 10,000": ("two-sample", (1000, 10_000)),
+    "30 % of 10,000": ("one-sample", (0.3, 10_000)),
+}
+CALIBRATED = [name for name in WORLDS if name.startswith("calibrated")]
+BAND_SIZES = {
+    "30 / 1,000": ("two-sample", (30, 1000)),
+    "100 / 3,000": ("two-sample", (100, 3000)),
+    "1,000 / 10,000": ("two-sample", (1000, 10_000)),
+    "30 % of 1,000": ("one-sample", (0.3, 1000)),
+}
+# Worlds whose curve each family holds.
+HELD = {"platt": ("too sure", "AUC .99", "calibrated .1", "rare"), "beta": ("too sure", "AUC .99")}
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def distances(world: str, size: str, seeds: int) -> list[Row]:
+    """Return mean distances to the truth: nothing done, and each curve by both criteria."""
+    s, eta, _ = population(world)
+    found = {("none", ""): [float(np.abs(s - eta).mean())] * seeds}
+    for seed in range(seeds):
+        scores = sample(world, *SIZES[size], seed)
+        for name, curve in CURVES.items():
+            for fit in ("likelihood", "risk"):
+                value = quiet(curve(fit=fit), scores).transform(s)
+                found.setdefault((name, fit), []).append(float(np.abs(value - eta).mean()))
+    return [
+        {"method": name, "fit": fit, "distance": float(np.mean(x)), "error": spread(x)}
+        for (name, fit), x in found.items()
+    ]
+
+
+def quiet(calibrator, scores):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return calibrator.fit(scores)
+
+
+def spread(values: list[float]) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def choices(world: str, size: str, seeds: int) -> list[Row]:
+    """Return the distance after the choice, how much it added, and how often all was left alone."""
+    s, eta, _ = population(world)
+    before, after, left = float(np.abs(s - eta).mean()), [], 0
+    for seed in range(seeds):
+        auto = quiet(Auto(), sample(world, *SIZES[size], seed))
+        after.append(float(np.abs(auto.transform(s) - eta).mean()))
+        left += auto.chosen_.name == "identity"
+    numbers = {"before": before, "after": float(np.mean(after)), "error": spread(after)}
+    return [numbers | {"left_alone": left / seeds}]
+
+
+def bands(method: str, world: str, size: str, seeds: int) -> list[Row]:
+    """Return how often the 95 % band covers the truth at quantiles of the scores."""
+    s, eta, _ = population(world)
+    order = np.argsort(s)[(np.array(QUANTILES) * s.size).astype(int)]
+    at, true, covered, width = s[order], eta[order], [], []
+    for seed in range(seeds):
+        scores = sample(world, *BAND_SIZES[size], seed)
+        low, high = quiet(CURVES[method](), scores).band(scores, at, draws=100)
+        covered.append((low <= true) & (true <= high))
+        width.append(high - low)
+    return [
+        {"quantile": q, "coverage": float(c), "width": float(w)}
+        for q, c, w in zip(QUANTILES, np.mean(covered, 0), np.mean(width, 0), strict=True)
+    ]
+
+
+def likelihood(run: Run) -> None:
+    every = cells(world=WORLDS, size=SIZES)
+    run.resume("likelihood", partial(distances, seeds=run.trials(10, 2)), every)
+
+
+def choice(run: Run) -> None:
+    every = cells(world=run.pick([*CALIBRATED, "too sure"], CALIBRATED[:1]), size=SIZES)
+    run.resume("choice", partial(choices, seeds=run.trials(10, 2)), every)
+
+
+def band(run: Run) -> None:
+    every = [
+        {"method": method, "world": world, "size": size}
+        for method, worlds in HELD.items()
+        for world in worlds
+        for size in (BAND_SIZES if method == "platt" else list(BAND_SIZES)[1:2])
+    ]
+    for method, seeds in (("platt", 50), ("beta", 12)):
+        some = [cell for cell in every if cell["method"] == method]
+        work = partial(bands, seeds=run.trials(seeds, 2))
+        run.resume("band", work, some, mine=lambda row, m=method: row["method"] == m)
