@@ -15,7 +15,7 @@ def adversarial(run: Run) -> None:
         setting=["two-sample", "one-sample"],
         prior=[0.02, 0.1, 0.5],
         n_positive=run.pick([100, 300, 1000], [100]),
-        trials=[run.trials(300, 5)],
+        trials=[run.trials(200, 5)],
     )
     run.resume("adversarial", worlds.cover, every)
 
@@ -28,4 +28,4 @@ def species(run: Run) -> None:
     run.resume("species", nceas.measure, every)
 
 
-STUDY = Study("selection", (adversarial, species), page="experiments.selection.page")
+STUDY = Study("selection", (species, adversarial), page="experiments.selection.page")

@@ -61,6 +61,8 @@ SLACK = 2.0
 VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
 # Cells in which the noise of an area is computed; fewer rows than that are their own cells.
 NOISE_CELLS = 128
+# The largest factor that a search tries, and the tolerance of its logarithm.
+LARGEST, TOLERANCE = 100.0, 1e-4
 # Masses that differ by less are equal.
 ROUNDING = 1e-12
 # Cells of a law that is known exactly.
@@ -496,3 +498,19 @@ class _Gains:
         y = np.append(0.0, np.cumsum(law.slopes * np.diff(x)))
         way = slice(None) if x[-1] >= x[0] else slice(None, None, -1)
         return lambda s: np.interp(loss(s, 1) - loss(s, 0), x[way], y[way])
+
+
+def smallest_factor(holds: Callable[[float], bool], tolerance: float = TOLERANCE) -> float:
+    """Return the smallest factor at which something holds that larger ones keep; by bisection.
+
+    Infinity if it does not hold at `LARGEST`.
+    """
+    if holds(1.0):
+        return 1.0
+    if not holds(LARGEST):
+        return float("inf")
+    low, high = 0.0, float(np.log(LARGEST))
+    while high - low > tolerance:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if holds(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high))

@@ -159,6 +159,7 @@ def _compare(
         setting=question.setting,
         prior=prior,
         prior_interval=interval,
+        selection=question.selection,
         sample_weight=one.weight,
         weight_kind=question.columns["weight_kind"],
         level=question.level,
