@@ -39,6 +39,7 @@ from noneg.performance.ranking import (
     roc,
 )
 from noneg.performance.risk import risk, risk_interval
+from noneg.performance.selected import SelectedCurve, SelectedCurves, selected_curves
 from noneg.performance.selection import (
     CRITERIA,
     Criterion,
@@ -97,6 +98,8 @@ __all__ = [
     "RocBounds",
     "RocCurve",
     "RocSide",
+    "SelectedCurve",
+    "SelectedCurves",
     "Tables",
     "accuracy",
     "accuracy_interval",
@@ -150,6 +153,7 @@ __all__ = [
     "roc",
     "roc_bounds",
     "select",
+    "selected_curves",
     "specificity",
     "specificity_interval",
 ]

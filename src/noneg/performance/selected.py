@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.laws import placements
+from noneg.laws import Ordered, placements
 from noneg.registry import registered_rules
-from noneg.selection import ROUNDING, Box, over_box, student
+from noneg.selection import ROUNDING, Box, Selected, over_box, student
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,3 +155,65 @@ class SelectedDifferences:
             return difference * ~flags if proxy and self.scores.pooled else difference
 
         return Linear(0.0, unit * (places[0] - places[1]), marginal)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectedCurve:
+    """ROC and precision-recall curve of one law of the positives, thresholds falling."""
+
+    thresholds: Floats
+    fpr: Floats
+    tpr: Floats
+    precision: Floats
+
+    @property
+    def recall(self) -> Floats:
+        """The TPR."""
+        return self.tpr
+
+    def envelope(self) -> tuple[Floats, Floats]:
+        """Return the ROC curve."""
+        return self.fpr, self.tpr
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectedCurves:
+    """The highest and the lowest curve that selection allows, at the prior of the scores.
+
+    Attributes
+    ----------
+    upper, lower : SelectedCurve
+        At each threshold no law of the positives has a larger, or a smaller, TPR and precision.
+    """
+
+    upper: SelectedCurve
+    lower: SelectedCurve
+
+
+def selected_curves(scores: PUScores) -> SelectedCurves:
+    """Return the ROC and precision-recall curves between which selection leaves the true one.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.2, setting="two-sample")
+    >>> curves = selected_curves(scores.with_selection(2))
+    >>> print(curves.lower.tpr, curves.upper.tpr)
+    [0.   0.25 0.25 1.   1.   1.   1.  ] [0.   0.75 0.75 1.   1.   1.   1.  ]
+    """
+    steps, box, prior = Ordered(scores), Box.of(scores), scores.known_prior
+    made = []
+    for top in (True, False):
+        view = Selected(steps, box.law(prior, top=top))
+        share = np.divide(
+            prior * view.tpr, view.ppr, out=np.ones_like(view.tpr), where=view.ppr > 0.0
+        )
+        made.append(
+            SelectedCurve(
+                thresholds=steps.thresholds,
+                fpr=np.clip(view.fpr(prior), 0.0, 1.0),
+                tpr=view.tpr,
+                precision=np.minimum(share, 1.0),
+            )
+        )
+    return SelectedCurves(upper=made[0], lower=made[1])

@@ -19,6 +19,7 @@ from noneg.performance import (
     roc,
     roc_bounds,
 )
+from noneg.performance.selected import selected_curves
 from noneg.plots.base import (
     COLOURS,
     DASHES,
@@ -29,8 +30,11 @@ from noneg.plots.base import (
     unit_square,
 )
 from noneg.results import to_frame
+from noneg.selection import is_selected
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
@@ -113,8 +117,9 @@ class PURocDisplay(_CurveDisplay):
     ----------
     curve : RocCurve
         From `noneg.performance.roc`.
-    bounds : RocBounds, optional
-        From `noneg.performance.roc_bounds`; their envelopes are shaded.
+    bounds : RocBounds or SelectedCurves, optional
+        From `noneg.performance.roc_bounds` or `noneg.performance.selected_curves`; what lies
+        between them is shaded.
     area : Estimate, optional
         Area under the curve, for the legend.
     name : str, optional
@@ -161,7 +166,8 @@ class PURocDisplay(_CurveDisplay):
         ----------
         scores : PUScores
         bounds : bool
-            Whether to shade the bounds, where positives are hidden.
+            Whether to shade the bounds, where positives are hidden; with a selection factor, the
+            region between the curves that it allows.
         level : float
             Of the bounds and of the area's interval.
         ax : Axes, optional
@@ -173,7 +179,7 @@ class PURocDisplay(_CurveDisplay):
         hidden = bounds and scores.setting != "labelled"
         display = cls(
             curve=roc(scores, drop_intermediate=True),
-            bounds=roc_bounds(scores, level=level) if hidden else None,
+            bounds=_region(scores, roc_bounds, level) if hidden else None,
             area=auroc_interval(scores, level=level),
             name=name,
         )
@@ -198,8 +204,8 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
     ----------
     curve : PrCurve
         From `noneg.performance.pr`.
-    bounds : PrBounds, optional
-        From `noneg.performance.pr_bounds`.
+    bounds : PrBounds or SelectedCurves, optional
+        From `noneg.performance.pr_bounds` or `noneg.performance.selected_curves`.
     area : Estimate, optional
         Average precision, for the legend.
     prior : float, optional
@@ -248,7 +254,7 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
         hidden = bounds and scores.setting != "labelled"
         display = cls(
             curve=pr(scores),
-            bounds=pr_bounds(scores, level=level) if hidden else None,
+            bounds=_region(scores, pr_bounds, level) if hidden else None,
             area=average_precision_interval(scores, level=level),
             prior=scores.known_prior,
             name=name,
@@ -267,6 +273,11 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
         if self.prior is None:
             return None
         return self.ax_.axhline(self.prior, label="prior", **look)
+
+
+def _region(scores: PUScores, find: Callable[..., Any], level: float) -> Any:  # noqa: ANN401
+    """Return what to shade: what selection allows, or for random labels the bounds from ranks."""
+    return selected_curves(scores) if is_selected(scores) else find(scores, level=level)
 
 
 def curve_label(name: str | None, area: str, found: Estimate | None) -> str:
