@@ -39,6 +39,7 @@ from noneg.performance.ranking import (
     roc,
 )
 from noneg.performance.risk import risk, risk_interval
+from noneg.performance.scar import ScarTest, scar_test
 from noneg.performance.selected import SelectedCurve, SelectedCurves, selected_curves
 from noneg.performance.selection import (
     CRITERIA,
@@ -98,6 +99,7 @@ __all__ = [
     "RocBounds",
     "RocCurve",
     "RocSide",
+    "ScarTest",
     "SelectedCurve",
     "SelectedCurves",
     "Tables",
@@ -152,6 +154,7 @@ __all__ = [
     "risk_interval",
     "roc",
     "roc_bounds",
+    "scar_test",
     "select",
     "selected_curves",
     "specificity",
