@@ -173,9 +173,7 @@ class Box:
 
     def ends(self, prior: float) -> Limits:
         """Return the smallest and largest density against the labeled law."""
-        labeled = 0.0 if np.isnan(prior) else min(self.share / prior, 1.0)
-        hidden = 1.0 - labeled
-        return labeled + hidden / self.selection, labeled + hidden * self.selection
+        return density(self.share, prior, self.selection)
 
     def caps(self, prior: float, slack: float = 0.0) -> Floats:
         """Return the largest mass of positives in each cell; never less than the labeled law's."""
@@ -194,6 +192,19 @@ class Box:
         if top:
             return _filled(self.positive, caps, low, high)
         return _filled(self.positive[::-1], caps[::-1], low, high).mirrored()
+
+
+def density(share: float, prior: float, selection: float) -> Limits:
+    """Return the smallest and largest density where a share of everyone is labeled."""
+    labeled = 0.0 if np.isnan(prior) else min(share / prior, 1.0)
+    hidden = 1.0 - labeled
+    return labeled + hidden / selection, labeled + hidden * selection
+
+
+def density_ends(scores: PUScores, prior: float) -> Limits:
+    """Return the smallest and largest density of the positives against the labeled law."""
+    share = 1.0 if scores.prior_is_estimated else scores.labelled_share / prior
+    return density(share * prior, prior, scores.selection)
 
 
 def _filled(mass: Floats, caps: Floats, low: float, high: float) -> Law:

@@ -23,6 +23,7 @@ from noneg.recalibration.maps import (
     Spline,
 )
 from noneg.recalibration.multiclass import OneVsRest, TemperatureScaling, VectorScaling
+from noneg.recalibration.selection import probability_range
 
 if TYPE_CHECKING:
     from noneg.recalibration.recalibrated import Recalibrated
@@ -52,6 +53,7 @@ __all__ = [
     "load",
     "make",
     "out_of_fold",
+    "probability_range",
 ]
 
 
