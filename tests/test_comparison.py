@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.optimize import linprog
 from scipy.special import expit, logit
 
 from noneg import PUScores, ece, evaluate
@@ -621,3 +622,79 @@ def test_the_page_says_who_wins_and_by_what():
     assert any(x.startswith("blunt is best by ") and "calibration error" in x for x in others)
     same = verdict(one=truth, two=truth)
     assert same[0] == "No model is better than the others beyond sampling error."
+
+
+def two_models(seed, setting="two-sample", n=400):
+    """Rows of two models, one better than the other."""
+    random = np.random.default_rng(seed)
+    y = random.random(n) < 0.4
+    labeled = y & (random.random(n) < 0.5)
+    x = np.where(y, 1.5, 0.0) + random.normal(size=n)
+    models = {"a": 1 / (1 + np.exp(-x)), "b": 1 / (1 + np.exp(-x - 1.2 * random.normal(size=n)))}
+    return models, labeled, {"setting": setting, "prior": 0.4}
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
+@pytest.mark.parametrize("name", ["auroc", "proxy_auc", "brier", "precision", "f_beta", "mcc"])
+def test_differences_are_bounded_jointly(name, setting):
+    """One law of the positives for both models: a linear program over rows gives the same range."""
+    for seed in range(8):
+        models, labeled, known = two_models(seed, setting, n=60)
+        factor = 1.0 + seed / 3
+        found = compare(models, labeled, **known, selection=factor, criteria=[name], reference="b")
+        if found.criteria[name].unranked:  # few rows: an area above 1
+            continue
+        gap = found.criteria[name].differences["a"]
+        if factor == 1.0:
+            assert gap.identified is None
+            continue
+        rows = labeled if setting == "two-sample" else np.ones(60, bool)
+        everyone = ~labeled if setting == "two-sample" else rows
+        share = 0.0 if setting == "two-sample" else labeled.mean() / known["prior"]
+        low, high = (share + (1 - share) * g for g in (1 / factor, factor))
+        f = values(name, models, labeled, everyone, known["prior"])
+        n = labeled.sum()
+        ends = [
+            sign
+            * linprog(
+                sign * f[0], A_eq=np.ones((1, n)), b_eq=[1.0], bounds=[(low / n, high / n)] * n
+            ).fun
+            for sign in (1, -1)
+        ]
+        wanted = np.array(ends) + f[1]
+        np.testing.assert_allclose(gap.identified, wanted, atol=1e-9)
+        assert gap.low <= gap.identified[0] <= gap.value <= gap.identified[1] <= gap.high
+
+
+def values(name, models, labeled, everyone, prior):
+    """Return what each labelled positive adds to the difference, and the rest."""
+    total, rest = 0.0, 0.0
+    for sign, s in zip((1, -1), models.values(), strict=True):
+        if name in ("auroc", "proxy_auc"):
+            group = s[everyone] if name == "auroc" else s[~labeled]
+            place = np.array([((group < x).mean() + (group <= x).mean()) / 2 for x in s[labeled]])
+            unit, shift = (1 - prior, prior / 2 / (1 - prior)) if name == "auroc" else (1.0, 0.0)
+            total, rest = total + sign * place / unit, rest - sign * shift
+        elif name == "brier":
+            total = total + sign * prior * (1 - 2 * s[labeled])
+            rest += sign * (s[everyone] ** 2).mean()
+        else:
+            rule, ppr = METRICS[name].rule(), np.array((s[everyone] >= 0.5).mean())
+            none, all_ = (float(rule(np.array(t), ppr, prior)) for t in (0.0, 1.0))
+            total, rest = total + sign * (all_ - none) * (s[labeled] >= 0.5), rest + sign * none
+    return total, rest
+
+
+def test_a_lead_tips_at_its_selection():
+    models, labeled, known = two_models(0, n=3000)
+    found = compare(models, labeled, **known, criteria=["auroc", "debiased_ece"])
+    factor = found.criteria["auroc"].tipping["b"]
+    assert 1.0 < factor < 3.0
+    assert found.criteria["debiased_ece"].tipping == {}
+    for moved, holds in ((0.99, False), (1.01, True)):
+        other = compare(models, labeled, **known, criteria=["auroc"], selection=factor * moved)
+        gap = other.criteria["auroc"].differences["b"]
+        assert (gap.low <= 0.0 <= gap.high) == holds
+    page = comparison_document(found, About(title="two models"), ())
+    said = [one.text for part in page.sections for one in part.sentences]
+    assert any(f"by more than a factor of {factor:.2f}." in text for text in said)

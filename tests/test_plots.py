@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex
 from noneg import PUScores, ece
 from noneg.bins import bin_scores
 from noneg.calibration import ece_by_prior, ece_interval, reliability
+from noneg.metrics import estimate
 from noneg.performance import auroc, largest_prior, pr, roc, roc_bounds
 from noneg.plots import (
     PriorSensitivityDisplay,
@@ -455,3 +456,25 @@ def test_displays_share_an_axes_and_give_a_frame(kind):
     if hasattr(first, "line_"):
         colours = [to_hex(display.line_.get_color()) for display in (first, second)]
         assert colours[0] != colours[1]
+
+
+def test_regions_show_what_selection_allows():
+    """Between the two curves lie those of every law in the box; at a factor of 1 they meet."""
+    scores = LogisticGaussian.less_calibrated(0.3).draw(200, 2000, setting="two-sample", seed=0)
+    widths = []
+    for factor in (1.001, 1.5, 2.0):
+        given = scores.with_selection(factor)
+        display = PURocDisplay.from_scores(given)
+        bounds = display.bounds
+        assert (bounds.lower.tpr <= bounds.upper.tpr + 1e-12).all()
+        assert (bounds.lower.fpr >= bounds.upper.fpr - 1e-12).all()
+        widths.append((bounds.upper.tpr - bounds.lower.tpr).max())
+        for threshold in (0.3, 0.6):
+            found = estimate("recall", given, threshold=threshold).identified
+            at = np.flatnonzero(bounds.upper.thresholds >= threshold)[-1]
+            assert found == pytest.approx((bounds.lower.tpr[at], bounds.upper.tpr[at]), abs=1e-9)
+        plt.close(display.figure_)
+        display = PUPrecisionRecallDisplay.from_scores(given)
+        assert display.region_ is not None
+        plt.close(display.figure_)
+    assert widths[0] < 0.01 < widths[1] < widths[2]

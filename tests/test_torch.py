@@ -185,3 +185,19 @@ def test_two_processes_give_what_one_gives():
 
 if __name__ == "__main__":
     in_process(*map(int, sys.argv[1:]))
+
+
+@pytest.mark.parametrize("name", ["auroc", "precision", "recall", "ece"])
+def test_bounds_are_those_of_all_rows(name):
+    from noneg.torch import PUMetric
+    from noneg.metrics import estimate
+    from noneg.simulation import LogisticGaussian
+
+    scores = LogisticGaussian.less_calibrated(0.3).draw(200, 1000, setting="two-sample", seed=0)
+    (u, *_), (p, *_) = scores.in_order()
+    metric = PUMetric(name, setting="two-sample", prior=scores.prior, selection=2.0)
+    metric.update(torch.tensor(p), torch.ones(p.size))
+    metric.update(torch.tensor(u), torch.zeros(u.size))
+    expected = estimate(name, scores.with_selection(2.0)).identified
+    assert metric.bounds().tolist() == pytest.approx(expected, abs=2e-3)
+    assert metric.bounds()[0] < metric.compute() < metric.bounds()[1]

@@ -5,7 +5,7 @@ reach it? On the species of the NCEAS survey nobody made the selection: for how 
 the survey's own value lie inside the interval, for which selection factor, and how wide is it?
 """
 
-from experiments.selection import nceas, worlds
+from experiments.selection import minimax, nceas, worlds
 from experiments.study import Run, Study, cells, data_file
 
 
@@ -15,7 +15,7 @@ def adversarial(run: Run) -> None:
         setting=["two-sample", "one-sample"],
         prior=[0.02, 0.1, 0.5],
         n_positive=run.pick([100, 300, 1000], [100]),
-        trials=[run.trials(300, 5)],
+        trials=[run.trials(200, 5)],
     )
     run.resume("adversarial", worlds.cover, every)
 
@@ -28,4 +28,9 @@ def species(run: Run) -> None:
     run.resume("species", nceas.measure, every)
 
 
-STUDY = Study("selection", (adversarial, species), page="experiments.selection.page")
+def maps(run: Run) -> dict[str, list]:
+    every = cells(model=list(minimax.SPREADS), prior=[0.02, 0.1, 0.5], selection=[1.5, 2.0, 3.0])
+    return {"minimax": run.rows(minimax.compare, every)}
+
+
+STUDY = Study("selection", (species, maps, adversarial), page="experiments.selection.page")

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from noneg.checks import check_level, determined, is_labelled, missing_prior
+from noneg.checks import (
+    check_level,
+    check_selection,
+    determined,
+    is_labelled,
+    missing_prior,
+)
 from noneg.errors import InputError
 from noneg.page_state import prior_estimate, small_diagram
 from noneg.performance.assumptions import largest_prior
@@ -59,6 +66,9 @@ class Compared:
         The best model, and those whose difference from it could be zero; none of `unranked`.
     unranked : dict of str to str
         Models whose value no model can have, and why; they are not compared.
+    tipping : dict of str to float
+        For each other model, the smallest selection factor at which its difference from the winner
+        may vanish; empty without a winner, and for calibration errors.
     visible : float or None
         Between the leaders, about the smallest difference that these rows would have shown; None
         where there is a single one.
@@ -75,6 +85,7 @@ class Compared:
     differences: dict[str, Estimate]
     leaders: tuple[str, ...]
     unranked: dict[str, str]
+    tipping: dict[str, float]
     visible: float | None
     ordering: Ordering | None
 
@@ -100,6 +111,7 @@ class Compared:
             "leaders": list(self.leaders),
             "winner": self.winner,
             "unranked": self.unranked,
+            "tipping_selection": {m: x if isfinite(x) else None for m, x in self.tipping.items()},
             "visible": self.visible,
             "ordering": None if self.ordering is None else self.ordering.to_dict(),
         }
@@ -187,6 +199,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     setting: Setting,
     prior: float | Literal["estimate"] | None = None,
     prior_interval: tuple[float, float] | None = None,
+    selection: float = 1.0,
     sample_weight: ArrayLike | None = None,
     weight_kind: WeightKind = "frequency",
     positive_label: object = None,
@@ -212,6 +225,9 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         `prior_interval`.
     prior_interval : (float, float), optional
         What is known of the prior; all intervals, and the winner, then hold for every prior in it.
+    selection : float
+        How many times more or less likely than a labelled positive a hidden one may be to look as
+        it does; all intervals, and the winner, then hold up to this factor.
     sample_weight, weight_kind, positive_label
         As in `PUScores.from_pu_labels`.
     criteria : iterable of str
@@ -254,7 +270,8 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     chosen = [check_comparable(find_criterion(name)) for name in criteria]
     if prior == "estimate":
         prior, prior_interval = _estimated(rows, level)
-    scores = rows.scores(prior, prior_interval)
+    factor = check_selection(selection)
+    scores = {m: x.with_selection(factor) for m, x in rows.scores(prior, prior_interval).items()}
     found = Differences(rows, scores, check_threshold(threshold), check_level(level))
     first = scores[next(iter(scores))]
     span = _span(first, priors)
@@ -307,11 +324,22 @@ def _compared(
         differences=differences,
         leaders=(best, *ties) if rank else (),
         unranked=unranked,
+        tipping={}
+        if ties or len(rank) < len(estimates)
+        else _tipping(found, criterion, best, rank),
         visible=max((_reach(gap) for gap in ties.values()), default=None),
         ordering=None
         if span is None or len(ranked) < 2 or not criterion.has_curve
         else ordering(ranked, metric=criterion.name, priors=span, **options),
     )
+
+
+def _tipping(
+    found: Differences, criterion: Criterion, winner: str, models: Iterable[str]
+) -> dict[str, float]:
+    """Return the selection factors at which the winner's lead may vanish."""
+    factors = {m: found.tipping(criterion, winner, m) for m in models if m != winner}
+    return {m: factor for m, factor in factors.items() if factor is not None}
 
 
 def _possible(criterion: Criterion, value: float) -> bool:

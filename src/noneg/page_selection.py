@@ -18,7 +18,7 @@ from noneg.intervals import law_means
 from noneg.page_state import DIAGRAM_BINS
 from noneg.performance.ranking import top_parts
 from noneg.registry import METRICS
-from noneg.selection import Box, Cells, running_wins, student
+from noneg.selection import Box, Cells, density, running_wins, student
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,19 +118,13 @@ def bands(
 ) -> dict[str, Floats]:
     """Return the bands of a diagram at a selection factor, for the first prior and all others."""
     parts = found.diagrams[kind]
-    box = Box(share=found.box["share"], selection=selection, **_no_cells())
-    boxes = [(prior, box.ends(prior)) for prior in priors]
+    boxes = [(prior, density(found.box["share"], prior, selection)) for prior in priors]
     frequency = priors[0] * parts["positive"] / parts["marginal"]
     out = {}
     for band, suffix in (("pointwise", ""), ("simultaneous", "_all")):
         low, high = selected_limits(parts, parts[band], boxes, frequency)
         out |= {f"low{suffix}": low, f"high{suffix}": high}
     return out
-
-
-def _no_cells() -> dict[str, Any]:
-    none = np.zeros(0)
-    return {"positive": none, "marginal": none, "variance": (none, none)}
 
 
 class _Atoms:

@@ -61,6 +61,8 @@ SLACK = 2.0
 VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
 # Cells in which the noise of an area is computed; fewer rows than that are their own cells.
 NOISE_CELLS = 128
+# The largest factor that a search tries, and the tolerance of its logarithm.
+LARGEST, TOLERANCE = 100.0, 1e-4
 # Masses that differ by less are equal.
 ROUNDING = 1e-12
 # Cells of a law that is known exactly.
@@ -171,9 +173,7 @@ class Box:
 
     def ends(self, prior: float) -> Limits:
         """Return the smallest and largest density against the labeled law."""
-        labeled = 0.0 if np.isnan(prior) else min(self.share / prior, 1.0)
-        hidden = 1.0 - labeled
-        return labeled + hidden / self.selection, labeled + hidden * self.selection
+        return density(self.share, prior, self.selection)
 
     def caps(self, prior: float, slack: float = 0.0) -> Floats:
         """Return the largest mass of positives in each cell; never less than the labeled law's."""
@@ -192,6 +192,19 @@ class Box:
         if top:
             return _filled(self.positive, caps, low, high)
         return _filled(self.positive[::-1], caps[::-1], low, high).mirrored()
+
+
+def density(share: float, prior: float, selection: float) -> Limits:
+    """Return the smallest and largest density where a share of everyone is labeled."""
+    labeled = 0.0 if np.isnan(prior) else min(share / prior, 1.0)
+    hidden = 1.0 - labeled
+    return labeled + hidden / selection, labeled + hidden * selection
+
+
+def density_ends(scores: PUScores, prior: float) -> Limits:
+    """Return the smallest and largest density of the positives against the labeled law."""
+    share = 1.0 if scores.prior_is_estimated else scores.labelled_share / prior
+    return density(share * prior, prior, scores.selection)
 
 
 def _filled(mass: Floats, caps: Floats, low: float, high: float) -> Law:
@@ -496,3 +509,19 @@ class _Gains:
         y = np.append(0.0, np.cumsum(law.slopes * np.diff(x)))
         way = slice(None) if x[-1] >= x[0] else slice(None, None, -1)
         return lambda s: np.interp(loss(s, 1) - loss(s, 0), x[way], y[way])
+
+
+def smallest_factor(holds: Callable[[float], bool], tolerance: float = TOLERANCE) -> float:
+    """Return the smallest factor at which something holds that larger ones keep; by bisection.
+
+    Infinity if it does not hold at `LARGEST`.
+    """
+    if holds(1.0):
+        return 1.0
+    if not holds(LARGEST):
+        return float("inf")
+    low, high = 0.0, float(np.log(LARGEST))
+    while high - low > tolerance:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if holds(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high))

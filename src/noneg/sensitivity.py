@@ -18,7 +18,7 @@ from noneg.intervals import wilson
 from noneg.metrics import find_metric
 from noneg.performance.selection import prior_range
 from noneg.results import Estimate, Table
-from noneg.selection import VALUE_GRID, Box, feasible
+from noneg.selection import VALUE_GRID, Box, feasible, smallest_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +39,8 @@ __all__ = [
 ]
 
 POINTS = 41
-# Selection factors looked at by default, the largest one that a search tries, and its tolerance.
+# Selection factors looked at by default.
 FACTORS = np.linspace(1.0, 3.0, 21)
-LARGEST, TOLERANCE = 100.0, 1e-4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -285,19 +284,6 @@ def tipping_selection(
         return ends[0] <= goal <= ends[1]
 
     return smallest_factor(holds)
-
-
-def smallest_factor(holds: Callable[[float], bool]) -> float:
-    """Return the smallest factor at which something holds that larger ones keep; by bisection."""
-    if holds(1.0):
-        return 1.0
-    if not holds(LARGEST):
-        return float("inf")
-    low, high = 0.0, float(np.log(LARGEST))
-    while high - low > TOLERANCE:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if holds(float(np.exp(middle))) else (middle, high)
-    return float(np.exp(high))
 
 
 def forced_selection(scores: PUScores, *, level: float = 0.95) -> Estimate:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from noneg.checks import check_prior, check_setting
+from noneg.checks import check_prior, check_selection, check_setting
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.metrics import find_metric
@@ -56,6 +56,8 @@ class PUMetric(Metric):
         How the rows were sampled; never guessed.
     prior : float, optional
         Share of positives in the population; labelled data have their own.
+    selection : float
+        How far hidden positives may differ from labelled ones; see `bounds`.
     options : dict, optional
         Options of the metric, such as ``{"bins": 15}``; they may be keywords as well.
     validate_args : bool
@@ -86,6 +88,7 @@ class PUMetric(Metric):
         *,
         setting: Setting,
         prior: float | None = None,
+        selection: float = 1.0,
         options: dict[str, Any] | None = None,
         validate_args: bool = True,
         **kwargs: Any,  # noqa: ANN401
@@ -97,12 +100,13 @@ class PUMetric(Metric):
         try:
             super().__init__(**kwargs)
         except ValueError as error:
-            names = ", ".join(["setting", "prior", "options", "validate_args", *known])
+            names = ", ".join(["setting", "prior", "selection", "options", "validate_args", *known])
             msg = f"{error}. Known are {names} and what torchmetrics.Metric takes."
             raise ValueError(msg) from error
         self.metric, self.options = found, chosen
         self.setting = check_setting(setting)
         self.prior = None if prior is None else check_prior(prior)
+        self.selection = check_selection(selection)
         self.validate_args = validate_args
         zeros = torch.zeros(2 * N_BUCKETS, dtype=torch.int64)
         self.add_state("count", zeros, dist_reduce_fx="sum")
@@ -142,6 +146,26 @@ class PUMetric(Metric):
         """Return the metric over all rows."""
         value = self.metric.function(self.sketch().scores(), **self.options)
         return torch.tensor(value, dtype=torch.float64, device=self.total.device)
+
+    def bounds(self) -> torch.Tensor:
+        """Return the smallest and largest value that `selection` leaves possible without noise.
+
+        Over all rows of all processes, as `compute`.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = PUMetric("recall", setting="two-sample", prior=0.3, selection=2.0)
+        >>> metric.update(torch.tensor([0.9, 0.2, 0.6, 0.4]), torch.tensor([1, 1, 0, 0]))
+        >>> metric.bounds()
+        tensor([0.2500, 0.7500], dtype=torch.float64)
+        """
+        how = {"should_sync": self._to_sync, "should_unsync": self._should_unsync}
+        with self.sync_context(dist_sync_fn=self.dist_sync_fn, **how):
+            scores = self.sketch().scores(selection=self.selection)
+        found = self.metric.estimate(scores, **self.options)
+        ends = found.identified or (found.value, found.value)
+        return torch.tensor(ends, dtype=torch.float64, device=self.total.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:  # noqa: ANN401
         """Plot the value of `compute`, or values given as `val`, with Matplotlib."""
@@ -188,12 +212,12 @@ class _Named(PUMetric):
         *,
         setting: Setting,
         prior: float | None = None,
+        selection: float = 1.0,
         validate_args: bool = True,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        super().__init__(
-            self.name, setting=setting, prior=prior, validate_args=validate_args, **kwargs
-        )
+        known = {"setting": setting, "prior": prior, "selection": selection}
+        super().__init__(self.name, **known, validate_args=validate_args, **kwargs)
 
 
 def _named(class_name: str, name: str) -> type[_Named]:
@@ -204,7 +228,7 @@ def _named(class_name: str, name: str) -> type[_Named]:
 
     Parameters
     ----------
-    setting, prior, validate_args
+    setting, prior, selection, validate_args
         As in `PUMetric`.
     **kwargs
         Options of the metric `{name}` ({options}), and of torchmetrics, such as

@@ -19,6 +19,7 @@ of its interval is that of `noneg.calibration.interval`. The upper end is normal
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 # Intervals that are split before what is left of the difference is added to the bound.
 SPLIT_AT_MOST = 400
-EXACT = 1e-13
+EXACT = 1e-11
 # Chords whose slopes agree to so many digits are equal, and masses that differ by less.
 DIGITS, ROUNDING = 9, 1e-12
 # Selection factors at which the lower end of the interval is looked at, up to the one asked for.
@@ -168,19 +169,23 @@ def error_bounds(
 ) -> Estimate:
     """Return the calibration error over bins with its range over priors and selection."""
     box = Box.over(scores, binned.edges)
-    noise = Noise.draw(binned, SPLITS, seed)
+    noise = cache(lambda: Noise.draw(binned, SPLITS, seed))
 
     def identified(prior: float) -> Limits:
         found = ranges(binned, box, prior)
         return found.smallest, found.largest()
 
+    def lower_end(prior: float, factor: float) -> Floats:
+        error = Nearest(*replace(box, selection=factor).ends(prior))
+        given = scores.with_prior(prior)
+        return np.array(error_limits(given, binned, error, noise(), level)[0])
+
     def lowest(prior: float) -> float:
         # A lower end for less selection holds, too; with the least of them it never rises.
-        given = scores.with_prior(prior)
         factors = [g for g in LADDER if g < scores.selection] + [scores.selection]
-        boxes = [replace(box, selection=g).ends(prior) for g in factors]
-        ends = (error_limits(given, binned, Nearest(*x), noise, level)[0] for x in boxes)
-        return min(ends)
+        made = ("lower end", binned.edges.tobytes(), seed, level, prior)
+        kept = (scores.kept((*made, g), partial(lower_end, prior, g)) for g in factors)
+        return float(min(kept))
 
     def limits(prior: float) -> Limits:
         low, there = lowest(prior), replace(binned, prior=prior)

@@ -12,7 +12,7 @@ from noneg.bins import Binned, bin_scores
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.results import Table
-from noneg.selection import Box, is_selected
+from noneg.selection import density_ends, is_selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,8 +154,8 @@ def _limits(
         return least * low, most * high
     parts = {"positive": positive, "marginal": marginal, "correlation": correlation}
     band = {"top": top, "bottom": bottom}
-    box = Box.of(scores)
-    return selected_limits(parts, band, [(x, box.ends(x)) for x in (least, most)], frequency)
+    boxes = [(prior, density_ends(scores, prior)) for prior in (least, most)]
+    return selected_limits(parts, band, boxes, frequency)
 
 
 def selected_limits(

@@ -167,6 +167,7 @@ def _compare(
         setting=question.setting,
         prior=prior,
         prior_interval=interval,
+        selection=question.selection,
         sample_weight=one.weight,
         weight_kind=question.columns["weight_kind"],
         criteria=COMPARED if criteria is None else criteria.split(","),

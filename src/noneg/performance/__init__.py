@@ -53,6 +53,8 @@ from noneg.performance.ranking import (
     roc,
 )
 from noneg.performance.risk import risk, risk_interval
+from noneg.performance.scar import ScarTest, scar_test
+from noneg.performance.selected import SelectedCurve, SelectedCurves, selected_curves
 from noneg.performance.selection import (
     CRITERIA,
     Criterion,
@@ -114,6 +116,9 @@ __all__ = [
     "RocBounds",
     "RocCurve",
     "RocSide",
+    "ScarTest",
+    "SelectedCurve",
+    "SelectedCurves",
     "Tables",
     "accuracy",
     "accuracy_interval",
@@ -173,7 +178,9 @@ __all__ = [
     "risk_interval",
     "roc",
     "roc_bounds",
+    "scar_test",
     "select",
+    "selected_curves",
     "specificity",
     "specificity_interval",
 ]

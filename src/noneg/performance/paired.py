@@ -23,7 +23,7 @@ Calibration errors
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +41,12 @@ from noneg.checks import (
 from noneg.errors import InputError
 from noneg.intervals import over_priors, prior_words, z_score
 from noneg.laws import placements
+from noneg.performance.selected import SelectedDifferences
 from noneg.performance.selection import proxy_auc
 from noneg.registry import METRICS, registered_rules
 from noneg.results import Estimate
 from noneg.scores import PUScores
+from noneg.selection import assembled, is_selected, smallest_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -295,11 +297,43 @@ class Differences:
         low, high, method = -np.inf, np.inf, "unknown, too few rows"
         if np.array_equal(self.rows.columns[one], self.rows.columns[other]):
             value, low, high, method = 0.0, 0.0, 0.0, "equal scores"
+        elif is_selected(self.scores[one]) and self._enough and not np.isnan(value):
+            return self._selected(criterion, one, other, value)
         elif self._enough and not np.isnan(value):
             low, high, method = self._limits(criterion, one, other)
             low, high = min(low, value), max(high, value)
             method += prior_words(self.scores[one]) * criterion.needs_prior
         return Estimate(value=value, low=low, high=high, level=self.level, method=method)
+
+    def _selected(self, criterion: Metric, one: str, other: str, value: float) -> Estimate:
+        """Return the difference with its range over priors and selection."""
+        if criterion.name in ERRORS:
+            # Each error by itself: valid, and wider than both together.
+            a, b = (criterion.estimate(self.scores[m], level=self.level) for m in (one, other))
+            (low, high), (least, most) = a.identified or (0.0, 1.0), b.identified or (0.0, 1.0)
+            identified, limits = (low - most, high - least), (a.low - b.high, a.high - b.low)
+        else:
+            found = SelectedDifferences(self.rows, self.scores[one], self.threshold)
+            identified, limits = found.bounds(criterion, one, other, self.level)
+        method, reach = PAIRED, (-np.inf, np.inf)
+        return assembled(
+            self.scores[one], value, identified, limits, self.level, reach=reach, method=method
+        )
+
+    def tipping(self, criterion: Metric, one: str, other: str) -> float | None:
+        """Return the smallest selection factor at which a difference may vanish.
+
+        None for calibration errors, whose difference has no joint bounds.
+        """
+        if criterion.name in ERRORS or self.rows.setting == "labelled":
+            return None
+
+        def holds(factor: float) -> bool:
+            scores = {name: self.scores[name].with_selection(factor) for name in (one, other)}
+            gap = replace(self, scores=scores).estimate(criterion, one, other)
+            return gap.low <= 0.0 <= gap.high
+
+        return smallest_factor(holds, tolerance=1e-3)
 
     def _options(self, criterion: Metric) -> dict[str, float]:
         return {"threshold": self.threshold} if criterion.has_threshold else {}

@@ -20,6 +20,7 @@ from noneg.performance import (
     roc,
     roc_bounds,
 )
+from noneg.performance.selected import selected_curves
 from noneg.plots.base import (
     COLOURS,
     DASHES,
@@ -30,6 +31,7 @@ from noneg.plots.base import (
     unit_square,
 )
 from noneg.results import to_frame
+from noneg.selection import is_selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +87,8 @@ class _CurveDisplay:
         ----------
         scores : PUScores
         bounds : bool
-            Whether to shade the bounds, where positives are hidden.
+            Whether to shade the bounds, where positives are hidden; with a selection factor, the
+            region between the curves that it allows.
         level : float
             Of the bounds and of the area's interval.
         ax : Axes, optional
@@ -94,7 +97,7 @@ class _CurveDisplay:
         **kwargs
             Properties of the line, such as ``color``.
         """
-        found = cls._bounds(scores, level=level) if bounds and scores.hidden else None
+        found = _region(scores, cls._bounds, level) if bounds and scores.hidden else None
         display = cls(bounds=found, name=name, **cls._measure(scores, level))
         return display.plot(ax, **kwargs)
 
@@ -152,8 +155,9 @@ class PURocDisplay(_CurveDisplay):
     ----------
     curve : RocCurve
         From `noneg.performance.roc`.
-    bounds : RocBounds, optional
-        From `noneg.performance.roc_bounds`; their envelopes are shaded.
+    bounds : RocBounds or SelectedCurves, optional
+        From `noneg.performance.roc_bounds` or `noneg.performance.selected_curves`; what lies
+        between them is shaded.
     area : Estimate, optional
         Area under the curve, for the legend.
     name : str, optional
@@ -208,8 +212,8 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
     ----------
     curve : PrCurve
         From `noneg.performance.pr`.
-    bounds : PrBounds, optional
-        From `noneg.performance.pr_bounds`.
+    bounds : PrBounds or SelectedCurves, optional
+        From `noneg.performance.pr_bounds` or `noneg.performance.selected_curves`.
     area : Estimate, optional
         Average precision, for the legend.
     prior : float, optional
@@ -261,6 +265,11 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
         if self.prior is None:
             return None
         return self.ax_.axhline(self.prior, label="prior", **look)
+
+
+def _region(scores: PUScores, find: Callable[..., Any], level: float) -> Any:  # noqa: ANN401
+    """Return what to shade: what selection allows, or for random labels the bounds from ranks."""
+    return selected_curves(scores) if is_selected(scores) else find(scores, level=level)
 
 
 def curve_label(name: str | None, area: str, found: Estimate | None) -> str:

@@ -23,6 +23,7 @@ from noneg.recalibration.maps import (
     Spline,
 )
 from noneg.recalibration.multiclass import OneVsRest, TemperatureScaling, VectorScaling
+from noneg.recalibration.selection import probability_range
 from noneg.recalibration.venn_abers import VennAbers
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ __all__ = [
     "load",
     "make",
     "out_of_fold",
+    "probability_range",
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from noneg.report.document import About, Document, Number, Range, Section, Sente
 from noneg.report.html import render
 from noneg.report.payload import data_names, overlaid
 from noneg.report.words import sample
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -187,12 +189,29 @@ def _diagrams(comparison: Comparison) -> Section:
     )
 
 
+def _sentence(text: str) -> Sentence:
+    return Sentence(text=text)
+
+
+def _tipping(found: Compared) -> Iterator[str]:
+    """Say how far from random labels must be before the closest rival may be as good."""
+    if not found.tipping:
+        return
+    rival = min(found.tipping, key=lambda name: found.tipping[name])
+    factor = found.tipping[rival]
+    if isfinite(factor):
+        key, options = "lead_up_to", {"factor": f"{factor:.2f}"}
+    else:
+        key, options = "lead_always", {}
+    yield say(key, winner=found.winner, rival=rival, **options)
+
+
 def _criterion(comparison: Comparison, found: Compared) -> Section:
     level = f"{100 * comparison.level:.6g} % interval"
     header = ("", "value", level, f"minus {found.reference}", level)
     rows = tuple(_row(found, name) for name in comparison.models)
     charts: tuple[str, ...] = (f"difference_{found.name}",)
-    sentences = [Sentence(text=_judgement(found))]
+    sentences = [Sentence(text=_judgement(found)), *map(_sentence, _tipping(found))]
     if found.ordering is not None:
         charts += (f"order_{found.name}",)
         sentences.append(Sentence(text=_order(found)))
