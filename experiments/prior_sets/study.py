@@ -17,6 +17,8 @@ from experiments.tables import Row
 
 DRAWS = 200
 SETTINGS = ("two-sample", "one-sample")
+# Seconds a species, most of them for the interval.
+SLOW = ("km1", "km2", "recpe-features")
 
 
 def draw_sets(world: str, prior: float, size: int, setting: str, trials: int) -> Row:
@@ -165,7 +167,7 @@ def sources(run: Run) -> dict[str, list[Row]]:
     return {"sources": run.rows(many, every, trials=run.trials(500, 5))}
 
 
-def ask_species(region: str, name: str) -> list[Row]:
+def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
     """Return what every estimator says of a species beside its prevalence in the survey."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -175,14 +177,16 @@ def ask_species(region: str, name: str) -> list[Row]:
     from noneg.prior.base import TrainedEstimator
 
     X, labeled, prevalence = worlds.survey(region, name)
-    model = make_pipeline(PolynomialFeatures(2), LogisticRegression(C=0.1, max_iter=200))
+    model = make_pipeline(PolynomialFeatures(2), LogisticRegression(C=0.1, max_iter=100))
     laws = discriminate(X, labeled, setting="two-sample", classifier=model)
     for method, kind in ESTIMATORS.items():
+        if (method in SLOW) != slow:
+            continue
         if method in FROM_SCORES:
             found = kind(resamples=20).fit(laws)
         else:
             trained = {"classifier": model} if issubclass(kind, TrainedEstimator) else {}
-            found = kind(resamples=4, **trained).fit(X, labeled, setting="two-sample")
+            found = kind(resamples=2, **trained).fit(X, labeled, setting="two-sample")
         yield {
             "method": method,
             "records": int(labeled.sum()),
@@ -194,16 +198,29 @@ def ask_species(region: str, name: str) -> list[Row]:
 
 
 def nceas(run: Run) -> None:
+    _nceas(run, slow=False)
+
+
+def nceas_slow(run: Run) -> None:
+    _nceas(run, slow=True)
+
+
+def _nceas(run: Run, *, slow: bool) -> None:
     regions = run.pick(tuple(worlds.REGIONS), ("SA",))
     every = [{"region": r, "name": name} for r in regions for name in worlds.species(r)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run.resume("nceas", ask_species, run.pick(every, every[:1]))
+        run.resume(
+            "nceas",
+            partial(ask_species, slow=slow),
+            run.pick(every, every[:1]),
+            lambda row: (row["method"] in SLOW) == slow,
+        )
 
 
 STUDY = Study(
     "prior_sets",
-    parts=(sets, claims, points, verdicts, sources, nceas),
+    parts=(sets, claims, points, verdicts, sources, nceas, nceas_slow),
     page="experiments.prior_sets.page",
     digits=5,
 )

@@ -23,6 +23,7 @@ from noneg.recalibration.maps import (
     Spline,
 )
 from noneg.recalibration.multiclass import OneVsRest, TemperatureScaling, VectorScaling
+from noneg.recalibration.over_priors import mapped_range
 
 if TYPE_CHECKING:
     from noneg.recalibration.recalibrated import Recalibrated
@@ -51,6 +52,7 @@ __all__ = [
     "held_out",
     "load",
     "make",
+    "mapped_range",
     "out_of_fold",
 ]
 
