@@ -95,7 +95,7 @@ class PriorEstimate:
     >>> print(estimate_prior(laws))
     0.28, at most 0.32, by tightest
     >>> print(estimate_prior(laws, overlap=0))
-    0.30 [0.19, 0.32] by tightest
+    0.282 [0.221, 0.318] by tightest
     """
 
     value: float
