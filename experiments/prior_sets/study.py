@@ -2,10 +2,12 @@
 
 ``sets`` draws scores of known classes and asks the default estimator. ``points`` compares the point
 estimates that could be the default. ``verdicts`` hides labels of calibrated and of miscalibrated
-models. ``nceas`` asks every estimator about species whose prevalence a survey tells.
+models. ``claims`` measures the rule by which an interval is claimed, ``sources`` the other ways to
+a prior. ``nceas`` asks every estimator about species whose prevalence a survey tells.
 """
 
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from experiments.study import Run, Study, cells, seeded
 from experiments.tables import Row
 
 DRAWS = 200
+SETTINGS = ("two-sample", "one-sample")
+# Seconds a species, most of them for the interval.
+SLOW = ("km1", "km2", "recpe-features")
 
 
 def draw_sets(world: str, prior: float, size: int, setting: str, trials: int) -> Row:
@@ -21,23 +26,17 @@ def draw_sets(world: str, prior: float, size: int, setting: str, trials: int) ->
     from noneg.prior import estimate_prior
 
     rng = seeded("sets", world, prior, size, setting)
-    stated, bounded, claimed, inside, high = [], [], [], [], []
+    stated, bounded, high = [], [], []
     for _ in range(trials):
-        laws = worlds.laws(world, prior, size, setting, rng)
-        found = estimate_prior(laws)
+        # The set of the default, without the point estimate inside it.
+        found = estimate_prior(worlds.laws(world, prior, size, setting, rng), method="quick")
         stated.append(found.low <= prior <= found.high)
         bounded.append(prior <= found.high)
         high.append(found.high)
-        sure = estimate_prior(laws, overlap=0.0)
-        claimed.append(not sure.is_bound)
-        if not sure.is_bound:
-            inside.append(sure.low <= prior <= sure.high)
     return {
         "covered": np.mean(stated),
         "bounded": np.mean(bounded),
         "median_high": float(np.median(high)),
-        "claimed": np.mean(claimed),
-        "inside": np.mean(inside) if inside else np.nan,
     }
 
 
@@ -46,9 +45,31 @@ def sets(run: Run) -> dict[str, list[Row]]:
         world=worlds.WORLDS,
         prior=run.pick((0.02, 0.1, 0.3, 0.7), (0.3,)),
         size=run.pick((100, 400), (100,)),
-        setting=("two-sample", "one-sample"),
+        setting=SETTINGS,
     )
     return {"sets": run.rows(draw_sets, every, trials=run.trials(DRAWS, 5))}
+
+
+def draw_claims(world: str, prior: float, size: int, trials: int) -> Row:
+    """Return how often an interval is claimed of somebody who says that no negatives look alike."""
+    from noneg.prior import estimate_prior
+
+    rng, claimed, inside = seeded("claims", world, prior, size), 0, 0
+    for _ in range(trials):
+        laws = worlds.laws(world, prior, size, "two-sample", rng)
+        found = estimate_prior(laws, method="quick", overlap=0.0)
+        claimed += not found.is_bound
+        inside += not found.is_bound and found.low <= prior <= found.high
+    return {"claimed": claimed / trials, "inside": inside / claimed if claimed else np.nan}
+
+
+def claims(run: Run) -> dict[str, list[Row]]:
+    every = cells(
+        world=worlds.IRREDUCIBLE,
+        prior=run.pick((0.05, 0.3, 0.7), (0.3,)),
+        size=run.pick((400, 1600), (400,)),
+    )
+    return {"claims": run.rows(draw_claims, every, trials=run.trials(100, 3))}
 
 
 def draw_points(world: str, prior: float, size: int, trials: int) -> list[Row]:
@@ -109,22 +130,97 @@ def judge(world: str, model: str, wrong: str, setting: str, trials: int) -> list
         yield row
 
 
-def verdicts(run: Run) -> dict[str, list[Row]]:
-    real = cells(world=worlds.REAL, model=worlds.MODELS)
-    every = real + cells(world=worlds.SYNTHETIC, model=("truth",))
-    every = [
-        cell | other
-        for cell in run.pick(every, every[-1:])
-        for other in cells(wrong=tuple(worlds.WRONG), setting=("two-sample", "one-sample"))
+def verdicts(run: Run) -> None:
+    kinds = cells(wrong=tuple(worlds.WRONG), setting=SETTINGS)
+    few = cells(wrong=("as it is", "too high"), setting=SETTINGS)
+    models = [
+        *((cell, kinds) for cell in cells(world=worlds.SYNTHETIC, model=("truth",))),
+        *((cell, kinds) for cell in cells(world=worlds.REAL, model=worlds.MODELS)),
+        *((cell, few) for cell in cells(world=worlds.REAL, model=worlds.MORE)),
     ]
+    every = [cell | other for cell, others in run.pick(models, models[:1]) for other in others]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {"verdicts": run.rows(judge, every, trials=run.trials(4, 1))}
+        run.resume("verdicts", partial(judge, trials=run.trials(4, 1)), every)
+
+
+def many(way: str, prior: float, setting: str, *, fits: bool, trials: int) -> Row:
+    """Return error, spread, coverage and alarms of a way to the prior beside scores."""
+    rng = seeded("sources", way, prior, setting, fits)
+    found = [worlds.WAYS[way](rng, prior, setting, fits=fits) for _ in range(trials)]
+    value = np.array([one.value for one in found])
+    return {
+        "error": value.mean() - prior,
+        "deviation": value.std(),
+        "covered": np.mean([one.low <= prior <= one.high for one in found]),
+        "alarms": np.mean([bool(one.warnings) for one in found]),
+    }
+
+
+def sources(run: Run) -> dict[str, list[Row]]:
+    priors = run.pick((0.1, 0.3, 0.6), (0.3,))
+    every = cells(
+        way=("two views", "earlier period"), prior=priors, setting=SETTINGS, fits=(True, False)
+    )
+    alone = cells(way=("two sources", "review", "stratified review"), prior=priors)
+    every += [cell | {"setting": "one-sample", "fits": True} for cell in alone]
+    return {"sources": run.rows(many, every, trials=run.trials(500, 5))}
+
+
+def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
+    """Return what every estimator says of a species beside its prevalence in the survey."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures
+
+    from noneg.prior import ESTIMATORS, FROM_SCORES, discriminate
+    from noneg.prior.base import TrainedEstimator
+
+    X, labeled, prevalence = worlds.survey(region, name)
+    model = make_pipeline(PolynomialFeatures(2), LogisticRegression(C=0.1, max_iter=100))
+    laws = discriminate(X, labeled, setting="two-sample", classifier=model)
+    for method, kind in ESTIMATORS.items():
+        if (method in SLOW) != slow:
+            continue
+        if method in FROM_SCORES:
+            found = kind(resamples=20).fit(laws)
+        else:
+            trained = {"classifier": model} if issubclass(kind, TrainedEstimator) else {}
+            found = kind(resamples=2, **trained).fit(X, labeled, setting="two-sample")
+        yield {
+            "method": method,
+            "records": int(labeled.sum()),
+            "prevalence": prevalence,
+            "value": found.value,
+            "low": found.low,
+            "high": found.high,
+        }
+
+
+def nceas(run: Run) -> None:
+    _nceas(run, slow=False)
+
+
+def nceas_slow(run: Run) -> None:
+    _nceas(run, slow=True)
+
+
+def _nceas(run: Run, *, slow: bool) -> None:
+    regions = run.pick(tuple(worlds.REGIONS), ("SA",))
+    every = [{"region": r, "name": name} for r in regions for name in worlds.species(r)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run.resume(
+            "nceas",
+            partial(ask_species, slow=slow),
+            run.pick(every, every[:1]),
+            lambda row: (row["method"] in SLOW) == slow,
+        )
 
 
 STUDY = Study(
     "prior_sets",
-    parts=(sets, points, verdicts),
+    parts=(sets, claims, points, verdicts, sources, nceas, nceas_slow),
     page="experiments.prior_sets.page",
     digits=5,
 )

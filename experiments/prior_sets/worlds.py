@@ -1,7 +1,7 @@
 """Scores with a known prior: classes far apart, overlapping, alike in part; and real models."""
 
 import os
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +60,7 @@ def laws(world: str, prior: float, size: int, setting: str, rng) -> ScoreLaws:
 
 REAL = ("credit", "covtype", "spambase", "letter", "usps", "mnist")
 MODELS = ("logistic", "boosting", "bayes")
+MORE = ("forest", "tree", "neighbors", "quadratic")
 SYNTHETIC = ("calibrated, sharp", "calibrated, vague", "logistic-normal")
 
 
@@ -87,17 +88,28 @@ def data(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _model(name: str):
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.decomposition import PCA
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
 
-    if name == "boosting":
-        return HistGradientBoostingClassifier(max_iter=40, max_leaf_nodes=15, random_state=0)
-    if name == "bayes":
-        return make_pipeline(StandardScaler(), GaussianNB(var_smoothing=1e-2))
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+    quadratic = (StandardScaler(), PCA(10, random_state=0), PolynomialFeatures(2))
+    models = {
+        "logistic": (StandardScaler(), LogisticRegression(max_iter=300)),
+        "boosting": (
+            HistGradientBoostingClassifier(max_iter=40, max_leaf_nodes=15, random_state=0),
+        ),
+        "bayes": (StandardScaler(), GaussianNB(var_smoothing=1e-2)),
+        "forest": (RandomForestClassifier(60, min_samples_leaf=5, random_state=0),),
+        "tree": (DecisionTreeClassifier(min_samples_leaf=60, random_state=0),),
+        "neighbors": (StandardScaler(), KNeighborsClassifier(40)),
+        "quadratic": (*quadratic, LogisticRegression(C=0.1, max_iter=200)),
+    }
+    return make_pipeline(*models[name])
 
 
 @cache
@@ -157,3 +169,105 @@ def hidden(s, y, setting: str, rng) -> PUScores:
     kept = negatives[: round(left.size * (1.0 - y.mean()) / y.mean())]
     u = np.concatenate([s[left], s[kept]])
     return PUScores(s[mine], u, prior=left.size / u.size, setting=setting)
+
+
+REGIONS = {"AWT": ("_bird", "_plant"), "NZ": ("",), "SA": ("",), "SWI": ("",)}
+FEWEST, MOST_SITES = 30, 2000
+
+
+@cache
+def _table(name: str) -> dict[str, np.ndarray]:
+    from pyarrow import parquet
+
+    found = parquet.read_table(Path(os.environ["NONEG_DATA"]) / "nceas" / f"{name}.parquet")
+    return {column: found[column].to_numpy(zero_copy_only=False) for column in found.column_names}
+
+
+def species(region: str) -> list[str]:
+    """Return the species of a region that have enough records."""
+    names, counts = np.unique(_table(f"{region}train_po")["spid"].astype(str), return_counts=True)
+    return [str(name) for name, n in zip(names, counts, strict=True) if n >= FEWEST]
+
+
+def survey(region: str, name: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return features of records and survey sites, which rows are records, and the prevalence."""
+    records = _table(f"{region}train_po")
+    for group in REGIONS[region]:
+        truth = _table(f"{region}test_pa{group}")
+        if name in truth:
+            sites = _table(f"{region}test_env{group}")
+            break
+    kept = [c for c in sites if c not in ("group", "siteid", "x", "y") and c in records]
+    mine = records["spid"].astype(str) == name
+    found, there = (np.column_stack([t[c].astype(float) for c in kept]) for t in (records, sites))
+    # The sites are a sample of themselves, so that no estimator takes minutes.
+    kept_sites = np.random.default_rng(0).permutation(len(there))[:MOST_SITES]
+    X = np.concatenate([found[mine], there[kept_sites]])
+    X = np.clip((X - there.mean(axis=0)) / (there.std(axis=0) + 1e-9), -4, 4)
+    return X, np.arange(len(X)) < mine.sum(), float(truth[name][kept_sites].mean())
+
+
+def views(rng, prior: float, setting: str, *, fits: bool):
+    """Two views a standard deviation apart, independent within classes or correlated."""
+    from noneg.prior import from_two_views
+
+    y = rng.random(5000) < prior
+    labeled = y & (rng.random(y.size) < 0.4)
+    if setting == "two-sample":
+        labeled = np.arange(y.size) < 1000
+        y |= labeled
+    together, z = 0.0 if fits else 0.3, rng.normal(size=(2, y.size))
+    z[1] = together * z[0] + np.sqrt(1.0 - together**2) * z[1]
+    return from_two_views(*(z + y), labeled, setting=setting)
+
+
+def sources(rng, prior: float, setting: str, *, fits: bool):  # noqa: ARG001
+    """Two sources that find high scores more often."""
+    from noneg.prior import from_two_sources
+
+    y = rng.random(4000) < prior
+    score = expit(rng.normal(size=y.size) + 2 * y)
+    first, second = (y & (rng.random(y.size) < 0.2 + 0.5 * score) for _ in range(2))
+    return from_two_sources(first, second, score=score)
+
+
+def review(rng, prior: float, setting: str, *, fits: bool, strata: bool = False):  # noqa: ARG001
+    """200 of 4,000 rows are judged; half of them where scores are high if there are strata."""
+    from noneg.prior import from_review
+
+    y = rng.random(4000) < prior
+    group = rng.random(y.size) < np.where(y, 0.8, 0.15)
+    outcome = np.full(y.size, np.nan)
+    for part in (group, ~group) if strata else (np.ones(y.size, dtype=bool),):
+        chosen = rng.choice(np.flatnonzero(part), 100 if strata else 200, replace=False)
+        outcome[chosen] = y[chosen]
+    return from_review(outcome, strata=group if strata else None)
+
+
+def period(rng, prior: float, setting: str, *, fits: bool):
+    """An earlier period of prior .2; half of the new rows move by .25 if it was not the prior."""
+    from noneg.prior import from_earlier
+
+    def score(y):
+        return expit(2 * y + rng.normal(size=y.size) - 1)
+
+    if setting == "two-sample":
+        before = PUScores(
+            score(np.ones(1000)), score(rng.random(5000) < 0.2), prior=0.2, setting=setting
+        )
+    else:
+        y = rng.random(6000) < 0.2
+        labeled = y & (rng.random(y.size) < 0.5)
+        before = PUScores.from_pu_labels(labeled, score(y), prior=0.2, setting=setting)
+    y = rng.random(4000) < prior
+    moved = 0.0 if fits else 0.25 * (rng.random(y.size) < 0.5)
+    return from_earlier(before, expit(2 * y + rng.normal(size=y.size) - 1 + moved))
+
+
+WAYS = {
+    "two views": views,
+    "two sources": sources,
+    "review": review,
+    "stratified review": partial(review, strata=True),
+    "earlier period": period,
+}

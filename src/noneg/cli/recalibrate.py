@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from noneg.recalibration import Calibrator
     from noneg.recalibration.choose import HeldOut
+    from noneg.scores import PUScores
 
 column = click.option(
     "--column",
@@ -110,7 +111,7 @@ def recalibrate(
         write_text(save, calibrator.to_json())
     answer = {
         **found.to_dict(),
-        "notes": list(found.warnings),
+        "notes": [*found.warnings, *_other_maps(calibrator, scores)],
         "out": out,
         "save": save,
         "n_rows": n_rows,
@@ -119,6 +120,20 @@ def recalibrate(
         print_json("noneg.recalibration/1", source=question.source.to_dict(), **answer)
     else:
         _show(f"{question.source.name}: {scores!r}", found, {"scores": out, "the calibrator": save})
+
+
+def _other_maps(calibrator: Calibrator, scores: PUScores) -> list[str]:
+    """Say how far the map depends on a prior that is not known exactly."""
+    from noneg.recalibration import mapped_range
+    from noneg.results import fitting
+
+    if scores.prior_interval is None:
+        return []
+    (low,), (high,) = mapped_range(calibrator, scores, [0.5])
+    _, least, most = fitting(scores.known_prior, *scores.prior_set)
+    here = f"The map holds for the prior {scores.known_prior:.4g}."
+    there = f"For priors from {least} to {most} a score of 0.5 stands for {low:.3f} to {high:.3f}."
+    return [f"{here} {there}"]
 
 
 def check_table(question: Question, out: str) -> None:

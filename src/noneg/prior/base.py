@@ -90,12 +90,12 @@ class PriorEstimate:
     >>> import numpy as np
     >>> from noneg.prior import ScoreLaws, estimate_prior
     >>> rng = np.random.default_rng(0)
-    >>> u = np.append(rng.normal(4, 1, 300), rng.normal(0, 1, 700))
-    >>> laws = ScoreLaws.from_arrays(rng.normal(4, 1, 500), u, setting="two-sample", scale="logit")
+    >>> p, u = rng.normal(5, 1, 2000), np.append(rng.normal(5, 1, 900), rng.normal(0, 1, 2100))
+    >>> laws = ScoreLaws.from_arrays(p, u, setting="two-sample", scale="logit")
     >>> print(estimate_prior(laws))
-    0.30, at most 0.35, by quick
+    0.28, at most 0.32, by tightest
     >>> print(estimate_prior(laws, overlap=0))
-    0.30 [0.25, 0.35] by quick
+    0.282 [0.221, 0.318] by tightest
     """
 
     value: float

@@ -63,13 +63,21 @@ class _Answer(NamedTuple):
     high: float
 
     def estimate(
-        self, method: str, labelled: float, level: float, setting: Setting, **said: object
+        self,
+        method: str,
+        level: float,
+        setting: Setting,
+        *,
+        labelled: float = 0.0,
+        rows: float = np.inf,
+        **said: object,
     ) -> PriorEstimate:
-        """Turn shares into priors."""
-        value, low, high = (
-            prior_of_share(float(np.clip(x, 0.0, 1.0)), labelled)
-            for x in (self.share, min(self.low, self.share), max(self.high, self.share))
-        )
+        """Turn shares into priors; the labeled share of so many rows varies, too."""
+        share = float(np.clip(self.share, 0.0, 1.0))
+        value, rest = prior_of_share(share, labelled), 1.0 - labelled
+        chance = z_score(level) * (1.0 - share) * np.sqrt(labelled * rest / rows)
+        down, up = (np.hypot(rest * (x - self.share), chance) for x in (self.low, self.high))
+        low, high = float(max(value - down, 0.0)), float(min(value + up, 1.0))
         return PriorEstimate(
             value=value,
             low=low,
@@ -77,7 +85,7 @@ class _Answer(NamedTuple):
             level=level,
             method=method,
             setting=setting,
-            share=self.share,
+            share=share,
             labelled=labelled,
             sampling=(low, high),
             **said,  # type: ignore[arg-type]
@@ -136,12 +144,13 @@ def from_two_views(
     share = max(odds, 0.0) / (1.0 + max(odds, 0.0))
     reach = z_score(level) * error * (1.0 - share) ** 2
     answer = _Answer(share, share - reach, share + reach)
-    dependence = _dependence(p)
+    dependence, counts = _dependence(p), (float(p.shape[1]), float(u.shape[1]))
     return answer.estimate(
         "two-views",
-        labelled_share(check_setting(setting), *map(float, (flags.sum(), (~flags).sum()))),
         level,
         setting,
+        labelled=labelled_share(check_setting(setting), *counts),
+        rows=sum(counts),
         interval="normal approximation; covers sampling",
         assumption=f"{SAMPLED}, and the two views are independent within each class",
         warnings=_alarm(
@@ -224,7 +233,6 @@ def from_two_sources(
     answer = _Answer(total / n, (total - down) / n, (total + up) / n)
     return answer.estimate(
         "two-sources",
-        0.0,
         level,
         "one-sample",
         interval="Chapman's estimate and Chao's limits; covers sampling",
@@ -293,9 +301,10 @@ def from_review(
     down, up = (float(np.sqrt((weight**2) @ (end - share) ** 2)) for end in (low, high))
     return _Answer(value, value - down, value + up).estimate(
         "review",
-        labelled,
         level,
         "one-sample" if labelled else "two-sample",
+        labelled=labelled,
+        rows=y.size / (1.0 - labelled),
         interval="exact binomial (Clopper-Pearson) limits, strata combined; covers sampling",
         assumption="rows were drawn for review at random, and judged rightly",
         diagnostics={"judged": float(n.sum()), "strata": float(kinds.size)},
@@ -329,8 +338,8 @@ def from_earlier(
     >>> world = LogisticGaussian.calibrated(0.2)
     >>> before = world.draw(1000, 5000, setting="two-sample", seed=0)
     >>> score, label = world.draw_rows(20_000, seed=1)
-    >>> half = label & (np.arange(label.size) % 2 == 0)
-    >>> found = from_earlier(before, score[~half])  # half of the positives are gone
+    >>> kept = (label == 0) | (np.arange(label.size) % 2 == 0)  # half of the positives are gone
+    >>> found = from_earlier(before, score[kept])
     >>> found.low < 0.1 / 0.9 < found.high
     True
     """
@@ -349,7 +358,6 @@ def from_earlier(
     reach = z_score(level) * float(noise)
     return _Answer(value, low - reach, high + reach).estimate(
         "earlier",
-        0.0,
         level,
         "two-sample",
         interval="generalized least squares over bins, for every earlier prior; covers sampling",

@@ -23,6 +23,7 @@ from noneg.recalibration.maps import (
     Spline,
 )
 from noneg.recalibration.multiclass import OneVsRest, TemperatureScaling, VectorScaling
+from noneg.recalibration.over_priors import mapped_range
 from noneg.recalibration.selection import probability_range
 from noneg.recalibration.venn_abers import VennAbers
 
@@ -54,6 +55,7 @@ __all__ = [
     "held_out",
     "load",
     "make",
+    "mapped_range",
     "out_of_fold",
     "probability_range",
 ]

@@ -74,6 +74,7 @@ def to_html(
         document=content,
         movable=not evaluation.is_labelled,
         prior=evaluation.prior.value,
+        estimated=evaluation.prior_kind in ("upper bound", "unknown"),
         interval=(known.low, known.high) if known.low < known.high else None,
         least=evaluation.sums.least_prior,
         selection=evaluation.selection,
