@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 BEST = "best"
 COMPARED = tuple(name for name in CRITERIA if name != "ece")
-# Values this far outside of a range lie on its edge.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -276,9 +274,9 @@ def _compared(
         for name, scores in found.scores.items()
     }
     unranked = {
-        name: _why(criterion, x.value, found.scores[name], found.level)
+        name: _why(criterion, x.raw, found.scores[name], found.level)
         for name, x in estimates.items()
-        if not _possible(criterion, x.value)
+        if x.raw is not None
     }
     rank = {
         name: np.nan_to_num(criterion.sign * x.value, nan=-np.inf)
@@ -307,11 +305,6 @@ def _compared(
         if span is None or len(ranked) < 2 or not criterion.has_curve
         else ordering(ranked, metric=criterion.name, priors=span, **options),
     )
-
-
-def _possible(criterion: Criterion, value: float) -> bool:
-    low, high = criterion.range
-    return not (value < low - ROUNDING or value > high + ROUNDING)
 
 
 def _why(criterion: Criterion, value: float, scores: PUScores, level: float) -> str:

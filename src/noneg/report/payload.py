@@ -15,7 +15,7 @@ import numpy as np
 from noneg.evaluation import NEARLY_ALL, SAME_SHARE
 from noneg.page_state import EXPLORED
 from noneg.performance.assumptions import FEW_POSITIVES
-from noneg.registry import registered_rules
+from noneg.registry import METRICS, registered_rules
 from noneg.report import words
 from noneg.report.charts import specification
 from noneg.sentences import templates
@@ -35,7 +35,7 @@ _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 
 
 # Warnings that `assets/words.js` says again at another prior, by their codes.
-MOVING = {"prior", "negatives", "positives", "mean_score", "all_labelled"}
+MOVING = {"prior", "negatives", "positives", "mean_score", "all_labelled", "outside"}
 
 
 # What decides which sentence is said; `assets/words.js` decides by the same numbers.
@@ -74,9 +74,14 @@ def payload(
         "warned": bool(evaluation.warnings),
         "other_warnings": _steady_warnings(evaluation),
         "rules": {
-            name: {"matrix": rule.matrix, "by_odds": rule.by_odds}
+            name: {"matrix": rule.matrix, "by_odds": rule.by_odds, "range": [rule.low, rule.high]}
             for name, rule in registered_rules().items()
         },
+        "ranges": {
+            name: METRICS[name if name in METRICS else "ece"].range
+            for name in evaluation.sums.moving
+        },
+        "titles": {name: METRICS[name].title for name in evaluation.metrics},
         "sums": sums_to_dict(evaluation.sums),
         "still": {
             "recalibration": recalibration(evaluation),
