@@ -103,7 +103,8 @@ def test_degenerate_data_gives_a_number_or_a_sentence(name, setting, case):
     else:
         assert np.isfinite(found) or METRICS[name].family == "performance"
         interval = estimate(name, scores)
-        assert interval.value == pytest.approx(found, nan_ok=True)
+        raw = interval.value if interval.raw is None else interval.raw
+        assert raw == pytest.approx(found, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -119,6 +120,47 @@ def test_the_interval_surrounds_the_value(name, setting):
     wider = estimate(metric.function, scores, level=0.99)
     assert wider.low <= found.low + 1e-9
     assert found.high <= wider.high + 1e-9
+
+
+# Options that move the range.
+RANGES = {
+    "partial_auc": [({"max_fpr": 0.4}, (0.0, 0.4)), ({"standardised": True}, (-0.03, 1.0))],
+    "risk": [
+        ({"loss": "log"}, (0.0, math.inf)),
+        ({"loss": "cost-sensitive", "cost": (1.0, 5.0)}, (0.0, 5.0)),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(("two-sample", "one-sample"), max_size=30), width=st.floats(0.0, 0.2))
+@settings(max_examples=25)
+def test_estimates_and_intervals_from_pu_rows_stay_in_their_range(name, sample, width):
+    scores = sample.build()
+    if width > 0.1:
+        ends = max(scores.prior * (1 - width), scores.least_prior), min(scores.prior + width, 0.995)
+        scores = scores.with_prior(scores.prior, interval=ends)
+    for options, (low, high) in [({}, METRICS[name].range), *RANGES.get(name, [])]:
+        raw = value(name, scores, **options)
+        if isinstance(raw, str):
+            continue
+        found = estimate(name, scores, **options)
+        assert low <= found.low <= found.high <= high
+        assert math.isnan(raw) or found.low <= found.value <= found.high
+        if found.raw is not None:
+            assert same(found.raw, raw)
+            assert found.raw < low or found.raw > high
+            assert found.to_dict()["raw"] == found.raw
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(sample=samples(("labelled",), max_size=30))
+@FEW
+def test_labelled_estimates_are_not_clipped(name, sample):
+    metric, scores = METRICS[name], sample.build()
+    if not isinstance(value(name, scores), str):
+        bare = getattr(metric.interval, "__wrapped__", metric.interval)
+        assert repr(metric.interval(scores)) == repr(bare(scores))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 BEST = "best"
 COMPARED = tuple(name for name in CRITERIA if name != "ece")
-# Values this far outside of a range lie on its edge.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -298,9 +296,9 @@ def _compared(
         for name, scores in found.scores.items()
     }
     unranked = {
-        name: _why(criterion, x.value, found.scores[name], found.level)
+        name: _why(criterion, x.raw, found.scores[name], found.level)
         for name, x in estimates.items()
-        if not _possible(criterion, x.value)
+        if x.raw is not None
     }
     rank = {
         name: np.nan_to_num(criterion.sign * x.value, nan=-np.inf)
@@ -340,11 +338,6 @@ def _tipping(
     """Return the selection factors at which the winner's lead may vanish."""
     factors = {m: found.tipping(criterion, winner, m) for m in models if m != winner}
     return {m: factor for m, factor in factors.items() if factor is not None}
-
-
-def _possible(criterion: Criterion, value: float) -> bool:
-    low, high = criterion.range
-    return not (value < low - ROUNDING or value > high + ROUNDING)
 
 
 def _why(criterion: Criterion, value: float, scores: PUScores, level: float) -> str:

@@ -249,12 +249,23 @@ def _warnings(
     if gap > noise + 1e-12 and not scores.prior_is_estimated:
         yield notice("mean_score", mean=mean, prior=prior, gap=abs(mean - prior))
     yield from label_counts(scores)
+    yield from outside_notice(metrics)
     if "auroc" in metrics and metrics["auroc"].high < EVEN:
         yield notice("swapped")
     if scores.prior_is_estimated and MANY_HIDDEN * mean - prior > noise:
         yield notice("hidden_positives", mean=mean, prior=prior)
     if scores.n_marginal < 2 * FIXED_BINS:
         yield notice("few_rows", rows=scores.n_marginal, bins=FIXED_BINS)
+
+
+def outside_notice(metrics: dict[str, Estimate]) -> Iterator[Notice]:
+    """Name the estimates that lay outside of their range."""
+    left = {name: one.raw for name, one in metrics.items() if one.raw is not None}
+    if left:
+        numbers = (
+            say("outside_number", title=METRICS[name].title, raw=raw) for name, raw in left.items()
+        )
+        yield notice("outside", numbers="; ".join(numbers))
 
 
 def label_counts(scores: PUScores) -> Iterator[Notice]:

@@ -26,6 +26,7 @@ from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import Options, pose
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
+from noneg.performance.ranking import auroc, lift_at_interval, pair_limits
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
 from noneg.rules import labelled_shares, pu_shares
@@ -281,14 +282,15 @@ def _areas(
     """Return the areas that follow the prior; labelled data has no other prior."""
     if scores.prior_is_estimated:
         return {}
-    found = {}
-    for name in ("auroc", "lift_at"):
-        one = METRICS[name].estimate(scores, level=level) if name in metrics else None
-        if one is not None and np.isfinite([one.value, one.low, one.high]).all():
-            found[name] = [one.value, one.low, one.high]
-    if "auroc" in found:
-        found["auroc"] = [(x - 0.5) * (1.0 - scores.known_prior) for x in found["auroc"]]
-    return found
+    found: dict[str, list[float]] = {}
+    if "auroc" in metrics and not np.isnan(area := auroc(scores)):
+        known = 1.0 - scores.labelled_share
+        pair = [(end - 0.5) * known for end in pair_limits(scores, area, level)]
+        found["auroc"] = [(area - 0.5) * (1.0 - scores.known_prior), *pair]
+    if "lift_at" in metrics:
+        lift = lift_at_interval(scores, level=level)
+        found["lift_at"] = [lift.value, lift.low, lift.high]
+    return {name: row for name, row in found.items() if np.isfinite(row).all()}
 
 
 def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:

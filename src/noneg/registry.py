@@ -7,8 +7,9 @@ property tests read everything from here. `noneg.metrics` has all entries loaded
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 from noneg.errors import InputError
 from noneg.selection import refuse_selection
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Number = Callable[..., float]
     Interval = Callable[..., Estimate]
 
+P = ParamSpec("P")
 Better = Literal["lower", "higher"]
 Family = Literal["calibration error", "proper score", "performance"]
 
@@ -50,7 +52,8 @@ class Metric:
     citation : str
     family : {"calibration error", "proper score", "performance"}
     range : (float, float)
-        Smallest and largest value in a population; estimates from few PU rows may leave it.
+        Smallest and largest value in a population. The function may leave it on few PU rows; the
+        interval does not (`in_range`).
     better : {"lower", "higher"}
     needs_prior : bool
         Whether PU data without a prior leaves it undefined.
@@ -62,6 +65,8 @@ class Metric:
         Builds the `Rule` of a metric of the confusion matrix from its options.
     loss : callable, optional
         Builds the loss ``loss(score, label)`` of an expected loss from its options.
+    bounds : callable, optional
+        Builds the range from the options, where it depends on them.
     by_prior : callable, optional
         Builds the `Curve` of the metric over the prior from scores and options. Metrics with a
         rule or a loss have one without it.
@@ -87,6 +92,7 @@ class Metric:
     rule: Callable[..., Rule] | None = None
     loss: Callable[..., Loss] | None = None
     by_prior: Callable[..., Curve] | None = None
+    bounds: Callable[..., tuple[float, float]] | None = None
 
     @property
     def sign(self) -> float:
@@ -149,6 +155,28 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {}
+
+
+def in_range(
+    interval: Callable[Concatenate[PUScores, P], Estimate],
+) -> Callable[Concatenate[PUScores, P], Estimate]:
+    """Keep the estimates of ``NAME_interval``, from PU rows, in the range of the metric NAME.
+
+    The positive law, times the prior, lies below the marginal law; that of few rows need not, and
+    takes estimates out of their range. Clipping an interval that holds loses nothing.
+    """
+    name, takes = interval.__name__.removesuffix("_interval"), signature(interval)
+
+    @wraps(interval)
+    def kept(scores: PUScores, *args: P.args, **options: P.kwargs) -> Estimate:
+        found = interval(scores, *args, **options)
+        if scores.prior_is_estimated:
+            return found
+        entry, given = METRICS[name], takes.bind(scores, *args, **options).arguments
+        chosen = {key: x for key, x in given.items() if key in entry.options}
+        return found.within(*(entry.range if entry.bounds is None else entry.bounds(**chosen)))
+
+    return kept
 
 
 def register(metric: Metric) -> Metric:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+
+# A value this close to its range lies in it.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +54,28 @@ class Estimate:
     method: str
     identified: tuple[float, float] | None = None
     raw: float | None = None
+
+    def within(self, low: float, high: float) -> Estimate:
+        """Return the estimate and its interval kept in a range.
+
+        Examples
+        --------
+        >>> found = Estimate(value=1.06, low=0.9, high=1.2, level=0.95, method="delta method")
+        >>> kept = found.within(0.0, 1.0)
+        >>> print(kept, kept.raw)
+        1.0000 [0.9000, 1.0000] 1.06
+        """
+        ends = (self.low, self.high, *(self.identified or ()))
+        value, *kept = (float(np.clip(x, low, high)) for x in (self.value, *ends))
+        outside = abs(value - self.value) > ROUNDING
+        return replace(
+            self,
+            value=value,
+            low=kept[0],
+            high=kept[1],
+            identified=(kept[2], kept[3]) if self.identified else None,
+            raw=self.value if outside else self.raw,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain numbers and text; those that say nothing are left out."""

@@ -194,9 +194,9 @@ class Rule:
     def interval(self, scores: PUScores, threshold: float, level: float) -> Estimate:
         """Return the metric at a threshold with its interval (see `noneg.intervals`).
 
-        With labelled data it is made of TPR, FPR and the prior, which are uncorrelated, and stays
-        in the metric's range. With PU data it is made of TPR and PPR and, like the estimate, not
-        clipped. It holds for every prior in ``scores.prior_interval``.
+        With labelled data it is made of TPR, FPR and the prior, which are uncorrelated; with PU
+        data of TPR and PPR. Estimate and interval are kept in the metric's range, and hold for
+        every prior in ``scores.prior_interval``.
         """
         level = check_level(level)
         means = tail_means(scores, [check_threshold(threshold)])
@@ -206,7 +206,8 @@ class Rule:
         if not np.isnan(value):
             low, high = self.limits(scores, means, level)
         words = METHOD + prior_words(scores)
-        return Estimate(value=value, low=low, high=high, level=level, method=words)
+        found = Estimate(value=value, low=low, high=high, level=level, method=words)
+        return found.within(self.low, self.high)
 
     def _bounded(self, scores: PUScores, means: LawMeans, value: float, level: float) -> Estimate:
         """Return the metric with its range over priors and laws of the positives."""

@@ -48,7 +48,7 @@ from noneg.calibration.interval import Noise, split_median
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
-from noneg.registry import calibration_error
+from noneg.registry import calibration_error, in_range
 from noneg.selection import refuse_selection
 from noneg.simulation.binomial import BetaLaw
 from noneg.simulation.worlds import converged_breaks, panel_integrals, sign_changes
@@ -336,6 +336,7 @@ def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
     return float(spread * density + middle * (1.0 - 2.0 * ndtr(-z)))
 
 
+@in_range
 def tce_bpm_interval(
     scores: PUScores, *, level: float = 0.95, density: Density = "beta", seed: int = 0
 ) -> Estimate:

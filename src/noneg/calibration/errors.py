@@ -40,7 +40,7 @@ from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing
 from noneg.laws import Ordered
-from noneg.registry import PU_ECE, calibration_error
+from noneg.registry import PU_ECE, calibration_error, in_range
 from noneg.rules import Curve
 from noneg.selection import is_selected, refuse_selection
 
@@ -133,6 +133,7 @@ def power_mean(gap: Floats, mass: Floats, p: float) -> float:
     return float(top * (mass @ (gap / top) ** p) ** (1.0 / p)) if top > 0.0 else 0.0
 
 
+@in_range
 def ece_interval(
     scores: PUScores,
     *,
@@ -379,6 +380,7 @@ def debiased_total(
     return float(terms.sum())
 
 
+@in_range
 def debiased_ece_interval(
     scores: PUScores,
     *,
@@ -537,6 +539,7 @@ def sweep_edges(scores: PUScores) -> Floats:
     return np.concatenate([[0.0], inner[inner < 1.0], [1.0]])
 
 
+@in_range
 def sweep_ece_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Return the sweep error with an interval for the population's error over the bins found.
 

@@ -221,7 +221,9 @@ class AbsoluteSum(Norm):
             variance = (1.0 - far) * NEAR * largest**2 + far * deviation**2
             return total * mean - z * float(np.sqrt(variance)) - value
 
-        k = brentq(excess, 0.0, (value + z * largest) / total) if excess(0.0) < 0.0 else 0.0
+        # A little room: at the end itself the excess may be zero, up to rounding.
+        end = 1.01 * (value + z * largest) / total
+        k = brentq(excess, 0.0, end) if excess(0.0) < 0.0 else 0.0
         return min(total * float(k), value + z * deviation)
 
 
@@ -234,7 +236,7 @@ def _folded(k: float) -> tuple[float, float]:
     """Return the mean of ``|k + Z|``, Z standard normal, and its variance."""
     density = float(np.exp(-0.5 * k * k) * np.sqrt(2.0 / np.pi))
     mean = density + k * (2.0 * float(ndtr(k)) - 1.0)
-    return mean, 1.0 + k * k - mean * mean
+    return mean, float(np.clip(1.0 + k * k - mean * mean, NEAR, 1.0))
 
 
 def norm_limits(

@@ -20,7 +20,7 @@ from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
 from noneg.losses import CLIP, check_clip, find_loss, loss_means, loss_value
-from noneg.registry import Metric, register
+from noneg.registry import Metric, in_range, register
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def brier(scores: PUScores) -> float:
     return loss_value(loss_means(scores, find_loss("brier")), scores.known_prior)
 
 
+@in_range
 def brier_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the Brier score with its confidence interval.
 
@@ -123,6 +124,7 @@ def log_loss(scores: PUScores, *, clip: float = CLIP) -> float:
     return loss_value(loss_means(scores, find_loss("log", clip=clip)), scores.known_prior)
 
 
+@in_range
 def log_loss_interval(scores: PUScores, *, level: float = 0.95, clip: float = CLIP) -> Estimate:
     """Return the log loss with its confidence interval.
 

@@ -60,7 +60,7 @@ from noneg.errors import InputError
 from noneg.intervals import enclosing
 from noneg.kernels import Axis
 from noneg.laws import Ordered
-from noneg.registry import calibration_error
+from noneg.registry import calibration_error, in_range
 from noneg.selection import refuse_selection
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def ks_error(scores: PUScores) -> float:
     return _largest(scores, scores.known_prior)
 
 
+@in_range
 def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Return the Kolmogorov-Smirnov error with an interval for its population value.
 
@@ -359,6 +360,7 @@ def smooth_ece(scores: PUScores, *, sigma: float | None = None) -> float:
     return value
 
 
+@in_range
 def smooth_ece_interval(
     scores: PUScores, *, level: float = 0.95, sigma: float | None = None, seed: int = 0
 ) -> Estimate:
@@ -478,6 +480,7 @@ def kernel_ece(scores: PUScores, *, p: float = 1, bandwidth: float | None = None
     return _kernel_error(scores, _on_scores(scores, p, bandwidth))
 
 
+@in_range
 def kernel_ece_interval(
     scores: PUScores,
     *,
@@ -554,6 +557,7 @@ def logit_smoothed_ece(scores: PUScores, *, sigma: float = 1.0 / 15.0, clip: flo
     return _kernel_error(scores, _on_logits(sigma, clip))
 
 
+@in_range
 def logit_smoothed_ece_interval(
     scores: PUScores,
     *,
@@ -694,7 +698,7 @@ class Power(Convex):
 
     blur: Blur
     x: Floats
-    p: float
+    p: float = 1.0
 
     def sums(self, binned: Binned) -> Sums:
         """Return positives times the prior, and everyone."""

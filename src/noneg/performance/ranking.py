@@ -8,8 +8,10 @@ AUROC
     where :math:`\lambda` is the labelled share of the marginal sample: 0 in two samples, which is
     :math:`(\mathrm{PAUC} - \pi/2)/(1-\pi)`; :math:`n_P/n` in one sample, which is the same formula
     with the prior :math:`\bar\pi` of the unlabeled rows, and the one that compares the positives
-    with all rows; and :math:`\pi` for labelled data, which is the ordinary AUC. The value is not
-    clipped.
+    with all rows; and :math:`\pi` for labelled data, which is the ordinary AUC.
+Range
+    With few PU rows an estimate may leave its range. Functions that return a number return it as
+    it is; those that return an `Estimate` keep it in the range, with the number in `Estimate.raw`.
 Variance of areas
     By the influence of each row on the area (DeLong et al. 1988); rows that tell of both laws are
     counted once, and the prior of labelled data varies with them.
@@ -42,7 +44,7 @@ from noneg.intervals import (
     z_score,
 )
 from noneg.laws import Ordered
-from noneg.registry import Metric, register
+from noneg.registry import Metric, in_range, register
 from noneg.results import Estimate, Table
 from noneg.rules import PRECISION, Curve
 from noneg.selection import (
@@ -102,6 +104,7 @@ def auroc(scores: PUScores) -> float:
     return 0.5 + (win - 0.5) * _stretch(scores.known_prior, share, scores)
 
 
+@in_range
 def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the area under the ROC curve with its interval.
 
@@ -120,12 +123,7 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
         return _unknown(scores, level, "no pair of a positive and another row")
     if is_selected(scores):
         return area_bounds(scores, value, level)
-    steps = Ordered(scores)
-    variance = _area(steps, scores.known_prior).variance(steps)
-    share = scores.labelled_share
-    stretch = _stretch(scores.known_prior, share, scores)
-    rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
-    pair = area_limits(0.5 + (value - 0.5) / stretch, variance / stretch**2, rows, level)
+    pair, share = pair_limits(scores, value, level), scores.labelled_share
     ends = [
         0.5 + (end - 0.5) * _stretch(prior, share, scores)
         for prior in scores.prior_set
@@ -162,6 +160,15 @@ def area_bounds(
     return bounded(scores, value, point, ends, level, reach=(0.0, 1.0), method=method, box=box)
 
 
+def pair_limits(scores: PUScores, area: float, level: float) -> Limits:
+    """Return the interval of PAUC that an area under the ROC curve comes with."""
+    steps, share = Ordered(scores), scores.labelled_share
+    stretch = _stretch(scores.known_prior, share, scores)
+    variance = _area(steps, scores.known_prior).variance(steps)
+    rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
+    return area_limits(0.5 + (area - 0.5) / stretch, variance / stretch**2, rows, level)
+
+
 def _stretch(prior: float, share: float, scores: PUScores) -> float:
     """Return the factor between AUC - 1/2 and PAUC - 1/2."""
     return (1.0 - share) / (1.0 - prior) if scores.hidden else 1.0
@@ -194,6 +201,7 @@ def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = 
     return float(_mcclish(value, m)) if standardised else value
 
 
+@in_range
 def partial_auc_interval(
     scores: PUScores, *, level: float = 0.95, max_fpr: float = 0.1, standardised: bool = False
 ) -> Estimate:
@@ -271,6 +279,7 @@ def average_precision(scores: PUScores) -> float:
     return _mean_precision(Ordered(scores), scores.known_prior).value
 
 
+@in_range
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the average precision with its interval.
 
@@ -436,6 +445,11 @@ def _average_precision_curve(scores: PUScores) -> Curve:
     return Curve.of(low - slope * one, slope)
 
 
+def _partial_bounds(*, max_fpr: float = 0.1, standardised: bool = False) -> Limits:
+    ends = 0.0, check_max_fpr(max_fpr)
+    return (_mcclish(0.0, ends[1]), 1.0) if standardised else ends
+
+
 register(
     Metric(
         name="auroc",
@@ -456,6 +470,7 @@ register(
         interval=partial_auc_interval,
         citation="McClish (1989), Analyzing a portion of the ROC curve",
         range=(0.0, 0.1),
+        bounds=_partial_bounds,
     )
 )
 
@@ -500,6 +515,7 @@ def precision_at(scores: PUScores, *, k: float = 0.1) -> float:
     return scores.known_prior * _found(scores, share) / share
 
 
+@in_range
 def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
     """Return the precision among the top k with its interval; see `precision_at`.
 
@@ -552,6 +568,7 @@ def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
     return _found(scores, share) / share if scores.n_positive > 0.0 else float("nan")
 
 
+@in_range
 def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
     """Return the lift of the top k with its interval; see `lift_at`.
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import LawMeans, law_means, no_spread, over_prior_grid, prior_words
-from noneg.losses import CLIP, find_loss
-from noneg.registry import Metric, register
+from noneg.losses import CLIP, check_cost, find_loss
+from noneg.registry import Metric, in_range, register
 from noneg.results import Estimate
 from noneg.selection import is_selected, loss_bounds
 
@@ -73,6 +73,7 @@ def risk(
     return _value(means, scores.known_prior, check_form(form))
 
 
+@in_range
 def risk_interval(
     scores: PUScores,
     loss: Name | Loss = "zero-one",
@@ -158,6 +159,18 @@ def _loss(
     return find_loss(loss, threshold=threshold, cost=cost, clip=clip)
 
 
+def _bounds(
+    loss: Name | Loss = "zero-one", *, cost: ArrayLike = (1.0, 1.0), **_: object
+) -> tuple[float, float]:
+    """Return the smallest and the largest loss of a row; nothing is known of a given function."""
+    if callable(loss):
+        return -inf, inf
+    if loss == "cost-sensitive":
+        matrix = check_cost(cost)
+        return float(matrix.min()), float(matrix.max())
+    return 0.0, 1.0 if loss in ("zero-one", "brier", "sigmoid") else inf
+
+
 register(
     Metric(
         name="risk",
@@ -167,5 +180,6 @@ register(
         citation="du Plessis et al. (2015); Kiryo et al. (2017)",
         better="lower",
         loss=_loss,
+        bounds=_bounds,
     )
 )

@@ -51,7 +51,7 @@ from noneg.intervals import area_limits
 from noneg.laws import placements
 from noneg.performance.ranking import area_bounds
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
-from noneg.registry import METRICS, Metric, find_metric, register
+from noneg.registry import METRICS, Metric, find_metric, in_range, register
 from noneg.results import Estimate, to_frame
 from noneg.rules import ROUNDING, Curve
 from noneg.scores import PUScores
@@ -138,6 +138,7 @@ def proxy_auc(scores: PUScores) -> float:
     return float(kernels.doubled_wins(u, p) / (2.0 * u.size * p.size))
 
 
+@in_range
 def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the proxy AUC with its interval.
 

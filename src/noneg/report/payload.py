@@ -36,7 +36,7 @@ _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 
 
 # Warnings that `assets/words.js` says again at another prior, by their codes.
-MOVING = {"prior", "negatives", "positives", "mean_score", "all_labelled"}
+MOVING = {"prior", "negatives", "positives", "mean_score", "all_labelled", "outside"}
 
 
 # What decides which sentence is said; `assets/words.js` decides by the same numbers.
@@ -76,23 +76,16 @@ def payload(
         "warned": bool(evaluation.warnings),
         "other_warnings": _steady_warnings(evaluation),
         "rules": {
-            name: {
-                "matrix": rule.matrix,
-                "by_odds": rule.by_odds,
-                "low": rule.low,
-                "high": rule.high,
-            }
+            name: {"matrix": rule.matrix, "by_odds": rule.by_odds, "range": [rule.low, rule.high]}
             for name, rule in registered_rules().items()
         },
         "selection": evaluation.selection,
         "factors": FACTORS,
-        # An unbiased risk may leave its range; proper scores are kept in it.
         "ranges": {
-            name: METRICS[name].range
-            if METRICS[name].family == "proper score"
-            else (-math.inf, math.inf)
-            for name in evaluation.sums.risks
+            name: METRICS[name if name in METRICS else "ece"].range
+            for name in evaluation.sums.moving
         },
+        "titles": {name: METRICS[name].title for name in evaluation.metrics},
         "sums": sums_to_dict(evaluation.sums) | {"selection": selected(evaluation)},
         "still": {
             "recalibration": recalibration(evaluation),

@@ -13,6 +13,8 @@ const noneg = {};
   const ONE_ROW = 1 - 1e-9; // Kish's size of a bin that counts as one row
   const ROUNDING = 1e-10; // share of a variance that is taken for a rounding
   const GUARD = 1e-9; // ceil(0.3 * 10) is 3
+  const NEAR = 1 - 2 / Math.PI; // variance of |Z|, Z standard normal
+  const OUTSIDE = 1e-9; // a value this close to its range lies in it
 
   const sum = (x) => x.reduce((total, one) => total + one, 0);
   const dot = (x, y) => x.reduce((total, one, i) => total + one * y[i], 0);
@@ -48,11 +50,43 @@ const noneg = {};
     return Math.max(total, 0);
   }
 
+  /** The mean of |k + Z|, Z standard normal, and its variance. */
+  function folded(k) {
+    const mean = Math.sqrt(2 / Math.PI) * Math.exp(-k * k / 2) + k * (1 - erfc(k / Math.SQRT2));
+    return [mean, Math.min(Math.max(1 + k * k - mean * mean, NEAR), 1)];
+  }
+
+  /** The upper end, by inverting the least favorable law of the error (AbsoluteSum.upper). */
   function upperEnd(bins, prior, z) {
     const d = residual(bins, prior);
     const v = dual(d);
-    return dot(v, d) + z * Math.sqrt(variance(bins, v, prior));
+    const value = dot(v, d);
+    const deviation = Math.sqrt(variance(bins, v, prior));
+    const own = d.map((_, b) => Math.sqrt(variance(bins, d.map((__, c) => Number(b === c)), prior)));
+    const total = sum(own);
+    if (total === 0) return value;
+    const largest = Math.max(deviation, Math.sqrt(dot(own, own)));
+    const excess = (k) => {
+      const [mean, spread] = folded(k);
+      const far = (spread - NEAR) / (1 - NEAR);
+      return total * mean - z * Math.sqrt((1 - far) * NEAR * largest ** 2 + far * deviation ** 2) - value;
+    };
+    const k = excess(0) < 0 ? root(excess, 0, 1.01 * (value + z * largest) / total) : 0;
+    return Math.min(total * k, value + z * deviation);
   }
+
+  /** Where a function turns from negative to positive, by halving. */
+  function root(f, low, high) {
+    for (let i = 0; i < 100; i += 1) {
+      const middle = (low + high) / 2;
+      if (f(middle) < 0) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Signs of sums over three neighboring bins. */
+  const smoothDual = (d) => dual(d.map((one, b) => (d[b - 1] ?? 0) + one + (d[b + 1] ?? 0)));
 
   function lowerEnd(bins, prior, zSplit) {
     const d = residual(bins, prior);
@@ -64,7 +98,7 @@ const noneg = {};
       let value = 0;
       let spread = 0;
       for (const [one, other] of [halves, [halves[1], halves[0]]]) {
-        const v = dual(other);
+        const v = smoothDual(other);
         value += dot(v, one) / 2;
         spread += (2 * variance(bins, v, prior)) / 4;
       }
@@ -197,8 +231,20 @@ const noneg = {};
     return [value - size(loss), value + size(gain)];
   }
 
-  /** A metric of the confusion matrix at threshold number i, with its interval. */
+  /** An estimate and its interval kept in a range, null for no end; `raw` is a value that lay outside. */
+  function within(found, [low, high]) {
+    const clip = (x) => (x === null ? null : Math.min(Math.max(x, low ?? -Infinity), high ?? Infinity));
+    const value = clip(found.value);
+    const raw = Math.abs(value - found.value) > OUTSIDE ? found.value : (found.raw ?? null);
+    return { value, low: clip(found.low), high: clip(found.high), raw };
+  }
+
+  /** A metric of the confusion matrix at threshold number i, with its interval, in its range. */
   function atThreshold(data, name, prior, i) {
+    return within(unclipped(data, name, prior, i), data.rules[name].range);
+  }
+
+  function unclipped(data, name, prior, i) {
     const { tails } = data.sums;
     const of = (tpr, ppr) => rule(data.rules[name], tpr, ppr, prior);
     const value = finite(of(tails.tpr[i], tails.ppr[i]));
@@ -395,6 +441,11 @@ const noneg = {};
     }
     for (const name of Object.keys(sums.risks)) found[name] = risk(sums, name, prior);
     for (const name of Object.keys(data.rules)) found[name] = atThreshold(data, name, prior, half);
+    // Estimates from all labels are as they are.
+    if (data.setting === "labelled") return found;
+    for (const [name, range] of Object.entries(data.ranges)) {
+      if (found[name]) found[name] = within(found[name], range);
+    }
     return found;
   }
 

@@ -142,6 +142,15 @@
     return [say("all_labelled", { n_positive: data.n_positive, rows, percent: 100 * share, prior, chance })];
   }
 
+  /** Names the estimates that lay outside of their range. */
+  function outsideNotice(data, prior) {
+    const found = noneg.evaluate(data, prior);
+    const left = Object.entries(data.titles).filter(([name]) => (found[name]?.raw ?? null) !== null);
+    if (!left.length) return [];
+    const numbers = left.map(([name, title]) => say("outside_number", { title, raw: found[name].raw }));
+    return [say("outside", { numbers: numbers.join("; ") })];
+  }
+
   /** What needs attention at a prior, as `Evaluation.warnings` says it. */
   function warnings(data, prior) {
     const { sums } = data;
@@ -154,7 +163,8 @@
         say("positives", { n_positive: sums.effective_positive, floor: found.noise_floor }),
       found.mean_off && say("mean_score", { mean, prior, gap: Math.abs(mean - prior) }),
     ];
-    return [...out.filter(Boolean), ...labelCounts(data, prior), ...data.other_warnings];
+    return [...out.filter(Boolean), ...labelCounts(data, prior), ...outsideNotice(data, prior),
+      ...data.other_warnings];
   }
 
   Object.assign(noneg, {
