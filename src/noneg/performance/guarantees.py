@@ -372,6 +372,11 @@ class _Ratio:
             return cls(scores, at[kept], positive, marginal, tail, local)
         return cls(scores, thresholds, *counts_above(scores, thresholds), tail, local)
 
+    def at(self, kept: NDArray[np.bool_]) -> _Ratio:
+        """Return some of the thresholds."""
+        laws = [Counts(law.above[kept], law.total) for law in (self.positive, self.marginal)]
+        return replace(self, threshold=self.threshold[kept], positive=laws[0], marginal=laws[1])
+
     def hits(self, share: Floats, prior: float) -> Floats:
         """Return the share of all rows that are positive and flagged, at worst."""
         if self.scores.prior_is_estimated:
@@ -556,12 +561,13 @@ def precision_threshold(
     0.649439: precision at least 0.7 with 95 % confidence
     """
     wanted, ratio = check_rate(precision, "precision"), _Ratio.build(scores, confidence)
-    limits = np.minimum(ratio.promised(scores.prior_set[0]), 1.0)
-    kept = np.flatnonzero(limits >= wanted)
+    # A limit lies below its estimate, so the others need not be computed.
+    likely = ratio.at(~(ratio.precision(scores.prior_set[0]) < wanted))
+    kept = np.flatnonzero(np.minimum(likely.promised(scores.prior_set[0]), 1.0) >= wanted)
     if not kept.size:
         raise _unpromised(ratio, wanted)
     return Promise(
-        threshold=float(ratio.threshold[kept[-1]]),
+        threshold=float(likely.threshold[kept[-1]]),
         promised="precision",
         value=wanted,
         confidence=1.0 - ratio.tail,
