@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri
 
 from noneg.checks import check_count, check_number, percentage
@@ -468,11 +469,16 @@ def local_tail(tail: float, *laws: Counts) -> float:
     steps = np.array([np.diff(_log_odds(law)) for law in laws])
     stretch = float((steps * np.maximum(weight[:, 1:], weight[:, :-1])).sum())
 
+    def excess(z: Floats) -> Floats:
+        density = np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
+        return ndtr(-z) + stretch / 2.0 * z * density - tail
+
     # The chance rises before it falls where z is small; the last z at which it is too large counts.
-    z = -float(ndtri(tail)) + np.linspace(0.0, MOST_EXTRA, 10_001)
-    chance = ndtr(-z) + stretch / 2.0 * z * np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
-    large = np.flatnonzero(chance > tail * (1.0 + ROUNDING))
-    return float(ndtr(-z[large[-1] + 1])) if large.size else tail
+    z = -float(ndtri(tail)) + np.linspace(0.0, MOST_EXTRA, 201)
+    large = np.flatnonzero(excess(z) > ROUNDING * tail)
+    if not large.size:
+        return tail
+    return float(ndtr(-brentq(excess, z[large[-1]], z[large[-1] + 1])))
 
 
 def _relative_variance(law: Counts) -> Floats:
