@@ -193,7 +193,8 @@ def _notes(scores: PUScores, promise: Promise) -> list[str]:
     if promise.promised == "flagged":
         return []
     odds = f", up to a factor of {scores.selection:g}" if scores.selection > 1.0 else ""
-    notes = [f"{DRAWN_AT_RANDOM}{odds}. Intervals take the threshold as given."]
+    assumed = f"{DRAWN_AT_RANDOM}{odds}. " if scores.hidden else ""
+    notes = [f"{assumed}Intervals take the threshold as given."]
     if promise.threshold == 0.0:
         few = "Too few labeled positives for this promise"
         notes.insert(0, f"{few}: only flagging every row keeps it. See noneg plan --recall.")

@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri
 
 from noneg.checks import check_count, check_number, percentage
@@ -372,6 +373,11 @@ class _Ratio:
             return cls(scores, at[kept], positive, marginal, tail, local)
         return cls(scores, thresholds, *counts_above(scores, thresholds), tail, local)
 
+    def at(self, kept: NDArray[np.bool_]) -> _Ratio:
+        """Return some of the thresholds."""
+        laws = [Counts(law.above[kept], law.total) for law in (self.positive, self.marginal)]
+        return replace(self, threshold=self.threshold[kept], positive=laws[0], marginal=laws[1])
+
     def hits(self, share: Floats, prior: float) -> Floats:
         """Return the share of all rows that are positive and flagged, at worst."""
         if self.scores.prior_is_estimated:
@@ -463,11 +469,16 @@ def local_tail(tail: float, *laws: Counts) -> float:
     steps = np.array([np.diff(_log_odds(law)) for law in laws])
     stretch = float((steps * np.maximum(weight[:, 1:], weight[:, :-1])).sum())
 
+    def excess(z: Floats) -> Floats:
+        density = np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
+        return ndtr(-z) + stretch / 2.0 * z * density - tail
+
     # The chance rises before it falls where z is small; the last z at which it is too large counts.
-    z = -float(ndtri(tail)) + np.linspace(0.0, MOST_EXTRA, 10_001)
-    chance = ndtr(-z) + stretch / 2.0 * z * np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
-    large = np.flatnonzero(chance > tail * (1.0 + ROUNDING))
-    return float(ndtr(-z[large[-1] + 1])) if large.size else tail
+    z = -float(ndtri(tail)) + np.linspace(0.0, MOST_EXTRA, 201)
+    large = np.flatnonzero(excess(z) > ROUNDING * tail)
+    if not large.size:
+        return tail
+    return float(ndtr(-brentq(excess, z[large[-1]], z[large[-1] + 1])))
 
 
 def _relative_variance(law: Counts) -> Floats:
@@ -556,12 +567,13 @@ def precision_threshold(
     0.649439: precision at least 0.7 with 95 % confidence
     """
     wanted, ratio = check_rate(precision, "precision"), _Ratio.build(scores, confidence)
-    limits = np.minimum(ratio.promised(scores.prior_set[0]), 1.0)
-    kept = np.flatnonzero(limits >= wanted)
+    # A limit lies below its estimate, so the others need not be computed.
+    likely = ratio.at(~(ratio.precision(scores.prior_set[0]) < wanted))
+    kept = np.flatnonzero(np.minimum(likely.promised(scores.prior_set[0]), 1.0) >= wanted)
     if not kept.size:
         raise _unpromised(ratio, wanted)
     return Promise(
-        threshold=float(ratio.threshold[kept[-1]]),
+        threshold=float(likely.threshold[kept[-1]]),
         promised="precision",
         value=wanted,
         confidence=1.0 - ratio.tail,
