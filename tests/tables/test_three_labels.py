@@ -62,7 +62,7 @@ def test_a_sketch_counts_known_negatives_with_the_unlabeled():
 @pytest.mark.parametrize(
     ("label", "options", "words"),
     [
-        ([1, 0, -1, -1], {}, "got three: -1, 0, 1. If one of them means that nobody looked"),
+        ([1, 0, -1, -1], {}, "got 3: -1, 0, 1. If one of them means that nobody looked"),
         ([1, 0, np.nan, np.nan], {}, "or pass unlabeled_is_empty"),
         ([1, 0, 0, 0], {"unlabeled_is_empty": True}, "has a label in every row"),
         ([1, 0, -1, -1], {"unlabeled_label": 7}, r"must be a value of column 'y' \(-1, 0, 1\)"),

@@ -278,7 +278,7 @@ class Labels:
             self._check_unlabeled()
         elif len(self.found) == 3:
             shown = ", ".join(repr(value) for value in sorted(self.found, key=str))
-            rule = f"must hold two values, got three: {shown}"
+            rule = f"must hold two values, got 3: {shown}"
             remedy = ("If one of them means that nobody looked, name it as ", _UNLABELED, ".")
             raise InputError(self.wanted.label, rule, remedy=remedy).of_column()
         values = np.empty(len(self.found), dtype=object)
