@@ -70,7 +70,7 @@ class Target:
         return cls(find_metric(name).name, threshold)
 
     def __str__(self) -> str:
-        return self.name if self.threshold is None else f"{self.name}@{self.threshold:g}"
+        return self.name if self.threshold is None else f"{self.name}@{float(self.threshold)!r}"
 
     @property
     def features(self) -> tuple[str, ...]:
