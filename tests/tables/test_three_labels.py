@@ -77,7 +77,7 @@ def test_what_is_not_said_is_not_guessed(label, options, words):
         columns({"s": SCORE, "y": label}, **options)
 
 
-def test_labelled_rows_have_no_unlabeled_ones():
+def test_labeled_rows_have_no_unlabeled_ones():
     with pytest.raises(InputError, match="must not be 'labelled' where some rows are unlabeled"):
         noneg.read(
             {"s": SCORE, "y": [1, 0, -1, -1]}, **NAMES, unlabeled_label=-1, setting="labelled"
