@@ -30,7 +30,7 @@ def labels():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table of 30,000 rows labelled 1, 0 or nothing, its list, and the answers to it."""
+    """A table of 30,000 rows labeled 1, 0 or nothing, its list, and the answers to it."""
     path = tmp_path_factory.mktemp("audit")
     score, y, known, negative = labels()
     with (path / "table.csv").open("w", newline="") as stream:
@@ -99,7 +99,7 @@ def test_answers_tell_of_the_whole_table():
 
 
 def test_a_table_of_three_labels_goes_through_the_other_commands():
-    counted = "rows are known negatives. They count as rows that are not labelled positive"
+    counted = "rows are known negatives. They count as rows that are not labeled positive"
     prior = ["--prior", "0.066"]
     assert counted in done("evaluate", "table.csv", *THREE, *prior)
     assert counted in done("compare", "table.csv", *THREE, "--score", "q", *prior)
@@ -110,7 +110,7 @@ def test_a_table_of_three_labels_goes_through_the_other_commands():
     assert "rows were not reviewed at random" in text
     alone = done("audit", "read", "table.csv", *THREE, *prior)
     assert counted in alone
-    assert "AUROC, if labelling is at random" in alone
+    assert "AUROC, if labeling is at random" in alone
     _, _, known, negative = labels()
     plain = json.loads(done("audit", "read", "table.csv", *THREE, "--json"))
     assert (plain["n_positive"], plain["n_negative"]) == (known.sum(), negative.sum())
@@ -134,7 +134,7 @@ def test_an_audit_brings_prior_interval_and_selection_to_every_command():
     done("report", "table.csv", *audit, "-o", "audit.md", "--no-recalibrate", "--force")
     text = Path("audit.md").read_text()
     assert "What did the review say?" in text
-    assert "Are labelled positives like the others?" in text
+    assert "Are labeled positives like the others?" in text
 
 
 def test_the_page_draws_the_review_beside_the_labels():

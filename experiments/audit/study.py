@@ -19,8 +19,9 @@ PRIORS = (0.005, 0.02, 0.1, 0.2)
 BUDGETS = (50, 200, 1000)
 NAMES = ("prior", "precision", "recall", "auroc", "ece")
 LABELLING = {"random": {}, "selected": {"selection": 2.0}, "blind": {"blind": 0.3}}
-TABLES = 20
-DRAWS = 800
+# Reviews of one table.
+REVIEWS = 40
+DRAWS = 400
 RMSE = ("prior", "precision@0.3", "recall@0.3")
 GUESSES = {
     "random labelling": {},
@@ -34,11 +35,11 @@ def error(design: str, case: str, trials: int) -> list[dict]:
     options = dict(GUESSES[case])
     selection = options.pop("selection", 1.0)
     rng, gaps = seeded("rmse", case), []
-    for _ in range(max(1, trials // TABLES)):
+    for _ in range(max(1, trials // REVIEWS)):
         table = world(rng, prior=0.02, model="good", selection=selection)
         aims = targets(*(RMSE if design in ("together", "simple") else [design]))
         plan = Planned(table, aims, 200, 0.02, simple=design == "simple", **options)
-        for _ in range(min(TABLES, trials)):
+        for _ in range(min(REVIEWS, trials)):
             review = plan.review(rng)
             totals = plan.census.known + review.totals
             with np.errstate(invalid="ignore"):
@@ -62,12 +63,12 @@ def cover(
 ) -> list[dict]:
     """Return how often the intervals of one cell hold the number of the table."""
     rng, found = seeded("coverage", prior, model, labelling, setting, budget), []
-    for _ in range(max(1, trials // TABLES)):
+    for _ in range(max(1, trials // REVIEWS)):
         table = world(rng, prior=prior, model=model, setting=setting, **LABELLING[labelling])
         at = float(np.quantile(table.score[~table.flags], 1.0 - prior))
         aims = targets("prior", f"precision@{at}", f"recall@{at}", "auroc", "ece")
         plan = Planned(table, aims, budget, prior)
-        for _ in range(min(TABLES, trials)):
+        for _ in range(min(REVIEWS, trials)):
             review = plan.review(rng)
             draws = Draws(review, rng, DRAWS)
             row = []
@@ -110,7 +111,7 @@ def coverage(run: Run) -> None:
         if cell["setting"] == "one-sample"
         or (cell["prior"] < 0.1 and cell["labelling"] == "random")
     ]
-    run.resume("coverage", cover, every)
+    run.resume("coverage", cover, sorted(every, key=lambda cell: cell["budget"]))
 
 
 def judge(
@@ -119,13 +120,13 @@ def judge(
     """Return how often labelling is called selective, and how often the limit holds."""
     rng = seeded("labelling", prior, model, setting, selection, budget)
     p, held, limits, fused = [], [], [], []
-    for _ in range(max(1, trials // TABLES)):
+    for _ in range(max(1, trials // REVIEWS)):
         table = world(rng, prior=prior, model=model, selection=selection, setting=setting)
         at = float(np.quantile(table.score[~table.flags], 1.0 - prior))
         aims = targets("prior", f"recall@{at}", "auroc")
         plan = Planned(table, aims, budget, prior)
         truth = _factor(table, plan)
-        for _ in range(min(TABLES, trials)):
+        for _ in range(min(REVIEWS, trials)):
             answers = plan.answers(rng)
             draws = Draws(answers.review(answers.code == 1), rng, DRAWS)
             contrast = Contrast(answers, draws, rng)
@@ -181,14 +182,14 @@ def labelling(run: Run) -> dict[str, list]:
 def follow(prior: float, model: str, target: str, trials: int, looks: int) -> dict:
     """Return how often a confidence sequence ever excludes the number of the table."""
     rng, missed, width = seeded("looks", prior, model, target), [], []
-    for _ in range(max(1, trials // TABLES)):
+    for _ in range(max(1, trials // REVIEWS)):
         table = world(rng, prior=prior, model=model)
         at = float(np.quantile(table.score, 1.0 - prior))
         aim = targets(target if target == "prior" else f"{target}@{at}")[0]
         plan = Planned(table, [aim], looks, prior)
         truth = plan.truth[str(aim)]
         theta = np.concatenate([[truth], np.linspace(0.0, 1.0, 51)])
-        for _ in range(min(TABLES, trials)):
+        for _ in range(min(REVIEWS, trials)):
             answers = plan.answers(rng, sequential=True)
             bets = Bets(answers, answers.code.astype(float))
             capital = bets.capital(*equation(aim, plan.census, theta), 0.05)

@@ -87,7 +87,7 @@ def test_the_prior_and_the_selection_travel_to_scores(review):
     assert found.told.startswith(f"The prior, {known.prior:.4g} in [")
 
 
-def test_random_labelling_is_not_called_selective_and_both_together_are_sharper(review):
+def test_random_labeling_is_not_called_selective_and_both_together_are_sharper(review):
     _, y, _, design, _ = review
     found = answered(design, y)
     for one in found.agreements.values():

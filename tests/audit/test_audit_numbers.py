@@ -24,7 +24,7 @@ def whole():
     return score, y, design, answered(design, y)
 
 
-def test_a_review_of_every_row_is_the_labelled_data(whole):
+def test_a_review_of_every_row_is_the_labeled_data(whole):
     score, y, design, found = whole
     flagged = score >= 0.4
     truth = {

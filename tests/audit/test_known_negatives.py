@@ -67,6 +67,6 @@ def test_every_group_is_needed(empty):
         known_negatives(*groups, setting="one-sample")
 
 
-def test_labelled_data_has_none():
+def test_labeled_data_has_none():
     with pytest.raises(InputError, match="must not be 'labelled'"):
         known_negatives([0.5], [0.4], [0.3], setting="labelled")

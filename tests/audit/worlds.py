@@ -7,11 +7,11 @@ from noneg import audit
 COLUMNS = {"score": "p", "label": "l", "setting": "one-sample", "sizes": []}
 
 
-def table(n=600, seed=0, labelled=0.4):
+def table(n=600, seed=0, labeled=0.4):
     rng = np.random.default_rng(seed)
     score = np.round(rng.beta(0.7, 2.0, n), 3)
     y = rng.random(n) < score**1.3
-    return score, y, y & (rng.random(n) < labelled)
+    return score, y, y & (rng.random(n) < labeled)
 
 
 def planned(score, flags, budget, targets, **options):

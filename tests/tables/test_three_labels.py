@@ -62,7 +62,7 @@ def test_a_sketch_counts_known_negatives_with_the_unlabeled():
 @pytest.mark.parametrize(
     ("label", "options", "words"),
     [
-        ([1, 0, -1, -1], {}, "got three: -1, 0, 1. If one of them means that nobody looked"),
+        ([1, 0, -1, -1], {}, "got 3: -1, 0, 1. If one of them means that nobody looked"),
         ([1, 0, np.nan, np.nan], {}, "or pass unlabeled_is_empty"),
         ([1, 0, 0, 0], {"unlabeled_is_empty": True}, "has a label in every row"),
         ([1, 0, -1, -1], {"unlabeled_label": 7}, r"must be a value of column 'y' \(-1, 0, 1\)"),
@@ -77,7 +77,7 @@ def test_what_is_not_said_is_not_guessed(label, options, words):
         columns({"s": SCORE, "y": label}, **options)
 
 
-def test_labelled_rows_have_no_unlabeled_ones():
+def test_labeled_rows_have_no_unlabeled_ones():
     with pytest.raises(InputError, match="must not be 'labelled' where some rows are unlabeled"):
         noneg.read(
             {"s": SCORE, "y": [1, 0, -1, -1]}, **NAMES, unlabeled_label=-1, setting="labelled"

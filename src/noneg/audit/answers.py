@@ -17,7 +17,7 @@ import numpy as np
 from noneg.audit.design import Design
 from noneg.audit.estimates import Review
 from noneg.errors import Argument, InputError
-from noneg.tables.batches import meaning
+from noneg.tables.batches import as_text, meaning
 from noneg.tables.reading import read_texts
 
 if TYPE_CHECKING:
@@ -158,24 +158,17 @@ def _codes(
     known = {one: row for row, one in enumerate(plan.id)}
     code = np.full(plan.budget, MISSING, dtype=np.intp)
     for k, (one, said) in enumerate(zip(columns["id"], columns["answer"], strict=True)):
-        row, found = known.get(_name(one)), _code(said, words, k)
+        row, found = known.get(as_text(one)), _code(said, words, k)
         if row is None:
-            rule = f"must hold rows of the list, but {_name(one)!r} is not one of them"
+            rule = f"must hold rows of the list, but {as_text(one)!r} is not one of them"
             raise InputError("id", rule, remedy="Is this the list that goes with the design?")
         if found == MISSING:
             continue
         if code[row] not in (MISSING, found):
-            rule = f"must agree about a row, but {_name(one)!r} has two answers"
+            rule = f"must agree about a row, but {as_text(one)!r} has two answers"
             raise InputError("answer", rule, remedy="Keep one, or write unsure.")
         code[row] = found
     return code
-
-
-def _name(value: object) -> str:
-    """Return the text of an identifier; whole numbers lose the decimals that tables give them."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def _words(positive: object, negative: object) -> dict[str, int]:

@@ -56,7 +56,7 @@ class Design:
     score, rank, stratum, probability : ndarray
         Of these rows; `probability` is that of being chosen.
     positive_score, positive_rank, positive_stratum : ndarray
-        Labelled positives, thinned if there are many.
+        Labeled positives, thinned if there are many.
     n_positive, n_unlabeled : float
     expected : Expected
     """

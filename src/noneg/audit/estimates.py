@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-DRAWS = 2000
+DRAWS, FEWEST, ROOM = 2000, 400, 4_000_000
 METHOD = "design bootstrap with the worst unseen row"
 # How much of a row is added: a whole one is Clopper and Pearson's, which covers more than it says;
 # with three quarters the interval of a share keeps 93 % for every share and number of rows.
@@ -97,6 +97,8 @@ class Draws:
 
     def __init__(self, review: Review, rng: np.random.Generator, draws: int = DRAWS) -> None:
         self.review = review
+        # Thousands of reviews need fewer draws, and little memory.
+        draws = min(draws, max(FEWEST, ROOM // review.y.size))
         mass = rng.standard_exponential((draws, review.y.size)) * review.weight
         self.mass = np.add.reduceat(mass, review.starts, axis=1)
         self.extra = rng.standard_gamma(PSEUDO, draws)

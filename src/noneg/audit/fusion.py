@@ -1,9 +1,9 @@
-r"""Positives found by a review beside labelled positives: how selective labelling is.
+r"""Positives found by a review beside labeled positives: how selective labeling is.
 
-If labelled positives are a random draw of all positives (SCAR), those among unlabeled rows fall
-into strata like the labelled ones do. A review of :math:`n_h` of :math:`N_h` rows then finds
-positives in proportion to :math:`n_h \nu_h / N_h`, with :math:`\nu_h` the share of labelled
-positives in stratum h, and within a stratum they look like labelled ones. The test of a metric
+If labeled positives are a random draw of all positives (SCAR), those among unlabeled rows fall
+into strata like the labeled ones do. A review of :math:`n_h` of :math:`N_h` rows then finds
+positives in proportion to :math:`n_h \nu_h / N_h`, with :math:`\nu_h` the share of labeled
+positives in stratum h, and within a stratum they look like labeled ones. The test of a metric
 compares the mean influence on it of the positives found with the mean to expect, by simulated
 reviews; it is right for few positives too, where the normal law is not.
 """
@@ -28,37 +28,37 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 SIMULATIONS = 999
-# A test at this level decides whether labelled and reviewed positives are combined.
+# A test at this level decides whether labeled and reviewed positives are combined.
 REJECT = 0.05
 ROUNDING = 1e-12
-# Added to counts of labelled positives, so that a stratum without any is not impossible.
+# Added to counts of labeled positives, so that a stratum without any is not impossible.
 BLUR = 1e-3
-# Ranges of scores among which labelling rates are compared.
+# Ranges of scores among which labeling rates are compared.
 GROUPS = 3
-FUSED = "review and labelled positives together, if labelling is at random"
+FUSED = "review and labeled positives together, if labeling is at random"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Whether labelled positives tell the same of a metric as the review does.
+    """Whether labeled positives tell the same of a metric as the review does.
 
     Attributes
     ----------
     target : str
     audit : Estimate
         From the review alone.
-    labelled : float
-        The metric if positives among unlabeled rows were like labelled ones, as many as the review
+    labeled : float
+        The metric if positives among unlabeled rows were like labeled ones, as many as the review
         says there are.
     p_value : float
-        Of the test that labelling is at random, for this metric.
+        Of the test that labeling is at random, for this metric.
     fused : Estimate or None
         Both together; None if the test rejects.
     """
 
     target: str
     audit: Estimate
-    labelled: float
+    labeled: float
     p_value: float
     fused: Estimate | None
 
@@ -71,7 +71,7 @@ class Agreement:
         """Return plain numbers and text."""
         fused = None if self.fused is None else self.fused.to_dict()
         return {
-            "labelled": self.labelled,
+            "labeled": self.labeled,
             "p_value": self.p_value,
             "agrees": self.agrees,
             "fused": fused,
@@ -79,7 +79,7 @@ class Agreement:
 
 
 class Contrast:
-    """Labelled positives of a design beside the positives that a review found."""
+    """Labeled positives of a design beside the positives that a review found."""
 
     def __init__(self, answers: Answers, draws: Draws, rng: np.random.Generator) -> None:
         self.answers, self.draws, self.rng = answers, draws, rng
@@ -97,7 +97,7 @@ class Contrast:
         fused = None if p_value < REJECT else self._fused(target, audit, gradient, own)
         value = float(np.clip(target.value(census, like), *target.range))
         return Agreement(
-            target=str(target), audit=audit, labelled=value, p_value=p_value, fused=fused
+            target=str(target), audit=audit, labeled=value, p_value=p_value, fused=fused
         )
 
     def _p_value(self, f: Floats, own: Floats) -> float:
@@ -110,7 +110,7 @@ class Contrast:
         mean, square = _moments(own, at, n)
         rate = review.count / review.size
         middle = float((rate * share) @ mean / (rate @ share))
-        # Binomial counts whose sum is the number of positives found; the labelled shares vary too.
+        # Binomial counts whose sum is the number of positives found; the labeled shares vary too.
         shares = self.rng.dirichlet(self.design.n_positive * share + BLUR, SIMULATIONS)
         chance = np.minimum(found.sum() / (rate @ share) * shares / review.size, 1.0)
         k = self.rng.binomial(review.count.astype(np.int64), chance).astype(np.float64)
@@ -122,13 +122,13 @@ class Contrast:
         return float((1 + (null >= here - ROUNDING).sum()) / (null.size + 1))
 
     def _strata(self) -> NDArray[np.intp]:
-        """Return the joined stratum of labelled positives."""
+        """Return the joined stratum of labeled positives."""
         return self.answers.joined[np.maximum(self.design.positive_stratum, 0)]
 
     def _fused(
         self, target: Target, audit: Estimate, gradient: Floats, own: Floats
     ) -> Estimate | None:
-        """Return the estimate that the contrast, zero if labelling is at random, makes sharper."""
+        """Return the estimate that the contrast, zero if labeling is at random, makes sharper."""
         census, known = self.design.census, self.design.census.known
         totals = self.draws.review.totals
         if not totals[0] > 0.0:
@@ -157,16 +157,16 @@ class Contrast:
     def selection(self, level: float) -> Estimate:
         """Return the selection factor among ranges of scores, with its limits.
 
-        Of each range: its share among hidden positives over that among labelled ones. The factor
+        Of each range: its share among hidden positives over that among labeled ones. The factor
         is the largest of these ratios or of their inverses.
         """
         review, at, group_of = self.draws.review, self._strata(), self._ranges()
         in_range = np.eye(group_of.max() + 1)[group_of]
-        labelled = np.bincount(at, minlength=review.size.size) @ in_range
+        labeled = np.bincount(at, minlength=review.size.size) @ in_range
         found = review.by_stratum[:, 0] @ in_range
-        value = _ratios(found, labelled / labelled.sum())
+        value = _ratios(found, labeled / labeled.sum())
         counts = self._gammas(found, in_range)
-        shares = self.rng.dirichlet(self.design.n_positive * labelled / labelled.sum(), len(counts))
+        shares = self.rng.dirichlet(self.design.n_positive * labeled / labeled.sum(), len(counts))
         ratio = _ratios(counts, shares)
         tail = (1.0 - level) / (2.0 * len(in_range.T))
         lows, highs = np.quantile(ratio, (tail, 1.0 - tail), axis=0)
@@ -196,13 +196,13 @@ class Contrast:
         return np.asarray(draws * mean / shape)
 
     def _ranges(self) -> NDArray[np.intp]:
-        """Return the range of each stratum: about equal numbers of labelled positives in each."""
+        """Return the range of each stratum: about equal numbers of labeled positives in each."""
         design, n = self.design, self.answers.code.size
         at = self.answers.joined[design.stratum[:n]]
         score = np.bincount(at, design.score[:n]) / np.bincount(at)
         cuts = np.quantile(design.positive_score, np.arange(1, GROUPS) / GROUPS)
         found = np.searchsorted(cuts, score)
-        # Each range needs labelled positives to compare with.
+        # Each range needs labeled positives to compare with.
         filled = np.unique(found[self._strata()])
         return np.clip(np.searchsorted(filled, found), 0, filled.size - 1)
 
@@ -214,6 +214,6 @@ def _moments(x: Floats, at: NDArray[np.intp], n: int) -> tuple[Floats, Floats]:
 
 
 def _ratios(counts: Floats, shares: Floats) -> Floats:
-    """Return the share of each range among positives found over that among labelled ones."""
+    """Return the share of each range among positives found over that among labeled ones."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(counts / counts.sum(axis=-1, keepdims=True) / shares)

@@ -1,6 +1,6 @@
 """Known negatives that nobody drew at random: bounds and checks, and no estimates.
 
-A row that was reviewed and found negative is a row of the table that is not a labelled positive, so
+A row that was reviewed and found negative is a row of the table that is not a labeled positive, so
 it stays in the marginal law. How it came to be reviewed is not known - mostly because it looked
 suspicious - so shares among reviewed rows say nothing about the table.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# From this p-value on known negatives look like other rows that are not labelled.
+# From this p-value on known negatives look like other rows that are not labeled.
 ODD = 0.01
 EVEN = 0.5
 
@@ -36,16 +36,16 @@ class KnownNegatives:
     Attributes
     ----------
     n_positive, n_negative, n_unlabeled : int
-        Labelled positives, known negatives, and rows that nobody looked at.
+        Labeled positives, known negatives, and rows that nobody looked at.
     prior_limits : (float, float)
         Share of positives in the table if no row that nobody looked at is positive, and if all are.
     auroc : (float, float) or None
-        Between these lies the AUROC of the whole table if positives were labelled at random
+        Between these lies the AUROC of the whole table if positives were labeled at random
         (Claesen et al. 2015, with known negatives); None without a prior that the counts allow.
     reviewed_auroc : float
         AUROC among reviewed rows alone; not that of the table.
     rank : float
-        Mean rank of known negatives among all rows that are not labelled positive, 0.5 if they
+        Mean rank of known negatives among all rows that are not labeled positive, 0.5 if they
         were drawn at random or without regard to the score.
     p_value : float
         Of the test that they were.
@@ -75,7 +75,7 @@ class KnownNegatives:
         low, high = self.prior_limits
         counted = (
             f"{self.n_negative:,} rows are known negatives. They count as rows that are not "
-            "labelled positive; no share among reviewed rows is used, because nobody knows how "
+            "labeled positive; no share among reviewed rows is used, because nobody knows how "
             "they were chosen."
         )
         said = [
@@ -94,7 +94,7 @@ class KnownNegatives:
             least, most = self.auroc
             said.append(
                 f"With them the AUROC lies between {least:.3f} and {most:.3f} if positives were "
-                f"labelled at random; among reviewed rows alone it is {self.reviewed_auroc:.3f}, "
+                f"labeled at random; among reviewed rows alone it is {self.reviewed_auroc:.3f}, "
                 "which is not that of the table."
             )
         said.append("To learn more, have rows reviewed that noneg audit plan chooses.")
@@ -126,7 +126,7 @@ def known_negatives(
     Parameters
     ----------
     positive, negative, unlabeled : array-like
-        Scores of labelled positives, of rows found negative, and of rows that nobody looked at.
+        Scores of labeled positives, of rows found negative, and of rows that nobody looked at.
     setting : {"one-sample", "two-sample"}
     prior : float, optional
         Share of positives in the table; needed for the bounds of the AUROC.
@@ -187,8 +187,8 @@ def _bounds(
 
     if prior is None:
         return None
-    labelled = p.size if setting == "one-sample" else 0
-    beta = (prior * (n.size + u.size + labelled) - labelled) / u.size
+    labeled = p.size if setting == "one-sample" else 0
+    beta = (prior * (n.size + u.size + labeled) - labeled) / u.size
     if not 0.0 < beta < 1.0:
         return None
     scores = PUScores(p, u, setting="two-sample")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DOUBT = 0.1
 # Bins of the calibration error.
 BINS = 10
-# Labelled positives kept in the design; more are thinned evenly in the order of scores.
+# Labeled positives kept in the design; more are thinned evenly in the order of scores.
 KEPT = 2000
 DEFAULT = ("prior",)
 
@@ -77,7 +77,7 @@ def plan(  # noqa: PLR0913 - each one names a fact that is never guessed
     score, label, positive_label, unlabeled_label, unlabeled_is_empty
         As in `noneg.read`.
     setting : {"one-sample", "two-sample"}
-        How the rows were sampled; in one sample the labelled positives are known rows of it.
+        How the rows were sampled; in one sample the labeled positives are known rows of it.
     budget : int
         Rows to review.
     targets : sequence of str
@@ -110,8 +110,8 @@ def plan(  # noqa: PLR0913 - each one names a fact that is never guessed
     >>> rng = np.random.default_rng(0)
     >>> score = rng.beta(0.5, 4.0, 5000)
     >>> hidden = rng.random(5000) < score
-    >>> labelled = hidden & (rng.random(5000) < 0.3)
-    >>> table = {"p": score, "confirmed": labelled}
+    >>> labeled = hidden & (rng.random(5000) < 0.3)
+    >>> table = {"p": score, "confirmed": labeled}
     >>> plan(
     ...     table,
     ...     score="p",
@@ -167,7 +167,7 @@ class Planner:
         self._check_flagged()
 
     def _whole(self, marginal: Sketch | PUScores | None) -> tuple[Weighted, Weighted]:
-        """Return scores and numbers of all rows that are not labelled, and of those that are."""
+        """Return scores and numbers of all rows that are not labeled, and of those that are."""
         if marginal is None:
             law = self.scores
         elif self.rows.texts.get("by") or self.rows.negative is not None:
@@ -211,8 +211,8 @@ class Planner:
             scores = estimate_prior(scores).apply(scores)
         prior = scores.known_prior
         guess = (1.0 - DOUBT) * Isotonic().fit(scores).transform(s) + DOUBT * prior
-        labelled = min(scores.labelled_share / prior, 0.99)
-        return np.clip(guess * (1.0 - labelled) / (1.0 - labelled * guess), 1e-9, 1.0 - 1e-9)
+        labeled = min(scores.labelled_share / prior, 0.99)
+        return np.clip(guess * (1.0 - labeled) / (1.0 - labeled * guess), 1e-9, 1.0 - 1e-9)
 
     def _check_flagged(self) -> None:
         for threshold, flagged in self.census.flagged.items():
@@ -284,7 +284,7 @@ class Planner:
         return np.bincount(at, count, strata.size.size).astype(np.float64)
 
     def _kept(self) -> NDArray[np.intp]:
-        """Return labelled positives in the order of scores, at most so many, evenly spread."""
+        """Return labeled positives in the order of scores, at most so many, evenly spread."""
         positive = np.flatnonzero(self.rows.flags)
         order = positive[np.argsort(self.rows.score[positive], kind="stable")]
         if order.size <= KEPT:
@@ -292,7 +292,7 @@ class Planner:
         return order[((np.arange(KEPT) + 0.5) * order.size / KEPT).astype(np.intp)]
 
     def _stratum(self, strata: Strata, row: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the stratum that labelled rows would be in, -1 for a group without any."""
+        """Return the stratum that labeled rows would be in, -1 for a group without any."""
         low, group = self.pool.score[strata.first], self.pool.group[strata.first]
         out = np.full(row.size, -1, dtype=np.intp)
         for code in np.unique(group):

@@ -42,11 +42,11 @@ class Audit:
     ----------
     estimates : dict of str to Estimate
         The prior and every target of the design, of the whole table, from the review and the
-        labelled positives as rows of it. No prior and no assumption on labelling is used.
+        labeled positives as rows of it. No prior and no assumption on labeling is used.
     agreements : dict of str to Agreement
-        Labelled positives against positives found, by target.
+        Labeled positives against positives found, by target.
     selection : Estimate
-        Selection factor: how many times more or less likely than a labelled positive a hidden one
+        Selection factor: how many times more or less likely than a labeled positive a hidden one
         is to look as it does.
     sequences : dict of str to Sequence
         Intervals at every look, for the numbers of `until`.
@@ -54,7 +54,7 @@ class Audit:
         Wanted half-widths.
     n_reviewed, n_positive, n_unsure, n_skipped, n_missing, budget : int
         Rows with an answer, found positive, unsure, passed over, not reached, and on the list.
-    n_labelled, n_unlabeled : float
+    n_labeled, n_unlabeled : float
     setting : {"one-sample", "two-sample"}
     level : float
     notes : tuple of str
@@ -71,7 +71,7 @@ class Audit:
     n_skipped: int
     n_missing: int
     budget: int
-    n_labelled: float
+    n_labeled: float
     n_unlabeled: float
     setting: Setting
     level: float
@@ -85,7 +85,7 @@ class Audit:
     @property
     def prior_set(self) -> tuple[float, float]:
         """The interval of the prior, inside (0, 1)."""
-        edge = 1.0 / (2.0 * (self.n_labelled + self.n_unlabeled))
+        edge = 1.0 / (2.0 * (self.n_labeled + self.n_unlabeled))
         low, high = np.clip([self.prior.low, self.prior.high], edge, 1.0 - edge)
         return float(low), float(high)
 
@@ -128,7 +128,7 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and text."""
         counts = ("n_reviewed", "n_positive", "n_unsure", "n_skipped", "n_missing", "budget")
-        sizes = ("n_labelled", "n_unlabeled", "setting", "level")
+        sizes = ("n_labeled", "n_unlabeled", "setting", "level")
         return {
             **{name: getattr(self, name) for name in (*counts, *sizes)},
             "estimates": {name: one.to_dict() for name, one in self.estimates.items()},
@@ -190,7 +190,7 @@ class Audit:
 
 _PLAIN = (
     *("n_reviewed", "n_positive", "n_unsure", "n_skipped", "n_missing", "budget"),
-    *("n_labelled", "n_unlabeled", "setting", "level"),
+    *("n_labeled", "n_unlabeled", "setting", "level"),
 )
 
 
@@ -216,7 +216,7 @@ def _agreement(name: str, content: Mapping[str, Any], audit: Estimate) -> Agreem
     return Agreement(
         target=name,
         audit=audit,
-        labelled=content["labelled"],
+        labeled=content["labeled"],
         p_value=content["p_value"],
         fused=fused,
     )
@@ -261,8 +261,8 @@ def read(
     >>> rng = np.random.default_rng(0)
     >>> score = rng.beta(0.5, 4.0, 5000)
     >>> hidden = rng.random(5000) < score
-    >>> labelled = hidden & (rng.random(5000) < 0.3)
-    >>> table = {"p": score, "confirmed": labelled}
+    >>> labeled = hidden & (rng.random(5000) < 0.3)
+    >>> table = {"p": score, "confirmed": labeled}
     >>> from noneg.audit import plan
     >>> columns = {"score": "p", "label": "confirmed", "setting": "one-sample"}
     >>> design = plan(table, **columns, budget=100, sizes=[])
@@ -301,7 +301,7 @@ def estimate(answers: Answers, *, level: float = 0.95, until: Mapping[str, float
         n_skipped=answers.n_skipped,
         n_missing=answers.n_missing,
         budget=design.budget,
-        n_labelled=design.n_positive,
+        n_labeled=design.n_positive,
         n_unlabeled=design.n_unlabeled,
         setting=design.setting,
         level=level,

@@ -5,7 +5,7 @@ Every such number is a function of totals over the positives of the table,
 .. math:: A_j = \sum_i y_i f_j(s_i),
 
 of a few features of the score: one, "at or above t", the rank, the loss, "in bin b". Sizes of the
-table, sums over all rows and labelled positives are known; only the totals over unlabeled rows are
+table, sums over all rows and labeled positives are known; only the totals over unlabeled rows are
 estimated. The derivative by the totals is the influence of a row.
 """
 
@@ -70,7 +70,7 @@ class Target:
         return cls(find_metric(name).name, threshold)
 
     def __str__(self) -> str:
-        return self.name if self.threshold is None else f"{self.name}@{self.threshold:g}"
+        return self.name if self.threshold is None else f"{self.name}@{float(self.threshold)!r}"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ class Census:
     rows : float
         Rows of the marginal sample.
     known : ndarray
-        Totals of the features over the labelled positives of that sample; zeros in two samples.
+        Totals of the features over the labeled positives of that sample; zeros in two samples.
     flagged : mapping of float to float
         Rows at or above each threshold.
     base : mapping of str to float

@@ -32,7 +32,7 @@ def audit() -> None:
     """Choose rows to review, and read what the answers tell of the whole table."""
 
 
-def _labelled(command: Any) -> Any:  # noqa: ANN401
+def _labeled(command: Any) -> Any:  # noqa: ANN401
     return reduce(lambda made, option: option(made), reversed(LABELS), command)
 
 
@@ -44,9 +44,9 @@ def _labelled(command: Any) -> Any:  # noqa: ANN401
 )
 @_FILES
 @one_score
-@click.option("--label", required=True, metavar="COLUMN", help="Labelled positive, or not.")
+@click.option("--label", required=True, metavar="COLUMN", help="Labeled positive, or not.")
 @setting
-@_labelled
+@_labeled
 @click.option(
     "--prior", type=float, help="A guess of the share of positives; it only guides the choice."
 )
@@ -162,7 +162,7 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 @click.option("--label", metavar="COLUMN", help="Its labels: positive, negative, or unlabeled.")
 @click.option("--setting", type=click.Choice(["one-sample", "two-sample"]), help="Of such a table.")
 @click.option("--prior", type=float, help="Of such a table, for bounds of the AUROC.")
-@_labelled
+@_labeled
 @click.option("-o", "--out", metavar="FILE", help="Write what --audit of other commands takes.")
 @force
 @as_json

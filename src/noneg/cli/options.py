@@ -137,7 +137,7 @@ _PRIOR = (
 _AUDIT = click.option(
     "--audit",
     metavar="FILE",
-    help="What noneg audit read -o wrote: the prior, its interval, and how selective labelling "
+    help="What noneg audit read -o wrote: the prior, its interval, and how selective labeling "
     "may be.",
 )
 LABELS = (

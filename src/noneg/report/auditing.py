@@ -1,4 +1,4 @@
-"""An audit and its plan as documents: what was learnt, what it cost, and how labelling compares."""
+"""An audit and its plan as documents: what was learnt, what it cost, and how labeling compares."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plan_document(design: Design) -> Document:
     )
     return Document(
         title="",
-        subtitle=f"{design.n_positive:,.0f} labelled positives, {design.n_unlabeled:,.0f} other "
+        subtitle=f"{design.n_positive:,.0f} labeled positives, {design.n_unlabeled:,.0f} other "
         f"rows, {design.setting}",
         verdict=(
             Sentence(text=f"Review {design.budget:,} rows from the top of the list. {order}"),
@@ -69,7 +69,7 @@ def audit_document(audit: Audit) -> Document:
 
 
 def audit_sections(audit: Audit, *, chart: bool = False) -> Iterator[Section]:
-    """Yield what was learnt, how labelling compares and, if asked for, when to stop."""
+    """Yield what was learnt, how labeling compares and, if asked for, when to stop."""
     yield Section(
         name=AUDIT,
         title="What did the review say?",
@@ -79,8 +79,8 @@ def audit_sections(audit: Audit, *, chart: bool = False) -> Iterator[Section]:
     )
     yield Section(
         name="labelling",
-        title="Are labelled positives like the others?",
-        sentences=(Sentence(text=_labelling(audit)), Sentence(text=_selection(audit))),
+        title="Are labeled positives like the others?",
+        sentences=(Sentence(text=_labeling(audit)), Sentence(text=_selection(audit))),
         tables=(_agreements(audit),),
     )
     if audit.sequences:
@@ -90,7 +90,7 @@ def audit_sections(audit: Audit, *, chart: bool = False) -> Iterator[Section]:
 def _sample(audit: Audit) -> str:
     return (
         f"{audit.n_reviewed:,} of {audit.budget:,} rows reviewed, {audit.n_positive:,} of them "
-        f"positive; {audit.n_labelled:,.0f} labelled positives and {audit.n_unlabeled:,.0f} other "
+        f"positive; {audit.n_labeled:,.0f} labeled positives and {audit.n_unlabeled:,.0f} other "
         "rows in the table."
     )
 
@@ -100,7 +100,7 @@ def _cost(audit: Audit) -> str:
     found = "no positive" if per is None else f"a positive in every {per:.1f} rows"
     return (
         f"The review found {found}. Its numbers are of the whole table and need neither a prior "
-        "nor that labelling is at random."
+        "nor that labeling is at random."
     )
 
 
@@ -131,26 +131,26 @@ def _agreements(audit: Audit) -> Table:
         (
             name,
             Number(one.audit.value),
-            Number(one.labelled),
+            Number(one.labeled),
             Number(one.p_value, 3),
             *((Number(None), Range(None, None)) if one.fused is None else _cells(one.fused)),
         )
         for name, one in audit.agreements.items()
     )
-    header = ("", "review", "labelled", "p-value", "both", _level(audit))
-    return Table(caption="Labelled positives beside the review", header=header, rows=rows)
+    header = ("", "review", "labeled", "p-value", "both", _level(audit))
+    return Table(caption="Labeled positives beside the review", header=header, rows=rows)
 
 
-def _labelling(audit: Audit) -> str:
+def _labeling(audit: Audit) -> str:
     apart = [name for name, one in audit.agreements.items() if not one.agrees]
     if apart:
         return (
-            f"No: labelled positives differ from those found by the review in {', '.join(apart)}. "
-            "Numbers from labelled positives are wrong there; use the review's."
+            f"No: labeled positives differ from those found by the review in {', '.join(apart)}. "
+            "Numbers from labeled positives are wrong there; use the review's."
         )
     return (
         "The review does not contradict it. Where it does not, both together are shown: they are "
-        "sharper, and right only if labelling is at random."
+        "sharper, and right only if labeling is at random."
     )
 
 
@@ -159,7 +159,7 @@ def _selection(audit: Audit) -> str:
     limit = f"at most {one.high:.3g}" if one.high < float("inf") else "without an upper limit"
     return (
         f"Selection factor {one.value:.3g}, {limit}: how many times more or less likely than a "
-        "labelled positive a hidden one is to have scores in some third of their range."
+        "labeled positive a hidden one is to have scores in some third of their range."
     )
 
 
@@ -194,8 +194,8 @@ def audit_rows(audit: Audit) -> list[dict[str, float | str | None]]:
     for name, one in audit.agreements.items():
         review = {"value": one.audit.value, "low": one.audit.low, "high": one.audit.high}
         rows.append({"metric": name, "side": "review", **review})
-        only = {"value": one.labelled, "low": one.labelled, "high": one.labelled}
-        rows.append({"metric": name, "side": "labelled positives", **only})
+        only = {"value": one.labeled, "low": one.labeled, "high": one.labeled}
+        rows.append({"metric": name, "side": "labeled positives", **only})
         if one.fused is not None:
             both = {"value": one.fused.value, "low": one.fused.low, "high": one.fused.high}
             rows.append({"metric": name, "side": "both", **both})
@@ -212,10 +212,10 @@ def negatives_document(found: KnownNegatives) -> Document:
         ("Mean rank of known negatives", Number(found.rank)),
     ]
     if found.auroc is not None:
-        rows.append(("AUROC, if labelling is at random", Range(*found.auroc)))
+        rows.append(("AUROC, if labeling is at random", Range(*found.auroc)))
     return Document(
         title="",
-        subtitle=f"{found.n_positive:,} labelled positives, {found.n_negative:,} known negatives, "
+        subtitle=f"{found.n_positive:,} labeled positives, {found.n_negative:,} known negatives, "
         f"{found.n_unlabeled:,} rows that nobody looked at",
         verdict=(Sentence(text=first),),
         facts=(),

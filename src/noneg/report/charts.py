@@ -443,17 +443,17 @@ def truth() -> Chart:
     return overlay("truth", "side", ["positives and unlabeled", "all labels"], SIDES, "score")
 
 
-REVIEWED = ["review", "labelled positives", "both"]
+REVIEWED = ["review", "labeled positives", "both"]
 
 
 @drawing(
-    "Metrics by the review, by labelled positives and by both, with intervals.",
+    "Metrics by the review, by labeled positives and by both, with intervals.",
     ("stroke", "model-0", "review (circles)"),
-    ("stroke", "model-1", "labelled positives (squares)"),
+    ("stroke", "model-1", "labeled positives (squares)"),
     ("stroke", "model-2", "both, where they agree (diamonds)"),
 )
 def audit() -> Chart:
-    """Metrics by the review, by labelled positives and by both, with intervals."""
+    """Metrics by the review, by labeled positives and by both, with intervals."""
     import altair as alt
 
     base = named("audit")

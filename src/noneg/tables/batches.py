@@ -278,7 +278,7 @@ class Labels:
             self._check_unlabeled()
         elif len(self.found) == 3:
             shown = ", ".join(repr(value) for value in sorted(self.found, key=str))
-            rule = f"must hold two values, got three: {shown}"
+            rule = f"must hold two values, got 3: {shown}"
             remedy = ("If one of them means that nobody looked, name it as ", _UNLABELED, ".")
             raise InputError(self.wanted.label, rule, remedy=remedy).of_column()
         values = np.empty(len(self.found), dtype=object)
@@ -504,7 +504,20 @@ def as_texts(column: Any, name: str, place: Place) -> list[str]:  # noqa: ANN401
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         rule = "must hold a value in every row"
         raise InputError(name, rule, row=row, lack="has none").of_column(place)
-    return [str(value) for value in column.to_pylist()]
+    return [as_text(value) for value in column.to_pylist()]
+
+
+def as_text(value: object) -> str:
+    """Return the text of an identifier; whole numbers lose the decimals that tables give them.
+
+    Examples
+    --------
+    >>> as_text(7.0), as_text("007")
+    ('7', '007')
+    """
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 def _parsed(column: Any, name: str, place: Place) -> NDArray[np.float64]:  # noqa: ANN401
