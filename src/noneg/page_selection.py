@@ -21,8 +21,6 @@ from noneg.registry import METRICS
 from noneg.selection import Box, Cells, density, running_wins, student
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from noneg.losses import Loss
@@ -120,7 +118,7 @@ def bands(
     parts = found.diagrams[kind]
     boxes = [(prior, density(found.box["share"], prior, selection)) for prior in priors]
     frequency = priors[0] * parts["positive"] / parts["marginal"]
-    out = {}
+    out: dict[str, Floats] = {}
     for band, suffix in (("pointwise", ""), ("simultaneous", "_all")):
         low, high = selected_limits(parts, parts[band], boxes, frequency)
         out |= {f"low{suffix}": low, f"high{suffix}": high}
@@ -151,7 +149,7 @@ class _Atoms:
         """Return the mean of each atom."""
         return self._sum(x * self.mass) / self._sum(self.mass)
 
-    def loss(self, loss: Loss) -> Mapping[str, Any]:
+    def loss(self, loss: Loss) -> dict[str, Any]:
         """Return an expected loss at the atoms, and its mean over everyone as negatives."""
         means = law_means(self.scores, (), [lambda s: loss(s, 0)])
         return {

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -110,7 +110,8 @@ class Law:
 
     def __call__(self, tpr: Floats | float) -> Floats:
         """Return the TPR of this law where that of the labeled positives is known."""
-        return np.interp(tpr, self.knots, self.heights)[()]
+        found: Floats = np.asarray(np.interp(tpr, self.knots, self.heights))
+        return found[()]
 
     def slope(self, tpr: Floats | float) -> Floats:
         """Return the derivative of the above."""
@@ -267,7 +268,7 @@ class Selected:
         self.thresholds, self.ppr = steps.thresholds, steps.ppr
         self.tpr = law(steps.tpr)
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         """Return what does not depend on the positive law as it is."""
         return getattr(self.steps, name)
 

@@ -160,8 +160,11 @@ class PUMetric(Metric):
         >>> metric.bounds()
         tensor([0.2500, 0.7500], dtype=torch.float64)
         """
-        how = {"should_sync": self._to_sync, "should_unsync": self._should_unsync}
-        with self.sync_context(dist_sync_fn=self.dist_sync_fn, **how):
+        with self.sync_context(
+            dist_sync_fn=self.dist_sync_fn,
+            should_sync=self._to_sync,
+            should_unsync=self._should_unsync,
+        ):
             scores = self.sketch().scores(selection=self.selection)
         found = self.metric.estimate(scores, **self.options)
         ends = found.identified or (found.value, found.value)
@@ -216,8 +219,14 @@ class _Named(PUMetric):
         validate_args: bool = True,
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        known = {"setting": setting, "prior": prior, "selection": selection}
-        super().__init__(self.name, **known, validate_args=validate_args, **kwargs)
+        super().__init__(
+            self.name,
+            setting=setting,
+            prior=prior,
+            selection=selection,
+            validate_args=validate_args,
+            **kwargs,
+        )
 
 
 def _named(class_name: str, name: str) -> type[_Named]:

@@ -422,15 +422,16 @@ def debiased_ece_interval(
     return _moved(plain, value, low=min(plain.low, value))
 
 
-def _moved(plain: Estimate, value: float, **ends: float) -> Estimate:
+def _moved(
+    plain: Estimate, value: float, *, low: float | None = None, high: float | None = None
+) -> Estimate:
     """Return an estimate with another value; what is identified moves along, not below zero."""
-    identified = plain.identified
-    if identified is not None:
-        shift = value - plain.value
-        least, most = (max(0.0, end + shift) for end in identified)
-        identified = least, max(value, most)
-        ends["low"] = min(ends.get("low", plain.low), least)
-    return replace(plain, value=value, identified=identified, **ends)
+    ends = plain.low if low is None else low, plain.high if high is None else high
+    if plain.identified is None:
+        return replace(plain, value=value, low=ends[0], high=ends[1])
+    least, most = (max(0.0, end + value - plain.value) for end in plain.identified)
+    identified = least, max(value, most)
+    return replace(plain, value=value, low=min(ends[0], least), high=ends[1], identified=identified)
 
 
 def _absolute(binned: Binned) -> Floats:

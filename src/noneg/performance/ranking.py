@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
     from noneg.selection import Law
 
+    Steps = Ordered | Selected
+
     Floats = NDArray[np.float64]
 
 # Priors at which curves are integrated when the prior is only known to lie in an interval.
@@ -225,7 +227,7 @@ def partial_auc_interval(
     def shown(area: float) -> float:
         return _mcclish(area, m) if standardised else area
 
-    def limits(prior: float, steps: Ordered = steps) -> Limits:
+    def limits(prior: float, steps: Steps = steps) -> Limits:
         area = _area(steps, prior, m)
         low, high = _mean_limits(scores, area.value / m, area.variance(steps) / m**2, level)
         return shown(low * m), shown(high * m)
@@ -299,7 +301,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     if np.isnan(value):
         return _unknown(scores, level, "no positive")
 
-    def limits(prior: float, steps: Ordered = steps) -> Limits:
+    def limits(prior: float, steps: Steps = steps) -> Limits:
         area = _mean_precision(steps, prior)
         if scores.prior_is_estimated or not area.value > 0.0:
             return _mean_limits(scores, area.value, area.variance(steps), level)
@@ -314,7 +316,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
 
 
 def _bounded_mean_precision(
-    scores: PUScores, value: float, limits: Callable[[float, Ordered], Limits], level: float
+    scores: PUScores, value: float, limits: Callable[[float, Steps], Limits], level: float
 ) -> Estimate:
     """Return the average precision with an outer bound of its range.
 
@@ -331,7 +333,8 @@ def _bounded_mean_precision(
         square = law.slope(steps.tpr[1:]) ** 2
         room = np.divide(prior * tied / 2.0, one.ppr[1:], out=np.zeros_like(tied), where=tied > 0.0)
         middle = _mean_precision(one, prior).value
-        return middle - room @ (square - least**2), middle + room @ (most**2 - square)
+        low, high = room @ (square - least**2), room @ (most**2 - square)
+        return middle - float(low), middle + float(high)
 
     identified = over_box(scores, ends, box=box, grid=LIMIT_GRID)
     low, high = over_box(
@@ -371,11 +374,11 @@ class _Summary:
     value: float
     slopes: Callable[[], tuple[Floats, Floats, float]]
 
-    def variance(self, steps: Ordered) -> float:
+    def variance(self, steps: Steps) -> float:
         return steps.variance(*self.slopes())
 
 
-def _area(steps: Ordered, prior: float, m: float = 1.0) -> _Summary:
+def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
     """Return the area under the ROC curve up to the FPR m, which is first reached in step k."""
     tpr, fpr = steps.tpr, steps.fpr(prior)
     k = max(int(np.argmax(fpr >= m)), 1) if m < 1.0 else tpr.size - 1
@@ -405,7 +408,7 @@ def _area(steps: Ordered, prior: float, m: float = 1.0) -> _Summary:
     return _Summary(value, slopes)
 
 
-def _mean_precision(steps: Ordered, prior: float) -> _Summary:
+def _mean_precision(steps: Steps, prior: float) -> _Summary:
     """Return the average precision (see there), in shares of the two laws."""
     found = steps.positive_steps()
     t, q = steps.heights(found)
