@@ -265,7 +265,7 @@ def selection_table(tables: Tables, data: str) -> str:
 
 
 def change(tables: Tables, world: str, base: str = "1", metric: str = "accuracy") -> Interval:
-    """Change against another world, over the methods that are told a prior and use it."""
+    """Change against another world, over the methods that do not give one answer to all rows."""
     rows = selected(tables)
     rows = rows[~rows.method.isin(["naive", "lbe"])]
     wide = rows.pivot_table(index=["data", "method", "split"], columns="world", values=metric)

@@ -24,12 +24,12 @@ from noneg.lab.bench.work import (
     METHODS,
     _network,
     _varied,
-    versions_used,
     is_possible,
     perform,
     perform_and_write,
     set_up,
     versions,
+    versions_used,
 )
 from noneg.learning.views import Cropped, Turned
 
