@@ -15,7 +15,8 @@ from noneg.lab.bench.criteria import Criteria, probabilities
 from noneg.lab.bench.draws import draw
 from noneg.lab.bench.engine import run_all
 from noneg.lab.bench.measures import CRITERIA, on_validation
-from noneg.lab.bench.population import Population, row_plan
+from noneg.lab.bench.population import Population
+from noneg.lab.bench.programs import row_plan
 from noneg.lab.bench.together import Crew, families, make_member
 from noneg.lab.bench.work import arguments, make_trainer, set_up, versions
 from noneg.learning.algorithms import ALGORITHMS
