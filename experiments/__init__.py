@@ -19,6 +19,7 @@ STUDIES = {
     "pu_ece": "experiments.synthetic.pu_ece",
     "pu_ece_neural": "experiments.pu_ece_neural.study",
     "pu_performance": "experiments.pu_performance.study",
+    "pu_protocol": "experiments.training.full",
     "recalibration": "experiments.recalibration.study",
     "selection": "experiments.selection.study",
     "tabular": "experiments.tabular.study",

@@ -123,13 +123,18 @@ def _searched(found: list[Method], number: int) -> Iterator[RunConfig]:
             yield from (run(m, data, 1, split, configuration=number) for m in found)
 
 
+def paper_versions() -> list[Method]:
+    """The 23 methods of the paper's tables: its versions, corrected and not."""
+    return [m for m in versions() if m[1] == "bench" or m[0] in PAPER_ONLY_REF]
+
+
 def protocol() -> list[RunConfig]:
     """The paper's protocol on USPS and Letter: 10 configurations, 3 splits, 20,000 steps.
 
     Its versions of the methods first; then the same on standardized letters; then the original
     methods on all three.
     """
-    paper = [m for m in versions() if m[1] == "bench" or m[0] in PAPER_ONLY_REF]
+    paper = paper_versions()
     others = [m for m in versions() if m not in paper and m[0] != "tedn"]
     parts = [(paper, ("usps", "letter")), (paper, ("letter-standardized",)),
              (others, ("usps", "letter", "letter-standardized"))]  # fmt: skip

@@ -82,13 +82,18 @@ def bench() -> None:
     show_default=True,
     help="Of the trainer; half precisions are for GPUs.",
 )
+@click.option(
+    "--population",
+    type=int,
+    help="Train up to so many runs at once as stacked networks; --jobs then measure.",
+)
 @click.option("--retry-failed", is_flag=True, help="Do failed runs again.")
 @click.option("--minutes", type=float, help="Start no run after so many; by default do all.")
 def run(folder: str, **question: Any) -> None:  # noqa: ANN401
     """Do all runs of a grid that have no record yet."""
     from noneg.lab.bench.engine import run_all
 
-    names = ("jobs", "scheduler", "device", "precision", "retry_failed")
+    names = ("jobs", "scheduler", "device", "precision", "population", "retry_failed")
     engine = {name: question.pop(name) for name in names}
     minutes = question.pop("minutes")
     seconds = None if minutes is None else 60.0 * minutes

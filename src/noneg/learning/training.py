@@ -452,13 +452,18 @@ class Run:
             module.train()
         with progress_bar(self.total, self.algorithm.title, show=self.trainer.progress) as bar:
             while self.step < self.total and not (self.diverged or self._out_of_patience()):
-                self.start_epoch()
-                loss = self._update()
-                self.step += 1
+                loss = self.advance()
                 if self.step % self.every == 0 or self.step == self.total:
                     self._checkpoint(loss)
                     bar(self.step)
         return self._finish(time.perf_counter() - start)
+
+    def advance(self) -> Tensor:
+        """Take one step, and return its loss."""
+        self.start_epoch()
+        loss = self._update()
+        self.step += 1
+        return loss
 
     def start_epoch(self) -> None:
         """Tell the algorithm where an epoch begins."""

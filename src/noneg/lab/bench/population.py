@@ -18,22 +18,31 @@ rates and other floating-point hyperparameters are vectors.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import Criteria, probabilities
 from noneg.lab.bench.measures import CRITERIA
+from noneg.lab.bench.programs import (
+    DRAWS,
+    Program,
+    Reads,
+    Shell,
+    branch_of,
+    drawn_by,
+    is_data,
+    noted,
+    row_plan,
+    view_plan,
+)
 
 with optional("noneg bench run"):
     import torch
-    from torch import nn
     from torch.func import functional_call, vmap
 
-    from noneg.learning.contract import Algorithm, Batch, View, torch_generator
-    from noneg.learning.training import RowStream
+    from noneg.learning.contract import Algorithm, Batch, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -43,69 +52,11 @@ if TYPE_CHECKING:
     from noneg.learning.training import Run
     from noneg.learning.views import Turned
 
-    Draws = list[tuple[str, Any]]
     Stack = dict[str, Tensor]
 
 MOMENTUM = 0.9
 # Steps, about, whose rows are brought to the device at once.
 WINDOW = 1000
-
-
-class _Reads(dict[str, Any]):
-    """A state that remembers which of its entries were asked for."""
-
-    def __init__(self, state: dict[str, Any]) -> None:
-        super().__init__(state)
-        self.names: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
-        self.names.add(name)
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
-        self.names.add(name)
-        return super().get(name, default)
-
-    def pop(self, name: str, *default: Any) -> Any:  # noqa: ANN401
-        self.names.add(name)
-        return super().pop(name, *default)
-
-
-class _Shell(nn.Module):
-    """All networks of an algorithm, so that `functional_call` can put other weights into them."""
-
-    def __init__(self, algorithm: Algorithm) -> None:
-        super().__init__()
-        self.players = nn.ModuleDict(algorithm.players)
-        self.frozen = nn.ModuleDict(algorithm.frozen)
-
-    def forward(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Do something with the weights that are in place."""
-        return work()
-
-
-@dataclass(eq=False)
-class _Program:
-    """A step, or a scoring pass, in one stage of the algorithm.
-
-    Attributes
-    ----------
-    turns : tuple of str
-        Players that move.
-    draws : list
-        Random numbers that a step asks for, in order.
-    reads : set of str
-        Entries of the state that it reads.
-    removed : set of str
-        Entries that the step takes away.
-    """
-
-    turns: tuple[str, ...]
-    draws: Draws
-    reads: set[str]
-    removed: set[str] = field(default_factory=set)
-    warm: bool = False
-    graph: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +105,8 @@ class Population:
         self.template = copy.copy(first.algorithm)
         self.template.players = copy.deepcopy(first.algorithm.players)
         self.template.frozen = copy.deepcopy(first.algorithm.frozen)
-        self.shell = _Shell(self.template)
-        self._programs: dict[tuple[Any, ...], _Program] = {}
+        self.shell = Shell(self.template)
+        self._programs: dict[tuple[Any, ...], Program] = {}
         self._state: Stack = {}
         self._views: dict[str, list[Any]] = {}
         self._stack_weights()
@@ -178,7 +129,7 @@ class Population:
 
     def _stack_weights(self) -> None:
         """Stack the weights, and make the members' networks slices of them."""
-        shells = [_Shell(run.algorithm) for run in self.runs]
+        shells = [Shell(run.algorithm) for run in self.runs]
         names = [dict(shell.named_parameters()) for shell in shells]
         self.weights: Stack = {}
         for name in names[0]:
@@ -253,7 +204,7 @@ class Population:
         row = torch.zeros(len(self), n, dtype=torch.int64, device=self.device)
         row[:, self.size :] = self.task.n_pos
         x = self.bank.reshape(len(self), self.n, -1)[:, :1].expand(-1, n, -1)
-        draws = [_DRAWS[name](given).expand(len(self), *_DRAWS[name](given).shape)
+        draws = [DRAWS[name](given).expand(len(self), *DRAWS[name](given).shape)
                  for name, given in program.draws]  # fmt: skip
         draws = [one.to(self.device) for one in draws]
         state = {name: part.clone() for name, part in self._state_of(program).items()}
@@ -329,7 +280,7 @@ class Population:
                     run.algorithm.state.pop(name, None)
             self.step, steps = self.step + here, steps - here
 
-    def _run(self, program: _Program, work: Callable[[_Program], None]) -> None:
+    def _run(self, program: Program, work: Callable[[Program], None]) -> None:
         """Do something now, or, on a GPU from the second time on, replay it."""
         if self.stream is None or not program.warm:
             work(program)
@@ -342,7 +293,7 @@ class Population:
             program.graph.capture_end()
         program.graph.replay()  # pragma: no cover - needs a GPU
 
-    def _step(self, program: _Program) -> None:
+    def _step(self, program: Program) -> None:
         """Update all members once, with the rows and random numbers at the present place."""
         place = self.clock - self.origin
         now = {
@@ -408,7 +359,7 @@ class Population:
         for name, value in hyper.items():
             setattr(template, name, value)
         template.state = self._plain | state
-        for name in _DRAWS:
+        for name in DRAWS:
             setattr(template, name, lambda _: next(drawn))
 
     def _descend(self, player: str, loss: Tensor) -> None:
@@ -430,10 +381,10 @@ class Population:
 
     # The state of the algorithm, and the programs that it asks for
 
-    def _program(self, kind: str) -> _Program:
+    def _program(self, kind: str) -> Program:
         """Return the program of the present stage."""
         algorithm = self.runs[0].algorithm
-        plain = {k: _branch(v) for k, v in algorithm.state.items() if not _is_data(v)}
+        plain = {k: branch_of(v) for k, v in algorithm.state.items() if not is_data(v)}
         turns = tuple(algorithm.turns())
         key = (kind, turns, tuple(sorted(plain.items())), tuple(sorted(algorithm.state)))
         if key not in self._programs:
@@ -443,17 +394,17 @@ class Population:
         self._sync(program.reads)
         return program
 
-    def _discover(self, kind: str, turns: tuple[str, ...]) -> _Program:
+    def _discover(self, kind: str, turns: tuple[str, ...]) -> Program:
         """Find out what a step asks for, by one that is thrown away."""
         twin = copy.deepcopy(self.runs[0].algorithm)
-        reads, draws, before = _Reads(twin.state), list[tuple[str, Any]](), set(twin.state)
+        reads, draws, before = Reads(twin.state), list[tuple[str, Any]](), set(twin.state)
         twin.state = reads
         if kind == "score":
             with torch.no_grad():
                 twin.decision(self.held[0, :2])
-            return _Program((), draws, reads.names & before)
-        for name, make in _DRAWS.items():
-            setattr(twin, name, _noted(name, make, draws))
+            return Program((), draws, reads.names & before)
+        for name, make in DRAWS.items():
+            setattr(twin, name, noted(name, make, draws))
         n, zero = self.size, torch.zeros(1, dtype=torch.int64, device=self.device)
         x, row = self.bank[: 2 * n], zero.expand(n)
         strong = x if self.template.needs_strong else None
@@ -467,13 +418,13 @@ class Population:
         if len({"draw_beta" in one for one in draws}) < len(draws):
             msg = f"must ask for one number of each kind a step, got {draws}."
             raise InputError("algorithm", msg)
-        return _Program(turns, draws, reads.names & before, before - set(reads))
+        return Program(turns, draws, reads.names & before, before - set(reads))
 
     def _sync(self, names: Iterable[str]) -> None:
         """Stack what the members' states hold now; members then hold slices of the stack."""
         for name in names:
             values = [run.algorithm.state.get(name) for run in self.runs]
-            if not _is_data(values[0]):
+            if not is_data(values[0]):
                 continue
             seen = self._views.get(name)
             if seen is not None and all(a is b for a, b in zip(values, seen, strict=True)):
@@ -502,7 +453,7 @@ class Population:
         for program in self._programs.values():
             program.graph, program.warm = None, False
 
-    def _state_of(self, program: _Program) -> Stack:
+    def _state_of(self, program: Program) -> Stack:
         return {name: self._state[name] for name in program.reads if name in self._state}
 
     # Rows and random numbers
@@ -533,9 +484,9 @@ class Population:
             return ()
         return ("weak", "strong") if self.template.needs_strong else ("weak",)
 
-    def _fill(self, program: _Program, steps: int) -> None:
+    def _fill(self, program: Program, steps: int) -> None:
         """Draw the random numbers of the next steps, each member its own."""
-        drawn = [_drawn(run.algorithm, program.draws, steps) for run in self.runs]
+        drawn = [drawn_by(run.algorithm, program.draws, steps) for run in self.runs]
         for k in range(len(program.draws)):
             self._upload(f"draw {k}", torch.stack([one[k] for one in drawn], 1), self.longest)
         self.at.zero_()
@@ -570,7 +521,7 @@ class Population:
         self.ended.copy_(torch.where(self.finite & ~finite, self.now, self.ended))
         self.finite &= finite
 
-    def _keep(self, program: _Program) -> None:
+    def _keep(self, program: Program) -> None:
         logits = self._decide(program, self.held)
         n_pos, n_unl = self.sizes
         p, u = probabilities(logits[:, : n_pos + n_unl]).split([n_pos, n_unl], 1)
@@ -580,7 +531,7 @@ class Population:
         self.chosen.copy_(torch.where(better, self.now, self.chosen))
         self.kept.copy_(torch.where(better[..., None], logits, self.kept))
 
-    def _decide(self, program: _Program, rows: Tensor) -> Tensor:
+    def _decide(self, program: Program, rows: Tensor) -> Tensor:
         """Return log odds of rows, each member's by its own weights."""
 
         def decide(weights: Stack, hyper: Stack, state: dict[str, Any], x: Tensor) -> Tensor:
@@ -588,24 +539,6 @@ class Population:
             return functional_call(self.shell, weights, (lambda: self.template.decision(x),))
 
         return vmap(decide)(self.weights, self._hyper, self._state_of(program), rows)
-
-
-@lru_cache(maxsize=128)
-def row_plan(seed: int, n_pos: int, n_unl: int, size: int, steps: int) -> Tensor:
-    """Return the row numbers of all steps of a run, positives first, as a single run draws them."""
-    parts, cpu = [], torch.device("cpu")
-    for purpose, n, first in (("positive rows", n_pos, 0), ("unlabeled rows", n_unl, n_pos)):
-        rows = RowStream(n, size, seed=seed, purpose=purpose, device=cpu)
-        parts.append(rows.take(steps).reshape(steps, size) + first)
-    small = n_pos + n_unl <= torch.iinfo(torch.int16).max
-    return torch.cat(parts, 1).to(torch.int16 if small else torch.int32)
-
-
-@lru_cache(maxsize=128)
-def view_plan(seed: int, kinds: int, rows: int, steps: int, views: int) -> Tensor:
-    """Return the views of all steps of a run: one, or a weak and then a strong one a row."""
-    drawn = torch.randint(views, (steps, kinds, rows), generator=torch_generator(seed, "views"))
-    return drawn.to(torch.int16)
 
 
 def _check_alike(runs: Sequence[Run]) -> None:
@@ -623,16 +556,6 @@ def _check_alike(runs: Sequence[Run]) -> None:
             raise InputError("runs", msg)
 
 
-def _is_data(value: object) -> bool:
-    """Return whether an entry of the state is a number of a member, not a branch of the program."""
-    return isinstance(value, (float, torch.Tensor))
-
-
-def _branch(value: Any) -> Any:  # noqa: ANN401
-    """Return an entry of the state as far as a program may depend on it."""
-    return min(value, 1) if type(value) is int else value
-
-
 def _like(vector: Tensor, other: Tensor) -> Tensor:
     return vector.reshape(-1, *[1] * (other.ndim - 1))
 
@@ -645,43 +568,3 @@ def _on(stream: Any) -> Any:  # noqa: ANN401
     from contextlib import nullcontext
 
     return nullcontext() if stream is None else torch.cuda.stream(stream)
-
-
-# How an algorithm draws: the values of a step that is thrown away.
-_DRAWS: dict[str, Callable[[Any], Tensor]] = {
-    "draw_beta": lambda _: torch.full((), 0.5, dtype=torch.float64),
-    "draw_order": torch.arange,
-    "draw_uniform": lambda n: torch.full((n,), 0.5, dtype=torch.float64),
-}
-
-
-def _noted(name: str, make: Callable[[Any], Tensor], into: Draws) -> Callable[[Any], Tensor]:
-    def draw(argument: Any) -> Tensor:  # noqa: ANN401
-        into.append((name, argument))
-        return make(argument)
-
-    return draw
-
-
-def _drawn(algorithm: Algorithm, draws: Draws, steps: int) -> list[Tensor]:
-    """Return the random numbers of the next steps, as single steps would draw them."""
-    # Beta laws have a generator of their own; of the other two kinds a step asks for one.
-    made = {"draw_beta": _betas, "draw_order": _orders, "draw_uniform": _uniforms}
-    return [made[name](algorithm, argument, steps) for name, argument in draws]
-
-
-def _betas(algorithm: Algorithm, alpha: float, steps: int) -> Tensor:
-    """Return numbers in single precision, like the rows that they multiply."""
-    drawn = algorithm.random.beta(alpha, alpha, steps)
-    return torch.from_numpy(drawn).float()
-
-
-def _orders(algorithm: Algorithm, n: int, steps: int) -> Tensor:
-    found = torch.empty(steps, n, dtype=torch.int64)
-    for row in found.unbind():
-        algorithm.draw_order(n, row)
-    return found
-
-
-def _uniforms(algorithm: Algorithm, n: int, steps: int) -> Tensor:
-    return algorithm.draw_uniform(steps * n).reshape(steps, n)

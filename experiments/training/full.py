@@ -1,0 +1,153 @@
+"""The whole protocol of the PU benchmark paper on USPS and Letter, trained as populations.
+
+Ten configurations, three splits, 20,000 steps, all methods with and without correction; the same on
+standardized letters; the original methods beside them; learning rates; labels that favor sure
+positives. A GPU does it in half an hour: ``--device cuda --population 300``. Stop it whenever you
+like: the same command goes on where it was. The tables hold what the criteria choose.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from experiments.study import BUILD, Run, Study
+from experiments.training import plan
+from noneg.lab.bench import RunConfig, load_records, select
+from noneg.lab.bench.measures import best_checkpoint
+
+CRITERIA = ("proxy_accuracy", "proxy_auc", "oracle_accuracy")
+METRICS = ("accuracy", "auc", "f1", "ece", "ece_recalibrated")
+
+
+def folder(run: Run) -> Path:
+    return (run.options.records or BUILD / "pu_protocol") / run.pick("full", "quick-records")
+
+
+def train(run: Run, runs: list[RunConfig]) -> None:
+    from noneg.lab.bench.engine import run_all
+
+    asked, left = run.options, 60 * run.options.minutes
+    if run.quick:
+        runs = [replace(r, steps=40, every=20) for r in runs if r.configuration + r.split == 0][:6]
+    counts = run_all(
+        runs,
+        folder(run),
+        jobs=asked.processes,
+        device=asked.device,
+        population=asked.population,
+        seconds=left if left < np.inf else None,
+    )
+    run.say(counts)
+
+
+def protocol(run: Run) -> None:
+    train(run, plan.protocol())
+
+
+def rates(run: Run) -> None:
+    train(run, plan.rates())
+
+
+def selections(run: Run) -> None:
+    train(run, plan.selections())
+
+
+def tables(run: Run) -> dict[str, list[dict]]:
+    """What the criteria choose, from all records of the folder."""
+    records = [r for r in load_records(folder(run)) if r["status"] == "done"]
+    parts: dict[str, list[dict]] = {"chosen": [], "rates": [], "selection": []}
+    for record in records:
+        named = "options" in record["run"]
+        two = record["run"]["setting"] == "two-sample"
+        parts["rates" if named else "selection" if two else "chosen"].append(record)
+    return {
+        "chosen": _chosen(parts["chosen"], CRITERIA),
+        "rates": _chosen(parts["rates"], ("oracle_accuracy",)),
+        "selection": _chosen(parts["selection"], ("proxy_accuracy",)),
+        "configurations": [row for r in parts["chosen"] for row in _configuration(r)],
+        "time": _time(parts),
+    }
+
+
+def _chosen(records: list[dict], criteria: tuple[str, ...]) -> list[dict]:
+    """One row for each world, method, split and criterion."""
+    return [
+        {
+            "dataset": found.run.dataset,
+            "case": found.run.case,
+            "told": found.run.given_prior or "",
+            "method": found.method,
+            "split": found.run.split,
+            "criterion": criterion,
+            "configuration": found.run.configuration,
+            "step": found.step,
+            **{name: found.metrics[name] for name in METRICS},
+        }
+        for criterion in criteria
+        for found in select(records, by=criterion)
+    ]
+
+
+def _configuration(record: dict) -> list[dict]:
+    """Validation accuracy and test accuracy of one configuration at its best checkpoint, by OA."""
+    found = best_checkpoint(record, "oracle_accuracy")
+    if found is None:
+        return []
+    drawn = {k: v for k, v in record["hyperparameters"].items() if k not in ("lr", "batch")}
+    return [
+        {
+            "dataset": found.run.dataset,
+            "case": found.run.case,
+            "method": found.method,
+            "configuration": found.run.configuration,
+            "split": found.run.split,
+            "lr": record["hyperparameters"]["lr"],
+            "drawn": " ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}"
+                              for k, v in drawn.items()),
+            "value": found.value,
+            "accuracy": found.metrics["accuracy"],
+        }
+    ]  # fmt: skip
+
+
+def _time(parts: dict[str, list[dict]]) -> list[dict]:
+    """Runs, steps and device minutes of each part."""
+    paper = {"/".join(x for x in (m[0], m[1] if m[1] == "bench" else None, m[2]) if x)
+             for m in plan.paper_versions()}  # fmt: skip
+    rows: dict[tuple[str, str], list[dict]] = {}
+    for part, records in parts.items():
+        for r in records:
+            run = RunConfig.from_dict(r["run"])
+            kind = "paper" if run.method in paper else "other"
+            data = run.dataset if part == "chosen" else ""
+            rows.setdefault((part, f"{data} {kind}".strip()), []).append(r)
+    return [
+        {
+            "part": part,
+            "what": what,
+            "runs": len(found),
+            "steps": sum(r["run"]["steps"] for r in found),
+            "minutes": sum(r["seconds"] for r in found) / 60.0,
+            "diverged": sum(bool(r["diverged"]) for r in found),
+            **{f"{k} version": found[0]["versions"][k] for k in ("python", "numpy", "torch")},
+        }
+        for (part, what), found in rows.items()
+    ]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--device", default="cpu", help="of torch")
+    add("--population", type=int, default=300, help="runs to train at once")
+    add("--records", type=Path, help="folder of records")
+
+
+STUDY = Study(
+    "pu_protocol",
+    parts=(protocol, rates, selections, tables),
+    page="experiments.training.full_page",
+    arguments=arguments,
+    digits=5,
+)

@@ -1,0 +1,154 @@
+"""What a population's steps are made of: programs, and the random numbers that they ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from noneg.extras import optional
+
+with optional("noneg bench run"):
+    import torch
+    from torch import nn
+
+    from noneg.learning.contract import torch_generator
+    from noneg.learning.training import RowStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+    from noneg.learning.contract import Algorithm
+
+    Draws = list[tuple[str, Any]]
+
+
+class Reads(dict[str, Any]):
+    """A state that remembers which of its entries were asked for."""
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        super().__init__(state)
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        self.names.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
+        """Return an entry, or the default."""
+        self.names.add(name)
+        return super().get(name, default)
+
+    def pop(self, name: str, *default: Any) -> Any:  # noqa: ANN401
+        """Take an entry away."""
+        self.names.add(name)
+        return super().pop(name, *default)
+
+
+class Shell(nn.Module):
+    """All networks of an algorithm, so that `functional_call` can put other weights into them."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        super().__init__()
+        self.players = nn.ModuleDict(algorithm.players)
+        self.frozen = nn.ModuleDict(algorithm.frozen)
+
+    def forward(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Do something with the weights that are in place."""
+        return work()
+
+
+@dataclass(eq=False)
+class Program:
+    """A step, or a scoring pass, in one stage of the algorithm.
+
+    Attributes
+    ----------
+    turns : tuple of str
+        Players that move.
+    draws : list
+        Random numbers that a step asks for, in order.
+    reads : set of str
+        Entries of the state that it reads.
+    removed : set of str
+        Entries that the step takes away.
+    """
+
+    turns: tuple[str, ...]
+    draws: Draws
+    reads: set[str]
+    removed: set[str] = field(default_factory=set)
+    warm: bool = False
+    graph: Any = None
+
+
+def is_data(value: object) -> bool:
+    """Return whether an entry of the state is a number of a member, not a branch of the program."""
+    return isinstance(value, (float, torch.Tensor))
+
+
+def branch_of(value: Any) -> Any:  # noqa: ANN401
+    """Return an entry of the state as far as a program may depend on it."""
+    return min(value, 1) if type(value) is int else value
+
+
+@lru_cache(maxsize=128)
+def row_plan(seed: int, n_pos: int, n_unl: int, size: int, steps: int) -> Tensor:
+    """Return the row numbers of all steps of a run, positives first, as a single run draws them."""
+    parts, cpu = [], torch.device("cpu")
+    for purpose, n, first in (("positive rows", n_pos, 0), ("unlabeled rows", n_unl, n_pos)):
+        rows = RowStream(n, size, seed=seed, purpose=purpose, device=cpu)
+        parts.append(rows.take(steps).reshape(steps, size) + first)
+    small = n_pos + n_unl <= torch.iinfo(torch.int16).max
+    return torch.cat(parts, 1).to(torch.int16 if small else torch.int32)
+
+
+@lru_cache(maxsize=128)
+def view_plan(seed: int, kinds: int, rows: int, steps: int, views: int) -> Tensor:
+    """Return the views of all steps of a run: one, or a weak and then a strong one a row."""
+    drawn = torch.randint(views, (steps, kinds, rows), generator=torch_generator(seed, "views"))
+    return drawn.to(torch.int16)
+
+
+# How an algorithm draws: the values of a step that is thrown away.
+DRAWS: dict[str, Callable[[Any], Tensor]] = {
+    "draw_beta": lambda _: torch.full((), 0.5, dtype=torch.float64),
+    "draw_order": torch.arange,
+    "draw_uniform": lambda n: torch.full((n,), 0.5, dtype=torch.float64),
+}
+
+
+def noted(name: str, make: Callable[[Any], Tensor], into: Draws) -> Callable[[Any], Tensor]:
+    """Return a way to draw that writes down what was asked for."""
+
+    def draw(argument: Any) -> Tensor:  # noqa: ANN401
+        into.append((name, argument))
+        return make(argument)
+
+    return draw
+
+
+def drawn_by(algorithm: Algorithm, draws: Draws, steps: int) -> list[Tensor]:
+    """Return the random numbers of the next steps, as single steps would draw them."""
+    # Beta laws have a generator of their own; of the other two kinds a step asks for one.
+    made = {"draw_beta": _betas, "draw_order": _orders, "draw_uniform": _uniforms}
+    return [made[name](algorithm, argument, steps) for name, argument in draws]
+
+
+def _betas(algorithm: Algorithm, alpha: float, steps: int) -> Tensor:
+    """Return numbers in single precision, like the rows that they multiply."""
+    drawn = algorithm.random.beta(alpha, alpha, steps)
+    return torch.from_numpy(drawn).float()
+
+
+def _orders(algorithm: Algorithm, n: int, steps: int) -> Tensor:
+    found = torch.empty(steps, n, dtype=torch.int64)
+    for row in found.unbind():
+        algorithm.draw_order(n, row)
+    return found
+
+
+def _uniforms(algorithm: Algorithm, n: int, steps: int) -> Tensor:
+    return algorithm.draw_uniform(steps * n).reshape(steps, n)
