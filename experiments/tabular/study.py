@@ -231,7 +231,8 @@ def ranks(X: np.ndarray, flags: np.ndarray) -> Row:
     from noneg.evaluation import evaluate
     from noneg.learning.boosting import discriminate
     from noneg.prior import estimate_prior
-    from noneg.report.words import verdict
+    from noneg.report import About
+    from noneg.report.content import document
     from noneg.sklearn import PUStratifiedKFold
 
     warnings.simplefilter("ignore")
@@ -240,12 +241,14 @@ def ranks(X: np.ndarray, flags: np.ndarray) -> Row:
     folds = PUStratifiedKFold(5, setting="one-sample")
     p = cross_val_predict(model, X, flags, cv=folds, method="predict_proba")[:, 1]
     above = np.array([(p > s).mean() for s in p[flags]])
-    scores = PUScores.from_pu_labels(flags, p, prior=prior.value, setting="one-sample")
+    scores = PUScores.from_pu_labels(flags, p, setting="one-sample")
+    about = About(title="", source={}, command="")
+    verdict = document(evaluate(prior.apply(scores)), about).verdict[0]
     return {
         "prior": prior.value,
         "median_rank": float(np.median(above)),
         "in_top_10": float((above < 0.1).mean()),
-        "verdict": verdict(evaluate(scores)),
+        "verdict": str(verdict),
     }
 
 
