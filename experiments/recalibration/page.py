@@ -13,6 +13,8 @@ from noneg.recalibration import METHODS
 NAMES = [name for name in METHODS if name not in ("identity", "prior-shift", "venn-abers")]
 # Of the paper's Tables 1 and 5.
 PAPER = ("temperature", "isotonic", "mix-n-match", "spline", "bpm")
+# Curves that can be fitted by likelihood.
+CURVES = ("platt", "temperature", "beta", "spline", "bpm")
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 METRICS = ("ece", "debiased", "sweep", "ks", "smooth", "bpm")
 # The networks nearest to those of the paper's tables: the first is the very same.

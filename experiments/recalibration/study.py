@@ -5,6 +5,9 @@ the largest class probability, the label whether that class is right. Calibrator
 calibration split and are judged on the test split. Labels hidden: of the calibration rows, each
 *hit* is marked with probability `rate`, by a coin; misses and unmarked hits look alike.
 
+Curves of these parts are fitted by risk, as they were when the tables were made; ``likelihood``,
+``choice`` and ``band`` compare both fits, follow the choice and count how often bands cover.
+
 ``synthetic`` follows the true error in worlds whose posterior is known. ``mnist`` is Table 1 of the
 ECE bias paper: recalibrate with 100 separate rows, or with the training rows; it trains the
 networks of experiments/information and wants a GPU.
@@ -16,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from experiments.recalibration import page
-from experiments.recalibration.fits import band, choice, likelihood
+from experiments.recalibration.fits import CURVES, band, choice, likelihood
 from experiments.study import Run, Study, cells, data_file
 from experiments.tables import Row
 from noneg import PUScores, compare
@@ -42,10 +45,11 @@ BINS = 15  # floor(4000^(1/3)), for both methods, as the paper's bound of .8475 
 
 
 def fitted(name: str, scores: PUScores):
-    """Fit a method; what it warns of is no matter in a study of many fits."""
+    """Fit a method, curves by risk; what it warns of is no matter in a study of many fits."""
+    options = {"fit": "risk"} if name in CURVES else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return make(name).fit(scores)
+        return make(name, **options).fit(scores)
 
 
 def true_error(value: np.ndarray, posterior: np.ndarray) -> Row:

@@ -436,7 +436,8 @@ def _law(sample: Sample, z: Floats, start: float, *, impose: bool) -> tuple[Any,
     else:
         mu = 0.0
     gap, known = eta - sample.prior, mu if np.isfinite(mu) else 0.0
-    level = 1.0 + known * gap
+    # Points without rows, as resampled data have, do not bound the multiplier.
+    level = np.maximum(1.0 + known * gap, LEAST)
     first = eta * rest
     slope = -known * first / level
     bend = -known * first * (rest - eta) / level + slope**2

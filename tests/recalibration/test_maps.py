@@ -199,7 +199,9 @@ def test_scaling_binning_takes_means_of_the_scaled_scores():
 def test_bpm_is_the_fitted_curve():
     scores = BinomialProcess("D5").draw(1000, 5000, setting="two-sample", seed=0)
     s = np.linspace(0.0, 1.0, 101)
-    np.testing.assert_allclose(BPM().fit(scores).transform(s), bpm_curve(scores)(s), atol=1e-14)
+    np.testing.assert_allclose(
+        BPM(fit="risk").fit(scores).transform(s), bpm_curve(scores)(s), atol=1e-14
+    )
 
 
 class TestSpline:
@@ -209,7 +211,7 @@ class TestSpline:
         s = 0.2 + 0.5 * rng.random(500)
         positive = rng.choice(s, 400, p=s / s.sum())
         scores = PUScores(positive, s, prior=0.4, setting="two-sample")
-        q = Spline().fit(scores).transform(s)
+        q = Spline(fit="risk").fit(scores).transform(s)
         assert 0.0 < q.min() < q.max() < 1.0
         assert q.mean() == pytest.approx(0.4, abs=1e-9)
 
@@ -228,7 +230,7 @@ class TestSpline:
             weight_kind="importance",
         )
         true = scores.prior * (weight - weight.min()) / (weight - weight.min()).mean()
-        fitted = Spline(knots=12).fit(scores).transform(t)
+        fitted = Spline(knots=12, fit="risk").fit(scores).transform(t)
         assert np.abs(fitted - np.clip(true, 0.0, 1.0))[1000:-1000].max() < 0.01
 
     @pytest.mark.parametrize("knots", [1, 2.5, "six"])

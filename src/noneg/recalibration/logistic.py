@@ -272,13 +272,12 @@ class LogisticCalibrator(CurveCalibrator):
 
     def _fit(self, scores: PUScores) -> State:
         if self.by_risk:
-            return self._by_risk(scores)
+            return self._by_risk(scores, list(scores.chunks()))
         if is_complete(scores):
             return self._by_labels(scores)
         return self._by_likelihood(scores)
 
-    def _by_risk(self, scores: PUScores) -> State:
-        pieces = list(scores.chunks())
+    def _by_risk(self, scores: PUScores, pieces: list[Piece]) -> State:
         low, high = clip_limits(pieces)
         theta = self._theta(self._problem(scores, low, high, pieces), scores)
         values = dict(zip(self.coefficients, theta.tolist(), strict=True))
@@ -289,11 +288,12 @@ class LogisticCalibrator(CurveCalibrator):
         pieces = list(scores.chunks())
         first, last = score_range(pieces)
         if first >= END and last < 1.0:
-            return self._by_risk(scores)
+            return self._by_risk(scores, pieces)
         low, high = clip_limits(pieces)
-        inner = inside_rows(scores)
-        state = dict(zip(self.coefficients, self.identity, strict=True))
-        state = (state if inner is None else self._by_risk(inner)) | {"low": low, "high": high}
+        inner, state = inside_rows(scores), dict(zip(self.coefficients, self.identity, strict=True))
+        if inner is not None:
+            state = self._by_risk(inner, list(inner.chunks()))
+        state |= {"low": low, "high": high}
         sample = gather(scores)
         for place, name in ((0, ENDS[0]), (-1, ENDS[1])):
             if sample.at_ends[place]:

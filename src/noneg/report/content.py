@@ -330,8 +330,8 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     change = found.change["brier"]
     text = (
         f"The method chosen by held-out likelihood is {found.chosen}. On rows used neither to "
-        f"choose nor to fit ({found.folds} folds), the calibration error goes from {before:.3f} to "
-        f"{after:.3f}, and "
+        f"choose nor to fit ({found.folds} folds), the calibration error goes from {before:.3f} "
+        f"to {after:.3f}, and "
         f"the Brier score changes by {change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}]"
     )
     text += (
