@@ -377,7 +377,8 @@ def _in_bins(laws: ScoreLaws, new: Floats, bins: int) -> tuple[Floats, Floats, F
     edges = np.unique(laws.points[np.minimum(np.searchsorted(mass, wanted), mass.size - 1)])
     place = np.searchsorted(edges, laws.points)
     k = edges.size + 1
-    p, u = (np.bincount(place, weights=x, minlength=k) for x in (laws.positive, laws.unlabeled))
+    p: Floats = np.bincount(place, weights=laws.positive, minlength=k)
+    u: Floats = np.bincount(place, weights=laws.unlabeled, minlength=k)
     h = np.bincount(np.searchsorted(edges, new), minlength=k) / new.size
     there = (p + u + h) > 0.0
     return p[there], u[there], h[there]
@@ -389,7 +390,7 @@ def _shift(
     """Return how far new rows moved towards the positives, its error, and the p-value of misfit."""
     # The last bin follows from the others.
     y, u = (h - b)[:-1], (p - b)[:-1]
-    d, inverse = 0.0, np.eye(y.size)
+    d, inverse = 0.0, _covariance(p)
     for _ in range(3):
         parts = zip((p, b, h), (d, 1.0 - d, 1.0), rows, strict=True)
         inverse = np.linalg.pinv(sum(c**2 * _covariance(x)[:-1, :-1] / n for x, c, n in parts))
