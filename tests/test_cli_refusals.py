@@ -60,7 +60,7 @@ def test_scores_that_a_cluster_reads_are_not_written_here():
 def test_an_estimated_prior_brings_its_own_interval():
     known = ["--prior", "estimate", "--prior-interval", "0.3", "0.6"]
     said = refused("evaluate", "scores.csv", *TWO_SAMPLE, *known)
-    assert "--prior-interval must not be given with --prior estimate, which brings its own" in said
+    assert "--prior-interval must not be given with --prior estimate. Leave out --prior." in said
 
 
 @pytest.mark.parametrize("command", ["compare", "demo"])

@@ -189,9 +189,9 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("name", ["auroc", "precision", "recall", "ece"])
 def test_bounds_are_those_of_all_rows(name):
-    from noneg.torch import PUMetric
     from noneg.metrics import estimate
     from noneg.simulation import LogisticGaussian
+    from noneg.torch import PUMetric
 
     scores = LogisticGaussian.less_calibrated(0.3).draw(200, 1000, setting="two-sample", seed=0)
     (u, *_), (p, *_) = scores.in_order()

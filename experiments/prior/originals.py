@@ -185,10 +185,10 @@ def file_name(task: tuple) -> str:
 
 
 def default(p, u, method=None) -> float:
-    from noneg.prior import DEFAULT, ScoreLaws, find_estimator
+    from noneg.prior import ScoreLaws, find_estimator
 
     laws = ScoreLaws.from_arrays(p, u, setting="two-sample")
-    return find_estimator(method or DEFAULT).find(laws).share
+    return find_estimator(method or "dedpul").find(laws).share
 
 
 def answers(code: Originals, scores, *, trends: bool) -> Iterator[Row]:

@@ -47,8 +47,8 @@ def announced_prior(scores: PUScores) -> float:
 def search_grid(scores: PUScores, low: float, high: float) -> list[float]:
     """Return priors from low to high: evenly on the logit scale, and around the mean score."""
     mean = announced_prior(scores)
-    ends = [np.log(x) - np.log1p(-x) for x in (low, high)]
-    even = 1.0 / (1.0 + np.exp(-np.linspace(*ends, COARSE)))
+    first, last = (float(np.log(x) - np.log1p(-x)) for x in (low, high))
+    even = 1.0 / (1.0 + np.exp(-np.linspace(first, last, COARSE)))
     reach = min(mean, 1.0 - mean) * np.geomspace(1e-3, 0.5, FINE)
     near = np.concatenate([mean - reach, [mean], mean + reach])
     grid = np.unique(np.concatenate([[low], even[1:-1], near, [high]]))

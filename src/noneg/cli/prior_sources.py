@@ -102,8 +102,9 @@ def _from_views(question: Question, views: tuple[str, str]) -> PriorEstimate:
     from noneg.prior import from_two_views
 
     table = _columns(question, list(views))
-    setting, level = question.setting, question.level
-    return from_two_views(*table.X.T, table.flags, setting=setting, level=level)
+    first, second = table.X.T
+    options = {"setting": question.setting, "level": question.level}
+    return from_two_views(first, second, table.flags, **options)
 
 
 def _from_sources(question: Question, second: str) -> PriorEstimate:

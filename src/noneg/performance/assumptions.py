@@ -110,8 +110,8 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     cuts = np.unique(np.searchsorted(reached, wanted, side="right") - 1)
     cuts = cuts[cuts >= 0]
     tails = _tail(positive, cuts, 0, 3), _tail(unlabeled, cuts, 1, 6)
-    known = {"labelled": scores.labelled_share, "n_marginal": scores.effective_marginal}
-    return prior_limit(*tails, **known, level=level)
+    labelled, n = scores.labelled_share, scores.effective_marginal
+    return prior_limit(*tails, labelled=labelled, n_marginal=n, level=level)
 
 
 def prior_limit(

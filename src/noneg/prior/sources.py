@@ -377,7 +377,9 @@ def _in_bins(laws: ScoreLaws, new: Floats, bins: int) -> tuple[Floats, Floats, F
     edges = np.unique(laws.points[np.minimum(np.searchsorted(mass, wanted), mass.size - 1)])
     place = np.searchsorted(edges, laws.points)
     k = edges.size + 1
-    p, u = (np.bincount(place, weights=x, minlength=k) for x in (laws.positive, laws.unlabeled))
+    p, u = np.zeros(k), np.zeros(k)
+    np.add.at(p, place, laws.positive)
+    np.add.at(u, place, laws.unlabeled)
     h = np.bincount(np.searchsorted(edges, new), minlength=k) / new.size
     there = (p + u + h) > 0.0
     return p[there], u[there], h[there]
@@ -389,10 +391,11 @@ def _shift(
     """Return how far new rows moved towards the positives, its error, and the p-value of misfit."""
     # The last bin follows from the others.
     y, u = (h - b)[:-1], (p - b)[:-1]
-    d, inverse = 0.0, np.eye(y.size)
+    d, inverse = 0.0, _covariance(p)
     for _ in range(3):
         parts = zip((p, b, h), (d, 1.0 - d, 1.0), rows, strict=True)
-        inverse = np.linalg.pinv(sum(c**2 * _covariance(x)[:-1, :-1] / n for x, c, n in parts))
+        total = sum((c**2 * _covariance(x)[:-1, :-1] / n for x, c, n in parts), np.zeros(()))
+        inverse = np.asarray(np.linalg.pinv(total), dtype=np.float64)
         d = float(u @ inverse @ y / (u @ inverse @ u))
     error = float(1.0 / np.sqrt(u @ inverse @ u))
     misfit = y - d * u

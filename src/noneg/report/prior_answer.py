@@ -100,8 +100,8 @@ def _agreement(estimates: Estimates) -> str:
         return f"They agree: all allow priors from {low} to {high}."
     least = max(estimates, key=lambda name: estimates[name].low)
     most = min(estimates, key=lambda name: estimates[name].high)
-    low, high = estimates[least].low, estimates[most].high
+    one, other = estimates[least].low, estimates[most].high
     return (
-        f"They disagree: {_title(least)} says at least {low:.3g}, {_title(most)} at most "
-        f"{high:.3g}. An assumption of one of them does not hold."
+        f"They disagree: {_title(least)} says at least {one:.3g}, {_title(most)} at most "
+        f"{other:.3g}. An assumption of one of them does not hold."
     )

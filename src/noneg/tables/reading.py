@@ -369,8 +369,9 @@ def read_features(
     blanks : bool
         Whether a missing number is nan, rather than an error that names its row.
     """
-    options = {"positive_label": positive_label, "blanks": blanks}
-    wanted = _Labels(label=label, features=tuple(columns), **options)
+    wanted = _Labels(
+        label=label, features=tuple(columns), positive_label=positive_label, blanks=blanks
+    )
     with open_files(source, wanted) as opened:
         names = wanted.features or tuple(n for n in opened.layouts[0].names if n != label)
         if not names:
