@@ -8,6 +8,7 @@ and `stacked` (many networks at once).
 STUDIES = {
     "bpm": "experiments.bpm.study",
     "coverage": "experiments.synthetic.coverage",
+    "few_rows": "experiments.synthetic.few_rows",
     "information": "experiments.information.study",
     "learners": "experiments.training.learners",
     "metric_study": "experiments.synthetic.metrics",

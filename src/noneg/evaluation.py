@@ -115,7 +115,7 @@ def evaluate(
         left_out=left_out,
         bins=binned.n_bins,
         occupied_bins=int(binned.occupied.sum()),
-        test=calibration_test(scores, edges=edges),
+        test=calibration_test(scores, statistic="both", edges=edges),
         reliability=reliability(scores, bins=FIXED_BINS, binning="width", level=level),
         prior_curve=prior_curve(binned),
         bounds=_bounds(scores, binned, level),
