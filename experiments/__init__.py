@@ -9,6 +9,7 @@ STUDIES = {
     "audit": "experiments.audit.study",
     "bpm": "experiments.bpm.study",
     "coverage": "experiments.synthetic.coverage",
+    "few_rows": "experiments.synthetic.few_rows",
     "information": "experiments.information.study",
     "learners": "experiments.training.learners",
     "metric_study": "experiments.synthetic.metrics",

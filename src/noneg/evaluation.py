@@ -62,6 +62,9 @@ EVEN, MANY_HIDDEN = 0.5, 0.8
 # Selection factors up to which a verdict may stand.
 FACTORS = (1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 10.0)
 
+# The form of the test that is shown, and that decides the verdict at every prior.
+TEST: Final = "both"
+
 # Metrics over the optimal bins.
 BINNED = ("ece", "debiased_ece")
 
@@ -130,7 +133,7 @@ def evaluate(
         left_out=left_out,
         bins=binned.n_bins,
         occupied_bins=int(binned.occupied.sum()),
-        test=calibration_test(scores, edges=binned.edges),
+        test=calibration_test(scores, statistic=TEST, edges=binned.edges),
         consistent=_consistent(scores, binned, level),
         reliability=reliability(scores, bins=FIXED_BINS, binning="width", level=level),
         prior_curve=prior_curve(binned),
@@ -149,7 +152,7 @@ def _consistent(scores: PUScores, binned: Binned, level: float) -> tuple[float, 
     """Return the priors at which the scores pass for calibrated; labels leave no choice."""
     if scores.prior_is_estimated:
         return None
-    return consistent_priors(scores, level=level, edges=binned.edges)
+    return consistent_priors(scores, level=level, statistic=TEST, edges=binned.edges)
 
 
 def _metrics(

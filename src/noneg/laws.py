@@ -512,9 +512,14 @@ class Ordered:
         return own, self._at(1, f * a * w, at) / (mass * total)
 
     def shares_row(self, at: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether a marginal row has the score of these steps."""
+        """Return whether a positive of these steps is taken for a marginal row.
+
+        One of a separate sample is, if it shares its score with a single row of the other one:
+        scores that several rows have are shared by chance.
+        """
         if not self.pooled:
-            return self.ppr[at] > self.ppr[at - 1]
+            (_, f, _, _), (_, g, _, _) = self._rows
+            return (self._at(0, f, at) == 1.0) & (self._at(1, g, at) == 1.0)
         return np.asarray(True)  # noqa: FBT003
 
     def tied_squares(self) -> Floats:
@@ -578,16 +583,27 @@ class Ordered:
         """Return the variance of a function of the heights, given its derivatives.
 
         Each group's sum of squares is raised by ``n / (n - 1)`` for its fitted mean, as DeLong's;
-        a group of one row has no spread to learn from and makes the variance infinite.
+        a group of one row has no spread to learn from and makes the variance infinite. Of PU rows
+        the positive that matters most counts twice.
         """
         marginal, prior, share = self._marginal_total(), 0.0, 0.0
         if self.scores.prior_is_estimated:
             prior, share = self.scores.known_prior, d_prior / marginal
         positive = self._influence(d_tpr, self.tpr, self._positive_total()) + share
         rows = self._influence(d_ppr, self.ppr, marginal) - prior * share
-        if not self.pooled:
-            return self._squares(1, positive, None) + self._squares(0, None, rows)
-        return self._squares(1, positive, rows) + self._squares(0, None, rows)
+        own = self._squares(1, positive, rows if self.pooled else None)
+        # Few positives may decide, and others like the worst of them are not in the sample.
+        unseen = self._largest_square(positive) if self.scores.hidden else 0.0
+        return own + unseen + self._squares(0, None, rows)
+
+    def _largest_square(self, positive: Floats) -> float:
+        """Return the largest square among the influences of single positives."""
+        _, f, a, _ = self._rows[1]
+        rows = self._at(1, f)
+        held = rows > 0.0
+        if not held.any():
+            return 0.0
+        return float(np.max((self._at(1, f * a * a) * positive**2)[held] / rows[held]))
 
     def _positive_total(self) -> float:
         _, f, a, _ = self._rows[1]

@@ -27,6 +27,7 @@ logarithm scores are moved into [clip, 1 - clip].
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -36,13 +37,13 @@ from scipy.special import logit
 
 from noneg.checks import check_number
 from noneg.errors import InputError
-from noneg.intervals import law_means
+from noneg.intervals import law_means, skewed_limits
 from noneg.rules import Curve
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from noneg.intervals import LawMeans
+    from noneg.intervals import LawMeans, Limits
     from noneg.scores import PUScores
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -150,6 +151,78 @@ def loss_means(scores: PUScores, loss: Loss) -> LawMeans:
 def loss_value(means: LawMeans, prior: float) -> float:
     """Return the expected loss at a prior from its two means."""
     return float(prior * means.positive[0] + means.marginal[0])
+
+
+def guarded_means(scores: PUScores, loss: Loss) -> LawMeans:
+    """Return `loss_means` with a variance of the positives' part that few rows cannot hide.
+
+    A few positives may decide, and a sample without them looks safe. If the scores were calibrated,
+    the positives would be the marginal rows weighted by their scores; where the spread of these is
+    larger than that of the sample, it counts.
+    """
+    means = loss_means(scores, loss)
+    if scores.prior_is_estimated:
+        return means
+
+    def gain(s: Floats) -> Floats:
+        return loss(s, 1) - loss(s, 0)
+
+    weighted = law_means(
+        scores, (), [lambda s: s, lambda s: s * gain(s), lambda s: s * gain(s) ** 2]
+    )
+    mass, first, second = weighted.marginal
+    covariance = means.covariance * _around_mean(scores.effective_positive)
+    if mass > 0.0:
+        spread = max(second / mass - (first / mass) ** 2, 0.0) / scores.effective_positive
+        covariance[0, 0] = max(covariance[0, 0], spread)
+    return replace(means, covariance=covariance)
+
+
+def _around_mean(rows: float) -> float:
+    """Return the factor by which a variance around a fitted mean is too small."""
+    return rows / (rows - 1.0) if rows > 1.0 else 1.0
+
+
+def loss_third(scores: PUScores, loss: Loss, means: LawMeans) -> Floats:
+    """Return the third cumulant of an expected loss: coefficients of powers 0 to 3 of the prior."""
+    total = scores.sums_below(np.ones(1))[0]
+    found = np.zeros(4)
+    for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
+        gain, base = np.zeros((2, s.size))
+        if in_positive:
+            gain = a * (loss(s, 1) - loss(s, 0) - means.positive[0]) / total[0]
+        if in_marginal:
+            base = w * (loss(s, 0) - means.marginal[0]) / total[1]
+        terms = base**3, 3.0 * base**2 * gain, 3.0 * base * gain**2, gain**3
+        found += [float(np.sum(f * term)) for term in terms]
+    return found
+
+
+def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float], Limits]:
+    """Return what maps a prior to the interval of an expected loss.
+
+    Labelled rows have a normal interval. From PU rows a few very wrong positives decide: their
+    skewness enters, and Student's quantile of their number (`noneg.intervals.skewed_limits`).
+    """
+    means = guarded_means(scores, loss)
+    third, rows = loss_third(scores, loss, means), scores.effective_positive
+
+    def limits(prior: float) -> Limits:
+        value, slopes = loss_value(means, prior), [prior, 1.0, means.positive[0]]
+        if scores.prior_is_estimated:
+            one = means.estimate(value, slopes, level)
+            return one.low, one.high
+        skew = float(np.polyval(third[::-1], prior))
+        return skewed_limits(value, means.variance(slopes), skew, rows, level)
+
+    return limits
+
+
+def loss_method(scores: PUScores) -> str:
+    """Return words for the interval of an expected loss."""
+    if scores.prior_is_estimated:
+        return "delta method"
+    return "Student interval corrected for skewness"
 
 
 def loss_curve(scores: PUScores, loss: Loss) -> Curve:

@@ -19,9 +19,9 @@ import numpy as np
 from noneg.bins import bin_scores, order_statistics
 from noneg.calibration.interval import SPLITS, Noise
 from noneg.calibration.reliability import reliability
-from noneg.intervals import tail_means, z_score
+from noneg.intervals import t_score, tail_means, z_score
 from noneg.laws import Ordered
-from noneg.losses import loss_means
+from noneg.losses import guarded_means, loss_third
 from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import Options, pose
@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from noneg.bins import Binned, Binning
     from noneg.calibration.reliability import Band, Reliability
     from noneg.intervals import LawMeans
+    from noneg.losses import Loss
     from noneg.performance.contingency import Side
     from noneg.rules import Curve
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
+    Pair = tuple[float, float, list[float], list[float]]
 
 BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
 
@@ -118,7 +120,8 @@ class Sums:
     tails : Tails
     bounds : RankBounds or None
     risks : dict of str to tuple
-        Mean gain of the positives, mean base loss, and their variances and covariance.
+        Mean gain of the positives, mean base loss, their variances and covariance, and the third
+        cumulant as coefficients of the prior's powers.
     areas : dict of str to list
         ``(AUC - 1/2)(1 - prior)`` with its limits, and the lift of the top 10 % with its limits.
     curves : dict of str to Curve
@@ -132,8 +135,9 @@ class Sums:
     effective_positive, effective_marginal : float
     least_prior, largest_prior : float
         Priors that neither the labelled share nor the scores contradict.
-    z, z_split : float
-        Normal quantiles of the interval's upper end, and of its split lower end.
+    z, z_split, t : float
+        Normal quantiles of the interval's upper end, and of its split lower end; Student's for the
+        number of positives.
     """
 
     bins: dict[str, BinSums]
@@ -142,7 +146,7 @@ class Sums:
     histogram: Binned
     tails: Tails
     bounds: RankBounds | None
-    risks: dict[str, tuple[float, float, list[float]]]
+    risks: dict[str, Pair]
     areas: dict[str, list[float]]
     curves: dict[str, Curve]
     envelope: Envelope | None
@@ -155,6 +159,7 @@ class Sums:
     largest_prior: float
     z: float
     z_split: float
+    t: float
 
     @property
     def diagram(self) -> Diagram:
@@ -216,6 +221,7 @@ def sum_up(
         largest_prior=1.0 if scores.prior_is_estimated else largest_prior(scores, level=level),
         z=z_score(level),
         z_split=z_score(0.5 + level / 2.0),
+        t=t_score(level, scores.effective_positive),
     )
 
 
@@ -271,9 +277,9 @@ def _diagram(scores: PUScores, kind: Binning, level: float) -> Diagram:
     )
 
 
-def _risks(scores: PUScores) -> dict[str, tuple[float, float, list[float]]]:
+def _risks(scores: PUScores) -> dict[str, Pair]:
     losses = {name: metric.loss() for name, metric in METRICS.items() if metric.loss is not None}
-    return {name: mean_pair(loss_means(scores, loss)) for name, loss in losses.items()}
+    return {name: mean_pair(scores, loss) for name, loss in losses.items()}
 
 
 def _areas(
@@ -481,13 +487,15 @@ def _bounding_curves(scores: PUScores, cuts: Floats, side: Side, level: float) -
     }
 
 
-def mean_pair(means: LawMeans) -> tuple[float, float, list[float]]:
-    """Return a risk's two means, and their variances and covariance."""
+def mean_pair(scores: PUScores, loss: Loss) -> Pair:
+    """Return a risk's two means, their variances and covariance, and its third cumulant."""
+    means = guarded_means(scores, loss)
     c = means.covariance
     return (
         float(means.positive[0]),
         float(means.marginal[0]),
         [float(c[0, 0]), float(c[0, 1]), float(c[1, 1])],
+        loss_third(scores, loss, means).tolist(),
     )
 
 

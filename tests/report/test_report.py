@@ -387,7 +387,7 @@ def test_sums_at_the_given_prior_are_the_evaluation(setting):
     found = EVALUATIONS[setting]
     sums, prior = found.sums, found.prior.value
     assert sums.bins["ece"].binned.residual.__abs__().sum() == found.ece.value
-    gain, base, _ = sums.risks["brier"]
+    gain, base, *_ = sums.risks["brier"]
     assert prior * gain + base == pytest.approx(found.metrics["brier"].value)
     assert sums.envelope(prior) == pytest.approx(found.metrics["ks_error"].value)
     half = int(np.flatnonzero(sums.tails.threshold == 0.5)[0])

@@ -19,7 +19,15 @@ from noneg.calibration.interval import METHOD, power_limits
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
-from noneg.losses import CLIP, check_clip, find_loss, loss_means, loss_value
+from noneg.losses import (
+    CLIP,
+    check_clip,
+    find_loss,
+    loss_limits,
+    loss_means,
+    loss_method,
+    loss_value,
+)
 from noneg.registry import Metric, in_range, register
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
@@ -224,14 +232,11 @@ def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
     if is_selected(scores):
         value, reach = loss_value(means, scores.known_prior), (0.0, rule.largest)
         return loss_bounds(scores, rule.loss, level, value=value, reach=reach)
-
-    def limits(prior: float) -> Limits:
-        one = means.estimate(loss_value(means, prior), [prior, 1.0, means.positive[0]], level)
-        return one.low, one.high
-
+    limits = loss_limits(scores, rule.loss, level)
     # A single row has no spread to learn from: only the range of the score is known.
     known = (0.0, rule.largest) if no_spread(scores) else over_prior_grid(limits, scores, 2)
-    return enclosing(scores, loss_value(means, scores.known_prior), known, level, DELTA)
+    value = loss_value(means, scores.known_prior)
+    return enclosing(scores, value, known, level, loss_method(scores))
 
 
 @dataclass(frozen=True, kw_only=True)

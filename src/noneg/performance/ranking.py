@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from noneg import kernels
 from noneg.bins import order_statistics
@@ -40,8 +41,8 @@ from noneg.intervals import (
     over_prior_grid,
     prior_words,
     share_limits,
+    t_score,
     tail_means,
-    z_score,
 )
 from noneg.laws import Ordered
 from noneg.registry import Metric, in_range, register
@@ -183,7 +184,8 @@ def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = 
     ----------
     scores : PUScores
     max_fpr : float
-        In (0, 1]. The curve is cut, by linear interpolation, where it first reaches this rate.
+        In (0, 1]. The curve is cut, by linear interpolation, where it first reaches this rate;
+        from PU rows, the rising rates that are closest to the estimated ones.
     standardised : bool
         Return McClish's :math:`\tfrac12\bigl(1 + \frac{A - m^2/2}{m - m^2/2}\bigr)` for the rate m
         instead of the area A: 1/2 for random and 1 for perfect scores, as scikit-learn does.
@@ -209,8 +211,7 @@ def partial_auc_interval(
 ) -> Estimate:
     """Return the partial area with its interval; see `partial_auc` and `auroc_interval`.
 
-    Student's interval of the logit of the mean height for labelled data, which stays in its range;
-    the normal one otherwise.
+    Student's interval of the logit of the mean height, which stays in its range.
 
     Examples
     --------
@@ -249,10 +250,13 @@ def partial_auc_interval(
 
 
 def _mean_limits(scores: PUScores, value: float, variance: float, level: float) -> Limits:
+    rows = scores.effective_positive
     if scores.prior_is_estimated:
-        return area_limits(min(value, 1.0), variance, scores.effective_positive, level)
-    reach = z_score(level) * float(np.sqrt(variance))
-    return value - reach, value + reach
+        return area_limits(min(value, 1.0), variance, rows, level)
+    # Noise may put the value at an end or beyond, where a logit says nothing.
+    sd = min(float(np.sqrt(variance)), 0.5)
+    low, high = area_limits(min(max(value, sd), 1.0 - sd), variance, rows, level)
+    return min(low, value), max(high, value)
 
 
 def average_precision(scores: PUScores) -> float:
@@ -266,10 +270,10 @@ def average_precision(scores: PUScores) -> float:
     .. math:: \frac{(\pi n - d)\,(r - 1)/(n_P - 1) + e}{m + 1 - d},
 
     the positives expected among the rows there. d = 1 if i is one of the marginal rows (one sample,
-    labelled data, or two samples that share its score), else 0; e = 1 if d = 1 or m = 0, else 0.
-    For labelled data it is r / m, and the result scikit-learn's. Without negatives, leaving i out
-    of its own precision avoids the bias, and the division by zero, that the plain ratio has at the
-    top. Like other PU estimates it is not clipped. nan without positives.
+    labelled data, or two samples with one row each at its score), else 0; e = 1 if d = 1 or m = 0,
+    else 0. For labelled data it is r / m, and the result scikit-learn's. Without negatives, leaving
+    i out of its own precision avoids the bias, and the division by zero, that the plain ratio has
+    at the top. Like other PU numbers it is not clipped. nan without positives.
 
     Examples
     --------
@@ -285,8 +289,8 @@ def average_precision(scores: PUScores) -> float:
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the average precision with its interval.
 
-    Delta method; Student's interval of the logit for labelled data and a normal interval of the
-    logarithm otherwise, where the noise is that of a ratio. With a ``prior_interval`` the ends are
+    Delta method; Student's interval of the logit for labelled data and of the logarithm otherwise,
+    where the noise is that of a ratio. With a ``prior_interval`` the ends are
     the extremes over a grid of nine priors; the estimate rises with the prior.
 
     Examples
@@ -305,7 +309,8 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
         area = _mean_precision(steps, prior)
         if scores.prior_is_estimated or not area.value > 0.0:
             return _mean_limits(scores, area.value, area.variance(steps), level)
-        factor = float(np.exp(z_score(level) * np.sqrt(area.variance(steps)) / area.value))
+        t = t_score(level, scores.effective_positive)
+        factor = float(np.exp(t * np.sqrt(area.variance(steps)) / area.value))
         return area.value / factor, area.value * factor
 
     if is_selected(scores):
@@ -373,14 +378,19 @@ class _Summary:
 
     value: float
     slopes: Callable[[], tuple[Floats, Floats, float]]
+    # What one more marginal row at the very top would do.
+    unseen: float = 0.0
 
     def variance(self, steps: Steps) -> float:
-        return steps.variance(*self.slopes())
+        return steps.variance(*self.slopes()) + self.unseen**2
 
 
 def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
     """Return the area under the ROC curve up to the FPR m, which is first reached in step k."""
     tpr, fpr = steps.tpr, steps.fpr(prior)
+    if m < 1.0 and steps.scores.hidden:
+        # Noise makes the estimate step back; where it first reaches m would come too early.
+        fpr = np.asarray(isotonic_regression(fpr).x)
     k = max(int(np.argmax(fpr >= m)), 1) if m < 1.0 else tpr.size - 1
     t, f = tpr[: k + 1], fpr[: k + 1]
     whole = float(np.diff(f[:-1]) @ (t[:-2] + t[1:-1])) / 2.0
@@ -431,7 +441,9 @@ def _mean_precision(steps: Steps, prior: float) -> _Summary:
         by_q[found] -= np.divide(mass * precision, q, out=np.zeros_like(q), where=q > 0.0)
         return by_t, by_q, float((mass / room) @ t)
 
-    return _Summary(value, slopes)
+    # Above the highest marginal rows their number is small, and its noise does not show in them.
+    top = float((mass * precision) @ (own_q / (q + own_q))) if steps.scores.hidden else 0.0
+    return _Summary(value, slopes, top)
 
 
 def _auroc_curve(scores: PUScores) -> Curve:
@@ -692,6 +704,10 @@ class _Top:
         """Look at a window around the place, of a size that shrinks slowly with the rows."""
         rows = scores.effective_marginal * share
         reach = 0.5 * min(share, 1.0 - share) * max(rows, 1.0) ** -0.2
+        tied = _tails(scores, share, share)
+        # A score that many rows have is a window of its own.
+        if tied.marginal[1] - tied.marginal[0] > reach:
+            return cls.between(tied, share)
         return cls.between(_tails(scores, share - reach, share + reach), share)
 
     def variance(self, factor: float, d_prior: float) -> float:

@@ -14,19 +14,29 @@ from typing import TYPE_CHECKING, Literal
 
 from noneg.checks import check_level
 from noneg.errors import InputError
-from noneg.intervals import LawMeans, law_means, no_spread, over_prior_grid, prior_words
-from noneg.losses import CLIP, check_cost, find_loss
+from noneg.intervals import (
+    LawMeans,
+    law_means,
+    no_spread,
+    over_prior_grid,
+    prior_words,
+    tail_means,
+)
+from noneg.losses import CLIP, check_cost, cost_threshold, find_loss, loss_limits, loss_method
 from noneg.registry import Metric, in_range, register
 from noneg.results import Estimate
+from noneg.rules import METHOD, Rule
 from noneg.selection import is_selected, loss_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from noneg.losses import Loss, Name
+    from noneg.losses import Floats, Loss, Name
+    from noneg.rules import Four
     from noneg.scores import PUScores
 
 Form = Literal["unbiased", "non-negative"]
+DECISIONS = ("zero-one", "cost-sensitive")
 
 
 def risk(
@@ -84,12 +94,12 @@ def risk_interval(
     cost: ArrayLike = (1.0, 1.0),
     clip: float = CLIP,
 ) -> Estimate:
-    """Return the expected loss with its normal interval.
+    """Return the expected loss with its interval.
 
-    The standard error is that of the unbiased form, row by row; with the non-negative form the
-    ends, too, are not below 0. A single row of a kind has no spread to learn from, and the ends are
-    infinite. Both ends hold for every prior in ``scores.prior_interval``: the
-    risk is linear in the prior and its standard error convex, so the ends of that interval decide.
+    That of a decision is made of Wilson intervals of its rates; that of another loss is Student's,
+    corrected for skewness. With the non-negative form the ends, too, are not below 0. A single row
+    of a kind has no spread to learn from, and the ends are those of the range. Both ends hold for
+    every prior in ``scores.prior_interval``.
 
     Parameters
     ----------
@@ -107,20 +117,21 @@ def risk_interval(
     """
     level, form = check_level(level), check_form(form)
     chosen = find_loss(loss, threshold=threshold, cost=cost, clip=clip)
-    means = _means(scores, chosen)
-    value = _value(means, scores.known_prior, form)
+    value = _value(_means(scores, chosen), scores.known_prior, form)
     if is_selected(scores):
         reach = (0.0 if form == "non-negative" else -inf, inf)
         return loss_bounds(scores, chosen, level, value=value, reach=reach)
-
-    def limits(prior: float) -> tuple[float, float]:
-        one = means.estimate(_value(means, prior, "unbiased"), _gradient(means, prior), level)
-        return one.low, one.high
-
-    low, high = (-inf, inf) if no_spread(scores) else over_prior_grid(limits, scores, 2)
+    words, (low, high) = loss_method(scores), (-inf, inf)
+    if not callable(loss) and loss in DECISIONS:
+        matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
+        cut = cost_threshold(matrix) if threshold is None else threshold
+        low, high = decision_rule(matrix).limits(scores, tail_means(scores, [cut]), level)
+        words = METHOD
+    elif not no_spread(scores):
+        low, high = over_prior_grid(loss_limits(scores, chosen, level), scores, 2)
     if form == "non-negative":
         low, high = max(low, 0.0), max(high, value)
-    words = "delta method" + prior_words(scores)
+    words += prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 
@@ -144,9 +155,15 @@ def _value(means: LawMeans, prior: float, form: Form) -> float:
     return float(prior * right) + negative
 
 
-def _gradient(means: LawMeans, prior: float) -> list[float]:
-    right, wrong = means.positive
-    return [prior, -prior, 1.0, float(right - wrong)]
+def decision_rule(cost: Floats) -> Rule:
+    """Return the mean cost of decisions as a metric of the confusion matrix."""
+    (tn, fp), (fn, tp) = cost.tolist()
+
+    def piece(tpr: Floats, ppr: Floats) -> Four:
+        gain = tpr * (tp - fp) + (1.0 - tpr) * (fn - tn)
+        return tn + ppr * (fp - tn), gain, 1.0, 0.0
+
+    return Rule(piece, low=float(cost.min()), high=float(cost.max()))
 
 
 def _loss(

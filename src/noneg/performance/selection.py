@@ -174,7 +174,12 @@ def _placed(scores: PUScores) -> tuple[float, float, float]:
     losses = 1.0 - placements(u, p, g * a)
     value, one, n_one = _mean(wins, np.broadcast_to(g, p.shape), np.broadcast_to(a, p.shape))
     _, two, n_two = _mean(losses, np.broadcast_to(f, u.shape), np.broadcast_to(w, u.shape))
-    return value, one + two, min(n_one, n_two)
+    # As in `noneg.laws.Ordered.variance`: the positive that matters most counts twice.
+    worst = (
+        float(np.max((a * (wins - value)) ** 2))
+        / float(np.sum(np.broadcast_to(g * a, p.shape))) ** 2
+    )
+    return value, one + two + (worst if scores.hidden else 0.0), min(n_one, n_two)
 
 
 def _mean(x: Floats, count: Floats, mass: Floats) -> tuple[float, float, float]:

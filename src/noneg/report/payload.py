@@ -15,6 +15,7 @@ import numpy as np
 from noneg.evaluation import FACTORS, NEARLY_ALL, SAME_SHARE
 from noneg.page_state import EXPLORED
 from noneg.performance.assumptions import FEW_POSITIVES
+from noneg.performance.risk import decision_rule
 from noneg.registry import METRICS, registered_rules
 from noneg.report import words
 from noneg.report.auditing import audit_rows
@@ -38,6 +39,9 @@ _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 # Warnings that `assets/words.js` says again at another prior, by their codes.
 MOVING = {"prior", "negatives", "positives", "mean_score", "all_labelled", "outside"}
 
+
+# Cost of decisions in the zero-one risk.
+ZERO_ONE = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 # What decides which sentence is said; `assets/words.js` decides by the same numbers.
 LIMITS = {
@@ -77,7 +81,7 @@ def payload(
         "other_warnings": _steady_warnings(evaluation),
         "rules": {
             name: {"matrix": rule.matrix, "by_odds": rule.by_odds, "range": [rule.low, rule.high]}
-            for name, rule in registered_rules().items()
+            for name, rule in (registered_rules() | {"risk": decision_rule(ZERO_ONE)}).items()
         },
         "selection": evaluation.selection,
         "factors": FACTORS,

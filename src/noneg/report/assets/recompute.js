@@ -341,13 +341,17 @@ const noneg = {};
 
   // --- means of losses, areas -------------------------------------------------------------------
 
-  /** A mean loss prior * gain + base, with its normal interval. */
+  /** A mean loss prior * gain + base, with Student's interval corrected for skewness. */
   function risk(sums, name, prior) {
     if (!sums.risks[name]) return null;
-    const [gain, base, [vv, vb, bb]] = sums.risks[name];
+    const [gain, base, [vv, vb, bb], third] = sums.risks[name];
     const value = prior * gain + base;
-    const reach = sums.z * Math.sqrt(Math.max(0, prior ** 2 * vv + 2 * prior * vb + bb));
-    return { value, low: value - reach, high: value + reach };
+    const sd = Math.sqrt(Math.max(0, prior ** 2 * vv + 2 * prior * vb + bb));
+    if (sd === 0) return { value, low: value, high: value };
+    const skew = sum(third.map((x, k) => x * prior ** k)) / sd ** 3;
+    const end = (t) =>
+      value - sd * (Math.abs(skew) > ZERO ? (3 / skew) * (Math.cbrt(1 + skew * (t - skew / 6)) - 1) : t);
+    return { value, low: end(sums.t), high: end(-sums.t) };
   }
 
   /** A ratio of straight lines in the prior, piece by piece. */

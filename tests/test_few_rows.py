@@ -1,0 +1,121 @@
+"""Intervals and tests with few labeled positives: worlds whose truth is known exactly."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from noneg import PUScores
+from noneg.calibration import calibration_test
+from noneg.intervals import skewed_limits, t_score
+from noneg.metrics import METRICS
+from noneg.performance import average_precision
+
+TRIALS = 150
+SLACK = 3.0 * np.sqrt(0.05 * 0.95 / TRIALS)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_skewed_means_of_thirty_rows_are_covered_on_both_sides(sign):
+    rng = np.random.default_rng(0)
+    draws = sign * rng.exponential(size=(4000, 30))
+    plain, corrected = np.zeros((2, 4000, 2))
+    for k, x in enumerate(draws):
+        value, centered = x.mean(), x - x.mean()
+        variance = centered @ centered / 29 / 30
+        third = (centered**3).sum() / 30**3
+        reach = t_score(0.95, 30) * np.sqrt(variance)
+        plain[k] = value - reach, value + reach
+        corrected[k] = skewed_limits(value, variance, third, 30, 0.95)
+    misses = [
+        np.array([(ends[:, 0] > sign).mean(), (ends[:, 1] < sign).mean()])
+        for ends in (plain, corrected)
+    ]
+    assert misses[1].sum() < misses[0].sum()
+    assert abs(misses[1][0] - misses[1][1]) < abs(misses[0][0] - misses[0][1])
+    assert misses[1].sum() < 0.065
+
+
+def test_without_skewness_it_is_students_interval():
+    reach = t_score(0.9, 12) * 0.1
+    assert_allclose(skewed_limits(1.0, 0.01, 0.0, 12, 0.9), [1.0 - reach, 1.0 + reach])
+
+
+def five(rng, n, shares):
+    return rng.choice([0.05, 0.2, 0.4, 0.6, 0.9], n, p=shares)
+
+
+POSITIVE, NEGATIVE = (
+    np.array([0.11, 0.22, 0.25, 0.24, 0.18]),
+    np.array([0.49, 0.28, 0.15, 0.06, 0.02]),
+)
+
+
+def tied(seed, prior, n_positive):
+    """Two samples with five distinct scores."""
+    rng = np.random.default_rng(seed)
+    return PUScores(
+        five(rng, n_positive, POSITIVE),
+        five(rng, 3000, prior * POSITIVE + (1 - prior) * NEGATIVE),
+        prior=prior,
+        setting="two-sample",
+    )
+
+
+def truth(name, prior):
+    """The metric of the population of `tied`."""
+    score = np.tile([0.05, 0.2, 0.4, 0.6, 0.9], 2)
+    weight = np.concatenate([prior * POSITIVE, (1 - prior) * NEGATIVE])
+    labels = np.repeat([1, 0], 5)
+    every = PUScores.from_labels(labels, score, sample_weight=weight, weight_kind="importance")
+    return METRICS[name].function(every)
+
+
+@pytest.mark.parametrize("name", ["average_precision", "precision_at", "brier", "auroc", "risk"])
+@pytest.mark.parametrize(("prior", "n_positive"), [(0.005, 300), (0.3, 30)])
+def test_intervals_hold_with_five_distinct_scores(name, prior, n_positive):
+    target = truth(name, prior)
+    found = [METRICS[name].interval(tied(k, prior, n_positive)) for k in range(TRIALS)]
+    assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - SLACK
+
+
+def test_average_precision_of_tied_scores_is_right_at_a_rare_prior():
+    found = [average_precision(tied(k, 0.005, 300)) for k in range(TRIALS)]
+    error = np.std(found) / np.sqrt(TRIALS)
+    assert abs(np.mean(found) - truth("average_precision", 0.005)) < 3.0 * error
+
+
+def calibrated(seed, *, off=0.0, labelling=None):
+    """Scores of two samples; positives are labeled at rates that rise with the score."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-1.0, 1.5, 30_000)
+    score = expit(z)
+    positive = score[rng.random(score.size) < score]
+    rate = np.ones_like(positive) if labelling is None else labelling(positive)
+    labeled = positive[rng.random(positive.size) < rate][:200]
+    moved = expit(np.log(labeled / (1 - labeled)) + off), expit(z[:3000] + off)
+    rates = {} if labelling is None else {"propensity": labelling(labeled)}
+    return PUScores(*moved, prior=expit(z).mean(), setting="two-sample", **rates)
+
+
+@pytest.mark.parametrize("statistic", ["ece", "ks", "both"])
+def test_the_test_keeps_its_level_with_unequal_propensities(statistic):
+    def steep(s):
+        return 0.05 + 0.9 * s
+
+    found = [
+        calibration_test(calibrated(k, labelling=steep), statistic=statistic, replicates=99).p_value
+        for k in range(TRIALS)
+    ]
+    assert 0.0 < np.mean(np.array(found) <= 0.05) < 0.05 + SLACK
+
+
+def test_both_statistics_together_find_a_level_that_is_off():
+    def power(statistic):
+        p = [
+            calibration_test(calibrated(k, off=0.35), statistic=statistic, replicates=99).p_value
+            for k in range(40)
+        ]
+        return np.mean(np.array(p) <= 0.05)
+
+    assert power("both") > power("ece")
