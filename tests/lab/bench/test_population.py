@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from noneg.cli import main
 from noneg.errors import InputError
 from noneg.lab.bench import RunConfig, load_records, select, sweep
-from noneg.lab.bench.criteria import Criteria, probabilities
+from noneg.lab.bench.criteria import CRITERIA, Criteria, probabilities
 from noneg.lab.bench.draws import draw
 from noneg.lab.bench.engine import run_all
-from noneg.lab.bench.measures import CRITERIA, on_validation
+from noneg.lab.bench.measures import on_validation
 from noneg.lab.bench.population import Population
 from noneg.lab.bench.programs import row_plan
 from noneg.lab.bench.together import Crew, families, make_member

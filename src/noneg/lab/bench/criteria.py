@@ -15,7 +15,7 @@ import numpy as np
 
 from noneg.bins import optimal_bin_count, ranks
 from noneg.extras import optional
-from noneg.lab.bench.measures import CRITERIA, THRESHOLD
+from noneg.lab.bench.measures import THRESHOLD
 from noneg.losses import CLIP
 from noneg.scores import PUScores
 
@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from noneg.checks import Setting
+
+# Criteria that are computed for all members at once, and 1 if more is better, else -1.
+CRITERIA = {
+    "proxy_accuracy": 1.0,
+    "proxy_auc": 1.0,
+    "oracle_accuracy": 1.0,
+    "pu_log_loss": -1.0,
+    "pu_brier": -1.0,
+    "pu_ece": -1.0,
+    "proxy_accuracy_slip": 1.0,
+}
 
 # Larger logits would overflow the exponential.
 _LIMIT = 700.0

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.lab.bench.criteria import Criteria, probabilities
-from noneg.lab.bench.measures import CRITERIA
+from noneg.lab.bench.criteria import CRITERIA, Criteria, probabilities
 from noneg.lab.bench.programs import (
     DRAWS,
     Program,
