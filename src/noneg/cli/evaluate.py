@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, reading, tell_notes, tell_prior
+from noneg.cli.options import Question, as_json, reading, tell_prior
 from noneg.cli.output import (
     busy,
     check_outputs,
@@ -206,7 +206,7 @@ def threshold(
         )
     question = Question(files, asked)
     scores, _ = question.scores()
-    tell_notes(question)
+    question.tell_notes()
     with busy("Searching"):
         best = best_threshold(scores, **wanted) if at is None else _given(scores, at)
         rates = _rates(scores, best.threshold, question.level)

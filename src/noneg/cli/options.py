@@ -391,6 +391,11 @@ class Question:
         found = estimate_prior(scores, method=method, level=self.level)
         return found.apply(scores), found
 
+    def tell_notes(self) -> None:
+        """Print notes on the rows where the answer has no place for them."""
+        for note in self.notes:
+            say(console(error=True), f"Note: {note}")
+
     @property
     def prior_method(self) -> str | None:
         """The method that ``--prior estimate`` asks for, None where a prior is given."""
@@ -406,12 +411,6 @@ class Question:
         from noneg.prior import DEFAULT
 
         return str(self.prior) or DEFAULT
-
-
-def tell_notes(question: Question) -> None:
-    """Print notes on the rows where the answer has no place for them."""
-    for note in question.notes:
-        say(console(error=True), f"Note: {note}")
 
 
 def tell_prior(

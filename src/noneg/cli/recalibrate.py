@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import (
-    STANDARD_INPUT,
-    Question,
-    as_json,
-    file_names,
-    one_score,
-    reading,
-    tell_notes,
-)
+from noneg.cli.options import STANDARD_INPUT, Question, as_json, file_names, one_score, reading
 from noneg.cli.output import (
     busy,
     check_outputs,
@@ -108,7 +100,7 @@ def recalibrate(
         _check_table(question, out)
     wanted = find_calibrator(method)
     scores, _ = question.scores()
-    tell_notes(question)
+    question.tell_notes()
     with busy(f"Fitting {method}"):
         found = held_out(wanted, scores, folds=folds, level=question.level, seed=seed)
     calibrator, score = found.calibrator, question.columns["score"]
