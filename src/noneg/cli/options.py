@@ -256,7 +256,7 @@ class Question:
     """The rows that a command was asked about: the values of the options of `reading`."""
 
     def __init__(self, files: Sequence[str], asked: dict[str, Any]) -> None:
-        from noneg.checks import check_level
+        from noneg.checks import check_level, check_selection
 
         self.files = tuple(files)
         names = ("engine", "master", "table", "exact", "level")
@@ -264,8 +264,8 @@ class Question:
         self.setting = asked.pop("setting")
         self.prior = asked.pop("prior", None)
         self.prior_interval = asked.pop("prior_interval", None)
+        self.selection = check_selection(asked.pop("selection", 1.0))
         self.columns = {name: asked.pop(name) for name in COLUMNS}
-        self.selection = 1.0
         self.notes: tuple[str, ...] = ()
         check_level(self.level)
         self._check_engine()
@@ -307,8 +307,9 @@ class Question:
             rule = f"must be of the same setting, but {path!r} is of {audit.setting} rows"
             raise InputError("audit", rule)
         self.prior, self.prior_interval = audit.middle, audit.prior_set
-        self.selection = audit.factor
-        self.notes = (audit.told,)
+        if self.selection == 1.0:
+            self.selection = audit.factor
+        self.notes = (audit.told(self.selection),)
         return audit
 
     @contextmanager
