@@ -84,7 +84,7 @@ def test_the_prior_and_the_selection_travel_to_scores(review):
     assert known.prior_interval == found.prior_set
     assert found.prior_set[0] <= y.mean() <= found.prior_set[1]
     assert known.selection == found.factor == found.selection.high
-    assert found.told.startswith(f"The prior, {known.prior:.4g} in [")
+    assert found.told(2.0).startswith(f"The prior, {known.prior:.4g} in [")
 
 
 def test_random_labeling_is_not_called_selective_and_both_together_are_sharper(review):

@@ -51,6 +51,14 @@ def test_coverage():
     same([cover(**cell, trials=400)], stored("coverage", "coverage", **cell))
 
 
+def test_audit():
+    from experiments.audit.study import cover
+
+    cell = {"prior": 0.02, "model": "good", "labelling": "blind", "setting": "one-sample"}
+    cell |= {"budget": 50, "trials": 400}
+    same(cover(**cell), stored("audit", "coverage", **cell))
+
+
 def test_metric_study():
     from experiments.synthetic.metrics import distances
 

@@ -94,14 +94,12 @@ class Audit:
         """The prior to quote numbers at, inside its interval."""
         return float(np.clip(self.prior.value, *self.prior_set))
 
-    @property
-    def told(self) -> str:
-        """Where the prior comes from, in words."""
+    def told(self, selection: float) -> str:
+        """Return where the prior comes from, and up to which selection numbers hold, in words."""
         low, high = self.prior_set
         return (
             f"The prior, {self.middle:.4g} in [{low:.4g}, {high:.4g}], is from a review of "
-            f"{self.n_reviewed:,} rows, which does not exclude selection by a factor of "
-            f"{self.factor:.3g}."
+            f"{self.n_reviewed:,} rows. Numbers allow for selection by a factor of {selection:.3g}."
         )
 
     @property

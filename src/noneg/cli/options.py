@@ -282,8 +282,8 @@ class Question:
         self.setting = asked.pop("setting")
         self.prior = asked.pop("prior", None)
         self.prior_interval = asked.pop("prior_interval", None)
-        self.columns = {name: asked.pop(name) for name in COLUMNS}
         self.selection = check_selection(asked.pop("selection", 1.0))
+        self.columns = {name: asked.pop(name) for name in COLUMNS}
         self.notes: tuple[str, ...] = ()
         check_level(self.level)
         self._check_engine()
@@ -332,8 +332,9 @@ class Question:
             rule = f"must be of the same setting, but {path!r} is of {audit.setting} rows"
             raise InputError("audit", rule)
         self.prior, self.prior_interval = audit.middle, audit.prior_set
-        self.selection = audit.factor
-        self.notes = (audit.told,)
+        if self.selection == 1.0:
+            self.selection = audit.factor
+        self.notes = (audit.told(self.selection),)
         return audit
 
     @contextmanager
@@ -441,6 +442,11 @@ class Question:
             rule = f"must not be given with --prior {word}"
             raise InputError("prior_interval", rule, remedy="Leave out --prior.")
 
+    def tell_notes(self) -> None:
+        """Print notes on the rows where the answer has no place for them."""
+        for note in self.notes:
+            say(console(error=True), f"Note: {note}")
+
     @property
     def prior_method(self) -> str | None:
         """The method that ``--prior estimate`` asks for, None where a prior is given."""
@@ -450,12 +456,6 @@ class Question:
         from noneg.prior import DEFAULT
 
         return str(self.prior) or DEFAULT
-
-
-def tell_notes(question: Question) -> None:
-    """Print notes on the rows where the answer has no place for them."""
-    for note in question.notes:
-        say(console(error=True), f"Note: {note}")
 
 
 def tell_prior(

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import (
-    STANDARD_INPUT,
-    Question,
-    as_json,
-    file_names,
-    one_score,
-    reading,
-    tell_notes,
-)
+from noneg.cli.options import STANDARD_INPUT, Question, as_json, file_names, one_score, reading
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
@@ -101,7 +93,7 @@ def recalibrate(
         check_table(question, out)
     wanted = find_calibrator(method)
     scores, _ = question.scores()
-    tell_notes(question)
+    question.tell_notes()
     with busy(f"Fitting {method}"):
         found = held_out(wanted, scores, folds=folds, level=question.level, seed=seed)
     calibrator, score = found.calibrator, question.columns["score"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, reading, tell_notes
+from noneg.cli.options import Question, as_json, reading
 from noneg.cli.output import busy, check_outputs, console, force, print_json, show
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
@@ -151,7 +151,7 @@ def _scores(question: Question, *, free: bool) -> PUScores:
     if free and question.prior is None:
         return question.read_unsettled()
     scores, _ = question.scores()
-    tell_notes(question)
+    question.tell_notes()
     return scores
 
 
