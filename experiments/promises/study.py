@@ -189,7 +189,7 @@ def venn(run: Run) -> dict[str, list[Row]]:
 def learners(run: Run) -> None:
     folder = data_file("letter.npz")
     data = two_step.DATA if folder else two_step.DATA[:1]
-    every = cells(data=data, model=two_step.MODELS, trial=range(run.trials(5, 1)))
+    every = cells(data=data, model=two_step.MODELS, trial=range(run.trials(3, 1)))
     run.resume("learners", partial(two_step.learn, folder=folder and folder.parent), every)
 
 

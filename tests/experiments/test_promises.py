@@ -26,9 +26,11 @@ def test_every_cell_of_precision_is_broken_in_at_most_one_draw_of_twenty():
     assert len(two) == 48
     assert column(rows, "trials").min() == 1000
     assert column(rows, "broken").max() <= 0.05
-    # Promising nothing does not pass.
+    # Promising nothing does not pass: near the oracle but where the precision is close to 1.
     many = pick(two, n_positive=3000, known="exact")
-    assert column(many, "recall").min() > 0.8 * many[0]["oracle"]
+    easy = [row for row in many if row["wanted"] < 0.8]
+    assert column(easy, "recall").min() > 0.85 * many[0]["oracle"]
+    assert column(many, "recall").mean() > 0.75 * many[0]["oracle"]
 
 
 def test_every_cell_of_negatives_controls_the_false_discovery_rate():

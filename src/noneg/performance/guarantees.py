@@ -469,7 +469,7 @@ def local_tail(tail: float, *laws: Counts) -> float:
     steps = np.array([np.diff(_log_odds(law)) for law in laws])
     stretch = float((steps * np.maximum(weight[:, 1:], weight[:, :-1])).sum())
 
-    def excess(z: Floats) -> Floats:
+    def excess(z: Floats | np.float64) -> Floats:
         density = np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
         return ndtr(-z) + stretch / 2.0 * z * density - tail
 
@@ -478,7 +478,8 @@ def local_tail(tail: float, *laws: Counts) -> float:
     large = np.flatnonzero(excess(z) > ROUNDING * tail)
     if not large.size:
         return tail
-    return float(ndtr(-brentq(excess, z[large[-1]], z[large[-1] + 1])))
+    root = brentq(lambda x: float(excess(np.float64(x))), z[large[-1]], z[large[-1] + 1])
+    return float(ndtr(-root))
 
 
 def _relative_variance(law: Counts) -> Floats:
