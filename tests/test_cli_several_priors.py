@@ -28,7 +28,7 @@ def good(*methods, options=()):
 
 def test_one_that_has_no_answer_says_why_beside_the_others():
     shown = " ".join(good("km1", "elkan-noto-e1", "elkan-noto-e2").split())
-    assert f"- no answer 'X' {REFUSAL}" in shown
+    assert f"\N{EN DASH} no answer 'X' {REFUSAL}" in shown
     assert "They agree: all allow priors from" in shown
     found = json.loads(good("km1", "elkan-noto-e1", options=["--json"]))["estimates"]
     assert REFUSAL in found["km1"]

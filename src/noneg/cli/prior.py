@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.options import Question, SettingChoice, as_json, reading
-from noneg.cli.output import busy, console, print_json, say, show_table
+from noneg.cli.output import busy, console, print_json, say, show
 from noneg.cli.prior_sources import NAMES, source_answers, source_options
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rich.console import Console
+    from collections.abc import Callable
 
     from noneg.cli.prior_sources import Answer
     from noneg.prior import PriorEstimate
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     Answers = dict[str, "PriorEstimate | str"]
 
 ALL = "all"
-OVERLAPS = (0.05, 0.1, 0.2)
 
 
 @click.command(
@@ -89,6 +86,8 @@ def prior(
     labels, reviewed rows or an earlier period give an interval instead. Several answers are shown
     side by side, with whether they agree.
     """
+    from noneg.report.prior_answers import prior_answer
+
     sources = {name: asked.pop(name) for name in NAMES}
     overlap = asked.pop("overlap")
     question = Question(files, asked)
@@ -104,7 +103,7 @@ def prior(
         return
     out = console()
     say(out, f"{question.source.words}, {question.setting}", style="bold")
-    _show(out, answers, question.level)
+    show(out, prior_answer(answers, question.level))
 
 
 def _asked(
@@ -201,93 +200,3 @@ def _answers(tasks: dict[str, Answer]) -> Answers:
         except ValueError as error:
             out[name] = str(error)
     return out
-
-
-def _title(name: str) -> str:
-    from noneg.prior import ESTIMATORS
-    from noneg.prior.sources import TITLES
-
-    return TITLES[name] if name in TITLES else ESTIMATORS[name].title
-
-
-def _show(out: Console, answers: Answers, level: float) -> None:
-    header = ["", "prior", f"{100 * level:.6g} % confidence", ""]
-    rows = [_row(_title(name), found) for name, found in answers.items()]
-    show_table(out, header, rows)
-    for sentence in _sentences(answers):
-        out.print()
-        say(out, sentence, style="yellow" if sentence.startswith("Note") else "")
-
-
-def _row(title: str, found: PriorEstimate | str) -> list[str]:
-    from noneg.results import fitting
-
-    if isinstance(found, str):
-        return [title, "-", "no answer", found]
-    value, low, high = fitting(found.value, found.low, found.high)
-    known = f"at most {high}" if found.is_bound else f"[{low}, {high}]"
-    if found.is_bound and found.labelled:
-        known = f"{low} to {high}"
-    kind = f"{found.kind}; see the note" if found.warnings else found.kind
-    return [title, value, known, kind]
-
-
-def _sentences(answers: Answers) -> Iterator[str]:
-    estimates = {name: x for name, x in answers.items() if not isinstance(x, str)}
-    yield from _notes(estimates)
-    if len(estimates) == 1:
-        yield from _alone(next(iter(estimates.values())))
-    elif estimates:
-        yield _agreement(estimates)
-        yield "Each method assumes its own, which it prints when asked alone."
-        if any(found.is_bound for found in estimates.values()):
-            yield (
-                "An upper bound counts negatives that look exactly like positives as positives; no "
-                "data of this kind tell how many there are."
-            )
-
-
-def _notes(estimates: dict[str, PriorEstimate]) -> Iterator[str]:
-    """Yield every warning once, with the methods that it is about if there are others."""
-    about: dict[str, list[str]] = {}
-    for name, found in estimates.items():
-        for warning in found.warnings:
-            about.setdefault(warning, []).append(_title(name))
-    for warning, titles in about.items():
-        whose = "" if len(titles) == len(estimates) else f" on {', '.join(titles)}"
-        yield f"Note{whose}: {warning}"
-
-
-def _alone(found: PriorEstimate) -> Iterator[str]:
-    from noneg.results import fitting
-
-    yield f"Assumes that {found.assumption}."
-    yield f"Interval: {found.interval}."
-    if not found.is_bound:
-        return
-    parts = [
-        f"{fitting(found.with_overlap(part), found.low, found.high)[0]} for {part:.0%}"
-        for part in OVERLAPS
-    ]
-    yield (
-        "No data of this kind tell whether a part of the negatives looks exactly like positives. "
-        f"If one does, the prior is smaller: {', '.join(parts)} of the negatives. If you know a "
-        "limit of that part, pass it as --overlap for an interval."
-    )
-
-
-def _agreement(estimates: dict[str, PriorEstimate]) -> str:
-    from noneg.prior import agreement
-    from noneg.results import fitting
-
-    shared = agreement(estimates.values())
-    if shared is not None:
-        _, low, high = fitting(shared[0], *shared)
-        return f"They agree: all allow priors from {low} to {high}."
-    least = max(estimates, key=lambda name: estimates[name].low)
-    most = min(estimates, key=lambda name: estimates[name].high)
-    one, other = estimates[least].low, estimates[most].high
-    return (
-        f"They disagree: {_title(least)} says at least {one:.3g}, {_title(most)} at most "
-        f"{other:.3g}. An assumption of one of them does not hold."
-    )
