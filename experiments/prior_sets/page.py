@@ -142,11 +142,15 @@ def show_nceas(tables: Tables) -> str:
         for region in regions:
             part = pick(rows, method=method, region=region)
             truth = column(part, "prevalence")
-            error = np.abs(column(part, "value") - truth).mean()
+            error = np.abs(column(part, "value") - truth).mean() if part else np.nan
             inside = (column(part, "low") <= truth) & (truth <= column(part, "high"))
-            cells.append(f"{error:.3f} ({percent(inside.mean(), 0)})")
-        lines.append([method, *cells])
-    counts = [len(pick(rows, method=lines[0][0], region=region)) for region in regions]
+            cells.append(f"{error:.3f} ({percent(inside.mean(), 0)})" if part else "")
+        few = len(pick(rows, method=method)) < len(pick(rows, method=rows[0]["method"]))
+        lines.append([f"{method} *" if few else method, *cells])
+    counts = [len(pick(rows, method=rows[0]["method"], region=region)) for region in regions]
     heads = [f"{region}, {n} species" for region, n in zip(regions, counts, strict=True)]
-    said = "Mean distance from the prevalence (and % of species whose prevalence is in the set):"
+    said = (
+        "Mean distance from the prevalence (and % of species whose prevalence is in the set); "
+        "methods with a star were asked about the first five species of a region:"
+    )
     return f"{said}\n\n{table(['method', *heads], lines, 'lr')}"
