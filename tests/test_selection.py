@@ -318,3 +318,53 @@ def test_sketches_and_weights_give_the_same():
         one, other = (estimate(name, x.with_selection(2)) for x in (scores, sketched))
         np.testing.assert_allclose(other.identified, one.identified, atol=0.005)
         np.testing.assert_allclose((other.low, other.high), (one.low, one.high), atol=0.02)
+
+
+def test_commands_take_the_factor(tmp_path):
+    """Intervals of the command are those of Python, and JSON holds the identified range."""
+    import json
+
+    from click.testing import CliRunner
+
+    from noneg.cli import main
+
+    scores = world("one-sample", n_positive=100)
+    (u, *_), (p, *_) = scores.in_order()
+    rows = [*(f"{x!r},1" for x in p.tolist()), *(f"{x!r},0" for x in u.tolist())]
+    (tmp_path / "rows.csv").write_text("\n".join(["p,known", *rows]))
+    reading = ["--score", "p", "--label", "known", "--setting", "one-sample"]
+    asked = [str(tmp_path / "rows.csv"), *reading, "--prior", str(scores.prior), "--json"]
+    done = CliRunner().invoke(main, ["evaluate", *asked, "--selection", "1.5"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.output)
+    expected = estimate("auroc", scores.with_selection(1.5))
+    assert found["selection"] == 1.5
+    assert found["metrics"]["auroc"]["identified"] == pytest.approx(expected.identified)
+    assert found["metrics"]["auroc"]["low"] == pytest.approx(expected.low)
+    assert "'selection' must be 1" in found["left_out"]["kernel_ece"]
+    done = CliRunner().invoke(main, ["evaluate", *asked, "--selection", "0.5"])
+    assert done.exit_code != 0
+    assert "--selection must be a number of at least 1" in done.output
+
+
+def test_a_verdict_says_up_to_which_factor_it_stands():
+    """Miscalibration is certain at the factor named, and no longer at the next one."""
+    from noneg import evaluate
+    from noneg.evaluation import FACTORS
+    from noneg.report.content import document
+
+    scores = LogisticGaussian(beta0=0.0, beta1=6.0).draw(2000, 20_000, setting="two-sample", seed=0)
+    found = evaluate(scores)
+    assert found.stands in (1.0, *FACTORS)
+    for factor in (1.0, *FACTORS):
+        low = estimate("debiased_ece", scores.with_selection(factor)).low
+        assert (low > 0.0) == (factor <= found.stands)
+    said = str(document(found).verdict[3])
+    assert said.endswith(
+        f"by a factor of up to {found.stands:g}." if found.stands > 1 else "or nearly so."
+    )
+    unsure = evaluate(LogisticGaussian.calibrated().draw(100, 1000, setting="two-sample", seed=0))
+    assert unsure.stands is None
+    assert "random draw" in str(document(unsure).verdict[3])
+    held = evaluate(scores.with_selection(1.5))
+    assert "by a factor of up to 1.5." in str(document(held).verdict[3])

@@ -172,3 +172,24 @@ def test_learners(tmp_path):
     # Other versions of torch add in another order.
     for name in ("accuracy", "auc", "ece_before", "ece_auto"):
         assert found[name] == pytest.approx(known[name], abs=0.01)
+
+
+def test_selection():
+    from experiments.selection.minimax import compare
+    from experiments.selection.worlds import cover
+
+    cell = {"model": "medium", "prior": 0.1, "selection": 2.0}
+    same([cell | compare(**cell)], stored("selection", "minimax", **cell))
+    cell = {"world": "overlapping", "setting": "two-sample", "prior": 0.1, "n_positive": 100}
+    found = cover(**cell, trials=200)
+    same([cell | row for row in found], stored("selection", "adversarial", **cell))
+
+
+def test_surveys_lie_inside_at_a_factor_of_two():
+    """Nearly all species at 2, far fewer at 1: what the guide says of the NCEAS surveys."""
+    rows = Tables(HERE / "selection")("species")
+    for region in ("NZ", "SWI"):
+        for metric in ("auroc", "brier", "precision_at", "ece"):
+            found = pick(rows, region=region, metric=metric)
+            one, two = (sum(x[f"inside_{g}"] for x in found) / len(found) for g in (1, 2))
+            assert two >= 0.9 > one
