@@ -27,7 +27,7 @@ from experiments.study import Run, Study, cells, data_file, seeded
 from experiments.tables import Row
 from experiments.tabular.data import TABLES, load
 from noneg.calibration import ece
-from noneg.learning import BaggingPU, LinearPU, PUClassifier, WeightedPU
+from noneg.learning import BaggingPU, BoostedPU, LinearPU, PUClassifier, WeightedPU
 from noneg.learning.frames import Columns
 from noneg.learning.likelihood import Rows
 from noneg.scores import PUScores
@@ -252,9 +252,33 @@ def ranks(X: np.ndarray, flags: np.ndarray) -> Row:
     }
 
 
+def scale(run: Run) -> dict[str, list[Row]]:
+    """A million rows of fifty columns: BoostedPU beside plain LightGBM, as many rounds each."""
+    import lightgbm
+
+    n, rounds = run.pick(1_000_000, 20_000), 100
+    random = seeded("scale")
+    X = random.standard_normal((n, 50), dtype=np.float32)
+    y = X[:, :5].sum(1) + random.standard_normal(n) > 1.0
+    labeled = y & (random.random(n) < 0.3)
+    found = []
+    for name in ("LightGBM on the labels", "BoostedPU"):
+        start, cpu = time.perf_counter(), time.process_time()
+        if name == "BoostedPU":
+            BoostedPU(setting="one-sample", prior=float(y.mean()), max_iter=rounds).fit(X, labeled)
+        else:
+            options = {"num_leaves": 31, "learning_rate": 0.05, "verbosity": -1}
+            options |= {"lambda_l2": 10.0, "feature_fraction_bynode": 0.6, "objective": "binary"}
+            lightgbm.train(options, lightgbm.Dataset(X, labeled), rounds)
+        seconds = time.perf_counter() - start
+        found.append({"method": name, "seconds": seconds, "cpu": time.process_time() - cpu})
+    return {"scale": found}
+
+
 STUDY = Study(
     "tabular",
-    parts=(scar, others, real),
+    parts=(scar, others, real, scale),
+    named=("scale",),
     page="experiments.tabular.page",
     style={"savefig.dpi": 130},
     digits=5,

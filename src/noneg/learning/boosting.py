@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
@@ -28,12 +29,13 @@ from noneg.learning.likelihood import LabelLaw, Rows
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
     from noneg.learning.base import Flags, Floats, Prior
+    from noneg.recalibration import Calibrator
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -211,7 +213,8 @@ class BoostedPU(PUEstimator):
         check_count(self.max_iter, "max_iter", 1)
         growth = self._growth(rows)
         folds = self._chosen_folds(rows)
-        self.calibrator_, self.line_ = None, (1.0, 0.0)
+        self.calibrator_: Calibrator | None = None
+        self.line_ = (1.0, 0.0)
         if not folds:
             self.n_iter_, self.losses_ = self.max_iter, np.empty(0)
             self.trees_ = [self._grown(growth, self.max_iter)]
@@ -341,7 +344,8 @@ def race(
     held : list of ndarray
         Raw scores of the held-out rows after the best round.
     """
-    n, losses, best, held = sum(test.flags.size for test in tests), [], 0, list[Any]()
+    n, best, held = sum(test.flags.size for test in tests), 0, list[Any]()
+    losses: list[float] = []
     batch = racing[0].batch
     most, patience = -(-most // batch), None if patience is None else -(-patience // batch)
     while len(losses) < most and (patience is None or len(losses) - best < patience):
@@ -358,7 +362,8 @@ class _Booster:
     """Trees of LightGBM, kept as its text."""
 
     def __init__(self, text: str, start: float) -> None:
-        self.text, self.start, self._made = text, start, None
+        self.text, self.start = text, start
+        self._made: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text, "start": self.start, "_made": None}
@@ -440,14 +445,12 @@ def _lightgbm_options(growth: Growth) -> dict[str, Any]:
 
 def _constraints(own: BoostedPU) -> list[int] | None:
     given = own.monotonic_cst
-    if given is None:
-        return None
-    if not hasattr(given, "items"):
-        return list(given)
+    if not isinstance(given, Mapping):
+        return None if given is None else list(given)
     names = list(own.feature_names_in_)
-    unknown = set(given) - set(names)
+    unknown = sorted(set(given) - set(names))
     if unknown:
-        raise InputError("monotonic_cst", f"must name columns, got {', '.join(sorted(unknown))}")
+        raise InputError("monotonic_cst", f"must name columns, got {', '.join(unknown)}")
     return [int(given.get(name, 0)) for name in names]
 
 

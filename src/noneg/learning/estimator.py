@@ -157,7 +157,7 @@ class PUClassifier(PUEstimator):
     takes_labels: ClassVar[bool] = True
 
     def _learn(self, rows: Rows) -> None:
-        self.model_ = None
+        self.model_: Any = None
         if not self._for_tables:
             self._learn_network(rows)
         else:

@@ -50,7 +50,7 @@ class Wrapper(PUEstimator):
         if not fresh:
             check_is_fitted(self)
         # Lists have no columns of their own.
-        table = X if hasattr(X, "shape") or hasattr(X, "columns") else np.asarray(X)
+        table: Any = X if hasattr(X, "shape") or hasattr(X, "columns") else np.asarray(X)
         sparse = issparse(table)
         if (sparse and not get_tags(self).input_tags.sparse) or len(table.shape) != 2:
             check_array(table)
