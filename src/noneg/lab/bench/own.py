@@ -168,7 +168,8 @@ def _split(x: Floats, flags: NDArray[np.bool_], seed: int) -> _Parts:
     x = (x - x[kept].mean(0)) / np.where(spread > 0.0, spread, 1.0)
 
     def data(k: int) -> PUData:
-        return PUData(*(torch.from_numpy(x[part[k]]).float() for part in groups))
+        pos, unl = (torch.from_numpy(x[part[k]]).float() for part in groups)
+        return PUData(pos, unl)
 
     test = np.concatenate([part[0] for part in groups])
     return _Parts(data(2), data(1), x[test], flags[test])
