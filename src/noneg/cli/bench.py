@@ -32,7 +32,16 @@ def bench() -> None:
     "run",
     epilog="\b\nnoneg bench run --dataset digits --algorithm nnpu --algorithm upu --steps 2000",
 )
-@click.option("--dataset", multiple=True, required=True, help="Data set; may be repeated.")
+@click.option("--dataset", multiple=True, help="Data set; may be repeated.")
+@click.option(
+    "--data",
+    metavar="FILE",
+    help="A table of yours instead: all methods are trained on it and compared on held-out rows.",
+)
+@click.option("--label", metavar="COLUMN", help="With --data: marks labelled positives.")
+@click.option(
+    "--prior", metavar="NUMBER", help="With --data: the share of positives, or 'estimate'."
+)
 @click.option("--algorithm", multiple=True, help="Algorithm; may be repeated. By default all.")
 @click.option(
     "--setting",
@@ -90,9 +99,15 @@ def bench() -> None:
 @click.option("--retry-failed", is_flag=True, help="Do failed runs again.")
 @click.option("--minutes", type=float, help="Start no run after so many; by default do all.")
 def run(folder: str, **question: Any) -> None:  # noqa: ANN401
-    """Do all runs of a grid that have no record yet."""
+    """Do all runs of a grid that have no record yet, or compare methods on a table of yours."""
     from noneg.lab.bench.engine import run_all
 
+    own = {name: question.pop(name) for name in ("data", "label", "prior")}
+    if own["data"] is not None:
+        _rank_own(question, **own)
+        return
+    if not question["dataset"]:
+        raise InputError("dataset", "must be given, or --data with a table of yours")
     names = ("jobs", "scheduler", "device", "precision", "population", "retry_failed")
     engine = {name: question.pop(name) for name in names}
     minutes = question.pop("minutes")
@@ -109,6 +124,52 @@ def run(folder: str, **question: Any) -> None:  # noqa: ANN401
         click.echo(f"{counts['damaged']} {what} done again.")
     if counts["failed"]:
         click.echo("Records of failed runs hold the error; --retry-failed does them again.")
+
+
+def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: str | None) -> None:
+    """Train all methods on a table, and say which is best, if any is."""
+    from noneg.cli.output import show
+    from noneg.lab.bench.own import rank_on
+    from noneg.report.comparing import comparison_summary
+    from noneg.tables.reading import read_features
+
+    for name, value in (("label", label), ("prior", prior)):
+        if value is None:
+            raise InputError(name, "must be given with --data")
+    if len(question["setting"]) != 1:
+        raise InputError("setting", "must be given once with --data", value=question["setting"])
+    setting = question["setting"][0]
+    table, terminal = read_features(data, label=str(label)), console()
+    share, interval = _own_prior(table.X, table.flags, setting, str(prior))
+    names = question["algorithm"] or None
+    options = {"steps": question["steps"], "device": question["device"]}
+    known = {"setting": setting, "prior": share, "prior_interval": interval}
+    found = rank_on(table.X, table.flags, algorithms=names, **known, **options)
+    if interval is not None:
+        low, high = interval
+        say(terminal, f"Estimated prior: {share:.3f}, 95 % interval {low:.3f} to {high:.3f}.")
+    show(terminal, comparison_summary(found.comparison, ()))
+    for name, reason in found.left_out.items():
+        say(terminal, f"{name} was left out: {reason}")
+
+
+def _own_prior(
+    x: Any,  # noqa: ANN401
+    flags: Any,  # noqa: ANN401
+    setting: Any,  # noqa: ANN401
+    prior: str,
+) -> tuple[float, tuple[float, float] | None]:
+    """Return the prior, with its interval if it is estimated."""
+    if prior == "estimate":
+        from noneg.prior import estimate_prior
+
+        found = estimate_prior(x, flags, setting=setting)
+        return found.value, (found.low, found.high)
+    try:
+        return float(prior), None
+    except ValueError:
+        rule = "must be a number in (0, 1) or 'estimate'"
+        raise InputError("prior", rule, value=prior) from None
 
 
 def _grid(question: dict[str, Any]) -> list[RunConfig]:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from noneg.lab.bench.protocol import Kind, RunConfig
     from noneg.lab.datasets import Dataset
 
-    Floats, Floats64 = NDArray[np.float32], NDArray[np.float64]
+    Floats = NDArray[np.float32]
+    Floats64 = NDArray[np.float64]
     Rows = NDArray[np.int64]
 
 HELD_OUT = 0.1

@@ -87,8 +87,9 @@ def run_all(  # noqa: PLR0913
         check_population(population, scheduler, precision)
         from noneg.lab.bench.together import train_together
 
-        places = {"folder": folder, "device": device, "jobs": jobs}
-        ends = train_together(left, population, deadline=deadline, **places)
+        ends = train_together(
+            left, population, folder=folder, device=device, jobs=jobs, deadline=deadline
+        )
     elif scheduler:
         ends = _on_cluster(left, partial(work, deadline=deadline), scheduler)
     else:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noneg.errors import InputError
@@ -100,7 +101,9 @@ class Population:
         self.every, self.step = first.every, 0
         self.errors: dict[int, Exception] = {}
         cuda = self.device.type == "cuda"
-        self.stream = torch.cuda.Stream(self.device) if cuda else None
+        self.stream: Any = None
+        if cuda:  # pragma: no cover - needs a GPU
+            self.stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         self.template = copy.copy(first.algorithm)
         self.template.players = copy.deepcopy(first.algorithm.players)
         self.template.frozen = copy.deepcopy(first.algorithm.frozen)
@@ -136,7 +139,7 @@ class Population:
             for slot, found in zip(whole, names, strict=True):
                 found[name].data = slot
             player = name.startswith("players.")
-            self.weights[name] = whole.requires_grad_(requires_grad=player)
+            self.weights[name] = whole.requires_grad_(player)
         self.speed = {name: torch.zeros_like(w) for name, w in self.weights.items()}
         self.rates = {
             player: torch.zeros(len(self.runs), device=self.device)
@@ -170,8 +173,8 @@ class Population:
         self.labels = torch.stack([one.labels for one in members]).to(self.device)
         sizes = run.validation.n_pos, run.validation.n_unl
         self.sizes, setting = sizes, self.task.setting
-        self.criteria = Criteria(*sizes, prior, setting)  # type: ignore[arg-type]
-        made = {"device": self.device}
+        self.criteria = Criteria(*sizes, prior, setting)
+        made: dict[str, Any] = {"device": self.device}
         shape = len(CRITERIA), m
         signs = torch.tensor(list(CRITERIA.values()), dtype=torch.float64, device=self.device)
         self.signs = signs[:, None]
@@ -208,7 +211,7 @@ class Population:
         draws = [one.to(self.device) for one in draws]
         state = {name: part.clone() for name, part in self._state_of(program).items()}
         for player in program.turns:
-            call = self._call(lambda batch, p=player: self.template.loss(p, batch), self.loss[0])
+            call = self._call(partial(self.template.loss, player), self.loss[0])
             vmap(call)(self.weights, self._hyper, state, x, x, row, draws)
         with torch.no_grad():
             self._decide(self._program("score"), self.held[:, :2])
@@ -309,7 +312,7 @@ class Population:
         given = (self.weights, self._hyper, self._state_of(program), x, strong, now["row"], draws)
         loss = self.loss
         for player in program.turns:
-            call = self._call(lambda batch, p=player: self.template.loss(p, batch), progress)
+            call = self._call(partial(self.template.loss, player), progress)
             loss = vmap(call, randomness="error")(*given)
             self._descend(player, loss)
         if self._follows:
@@ -406,10 +409,9 @@ class Population:
             setattr(twin, name, noted(name, make, draws))
         n, zero = self.size, torch.zeros(1, dtype=torch.int64, device=self.device)
         x, row = self.bank[: 2 * n], zero.expand(n)
-        strong = x if self.template.needs_strong else None
-        parts = [View(x[:n], row, strong if strong is None else strong[:n]),
-                 View(x[n:], row, strong if strong is None else strong[n:])]  # fmt: skip
-        batch = Batch(x, *parts, self.step / self.total)
+        parts = (x[:n], x[n:])
+        pos, unl = (View(part, row, part if twin.needs_strong else None) for part in parts)
+        batch = Batch(x, pos, unl, self.step / self.total)
         for player in turns:
             twin.loss(player, batch)
         with torch.no_grad():
@@ -422,7 +424,7 @@ class Population:
     def _sync(self, names: Iterable[str]) -> None:
         """Stack what the members' states hold now; members then hold slices of the stack."""
         for name in names:
-            values = [run.algorithm.state.get(name) for run in self.runs]
+            values: list[Any] = [run.algorithm.state.get(name) for run in self.runs]
             if not is_data(values[0]):
                 continue
             seen = self._views.get(name)
@@ -506,7 +508,7 @@ class Population:
             for m, run in enumerate(self.runs):
                 if m not in self.errors:
                     with torch.no_grad():
-                        self._apart(m, lambda run=run: run.algorithm.before_scoring(run.data))
+                        self._apart(m, partial(run.algorithm.before_scoring, run.data))
         self.now.fill_(self.step)
         self._check_finite()
         if self.runs[0].algorithm.ready():
@@ -523,7 +525,7 @@ class Population:
     def _keep(self, program: Program) -> None:
         logits = self._decide(program, self.held)
         n_pos, n_unl = self.sizes
-        p, u = probabilities(logits[:, : n_pos + n_unl]).split([n_pos, n_unl], 1)
+        p, u = torch.split(probabilities(logits[:, : n_pos + n_unl]), [n_pos, n_unl], 1)
         value = self.signs * self.criteria(p, u, self.labels)
         better = (value > self.best) & self.finite
         self.best.copy_(torch.where(better, value, self.best))

@@ -42,7 +42,7 @@ with optional("noneg bench run"):
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -83,7 +83,7 @@ def train_together(
     device: str | None = None,
     jobs: int = 1,
     deadline: float = float("inf"),
-) -> Iterator[str]:
+) -> Generator[str, None, None]:
     """Train runs as populations, and yield "done" or "failed" as their records are written.
 
     Parameters
@@ -120,7 +120,8 @@ def _rows(world: RunConfig) -> Draw:
 
 def rows_of(run: RunConfig) -> Draw:
     """Return the rows of a run, which do not depend on the method."""
-    plain = {"variant": "ref", "correction": None, "configuration": 0, "given_prior": None}
+    plain: dict[str, Any] = {"variant": "ref", "correction": None, "given_prior": None}
+    plain |= {"configuration": 0, "options": ()}
     return _rows(replace(run, algorithm="nnpu", steps=1, every=1, augmented=True, **plain))
 
 
@@ -208,8 +209,11 @@ class Crew:
                     return [(part, self._population(part)) for part in parts]
                 except (RuntimeError, TypeError):
                     continue
-        options = {"device": self.device, "threads": torch.get_num_threads()}
-        self.ended += [perform_and_write(run, self.folder, **options) for run in family]
+        threads = torch.get_num_threads()
+        self.ended += [
+            perform_and_write(run, self.folder, device=self.device, threads=threads)
+            for run in family
+        ]
         return []
 
     def _population(self, family: Family) -> Population:
@@ -250,8 +254,8 @@ class Crew:
         rows = rows_of(run)
         scores = probabilities(torch.from_numpy(logits)).numpy()
         held, test = rows.validation, rows.test
-        given = (scores, held.positive.shape[0], held.labels, test.labels, test.weight)
-        given = (*given, told_prior(run, rows), run.setting, step)
+        parts = (scores, len(held.positive), held.labels, test.labels, test.weight)
+        given: Any = (*parts, told_prior(run, rows), run.setting, step)
         return measure(*given) if self.pool is None else self.pool.submit(measure, *given)
 
     def write(self, *, wait: bool = True) -> list[str]:

@@ -68,8 +68,8 @@ class GLWS(Algorithm):
         if self.bench:
             return released_posterior(f, whole)
         more = self.draw_uniform(1).to(f.device) < expected - whole
-        counts = (min(whole + 1, len(f)), whole)
-        return torch.where(more, *(count_posterior(f, k) for k in counts))
+        above = count_posterior(f, min(whole + 1, len(f)))
+        return torch.where(more, above, count_posterior(f, whole))
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the cross-entropy with the labels expected given their number."""

@@ -1,0 +1,79 @@
+"""The benchmark on a table of one's own, in worlds where the truth is known."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from noneg.cli import main
+from noneg.errors import InputError
+from noneg.lab.bench.own import _split, rank_on
+
+
+def world(n=900, prior=0.4, seed=0, *, shift=2.5, rate=0.5):
+    random = np.random.default_rng(seed)
+    y = random.random(n) < prior
+    x = random.normal(shift * y[:, None], 1.0, (n, 3)) * [1.0, 100.0, 0.01]
+    return x, y & (random.random(n) < rate), y
+
+
+def test_parts_are_disjoint_and_scaled_by_training_rows():
+    x, labeled, _ = world()
+    parts = _split(x, labeled, 0)
+    sizes = (parts.training.n_pos, parts.validation.n_pos, int(parts.flags.sum()))
+    assert sum(sizes) == labeled.sum()
+    assert parts.training.n_unl + parts.validation.n_unl + (~parts.flags).sum() == (~labeled).sum()
+    rows = np.concatenate([parts.training.pos.numpy(), parts.training.unl.numpy()])
+    assert rows.mean(0) == pytest.approx(np.zeros(3), abs=1e-4)
+    assert rows.std(0) == pytest.approx(np.ones(3), abs=1e-4)
+    everything = np.concatenate([rows, parts.validation.pos, parts.validation.unl, parts.test])
+    assert len(np.unique(everything.round(5), axis=0)) == len(x)
+
+
+def test_a_good_method_beats_one_that_takes_unlabeled_rows_for_negative():
+    x, labeled, _ = world(4000, shift=1.0, rate=0.3)
+    found = rank_on(
+        x, labeled, setting="one-sample", prior=0.4, algorithms=["nnpu", "naive"], steps=300
+    )
+    # P vs U gives the probability of being labelled, at most 0.3, for that of being positive.
+    criteria = found.comparison.criteria
+    assert [criteria[name].winner for name in ("brier", "log_loss")] == ["nnpu", "nnpu"]
+    assert criteria["proxy_accuracy"].reference == "nnpu"
+    assert found.left_out == {}
+
+
+def test_one_method_under_two_names_of_a_loss_does_not_win():
+    """At equal decisions nobody is called a winner."""
+    x, labeled, _ = world()
+    found = rank_on(
+        x, labeled, setting="one-sample", prior=0.4, algorithms=["nnpu", "pusb"], steps=60
+    )
+    assert found.winner is None
+
+
+def test_the_command_says_who_wins_or_that_nobody_does(tmp_path):
+    x, labeled, _ = world()
+    lines = [
+        "confirmed,a,b,c",
+        *(f"{int(f)},{a},{b},{c}" for f, (a, b, c) in zip(labeled, x, strict=True)),
+    ]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(lines))
+    base = ["bench", "run", "--data", str(path), "--label", "confirmed", "--setting", "one-sample"]
+    few = ["--algorithm", "nnpu", "--algorithm", "upu", "--steps", "40"]
+    runner = CliRunner()
+    done = runner.invoke(main, [*base, *few, "--prior", "estimate"])
+    assert done.exit_code == 0, done.output
+    assert "Estimated prior" in done.output
+    assert "nnpu" in done.output
+    refused = runner.invoke(main, [*base, *few, "--prior", "much"])
+    assert "must be a number in (0, 1) or 'estimate'" in " ".join(refused.output.split())
+    assert "--prior" in runner.invoke(main, [*base, *few]).output
+    assert "--dataset" in runner.invoke(main, ["bench", "run", "--setting", "one-sample"]).output
+
+
+def test_too_few_labels_are_refused():
+    x, labeled, _ = world(60, prior=0.2)
+    with pytest.raises(InputError, match="'labeled' must mark at least 30"):
+        rank_on(x, labeled, setting="one-sample", prior=0.2, algorithms=["nnpu", "upu"])
+    with pytest.raises(InputError, match="'algorithms' must be at least two of"):
+        rank_on(x, labeled, setting="one-sample", prior=0.2, algorithms=["nnpu"])
