@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from experiments.study import Run, Study, cells, seeded
+from experiments.tables import Tables, column, pick, table
 from noneg.calibration import calibration_test
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.report.words import WIDE, scale
@@ -194,4 +195,18 @@ def verdicts(run: Run) -> dict[str, list]:
     return {"verdicts": run.rows(verdict, run.pick(every, every[:2]), trials=run.trials(60, 5))}
 
 
-STUDY = Study("few_rows", (coverage, verdicts), __name__)
+def show_coverage(tables: Tables) -> str:
+    """Return a line for every metric: how its coverage is spread over the cells."""
+    rows = tables("coverage")
+    lines = []
+    for name in dict.fromkeys(row["metric"] for row in rows):
+        mine = pick(rows, metric=name)
+        found = column(mine, "coverage")
+        moving = [row for row in mine if row["oracle"] > 0.0]
+        ratio = np.median([row["width"] / row["oracle"] for row in moving])
+        words = [f"{100 * x:.0f}" for x in (found.mean(), found.min(), np.mean(found >= 0.9))]
+        lines.append([METRICS[name].title, str(found.size), *words, f"{ratio:.2f}"])
+    return table("metric | cells | mean % | least % | cells at 90 % or more, % | width", lines)
+
+
+STUDY = Study("few_rows", (coverage, verdicts), __name__, optional=("verdicts",))
