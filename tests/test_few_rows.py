@@ -9,7 +9,7 @@ from noneg import PUScores
 from noneg.calibration import calibration_test
 from noneg.intervals import skewed_limits, t_score
 from noneg.metrics import METRICS
-from noneg.performance import average_precision
+from noneg.performance import average_precision, bedroc, observed_expected_interval
 
 TRIALS = 150
 SLACK = 3.0 * np.sqrt(0.05 * 0.95 / TRIALS)
@@ -119,3 +119,41 @@ def test_both_statistics_together_find_a_level_that_is_off():
         return np.mean(np.array(p) <= 0.05)
 
     assert power("both") > power("ece")
+
+
+def rdkit_bedroc(labels, scores, alpha):
+    """BEDROC as RDKit computes it, from ranks."""
+    n, total = labels.sum(), labels.size
+    rank = np.flatnonzero(labels[np.argsort(-scores)]) + 1
+    share = n / total
+    rie = np.exp(-alpha * rank / total).mean() * total * np.expm1(alpha / total)
+    rie /= -np.expm1(-alpha)
+    most = np.expm1(-alpha * share) / (share * np.expm1(-alpha))
+    least = np.expm1(alpha * share) / (share * np.expm1(alpha))
+    return (rie - least) / (most - least)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 20.0, 100.0])
+def test_bedroc_of_labelled_rows_is_that_of_rdkit(alpha):
+    rng = np.random.default_rng(0)
+    labels = rng.random(300) < 0.1
+    scores = 0.6 * rng.random(300) + 0.3 * labels
+    found = bedroc(PUScores.from_labels(labels, scores), alpha=alpha)
+    assert found == pytest.approx(rdkit_bedroc(labels, scores, alpha), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["recall_at", "enrichment_factor", "bedroc"])
+def test_early_recognition_is_covered_in_two_samples(name):
+    target = truth(name, 0.3)
+    found = [METRICS[name].interval(tied(k, 0.3, 100)) for k in range(TRIALS)]
+    assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - SLACK
+
+
+def test_observed_to_expected_is_the_prior_over_the_mean_score():
+    target = 0.3 / METRIC_MEAN
+    found = [observed_expected_interval(tied(k, 0.3, 50)) for k in range(TRIALS)]
+    assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - SLACK
+    assert found[0].value == pytest.approx(target, rel=0.1)
+
+
+METRIC_MEAN = np.array([0.05, 0.2, 0.4, 0.6, 0.9]) @ (0.3 * POSITIVE + 0.7 * NEGATIVE)

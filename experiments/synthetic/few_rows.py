@@ -11,7 +11,10 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from experiments.study import Run, Study, cells, seeded
-from noneg.metrics import METRICS
+from experiments.tables import Tables, column, pick, table
+from noneg.calibration import calibration_test
+from noneg.metrics import METRICS, RECOMMENDED
+from noneg.report.words import WIDE, scale
 from noneg.scores import PUScores
 
 ROWS = 20_000  # of each class in a world
@@ -168,4 +171,42 @@ def coverage(run: Run) -> None:
     run.resume("coverage", measure, run.pick(chosen, chosen[::40]))
 
 
-STUDY = Study("few_rows", (coverage,), __name__)
+SAID = ("fine", "cannot tell", "off")
+
+
+def verdict(world: str, prior: float, n_positive: int, trials: int) -> dict[str, object]:
+    """Return how often the report calls the scores of one cell fine, off, or cannot tell."""
+    said = dict.fromkeys(SAID, 0)
+    for trial in range(trials):
+        scores = draw(world, prior, n_positive, 10_000, "two-sample", trial)
+        error = METRICS[RECOMMENDED].interval(scores, level=0.95)
+        test = calibration_test(scores, statistic="both", replicates=199)
+        wide = error.high > WIDE * scale(prior)
+        said["off" if test.p_value <= 0.05 else SAID[wide]] += 1
+    shares = {name: count / trials for name, count in said.items()}
+    # A miscalibrated world may be "off" or "cannot tell", a calibrated one "fine" or the latter.
+    return shares | {"wrong": shares["off" if world == "calibrated" else "fine"], "trials": trials}
+
+
+def verdicts(run: Run) -> dict[str, list]:
+    every = cells(
+        world=("calibrated", "overconfident"), prior=PRIORS, n_positive=(30, 100, 300, 1000)
+    )
+    return {"verdicts": run.rows(verdict, run.pick(every, every[:2]), trials=run.trials(60, 5))}
+
+
+def show_coverage(tables: Tables) -> str:
+    """Return a line for every metric: how its coverage is spread over the cells."""
+    rows = tables("coverage")
+    lines = []
+    for name in dict.fromkeys(row["metric"] for row in rows):
+        mine = pick(rows, metric=name)
+        found = column(mine, "coverage")
+        moving = [row for row in mine if row["oracle"] > 0.0]
+        ratio = np.median([row["width"] / row["oracle"] for row in moving])
+        words = [f"{100 * x:.0f}" for x in (found.mean(), found.min(), np.mean(found >= 0.9))]
+        lines.append([METRICS[name].title, str(found.size), *words, f"{ratio:.2f}"])
+    return table("metric | cells | mean % | least % | cells at 90 % or more, % | width", lines)
+
+
+STUDY = Study("few_rows", (coverage, verdicts), __name__, optional=("verdicts",))

@@ -211,7 +211,7 @@ def skewed_limits(value: float, variance: float, third: float, rows: float, leve
     --------
     >>> low, high = skewed_limits(1.0, 0.01, 0.0003, 100, 0.95)
     >>> print(round(low, 3), round(high, 3))
-    0.816 1.217
+    0.835 1.27
     """
     if not variance > 0.0:
         return value, value

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from noneg.cli.prior_sources import Answer
     from noneg.prior import PriorEstimate
-    from noneg.report.prior_answer import Answers
+
+    Answers = dict[str, "PriorEstimate | str"]
 
 ALL = "all"
 
@@ -85,7 +86,7 @@ def prior(
     labels, reviewed rows or an earlier period give an interval instead. Several answers are shown
     side by side, with whether they agree.
     """
-    from noneg.report.prior_answer import prior_answer
+    from noneg.report.prior_answers import prior_answer
 
     sources = {name: asked.pop(name) for name in NAMES}
     overlap = asked.pop("overlap")

@@ -22,6 +22,16 @@ from noneg.performance.bounds import (
     roc_bounds,
 )
 from noneg.performance.contingency import Assumptions, Tables, latent_fraction
+from noneg.performance.early import (
+    bedroc,
+    bedroc_interval,
+    enrichment_factor,
+    enrichment_factor_interval,
+    observed_expected,
+    observed_expected_interval,
+    recall_at,
+    recall_at_interval,
+)
 from noneg.performance.guarantees import (
     FdpEnvelope,
     Promise,
@@ -128,6 +138,8 @@ __all__ = [
     "average_precision_interval",
     "balanced_accuracy",
     "balanced_accuracy_interval",
+    "bedroc",
+    "bedroc_interval",
     "best_threshold",
     "budget_threshold",
     "certified_negatives",
@@ -138,6 +150,8 @@ __all__ = [
     "confusion_at_all",
     "contingency_bounds",
     "cost_threshold",
+    "enrichment_factor",
+    "enrichment_factor_interval",
     "f_beta",
     "f_beta_interval",
     "false_positive_rate",
@@ -153,6 +167,8 @@ __all__ = [
     "noise_floor",
     "npv",
     "npv_interval",
+    "observed_expected",
+    "observed_expected_interval",
     "oracle_accuracy",
     "oracle_accuracy_interval",
     "ordering",
@@ -172,6 +188,8 @@ __all__ = [
     "proxy_auc_interval",
     "rank_cdf",
     "recall",
+    "recall_at",
+    "recall_at_interval",
     "recall_interval",
     "recall_threshold",
     "risk",

@@ -26,7 +26,7 @@ TENTHS = tuple(k / 10 for k in range(1, 10))  # thresholds in the tables
 # Shares of `scale`.
 SMALL = 0.1  # an error that hardly matters
 LARGE = 0.25  # an error that changes decisions
-WIDE = 0.5  # an upper end that leaves everything open
+WIDE = LARGE  # an upper end beyond which an error that changes decisions would be missed
 COMMON = 0.2  # share of the rarer class from which errors are judged as they are
 SECOND = 0.25  # share of the largest deviation from which another one is worth a sentence
 
