@@ -189,10 +189,10 @@ def row_by_row(groups: list[tuple[bool, Chunk]], like: PUScores) -> Sample:
 
 def _form(scores: PUScores) -> tuple[bool, Form]:
     """Return whether propensities differ in one sample, and the form of the likelihood."""
-    varied = scores.setting == "one-sample" and _has_propensity(scores)
+    varied = scores.hidden and scores.pooled and _has_propensity(scores)
     if varied or not scores.pooled:
         return varied, "separate"
-    return False, "labelled" if scores.setting == "labelled" else "pooled"
+    return False, "pooled" if scores.hidden else "labelled"
 
 
 def _is_plain(scores: PUScores) -> bool:

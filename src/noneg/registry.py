@@ -176,7 +176,7 @@ def in_range(
         chosen = {key: x for key, x in given.items() if key in entry.options}
         return found.within(*(entry.range if entry.bounds is None else entry.bounds(**chosen)))
 
-    return kept
+    return kept  # type: ignore[return-value] - wraps keeps the signature
 
 
 def register(metric: Metric) -> Metric:

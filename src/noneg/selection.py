@@ -71,7 +71,7 @@ EXACT_CELLS = 64
 
 def is_selected(scores: PUScores) -> bool:
     """Whether hidden positives may differ from labeled ones; of labeled data none are hidden."""
-    return scores.selection > 1.0 and scores.setting != "labelled"
+    return scores.selection > 1.0 and scores.hidden
 
 
 def refuse_selection(scores: PUScores, name: str, remedy: str = "Use ece.") -> None:

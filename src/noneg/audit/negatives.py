@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr
 
-from noneg.checks import check_scores, check_setting
+from noneg.checks import check_scores, check_setting, is_pooled
 from noneg.errors import InputError
 from noneg.scores import PUScores
 
@@ -154,7 +154,7 @@ def known_negatives(
     for name, group in zip(names, groups, strict=True):
         if not group.size:
             raise InputError(name, "must hold at least one row, got none")
-    one = setting == "one-sample"
+    one = is_pooled(setting)
     rows = n.size + u.size + (p.size if one else 0)
     rank = _auroc(n, np.concatenate([n, u]))
     spread = np.sqrt((n.size + u.size + 1.0) / (12.0 * n.size * u.size))
@@ -187,7 +187,7 @@ def _bounds(
 
     if prior is None:
         return None
-    labeled = p.size if setting == "one-sample" else 0
+    labeled = p.size if is_pooled(setting) else 0
     beta = (prior * (n.size + u.size + labeled) - labeled) / u.size
     if not 0.0 < beta < 1.0:
         return None

@@ -185,7 +185,7 @@ def selected_limits(
 def _correlation(scores: PUScores, binned: Binned, shown: NDArray[np.bool_]) -> Floats:
     """Return how the masses of a bin vary together."""
     positive, marginal = binned.positive[shown], binned.marginal[shown]
-    if scores.setting != "one-sample":
+    if not (scores.hidden and scores.pooled):
         return np.zeros_like(positive)
     n_marginal, n_positive = scores.effective_marginal, scores.effective_positive
     # The labelled rows are counted in both masses.

@@ -295,7 +295,7 @@ def negatives(
     from noneg.tables.writing import map_scores
 
     question = Question(files, asked)
-    if question.setting == "labelled":
+    if question.is_labelled:
         raise InputError("setting", "must leave rows unlabeled: there is nothing to certify.")
     check_outputs({"path": out}, files, force=force)
     if out:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import indexable
@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from noneg import performance
 from noneg.checks import check_setting, is_labelled
 from noneg.errors import InputError
+from noneg.prior import estimate_prior
 from noneg.recalibration.recalibrated import Recalibrated, trained
 from noneg.scores import PUScores
 
@@ -52,8 +53,9 @@ class PUThresholdClassifier(Recalibrated):
         Probability with which the promise holds; None for a recall on average.
     setting : {"two-sample", "one-sample", "labelled"}
         How the rows were sampled; never guessed, so it must be given.
-    prior : float, optional
-        Share of positives in the population; a promise of recall needs none.
+    prior : float or "estimate", optional
+        Share of positives in the population, or what the scores tell of it; a promise of recall
+        needs none.
     prior_interval : (float, float), optional
         What is known of the prior.
     selection : float
@@ -103,7 +105,7 @@ class PUThresholdClassifier(Recalibrated):
         cost: ArrayLike | None = None,
         confidence: float | None = 0.95,
         setting: Setting | None = None,
-        prior: float | None = None,
+        prior: float | Literal["estimate"] | None = None,
         prior_interval: tuple[float, float] | None = None,
         selection: float = 1.0,
         cv: Any = PREFIT,  # noqa: ANN401
@@ -179,12 +181,13 @@ class PUThresholdClassifier(Recalibrated):
         setting = check_setting(self.setting)
         if is_labelled(setting):
             return PUScores.from_labels(flags, score, **options)
-        return PUScores.from_pu_labels(
+        scores = PUScores.from_pu_labels(
             flags,
             score,
-            prior=self.prior,
+            prior=None if self.prior == "estimate" else self.prior,
             prior_interval=self.prior_interval,
             selection=self.selection,
             setting=setting,
             **options,
         )
+        return estimate_prior(scores).apply(scores) if self.prior == "estimate" else scores

@@ -124,7 +124,7 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     """
     setting = checks.check_setting(setting)
     if prior == "estimate":
-        if setting == "labelled":
+        if checks.is_labelled(setting):
             raise checks.determined("prior", prior)
         unsettled = read(
             source,
@@ -158,7 +158,7 @@ def to_scores(
     rows: Columns | Sketch, wanted: Wanted, setting: Setting, known: Knowledge
 ) -> PUScores:
     """Return rows as scores, with what is known of the population."""
-    if setting == "labelled" and wanted.has_negatives:
+    if checks.is_labelled(setting) and wanted.has_negatives:
         rule = "must not be 'labelled' where some rows are unlabeled"
         raise InputError("setting", rule, remedy="Choose one-sample or two-sample.")
     _check_rows(rows, wanted, setting)
@@ -166,7 +166,7 @@ def to_scores(
     if isinstance(rows, Sketch):
         made = rows.scores(setting=setting, prior=prior, prior_interval=interval)
         return made.with_selection(known.selection)
-    if setting == "labelled":
+    if checks.is_labelled(setting):
         return PUScores.from_labels(
             rows.flags, rows.score, sample_weight=rows.weight, weight_kind=wanted.weight_kind
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.bins import optimal_bin_count, ranks
+from noneg.checks import is_pooled
 from noneg.extras import optional
 from noneg.lab.bench.measures import THRESHOLD
 from noneg.losses import CLIP
@@ -81,7 +82,7 @@ class Criteria:
         labels : Tensor, shape (members, n_unl)
             Hidden labels, for the oracle's criterion alone.
         """
-        one = self.setting == "one-sample"
+        one = is_pooled(self.setting)
         marginal = torch.cat([p, u], 1) if one else u
         above = (p >= THRESHOLD).double().mean(1)
         proxy = 2.0 * self.prior * above + (marginal < THRESHOLD).double().mean(1)

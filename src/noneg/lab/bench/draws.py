@@ -156,7 +156,7 @@ def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple
 def _favored(run: RunConfig, data: Dataset, rows: Rows, random: np.random.Generator) -> Rows:
     """Return labelled rows of two samples, sure positives the likelier ones."""
     plan = find_plan(run.dataset)
-    if run.setting != "two-sample":
+    if is_pooled(run.setting):
         rule = f"must be 'two-sample' for {run.dataset}, whose labels are not random"
         raise InputError("setting", rule, value=run.setting)
     positives = plan.positives(run.case)

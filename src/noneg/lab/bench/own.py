@@ -16,7 +16,7 @@ import numpy as np
 from noneg.comparison import compare
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.lab.bench.measures import CRITERIA
+from noneg.lab.bench.criteria import CRITERIA
 from noneg.randomness import stream
 
 with optional("noneg bench run"):
