@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from noneg.lab.bench import PLANS, RunConfig, draw
-from noneg.lab.bench.draws import _choose, _scaler
+from noneg.lab.bench.draws import _choose, _propensity, _scaler, _systematic
 from noneg.lab.datasets import load
 
 DIGITS = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
@@ -107,3 +107,57 @@ def test_raw_rows_are_not_scaled():
     found = _scaler(rows, "raw")(rows)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, rows)
+
+
+def test_standardized_letters_are_the_same_rows():
+    need_data()
+    raw, scaled = (draw(replace(DIGITS, dataset=d)) for d in ("letter", "letter-standardized"))
+    for one, two in zip(raw.training.positive.T, scaled.training.positive.T, strict=True):
+        assert np.corrcoef(one, two)[0, 1] == pytest.approx(1.0)
+    together = np.concatenate([scaled.training.positive, scaled.training.unlabeled])
+    assert together.std(axis=0, dtype=float) == pytest.approx(np.ones(16), abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [10, 25])
+def test_systematic_samples_have_the_expected_shares(size):
+    random = np.random.default_rng(0)
+    expected = np.linspace(0.2, 1.0, 50)
+    expected *= size / expected.sum()
+    counts = np.zeros(50)
+    for _ in range(2000):
+        chosen = _systematic(expected, random)
+        assert len(chosen) == len(set(chosen)) == size
+        counts[chosen] += 1
+    # Four standard errors of a share.
+    error = np.sqrt(expected * (1.0 - expected) / 2000)
+    assert (np.abs(counts / 2000 - expected) <= 4.5 * error + 1e-9).all()
+
+
+def test_labels_that_favor_sure_positives():
+    need_data()
+    data, plan = load("usps"), PLANS["usps-selected-4"]
+    score = np.log(_propensity(data, plan.positives(1), 4.0)) / np.log(4.0)
+    positive = np.isin(data.y_train, plan.positives(1))
+    assert score[positive].mean() == pytest.approx(0.5, abs=0.01)
+    run = replace(DIGITS, dataset="usps-selected-4", setting="two-sample", rate=0.1)
+    means = {}
+    for name in ("usps", "usps-selected-2", "usps-selected-4"):
+        p, u = _choose(replace(run, dataset=name), data, np.random.default_rng(0))
+        assert np.intersect1d(p, u).size == 0
+        assert p.size == 400
+        means[name] = score[p].mean()
+    # With e = 4^r and r uniform, the mean of r among labelled rows is 4/3 - 1/log 4.
+    assert means["usps-selected-4"] == pytest.approx(4 / 3 - 1 / np.log(4.0), abs=0.05)
+    assert means["usps"] < means["usps-selected-2"] < means["usps-selected-4"]
+    with pytest.raises(ValueError, match="'setting' must be 'two-sample'"):
+        draw(replace(run, setting="one-sample"))
+
+
+def test_known_propensities_undo_the_selection():
+    need_data()
+    run = replace(DIGITS, setting="two-sample", rate=0.1)
+    plain, biased, repaired = (
+        draw(replace(run, dataset=f"usps{suffix}")).training.positive.mean(axis=0)
+        for suffix in ("", "-selected-4", "-selected-4-repaired")
+    )
+    assert np.linalg.norm(repaired - plain) < np.linalg.norm(biased - plain)

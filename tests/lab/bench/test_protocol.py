@@ -106,3 +106,16 @@ def test_what_is_no_run_or_no_folder_is_refused(tmp_path):
         RunConfig.from_dict(RUN.to_dict() | {"colour": "red"})
     with pytest.raises(FileNotFoundError, match=r"'folder' must be a folder of records.*nowhere"):
         load_records(tmp_path / "nowhere")
+
+
+def test_options_are_part_of_a_run_and_of_its_method():
+    plain, other = RUN, replace(RUN, options=(("lr", 0.01),))
+    assert "options" not in plain.to_dict()
+    assert RunConfig.from_dict(other.to_dict()) == other
+    assert plain.key != other.key
+    assert other.method.endswith("/lr=0.01")
+
+
+def test_names_of_stored_runs_have_not_changed():
+    run = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+    assert run.key == "4f38e82b4d7f9a93"
