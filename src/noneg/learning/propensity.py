@@ -57,6 +57,12 @@ class PropensityEstimate:
         Rounds until the likelihood stood still.
     assumption : str
         What nothing in the data can show.
+
+    Examples
+    --------
+    >>> rates = PropensityEstimate(np.array([0.5]), np.array([0.2]), 0.3, ("region",), 9)
+    >>> rates.assumption.split(",")[0]
+    'positives with the same region are labeled at the same rate'
     """
 
     propensity: Floats = field(repr=False)

@@ -106,6 +106,17 @@ def load_model(
     network : Module or callable, optional
         The network of a `PUClassifier` that was given one: its weights are in the folder, its
         layers are not.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from noneg.learning import LinearPU, load_model, save_model
+    >>> X, labeled = np.arange(40.0)[:, None], np.arange(40) > 30
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(LinearPU(setting="one-sample", prior=0.5).fit(X, labeled), folder)
+    ...     print(load_model(folder))
+    LinearPU(prior=0.5, setting='one-sample')
     """
     with optional("loading a model"):
         import skops.io
