@@ -15,7 +15,7 @@ def adversarial(run: Run) -> None:
         setting=["two-sample", "one-sample"],
         prior=[0.02, 0.1, 0.5],
         n_positive=run.pick([100, 300, 1000], [100]),
-        trials=[run.trials(200, 5)],
+        trials=[run.trials(60, 5)],
     )
     run.resume("adversarial", worlds.cover, every)
 

@@ -19,7 +19,7 @@ fewest. Both turn the TPR of the labeled positives into another TPR by a broken 
 each metric that rises or falls with all TPR at once has its extremes there, and they are sharp:
 everything computed from the confusion matrix, areas, the top of the list, and losses whose
 difference between a positive and a negative is monotone in the score. Noise follows by the delta
-method through the same broken line.
+method through the same broken line; intervals leave the caps out, whose own noise it would miss.
 
 The sensitivity models behind it are those of Rosenbaum (2002), Tan (2006) and Zhao, Small &
 Bhattacharya (2019); Dorn & Guo (2023) give sharp bounds in causal inference, Rambachan, Coston &
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Intervals widen what the unlabeled rows allow by this many standard errors: a smaller one of two
-# noisy limits is too small on average.
+# The interval of the calibration error widens what the unlabeled rows allow by this many standard
+# errors: the smaller one of two noisy limits is too small on average.
 SLACK = 2.0
 # Priors tried in an interval of them, and how often the best one's neighborhood is searched again:
 # for a value, and for the end of an interval, which takes longer.
@@ -184,12 +184,12 @@ class Box:
         noise = np.sqrt(self.variance[1] / prior**2 + most**2 * self.variance[0])
         return np.maximum(self.positive, self.marginal / prior + slack * noise)
 
-    def law(self, prior: float, *, top: bool, slack: float = 0.0) -> Law:
+    def law(self, prior: float, *, top: bool) -> Law:
         """Return the law with the most positives at the top, or with the fewest."""
         low, high = self.ends(prior)
         if not low < high:
             return SAME
-        caps = self.caps(prior, slack)
+        caps = self.caps(prior)
         if top:
             return _filled(self.positive, caps, low, high)
         return _filled(self.positive[::-1], caps[::-1], low, high).mirrored()
@@ -351,7 +351,6 @@ def over_box(
     ends: Callable[[Law, float], Limits],
     *,
     box: Box | None = None,
-    slack: float = 0.0,
     grid: tuple[int, int] = VALUE_GRID,
 ) -> Limits:
     """Return the smallest lower and the largest upper end over priors and laws of the positives.
@@ -363,8 +362,6 @@ def over_box(
         Maps a law and a prior to a lower and an upper end; monotone in all TPR together.
     box : Box, optional
         By default that of the scores.
-    slack : float
-        How many standard errors to add to what the unlabeled rows allow.
     grid : (int, int)
         Priors tried in an interval of them, and how often more are tried around the best one.
     """
@@ -373,7 +370,7 @@ def over_box(
     def limits(tried: Floats) -> tuple[Floats, Floats]:
         found = np.array(
             [
-                [ends(chosen.law(prior, top=top, slack=slack), prior) for top in (True, False)]
+                [ends(chosen.law(prior, top=top), prior) for top in (True, False)]
                 for prior in tried.tolist()
             ]
         )
@@ -415,7 +412,9 @@ def bounded(
         return one, one
 
     identified = over_box(scores, both, box=box)
-    low, high = over_box(scores, ends, box=box, slack=SLACK, grid=LIMIT_GRID)
+    # The noise of the caps is not that of a single share: intervals do without them.
+    free = (Box.of(scores) if box is None else box).without_caps()
+    low, high = over_box(scores, ends, box=free, grid=LIMIT_GRID)
     return assembled(scores, value, identified, (low, high), level, reach=reach, method=method)
 
 

@@ -181,7 +181,7 @@ def test_selection():
     cell = {"model": "medium", "prior": 0.1, "selection": 2.0}
     same([cell | compare(**cell)], stored("selection", "minimax", **cell))
     cell = {"world": "overlapping", "setting": "two-sample", "prior": 0.1, "n_positive": 100}
-    found = cover(**cell, trials=200)
+    found = cover(**cell, trials=60)
     same([cell | row for row in found], stored("selection", "adversarial", **cell))
 
 

@@ -50,7 +50,6 @@ from noneg.results import Estimate, Table
 from noneg.rules import PRECISION, Curve
 from noneg.selection import (
     LIMIT_GRID,
-    SLACK,
     Box,
     Cells,
     Selected,
@@ -345,8 +344,7 @@ def _bounded_mean_precision(
     low, high = over_box(
         scores,
         lambda law, prior: limits(prior, Selected(steps, law)),
-        box=box,
-        slack=SLACK,
+        box=box.without_caps(),
         grid=LIMIT_GRID,
     )
     return assembled(

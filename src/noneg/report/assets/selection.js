@@ -44,11 +44,11 @@
     return { knots, slopes: knots.slice(1).map((_, k) => (k % 2 ? low : high)) };
   }
 
-  function law(box, prior, factor, top, slack) {
+  function law(box, prior, factor, top) {
     const [low, high] = density(box.share, prior, factor);
     let made = { knots: [0, 1], slopes: [1] };
     if (low < high) {
-      const limits = caps(box, prior, high, slack);
+      const limits = caps(box, prior, high, 0);
       made = top
         ? filled(box.positive, limits, low, high)
         : filled([...box.positive].reverse(), limits.reverse(), low, high);
@@ -92,8 +92,10 @@
   function bounded(data, value, prior, factor, point, ends, [least, most]) {
     const { box } = data.sums.selection;
     const pair = [true, false];
-    const points = pair.map((top) => clip(point(law(box, prior, factor, top, 0)), least, most));
-    const found = pair.map((top) => ends(law(box, prior, factor, top, SLACK)));
+    const points = pair.map((top) => clip(point(law(box, prior, factor, top)), least, most));
+    // Intervals leave the caps out, as in Python.
+    const free = { positive: [1], marginal: [1], variance: [[0], [0]], share: box.share };
+    const found = pair.map((top) => ends(law(free, prior, factor, top)));
     const low = clip(Math.min(...found.map(([x]) => x)), least, most);
     const high = clip(Math.max(...found.map(([, x]) => x)), least, most);
     return { value, low: Math.min(low, value, ...points), high: Math.max(high, value, ...points) };
@@ -373,7 +375,7 @@
   function outlines(data, prior, factor) {
     const { tails, selection } = data.sums;
     return [false, true].map((top) => {
-      const one = law(selection.box, prior, factor, top, 0);
+      const one = law(selection.box, prior, factor, top);
       return tails.threshold.map((_, i) => {
         const tpr = through(one, tails.tpr[i]);
         const precision = tails.ppr[i] > 0 ? (prior * tpr) / tails.ppr[i] : null;
