@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from noneg.errors import InputError
-from noneg.selection import refuse_selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     Number = Callable[..., float]
     Interval = Callable[..., Estimate]
 
-P = ParamSpec("P")
+F = TypeVar("F", bound="Interval")
 Better = Literal["lower", "higher"]
 Family = Literal["calibration error", "proper score", "performance"]
 
@@ -122,14 +121,6 @@ class Metric:
             msg = f"must be known for {self.name!r}, got None. Pass the share of positives,"
             raise InputError("prior", msg, remedy="or estimate it with noneg.prior.estimate_prior.")
 
-    def estimate(self, scores: PUScores, *, level: float = 0.95, **options: Any) -> Estimate:  # noqa: ANN401
-        """Return the metric with its interval; refuse selection if the interval ignores it."""
-        self.check_prior(scores)
-        found = self.interval(scores, level=level, **options)
-        if found.identified is None:
-            refuse_selection(scores, self.name)
-        return found
-
     @property
     def has_threshold(self) -> bool:
         """Whether it takes the option `threshold`."""
@@ -157,9 +148,7 @@ class Metric:
 METRICS: dict[str, Metric] = {}
 
 
-def in_range(
-    interval: Callable[Concatenate[PUScores, P], Estimate],
-) -> Callable[Concatenate[PUScores, P], Estimate]:
+def in_range(interval: F) -> F:
     """Keep the estimates of ``NAME_interval``, from PU rows, in the range of the metric NAME.
 
     The positive law, times the prior, lies below the marginal law; that of few rows need not, and
@@ -168,15 +157,15 @@ def in_range(
     name, takes = interval.__name__.removesuffix("_interval"), signature(interval)
 
     @wraps(interval)
-    def kept(scores: PUScores, *args: P.args, **options: P.kwargs) -> Estimate:
-        found = interval(scores, *args, **options)
+    def kept(scores: PUScores, *args: Any, **options: Any) -> Estimate:  # noqa: ANN401
+        found: Estimate = interval(scores, *args, **options)
         if scores.prior_is_estimated:
             return found
         entry, given = METRICS[name], takes.bind(scores, *args, **options).arguments
         chosen = {key: x for key, x in given.items() if key in entry.options}
         return found.within(*(entry.range if entry.bounds is None else entry.bounds(**chosen)))
 
-    return kept  # type: ignore[return-value] - wraps keeps the signature
+    return cast("F", kept)
 
 
 def register(metric: Metric) -> Metric:
