@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from noneg.errors import InputError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Number = Callable[..., float]
     Interval = Callable[..., Estimate]
 
-P = ParamSpec("P")
+F = TypeVar("F", bound="Interval")
 Better = Literal["lower", "higher"]
 Family = Literal["calibration error", "proper score", "performance"]
 
@@ -148,9 +148,7 @@ class Metric:
 METRICS: dict[str, Metric] = {}
 
 
-def in_range(
-    interval: Callable[Concatenate[PUScores, P], Estimate],
-) -> Callable[Concatenate[PUScores, P], Estimate]:
+def in_range(interval: F) -> F:
     """Keep the estimates of ``NAME_interval``, from PU rows, in the range of the metric NAME.
 
     The positive law, times the prior, lies below the marginal law; that of few rows need not, and
@@ -159,15 +157,15 @@ def in_range(
     name, takes = interval.__name__.removesuffix("_interval"), signature(interval)
 
     @wraps(interval)
-    def kept(scores: PUScores, *args: P.args, **options: P.kwargs) -> Estimate:
-        found = interval(scores, *args, **options)
+    def kept(scores: PUScores, *args: Any, **options: Any) -> Estimate:  # noqa: ANN401
+        found: Estimate = interval(scores, *args, **options)
         if scores.prior_is_estimated:
             return found
         entry, given = METRICS[name], takes.bind(scores, *args, **options).arguments
         chosen = {key: x for key, x in given.items() if key in entry.options}
         return found.within(*(entry.range if entry.bounds is None else entry.bounds(**chosen)))
 
-    return kept
+    return cast("F", kept)
 
 
 def register(metric: Metric) -> Metric:
