@@ -12,6 +12,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from noneg.errors import InputError
+from noneg.selection import refuse_selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -120,6 +121,14 @@ class Metric:
         if self.needs_prior and scores.prior is None:
             msg = f"must be known for {self.name!r}, got None. Pass the share of positives,"
             raise InputError("prior", msg, remedy="or estimate it with noneg.prior.estimate_prior.")
+
+    def estimate(self, scores: PUScores, *, level: float = 0.95, **options: Any) -> Estimate:  # noqa: ANN401
+        """Return the metric with its interval; refuse selection if the interval ignores it."""
+        self.check_prior(scores)
+        found = self.interval(scores, level=level, **options)
+        if found.identified is None:
+            refuse_selection(scores, self.name)
+        return found
 
     @property
     def has_threshold(self) -> bool:
