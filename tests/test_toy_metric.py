@@ -64,7 +64,8 @@ def test_it_is_in_every_form_of_the_report(value):
     assert f'data-number="threat_score.value" data-digits="4">{value:.4f}<' in page
     assert 'data-range="threat_score"' in page
     data = json.loads(re.search(r'id="noneg-data">(.*?)</script>', page, re.DOTALL)[1])
-    assert data["rules"]["threat_score"] == {"matrix": RULE.matrix, "by_odds": False}
+    expected = {"matrix": RULE.matrix, "by_odds": False, "range": [0.0, 1.0]}
+    assert data["rules"]["threat_score"] == expected
 
 
 def test_it_is_on_the_terminal(value, tmp_path, monkeypatch):
