@@ -108,7 +108,9 @@ def acceptance(tables: Tables) -> list[list]:
     lines, published = [], paper()
     usps = chosen(tables("runs"), world="usps")
     for name, kind in ALGORITHMS.items():
-        ref = chosen(usps, algorithm=name, variant="ref")
+        if not (ran := chosen(usps, algorithm=name)):
+            continue
+        ref = chosen(ran, variant="ref")
         for correction in dict.fromkeys(["none", *kind.bench_corrections]):
             with_c = correction == "batch"
             asked = correction if kind.bench_corrections else "default"
@@ -188,7 +190,7 @@ def farthest(tables: Tables) -> list[Row]:
 def draw_calibration(tables: Tables) -> plt.Figure:
     """True error before and after, a line a method, a panel a world."""
     figure, axes = panels(1, 2, size=(11, 6.2), shade=None, layout=None, sharey=True)
-    names = list(ALGORITHMS)[::-1]
+    names = [n for n in ALGORITHMS if chosen(tables("runs"), algorithm=n)][::-1]
     for ax, world in zip(axes, PRIOR, strict=True):
         mine = [chosen(tables("runs"), world=world, algorithm=n, variant="ref") for n in names]
         for stage, (colour, marker) in STAGES.items():
