@@ -124,14 +124,16 @@ class LabelLaw(NamedTuple):
 
     def expected(self, flags: Flags, f: Floats) -> Floats:
         """Return g, the probability that a row is positive given its label."""
-        s = expit(f + self.shift)
-        g = np.divide((1.0 - self.rate) * s, 1.0 - self.rate * s, out=s * 0.0, where=self.rate < 1)
-        return np.where(flags, 1.0, g)
+        return self._given(flags, expit(f + self.shift))
 
     def slope(self, flags: Flags, f: Floats) -> tuple[Floats, Floats]:
         """Return the slope of the loss of each row, and the curvature that bounds it."""
         s = expit(f + self.shift)
-        return s - self.expected(flags, f), s * (1.0 - s)
+        return s - self._given(flags, s), s * (1.0 - s)
+
+    def _given(self, flags: Flags, s: Floats) -> Floats:
+        g = np.divide((1.0 - self.rate) * s, 1.0 - self.rate * s, out=s * 0.0, where=self.rate < 1)
+        return np.where(flags, 1.0, g)
 
     def loss(self, flags: Flags, f: Floats) -> Floats:
         """Return minus the log-likelihood of each row's label."""
