@@ -88,7 +88,7 @@ def likelihood(run: Run) -> None:
 
 
 def choice(run: Run) -> None:
-    every = cells(world=run.pick([*CALIBRATED, "too sure"], CALIBRATED[:1]), size=SIZES)
+    every = cells(world=run.pick(CALIBRATED, CALIBRATED[:1]), size=SIZES)
     run.resume("choice", partial(choices, seeds=run.trials(10, 2)), every)
 
 
@@ -99,7 +99,7 @@ def band(run: Run) -> None:
         for world in worlds
         for size in (BAND_SIZES if method == "platt" else list(BAND_SIZES)[1:2])
     ]
-    for method, seeds in (("platt", 50), ("beta", 12)):
+    for method, seeds in (("platt", 30), ("beta", 8)):
         some = [cell for cell in every if cell["method"] == method]
         work = partial(bands, seeds=run.trials(seeds, 2))
         run.resume("band", work, some, mine=lambda row, m=method: row["method"] == m)

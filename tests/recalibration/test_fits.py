@@ -173,6 +173,19 @@ class TestAccuracy:
         risk = distance(Platt(fit="risk").fit(scores), s[40_000:], eta[40_000:])
         assert found < 1.1 * risk
 
+    def test_a_straight_correction_is_left_to_the_spline_that_has_it(self):
+        """Scores in (.3, .7): the truth is a straight line of the score, not of its logit."""
+        rng = np.random.default_rng(5)
+        z = logit(0.3) + 2.0 * (rng.normal(size=40_000) + np.where(rng.random(40_000) < 0.3, 1, -1))
+        s, eta = 0.3 + 0.4 * expit(z), expit(z)
+        labeled = (rng.random(z.size) < eta) & (rng.random(z.size) < 0.3)
+        scores = PUScores.from_pu_labels(labeled, s, prior=0.3, setting="one-sample")
+        spline = Spline().fit(scores)
+        assert "shifts" in spline.state_
+        assert distance(spline, s, eta) < 0.02
+        with pytest.raises(ValueError, match="by likelihood for a band"):
+            spline.band(scores, S)
+
     def test_buckets_of_a_sketch_fit_like_rows(self):
         scores = WORLD.draw(2000, 20_000, setting="two-sample", seed=0)
         buckets = Sketch.from_scores(scores).scores()
@@ -223,7 +236,7 @@ class TestBand:
         assert (high - low).max() < 0.15
 
     def test_what_has_no_band_says_so(self):
-        with pytest.raises(ValueError, match="'fit' must be 'likelihood' for a band"):
+        with pytest.raises(ValueError, match="'fit' must be by likelihood for a band"):
             Platt(fit="risk").fit(SCORES).band(SCORES, S)
         with pytest.raises(ValueError, match="must be a curve fitted by likelihood to have a band"):
             Isotonic().fit(SCORES).band(SCORES, S)

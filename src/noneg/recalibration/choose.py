@@ -58,8 +58,9 @@ if TYPE_CHECKING:
 
 # Cells of scores by which methods are compared; more would not change the choice.
 CELLS = 5_000
-# Standard errors by which a method must beat a simpler one on held-out rows.
-REACH = 2.0
+# Standard errors by which a method must beat scores as they are on held-out rows; one is enough
+# against other methods.
+IDENTITY, REACH = maps.Identity.name, 2.0
 BEFORE, AFTER = "before", "after"
 # Metrics that are compared with an interval, and those without.
 COMPARED = ("ece", "log_loss", "brier")
@@ -74,10 +75,10 @@ class Auto(Calibrator):
 
     Each candidate is fitted on all folds but one and predicts the rows of that fold. The likelihood
     of the labels under these predictions, the prior imposed, is compared with that of the best
-    candidate, row by row. Of all candidates that are worse by at most two standard errors of
-    the difference, the simplest is taken and fitted on all rows. "identity" is a candidate: scores
-    that nothing clearly improves stay as they are. To choose takes bounded time: above 5,000 rows
-    of a group, neighboring scores are joined to as many cells.
+    candidate, row by row. Of all candidates that are worse by at most one standard error of the
+    difference, the simplest is taken and fitted on all rows. "identity" is a candidate, and taken
+    up to two standard errors: scores that nothing clearly improves stay as they are. To choose
+    takes bounded time: above 5,000 rows of a group, neighboring scores are joined to as many cells.
 
     Parameters
     ----------
@@ -219,14 +220,19 @@ def _taken(table: list[dict[str, Any]], score: str, number: int) -> tuple[str, s
         name = str(table[0]["method"])
         return name, f"{name}: no method agrees with the prior, so nothing is compared."
     best = min(known, key=lambda row: row["loss"])
-    reach = REACH if score == "likelihood" else 1.0
-    row = next(row for row in known if row["difference"] <= reach * row["standard_error"])
+    reach = {IDENTITY: REACH} if score == "likelihood" else {}
+    row = next(
+        row
+        for row in known
+        if row["difference"] <= reach.get(row["method"], 1.0) * row["standard_error"]
+    )
     return row["method"], _reason(row, best, score, number)
 
 
 def _reason(row: dict[str, Any], best: dict[str, Any], score: str, number: int) -> str:
     loss = {"brier": "Brier score", "log": "log loss", "likelihood": "log loss of the labels"}
-    many = {"likelihood": "two standard errors"}.get(score, "one standard error")
+    patient = score == "likelihood" and row["method"] == IDENTITY
+    many = "two standard errors" if patient else "one standard error"
     held_out = f"{loss[score]} {row['loss']:.5f} on held-out rows ({number} folds)"
     if row is best:
         return f"{row['method']}: the smallest {held_out}."
@@ -487,7 +493,7 @@ def held_out(
 def _mapped(calibrator: Calibrator, scores: PUScores, level: float) -> dict[float, Estimate]:
     """Return what some scores within the range of the data become, with a band."""
     chosen: Calibrator = getattr(calibrator, "chosen_", calibrator)
-    if not isinstance(chosen, CurveCalibrator) or chosen.by_risk:
+    if not isinstance(chosen, CurveCalibrator) or not chosen.has_band:
         return {}
     first, last = chosen.fitted_on_["score_range"]
     at = [s for s in SHOWN if first <= s <= last]

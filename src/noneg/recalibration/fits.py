@@ -71,6 +71,11 @@ class CurveCalibrator(Calibrator):
             raise InputError("fit", rule, value=self.criterion)
         return self.criterion == "risk"
 
+    @property
+    def has_band(self) -> bool:
+        """Whether `band` can answer: the curve was fitted by likelihood."""
+        return not self.by_risk
+
     @abstractmethod
     def _best(self, sample: Sample, state: State) -> Fit:
         """Return the curve of a sample that is best by likelihood; `state` holds low and high."""
@@ -149,9 +154,9 @@ class CurveCalibrator(Calibrator):
         True
         """
         self._require_fit()
-        if self.by_risk:
-            rule, remedy = "must be 'likelihood' for a band", "Fit the calibrator again."
-            raise InputError("fit", rule, value=self.criterion, remedy=remedy)
+        if not self.has_band:
+            rule, remedy = "must be by likelihood for a band", "Fit another curve, such as platt."
+            raise InputError("fit", rule, remedy=remedy)
         at, share = check_unit(s), 0.5 + check_level(level) / 2.0
         flat = at.reshape(-1)
         sample = gather(scores)

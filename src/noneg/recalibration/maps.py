@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from noneg.bins import Binned, bin_scores
 from noneg.calibration.bpm import bpm_curve
@@ -14,7 +14,7 @@ from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW, MOST_ROWS
 from noneg.checks import check_count, check_prior, is_labelled, is_pooled
 from noneg.errors import InputError
 from noneg.laws import Ordered
-from noneg.likelihood import fit_features, inner_points
+from noneg.likelihood import fit_features, gather, inner_points, log_likelihood
 from noneg.recalibration.base import (
     Calibrator,
     Floats,
@@ -55,7 +55,7 @@ MOST_NODES = 1000
 # Ridges on what bends a spline, in units of that on a straight line; AIC chooses.
 STIFF = (10.0, 100.0, 1000.0)
 # The share of the rows beyond an outer knot.
-OUTER = 0.02
+OUTER = 0.005
 # Knots closer than this share of their range are one.
 LEAST_SPACE = 1e-3
 # Members of a mixture, and the weights of a grid that are tried before the best is improved.
@@ -270,7 +270,8 @@ class Spline(CurveCalibrator):
     is a straight line. The knots are quantiles of the average of the positive and the marginal law.
     The map may fall somewhere.
 
-    With ``fit="risk"`` it is the spline of Gupta et al. instead: with the share
+    The other form is the spline of Gupta et al., taken with ``fit="risk"``, or where its likelihood
+    is better by Akaike's criterion: with the share
     :math:`t = \mu(s \le u)` of rows up to a score u, the curve behind `ks_error` is
     :math:`r(t) = \pi\,\mu_+(s \le u) - \int_{s \le u} s\,d\mu`. Its slope is the gap between the
     probability of a positive and the score, so :math:`g(s) = s + \hat r'(t(s))`, with a natural
@@ -308,7 +309,19 @@ class Spline(CurveCalibrator):
 
     def _fit(self, scores: PUScores) -> State:
         check_count(self.knots, "knots", 2)
-        return self._by_risk(scores) if self.by_risk else self._by_likelihood(scores)
+        smooth = self._by_risk(scores)
+        if self.by_risk:
+            return smooth
+        low, high = clip_limits(list(scores.chunks()))
+        sample, limits = gather(scores), {"low": low, "high": high}
+        fit, n = self._best(sample, limits), float(sample.mass.sum())
+        # A correction of the score is a model like any other, with as many numbers as inner knots
+        # and one for its level.
+        other = np.clip(_shifted(sample.s, smooth), 0.5 / n, 1.0 - 0.5 / n)
+        value = log_likelihood(sample, logit(other)).value
+        if value - (self.knots - 1) > fit.value.value - fit.freedom:
+            return smooth
+        return self._state(fit, limits)
 
     def _best(self, sample: Sample, state: State) -> Fit:
         knots, x = self._places(sample, state), _logits(sample.s, state)
@@ -360,10 +373,12 @@ class Spline(CurveCalibrator):
         return {"scores": nodes.tolist(), "shifts": shifts.tolist()}
 
     def _map(self, s: Floats) -> Floats:
-        if "knots" in self.state_:
-            return super()._map(s)
-        nodes, shifts = np.array(self.state_["scores"]), np.array(self.state_["shifts"])
-        return s + np.interp(s, nodes, shifts)
+        return super()._map(s) if "knots" in self.state_ else _shifted(s, self.state_)
+
+    @property
+    def has_band(self) -> bool:
+        """Whether it is a curve on the logit."""
+        return super().has_band and "knots" in self.state_
 
     def _check(self, state: State) -> None:
         if "knots" not in state:
@@ -377,6 +392,11 @@ class Spline(CurveCalibrator):
         knots = np.array(state["knots"])
         if not knots.size or knots.size != len(state["values"]) or (np.diff(knots) <= 0.0).any():
             raise InputError("knots", "must rise, as many as 'values'")
+
+
+def _shifted(s: Floats, state: State) -> Floats:
+    """Return scores plus a correction that is linear between nodes."""
+    return s + np.interp(s, np.array(state["scores"]), np.array(state["shifts"]))
 
 
 def _bends(knots: Floats) -> Floats:
