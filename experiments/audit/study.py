@@ -179,7 +179,7 @@ def labelling(run: Run) -> dict[str, list]:
     return {"labelling": run.rows(judge, every, trials=run.trials(400, 20))}
 
 
-def follow(prior: float, model: str, target: str, trials: int, looks: int) -> dict:
+def follow(prior: float, model: str, target: str, trials: int, looks: int) -> list[dict]:
     """Return how often a confidence sequence ever excludes the number of the table."""
     rng, missed, width = seeded("looks", prior, model, target), [], []
     for _ in range(max(1, trials // REVIEWS)):
@@ -196,16 +196,18 @@ def follow(prior: float, model: str, target: str, trials: int, looks: int) -> di
             ever = capital.max(axis=0) >= np.log(2.0 / 0.05)
             missed.append(ever[0])
             width.append((~ever[1:]).mean())
-    return {"excluded": np.mean(missed), "width": np.mean(width), "trials": len(missed)}
+    return [{"excluded": np.mean(missed), "width": np.mean(width)}]
 
 
-def looks(run: Run) -> dict[str, list]:
-    every = [
-        *cells(prior=[0.02], model=["good"], target=["prior", "precision", "recall"]),
-        *cells(prior=[0.2], model=["poor"], target=["recall"]),
-    ]
-    counts = {"trials": run.trials(400, 20), "looks": run.pick(1000, 100)}
-    return {"looks": run.rows(follow, every, **counts)}
+def looks(run: Run) -> None:
+    every = cells(
+        prior=[0.02],
+        model=["good"],
+        target=["recall", "prior", "precision"],
+        trials=[run.trials(200, 20)],
+        looks=[run.pick(1000, 100)],
+    )
+    run.resume("looks", follow, every)
 
 
 STUDY = Study(

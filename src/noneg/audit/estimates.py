@@ -16,8 +16,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
+from noneg.audit.targets import BIN
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -151,7 +152,8 @@ def interval(target: Target, census: Census, draws: Draws, level: float) -> Esti
         gap, below, above, plain = (
             census.gaps(census.known + one) for one in (draws.review.totals, *pair, draws.totals)
         )
-        return enclose(target, *_error_limits(gap, below, above, plain, tail), level)
+        noise = _calibrated_noise(census, draws.review)
+        return enclose(target, *_error_limits(gap, below, above, plain, noise, tail), level)
     low, high = (
         np.nan_to_num(number(one), nan=end) for one, end in zip(pair, target.range, strict=True)
     )
@@ -189,8 +191,20 @@ def _rise(k: Floats) -> Floats:
     return np.asarray(_folded(k) - k)
 
 
+def _calibrated_noise(census: Census, review: Review) -> Floats:
+    """Return the standard error of each residual if the scores were right.
+
+    It is there where no positive was found, too, and the bootstrap shows no noise.
+    """
+    in_bin = review.features[:, census.place[f"{BIN} 0"] :]
+    rows, square = review.weight @ in_bin, (review.weight**2 - review.weight) @ in_bin
+    mean = np.clip(census.score / np.maximum(rows, 1.0), 0.0, 1.0)
+    noise = np.sqrt(mean * (1.0 - mean) * square)
+    return np.where(rows > 0.0, noise, census.score) / census.rows
+
+
 def _error_limits(
-    gap: Floats, below: Floats, above: Floats, plain: Floats, tail: float
+    gap: Floats, below: Floats, above: Floats, plain: Floats, noise: Floats, tail: float
 ) -> tuple[float, float, float]:
     """Return a sum of absolute residuals, corrected for noise, and its limits.
 
@@ -201,7 +215,9 @@ def _error_limits(
     """
     total, sign = np.abs(gap).sum(), np.where(gap < 0.0, -1.0, 1.0)
     quiet, loud = (np.sqrt(((d - gap) ** 2).mean(axis=0)) for d in (below, above))
-    drop = np.quantile((below - gap) @ sign, tail)
+    more = np.maximum(noise**2 - quiet**2, 0.0)
+    drop = -np.hypot(np.quantile((below - gap) @ sign, tail), ndtri(tail) * np.sqrt(more.sum()))
+    quiet = np.sqrt(quiet**2 + more)
     # An unseen row may turn the sign of a residual: then the sum itself rises, not its tangent.
     sums = np.abs(above).sum(axis=1), np.abs(plain).sum(axis=1)
     turned = np.quantile(sums[0], 1.0 - tail) - np.median(sums[1])
