@@ -127,7 +127,7 @@ def show_learners(tables: Tables) -> str:
     lines = []
     for name in distinct(rows, "learner"):
         means = [column(pick(rows, learner=name, data=d, model=m), "auroc") for d, m in places]
-        shown = ["n/a" if np.isnan(x).any() else f"{x.mean():.3f}" for x in means]
+        shown = ["n/a" if np.isnan(x).any() or not x.size else f"{x.mean():.3f}" for x in means]
         lines.append([name, *shown])
     return table(["learner", *(f"{d}, {m}" for d, m in places)], lines, "lr")
 
