@@ -123,7 +123,7 @@ def show_venn(tables: Tables) -> str:
 def show_learners(tables: Tables) -> str:
     """Test AUROC, a line for each learner; n/a where too few rows were certified."""
     rows = tables("learners")
-    places = [(d, m) for d in distinct(rows, "data") for m in distinct(rows, "model")]
+    places = list(dict.fromkeys((row["data"], row["model"]) for row in rows))
     lines = []
     for name in distinct(rows, "learner"):
         means = [column(pick(rows, learner=name, data=d, model=m), "auroc") for d, m in places]

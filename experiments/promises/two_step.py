@@ -21,7 +21,6 @@ from noneg.performance import certified_negatives
 from noneg.sklearn import PUStratifiedKFold
 
 DATA = ("Gaussians", "letter", "usps")
-MODELS = ("logistic", "boosting")
 RATES = (0.05, 0.1)
 LABELED, TRAIN, ROWS = 0.15, 4000, 6000
 SETTING = "one-sample"
