@@ -46,8 +46,9 @@ def reached(tables: Tables) -> list[Row]:
     for metric in dict.fromkeys(x["metric"] for x in tables("adversarial")):
         found = pick(tables("adversarial"), metric=metric)
         ends = np.array([[x["low_reached"], x["high_reached"]] for x in found])
-        row = {"metric": metric, "cells": len(found), "mean": ends.mean(), "least": ends.min()}
-        rows.append(row | {"below": int((ends.min(axis=1) < 0.93 - 2 * 0.0154).sum())})
+        rows.append(
+            {"metric": metric, "cells": len(found), "mean": ends.mean(), "least": ends.min()}
+        )
     return rows
 
 
