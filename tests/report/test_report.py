@@ -110,7 +110,7 @@ def test_every_number_that_follows_the_prior_moves():
 
 def test_warnings_have_codes():
     found = evaluate(SCORES["two-sample"].with_prior(0.8))
-    assert [one.code for one in found.warnings] == ["prior", "negatives", "mean_score"]
+    assert [one.code for one in found.warnings] == ["prior", "negatives", "mean_score", "outside"]
     assert json.loads(to_json(found))["warnings"] == list(found.warnings)
     assert payload(found, [])["other_warnings"] == []
 
@@ -136,7 +136,7 @@ def test_the_verdict_names_what_is_wrong():
     said = {name: str(document(one).verdict[0]) for name, one in titles.items()}
     assert said["bad"] == "Do not read these scores as probabilities."
     assert said["good"] == "These scores can be read as probabilities."
-    assert said["few"].startswith("No miscalibration shows, but")
+    assert said["few"].startswith("Cannot tell with these rows")
     assert said["contradiction"].startswith("The prior and the scores contradict each other")
     assert "20 labelled positives alone" in to_text(evaluate(few))
 
@@ -148,6 +148,7 @@ def test_the_verdict_names_what_is_wrong():
         (0.001, 0.03, 0.06, "These scores are somewhat off: adjust them"),
         (0.001, 0.06, 0.09, "Do not read these scores as probabilities."),
         (0.0, 0.01, 0.05, "No miscalibration shows."),
+        (0.0, 0.01, 0.06, "Cannot tell with these rows"),
         (0.0, 0.01, 0.02, "These scores can be read as probabilities."),
     ],
 )
