@@ -46,17 +46,6 @@ class Share(click.ParamType[float]):
         return share
 
 
-selection = click.option(
-    "--selection",
-    type=float,
-    default=1.0,
-    show_default=True,
-    metavar="FACTOR",
-    help="How many times more or less likely than a labeled positive a hidden one may be to look "
-    "as it does; 1 for labels at random.",
-)
-
-
 @click.command(
     "threshold",
     short_help="Choose the score from which on to act.",
@@ -88,11 +77,9 @@ selection = click.option(
 @click.option(
     "--next", "coming", type=int, metavar="N", help="How many rows come.  [default: as in FILE]"
 )
-@selection
 @as_json
 def threshold(
     files: tuple[str, ...],
-    selection: float,
     *,
     as_json: bool,
     **asked: Any,  # noqa: ANN401
@@ -106,7 +93,7 @@ def threshold(
 
     wish = _wish(asked)
     question = Question(files, asked)
-    scores = _scores(question, free=_is_free(wish)).with_selection(selection)
+    scores = _scores(question, free=_is_free(wish))
     with busy("Searching"):
         found = _promised(scores, wish) if _is_promised(wish) else _estimated(scores, wish)
         rates = _rates(scores, found["threshold"], question.level)
@@ -263,7 +250,6 @@ def _look_ahead(
     show_default=True,
     help="Largest share of positives among certified rows, on average.",
 )
-@selection
 @click.option("--out", metavar="FILE", help=WHERE)
 @click.option(
     "--column",
@@ -277,7 +263,6 @@ def _look_ahead(
 def negatives(
     files: tuple[str, ...],
     fdr: float,
-    selection: float,
     out: str | None,
     column: str,
     *,
@@ -300,7 +285,7 @@ def negatives(
     check_outputs({"path": out}, files, force=force)
     if out:
         check_table(question, out)
-    scores = _scores(question, free=True).with_selection(selection)
+    scores = _scores(question, free=True)
     with busy("Testing rows"):
         found = certified_negatives(scores, fdr=fdr)
     if out:
