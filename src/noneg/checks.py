@@ -68,6 +68,25 @@ def check_setting(setting: object) -> Setting:
     return name  # type: ignore[return-value]
 
 
+def check_pu_setting(setting: object) -> Setting:
+    """Return a setting of positives and unlabeled rows."""
+    named = check_setting(setting)
+    if is_labelled(named):
+        rule = "must be 'two-sample' or 'one-sample' for positives and unlabeled rows"
+        raise InputError("setting", rule, value=setting)
+    return named
+
+
+def is_labelled(setting: Setting | None) -> bool:
+    """Return whether every row has its true label."""
+    return setting == "labelled"
+
+
+def is_pooled(setting: Setting | None) -> bool:
+    """Return whether labelled positives belong to the marginal sample: not in two samples."""
+    return setting != "two-sample"
+
+
 def check_number(value: object, name: str, rule: str) -> float:
     """Return a finite float, or say which argument is not a number."""
     try:

@@ -19,12 +19,14 @@ from noneg.checks import (
     check_flags,
     check_prior,
     check_propensity,
+    check_pu_setting,
     check_same_length,
     check_setting,
+    is_labelled,
+    is_pooled,
 )
 from noneg.errors import InputError
 from noneg.learning.likelihood import Rows
-from noneg.learning.task import check_pu_setting
 from noneg.recalibration.recalibrated import check_binary
 from noneg.scores import PUScores
 from noneg.sklearn import PUStratifiedKFold, scorer
@@ -108,7 +110,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if w is not None and (w < 0.0).any():
             raise InputError("sample_weight", "must not be negative", value=float(w.min()))
         e = None if propensity is None else check_propensity(propensity, flags.size)
-        other = "negative" if self.setting == "labelled" else "unlabeled row"
+        other = "negative" if is_labelled(self.setting) else "unlabeled row"
         for found, what in ((flags, "labeled positive"), (~flags, other)):
             if not (found if w is None else found & (w > 0.0)).any():
                 msg = f"must hold at least one {what}, got none: only one class is there."
@@ -129,14 +131,14 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _find_prior(self, rows: Rows) -> float | None:
-        if self.prior is None or self.setting == "labelled":
+        if self.prior is None or is_labelled(self.setting):
             if self.prior is not None:
                 rule = "must not be given with setting='labelled': the labels determine it"
                 raise InputError("prior", rule, value=self.prior)
             return None
         if self.prior != "estimate":
             return check_prior(self.prior)
-        if rows.propensity is not None and self.setting == "one-sample":
+        if rows.propensity is not None and is_pooled(self.setting):
             # Each labeled row stands for 1/e positives.
             share = float(rows.positive_mass[rows.flags].sum() / rows.mass.sum())
             return check_prior(share)
@@ -193,7 +195,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Importance of each row.
         """
         check_is_fitted(self)
-        if self.setting == "labelled":
+        if is_labelled(self.setting):
             return float(super().score(X, y, sample_weight))
         prior = self._known_prior("for the score")
         # A metric counts scores from the threshold on, `predict` those above 1/2.
@@ -238,7 +240,7 @@ def fit_calibrator(
     from noneg.recalibration import make
 
     options: dict[str, Any] = {"sample_weight": rows.weight, "weight_kind": "importance"}
-    if setting == "labelled":
+    if is_labelled(setting):
         scores = PUScores.from_labels(rows.flags, score, **options)
     else:
         scores = PUScores.from_pu_labels(

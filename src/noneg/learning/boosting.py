@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from noneg.checks import check_count
+from noneg.checks import check_count, is_labelled, is_pooled
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid
@@ -208,7 +208,7 @@ class BoostedPU(PUEstimator):
     takes_labels: ClassVar[bool] = True
 
     def _learn(self, rows: Rows) -> None:
-        if self.setting != "labelled":
+        if not is_labelled(self.setting):
             self._known_prior("to BoostedPU")
         check_count(self.max_iter, "max_iter", 1)
         growth = self._growth(rows)
@@ -239,7 +239,7 @@ class BoostedPU(PUEstimator):
         self.out_of_fold_[there] = p
 
     def _line(self, rows: Rows, f: Floats) -> tuple[float, float]:
-        two = self.setting == "two-sample"
+        two = not is_pooled(self.setting)
         rows = rows.as_random() if two else rows
         law = LabelLaw.of(rows, self.setting, self.prior_)
         population = ~rows.flags if two else np.ones(len(rows), dtype=bool)
@@ -250,7 +250,7 @@ class BoostedPU(PUEstimator):
 
     def _growth(self, rows: Rows) -> Growth:
         self.columns_ = Columns.of(rows.X)
-        if self.setting == "two-sample":
+        if not is_pooled(self.setting):
             rows = rows.as_random()
         law = LabelLaw.of(rows, self.setting, self.prior_)
         categories = [] if self.columns_ is None else list(self.columns_.categories)

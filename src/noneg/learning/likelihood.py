@@ -31,7 +31,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 from sklearn.utils import _safe_indexing
 
-from noneg.checks import check_one_sample
+from noneg.checks import check_one_sample, is_labelled, is_pooled
 from noneg.learning.task import logit
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ class LabelLaw(NamedTuple):
         """Return the law of rows; in two samples they must be free of propensities."""
         mass, flags = rows.mass, rows.flags
         n_pos, n = float(mass[flags].sum()), float(mass.sum())
-        if setting == "labelled" or prior is None:
+        if is_labelled(setting) or prior is None:
             return cls(np.ones(len(rows)), 0.0, _log_odds(n_pos / n))
-        if setting == "two-sample":
+        if not is_pooled(setting):
             ratio = n_pos / (prior * (n - n_pos))
             rate = np.full(len(rows), ratio / (1.0 + ratio))
             return cls(rate, math.log1p(ratio), _log_odds(prior))

@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from noneg.checks import check_count, check_number
+from noneg.checks import check_count, check_number, is_pooled
 from noneg.errors import InputError
 from noneg.learning.base import PUEstimator, in_parallel, sigmoid, standard_scale
 from noneg.learning.likelihood import LabelLaw
@@ -148,9 +148,9 @@ class WeightedPU(Wrapper):
 
     def _learn(self, rows: Rows) -> None:
         prior = self._known_prior("to WeightedPU")
-        rows = rows.as_random() if self.setting == "two-sample" else rows
+        rows = rows if is_pooled(self.setting) else rows.as_random()
         law = LabelLaw.of(rows, self.setting, prior)
-        flags, one_sample = rows.flags, self.setting == "one-sample"
+        flags, one_sample = rows.flags, is_pooled(self.setting)
         g = np.clip(self._out_of_fold(rows), _EDGE, 1.0 - _EDGE)
         ratio = (1.0 - law.rate) / law.rate * g / (1.0 - g)
         mass = rows.mass
@@ -281,7 +281,7 @@ class BaggingPU(Wrapper):
         if self.prior_ is not None:
             LabelLaw.of(rows, self.setting, self.prior_)
         n_pos = float(mass[flags].sum())
-        self._labeled_share = n_pos / float(mass.sum()) if self.setting == "one-sample" else 0.0
+        self._labeled_share = n_pos / float(mass.sum()) if is_pooled(self.setting) else 0.0
         unl = np.flatnonzero(~flags)
         random, size = stream(self.random_state, "bagging"), self.max_samples or int(flags.sum())
         chance = None if rows.weight is None else mass[unl] / mass[unl].sum()
@@ -468,7 +468,7 @@ class _Risk(NamedTuple):
 
     @classmethod
     def of(cls, z: Floats, rows: Rows, setting: Setting, prior: float) -> _Risk:
-        counts = np.ones(len(rows), dtype=bool) if setting == "one-sample" else ~rows.flags
+        counts = np.ones(len(rows), dtype=bool) if is_pooled(setting) else ~rows.flags
         mass, pos = rows.mass[counts], rows.flags
         pull = np.average(z[pos], axis=0, weights=rows.positive_mass[pos])
         return cls(z[counts], mass / mass.sum(), prior * pull)
