@@ -139,7 +139,7 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     """Return the probabilities of rows that the trees had not seen, and their labels."""
     import numpy as np
 
-    from noneg.checks import check_flags
+    from noneg.checks import check_flags, is_labelled
     from noneg.scores import PUScores
 
     weight = roles.get("weight")
@@ -154,7 +154,7 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[counts][there]}
     options |= {} if weight is None else {"weight_kind": "importance"}
     held = {"labeled": flags.astype(int), PROBABILITY: p[there]}
-    if model.setting == "labelled":
+    if is_labelled(model.setting):
         return PUScores.from_labels(flags, p[there], **options), held
     if "propensity" in roles:
         options["propensity"] = roles["propensity"][counts][there]

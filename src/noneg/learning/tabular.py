@@ -148,7 +148,7 @@ class WeightedPU(Wrapper):
 
     def _learn(self, rows: Rows) -> None:
         prior = self._known_prior("to WeightedPU")
-        rows = rows.as_random() if not is_pooled(self.setting) else rows
+        rows = rows if is_pooled(self.setting) else rows.as_random()
         law = LabelLaw.of(rows, self.setting, prior)
         flags, one_sample = rows.flags, is_pooled(self.setting)
         g = np.clip(self._out_of_fold(rows), _EDGE, 1.0 - _EDGE)
