@@ -599,6 +599,8 @@ class Fit:
         one, both, two = sample.squares
         mixed = (labeled * both) @ other.T
         meat = (labeled * one) @ labeled.T + mixed + mixed.T + (other * two) @ other.T
+        # The pull of the ridge is an error, too: as large as if coefficients varied as it expects.
+        meat[:k, :k] += np.diag(curve.hold)
         inverse = np.linalg.pinv(bread)
         full: Floats = inverse @ meat @ inverse.T
         return full[:k, :k]
