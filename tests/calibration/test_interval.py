@@ -436,7 +436,7 @@ def test_p_values_are_probabilities(sample):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"statistic": "chi"}, "'ece' or 'ks'"), ({"replicates": 0}, "at least 1, got 0")],
+    [({"statistic": "chi"}, "'ece', 'ks' or 'both'"), ({"replicates": 0}, "at least 1, got 0")],
     ids=str,
 )
 def test_significance_bad_options(options, words):
