@@ -202,7 +202,7 @@ class Rule:
         means = tail_means(scores, [check_threshold(threshold)])
         value, low, high = self._value(scores, means), self.low, self.high
         if is_selected(scores):
-            return self._bounded(scores, means, value, level)
+            return self._bounded(scores, means, value, level).within(self.low, self.high)
         if not np.isnan(value):
             low, high = self.limits(scores, means, level)
         words = METHOD + prior_words(scores)

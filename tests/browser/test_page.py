@@ -339,7 +339,7 @@ def test_hostile_names_are_inert(open_page):
         assert shown in page.title()
     assert page.complaints == []
     assert page.outside == []
-    assert page.evaluate("document.querySelectorAll('script').length") == 6
+    assert page.evaluate("document.querySelectorAll('script').length") == 7
     assert page.evaluate("document.querySelectorAll('img').length") == 0
 
 

@@ -456,6 +456,6 @@ const noneg = {};
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, distribution,
     ece, eceInterval, evaluate, ksError, limits, positivesNeeded, promised, rankBounds, rejectedAt,
-    reliability, risk, rule, stateAt,
+    reliability, risk, rule, stateAt, within,
   });
 })();

@@ -114,7 +114,7 @@
       data, value, prior, factor,
       (x) => under(x)(tails.tpr[i], tails.ppr[i]),
       (x) => noneg.limits(tails, i, under(x)),
-      [one.low, one.high],
+      one.range,
     );
   }
 
@@ -396,11 +396,13 @@
       const { value } = found[name];
       if (name === "debiased_ece") found[name] = debiasedBounds(sums, sums.bins.ece, prior, factor);
       else if (sums.bins[name]) found[name] = eceBounds(sums, sums.bins[name], prior, factor);
-      else if (data.rules[name]) found[name] = ruleBounds(data, name, prior, factor, half);
       else if (sums.selection.losses[name]) found[name] = lossBounds(data, name, value, prior, factor);
+      else if (data.rules[name]) found[name] = ruleBounds(data, name, prior, factor, half);
       else if (name === "auroc") found[name] = areaBounds(data, value, prior, factor);
       else if (name === "precision_at") found[name] = topBounds(data, value, prior, factor);
       else found[name] = { value, low: null, high: null };
+      const range = data.rules[name]?.range ?? data.ranges[name];
+      if (range) found[name] = noneg.within(found[name], range);
     }
     return found;
   }
