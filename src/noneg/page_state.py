@@ -399,7 +399,7 @@ def _limits(
     out: dict[str, tuple[Floats, Floats]] = {}
     for name, rule in registered_rules(EXPLORED).items():
         low, high = np.array([rule.limits(scores, one, level) for one in means]).T
-        out[name] = low, high
+        out[name] = np.clip(low, rule.low, rule.high), np.clip(high, rule.low, rule.high)
     return out
 
 

@@ -189,7 +189,7 @@ def test_the_test_alone_decides_between_fine_and_off():
     assert "can be read" in verdict_title(error, rejected=False, **options)
     assert "nearly" in verdict_title(error, rejected=True, **options)
     wide = replace(error, low=0.001, value=0.1, high=0.2)
-    assert verdict_title(wide, rejected=False, **options).startswith("No miscalibration shows")
+    assert verdict_title(wide, rejected=False, **options).startswith("Cannot tell with these rows")
     ends = dict.fromkeys(("frequency", "low", "high", "low_all", "high_all"), 0.4)
     off = [Point(left=0.0, right=1.0, score=0.3, marginal=1.0, **ends)]
     assert verdict_where(off, rejected=True) in verdict_where(off, rejected=False)
@@ -329,7 +329,7 @@ def test_the_size_does_not_follow_the_rows():
 
 def test_charts_are_valid_and_described():
     assert all(chart.description for chart in CHARTS.values())
-    known = set(datasets(EVALUATIONS["two-sample"])) | {"truth"}
+    known = set(datasets(EVALUATIONS["two-sample"])) | {"audit", "truth"}
     for name in CHARTS:
         assert {
             one for one in data_names(specification(name)) if not one.startswith("data-")
