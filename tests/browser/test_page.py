@@ -185,9 +185,9 @@ def test_thresholds_are_those_of_python(scores, open_page):
     page = open_page(to_html(given))
     cuts = given.sums.tails.threshold
     rng = np.random.default_rng(3)
-    for prior in priors(scores, 4):
+    for prior in priors(scores, 20):
         at = scores.with_prior(prior)
-        for i in rng.integers(1, cuts.size - 1, 6).tolist():
+        for i in rng.integers(1, cuts.size - 1, 2).tolist():
             found = page.evaluate(EXPLORE, [prior, i])
             for name, rule in RULES.items():
                 expected = rule.interval(at, float(cuts[i]), 0.95)
