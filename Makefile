@@ -12,6 +12,8 @@ INSTALL = bin/python -m pip install --quiet --constraint constraints.txt --build
 SPHINX = $(VENV)/bin/sphinx-build --jobs auto --fail-on-warning --keep-going
 
 export MPLBACKEND ?= Agg
+# Tests run in parallel; threads of their libraries would wait for each other.
+quick test durations: export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BEGIN := $(shell date +%s)
