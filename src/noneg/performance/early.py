@@ -111,7 +111,8 @@ def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
         \qquad \mathrm{RIE} = \frac{\alpha}{1 - e^{-\alpha}}\,E_+[e^{-\alpha u}]
 
     for the place u of a row among all, averaged over the width of a row and over ties. RIE of the
-    best and the worst order depend on the prior. Of labelled data it is that of RDKit.
+    best and the worst order depend on the prior. Of labelled data it is that of RDKit; nan when a
+    class is empty.
 
     Parameters
     ----------
@@ -127,7 +128,8 @@ def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
     0.9934
     """
     place, ends = _early(Ordered(scores), check_alpha(alpha))[0], _ends(scores.known_prior, alpha)
-    return (place - ends[0]) / (ends[1] - ends[0])
+    width = ends[1] - ends[0]
+    return (place - ends[0]) / width if width > 0.0 else float("nan")
 
 
 @in_range
@@ -145,7 +147,7 @@ def bedroc_interval(scores: PUScores, *, level: float = 0.95, alpha: float = 20.
     early, by_t, by_q = _early(steps, check_alpha(alpha))
     value, rows = bedroc(scores, alpha=alpha), scores.effective_positive
     if np.isnan(value):
-        words = "undefined, no positive"
+        words = "undefined, an empty class"
         return Estimate(value=value, low=0.0, high=1.0, level=level, method=words)
     found = []
     for prior in scores.prior_set:
