@@ -38,7 +38,7 @@ print(estimate_prior(scores).assumption)
 # An interval of the prior widens every interval that depends on it. `with_prior` costs nothing.
 
 estimate = estimate_prior(scores)
-honest = scores.with_prior(estimate.value, interval=(estimate.low, estimate.high))
+honest = estimate.apply(scores)
 print("prior taken for granted:", noneg.estimate("ece", scores.with_prior(estimate.value)))
 print("prior with its interval:", noneg.estimate("ece", honest))
 

@@ -14,6 +14,7 @@ Observed to expected
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,7 +69,9 @@ def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1)
     """
     found, share = lift_at_interval(scores, level=level, k=k), _share(scores, k)
     low, high, value = (x * share for x in (found.low, found.high, found.value))
-    return Estimate(value=value, low=low, high=high, level=found.level, method=found.method)
+    least, most = found.identified or (np.nan, np.nan)
+    ends = None if found.identified is None else (least * share, most * share)
+    return replace(found, value=value, low=low, high=high, identified=ends, raw=None)
 
 
 def _share(scores: PUScores, k: float) -> float:

@@ -69,6 +69,8 @@ class PUThresholdClassifier(Recalibrated):
         Seed of the folds.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
+    n_jobs : int, optional
+        Folds trained at the same time.
 
     Attributes
     ----------
@@ -111,6 +113,7 @@ class PUThresholdClassifier(Recalibrated):
         cv: Any = PREFIT,  # noqa: ANN401
         random_state: int = 0,
         positive_label: object = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.classifier = classifier
         self.recall = recall
@@ -124,6 +127,7 @@ class PUThresholdClassifier(Recalibrated):
         self.cv = cv
         self.random_state = random_state
         self.positive_label = positive_label
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: ANN401
         """Choose the threshold, and train the classifier unless it is fitted already.
