@@ -243,7 +243,7 @@ def own_ends(binned, level, p, seed=0):
     for shift in own_noise(binned, seed):
         halves = d + shift, d - shift
         neighbors = np.abs(np.subtract.outer(np.arange(d.size), np.arange(d.size))) <= 1
-        smooth = [neighbors @ half if p == 1 else half for half in halves]
+        smooth = [neighbors @ half if p == 1 and d.size >= 6 else half for half in halves]
         duals = [own_dual(half, mass, p) for half in smooth]
         e = (duals[1] @ halves[0] + duals[0] @ halves[1]) / 2
         # A half has twice the variance of the whole.

@@ -19,8 +19,8 @@ Lower end
     Split the data in two halves; the dual vector of one half, applied to the other, cannot exceed
     :math:`\tau` on average. Both ways, averaged: e with standard error se. Over R random splits the
     median of :math:`e - z_{1-\alpha/4}\,\mathrm{se}` is valid (median at half the level). For p = 1
-    the signs are those of sums over three neighboring bins: noise in a single bin flips them less
-    often, and any signs are valid.
+    the signs are those of sums over three neighboring bins, if there are six or more: noise in a
+    single bin flips them less often, and any signs are valid.
 
 Halves are made by adding and subtracting noise with the covariance of the sums in bins, which has
 the law of a random split of many rows but needs these sums alone: the interval costs O(bins), does
@@ -86,6 +86,8 @@ METHOD = f"normal upper end, median of {SPLITS} split lower ends"
 INVERTED = METHOD.replace("normal", "inverted")
 PAIRED_METHOD = f"paired rows, median of {SPLITS} splits"
 KS_BINS = 256
+# Bins from which neighbors decide a sign together; fewer bins may rightly differ from them.
+SMOOTHED = 6
 # Variance of the absolute value of a standard normal.
 NEAR = 1.0 - 2.0 / np.pi
 
@@ -206,7 +208,9 @@ class AbsoluteSum(Norm):
         super().__init__(_signs)
 
     def below(self, sums: Sums) -> Sums:
-        """Return the signs of sums over three neighboring bins."""
+        """Return the signs of sums over three neighboring bins; of single ones if they are few."""
+        if sums[0].shape[-1] < SMOOTHED:
+            return (_signs(sums[0]),)
         padded = np.pad(sums[0], [(0, 0)] * (sums[0].ndim - 1) + [(1, 1)])
         return (_signs(padded[..., :-2] + padded[..., 1:-1] + padded[..., 2:]),)
 

@@ -132,7 +132,7 @@ def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
     """
     place, ends = _early(Ordered(scores), check_alpha(alpha))[0], _ends(scores.known_prior, alpha)
     width = ends[1] - ends[0]
-    return (place - ends[0]) / width if width > 0.0 else float("nan")
+    return float((place - ends[0]) / width) if width > 0.0 else float("nan")
 
 
 @in_range

@@ -85,8 +85,8 @@ const noneg = {};
     return low;
   }
 
-  /** Signs of sums over three neighboring bins. */
-  const smoothDual = (d) => dual(d.map((one, b) => (d[b - 1] ?? 0) + one + (d[b + 1] ?? 0)));
+  /** Signs of sums over three neighboring bins; of single ones if they are few. */
+  const smoothDual = (d) => dual(d.length < 6 ? d : d.map((one, b) => (d[b - 1] ?? 0) + one + (d[b + 1] ?? 0)));
 
   function lowerEnd(bins, prior, zSplit) {
     const d = residual(bins, prior);
