@@ -73,7 +73,7 @@ def distances(exact, found):
         if math.isnan(one) and math.isnan(other):
             continue
         # A lift has no upper limit: its distance is taken relative to it.
-        scale = max(1.0, abs(one)) if name == "lift_at" else 1.0
+        scale = max(1.0, abs(one)) if name in ("lift_at", "enrichment_factor") else 1.0
         yield name, one, abs(other - one) / scale, BUDGET
     one, other = ece(exact, edges=sweep_edges(found)), METRICS["sweep_ece"].function(found)
     yield SWEEP_THERE, one, abs(other - one), BUDGET

@@ -169,8 +169,10 @@ def single_rows(scores, found, name):
         return 2.0 * np.sqrt(bins) * row
     if name == "debiased_ece":
         return 4.0 * np.sqrt(bins) * row
-    lift = METRICS["lift_at"].function(scores)
+    lift, early = (METRICS[x].function(scores) for x in ("lift_at", "enrichment_factor"))
     return {
+        "enrichment_factor": 1.0 / (0.01 * max(1.0, early) * scores.n_positive),
+        "recall_at": 1.0 / scores.n_positive,
         "precision_at": scores.prior / (0.1 * scores.n_positive),
         "lift_at": 1.0 / (0.1 * max(1.0, lift) * scores.n_positive),
         "average_precision": 1.0 / scores.n_positive,
@@ -186,7 +188,7 @@ def test_every_metric_is_within_the_error_budget(study, subtests):
         same_bins = sweep_edges(exact).size == sweep_edges(found).size
         for name, _, error, budget in study.distances(exact, found):
             with subtests.test(f"{name}, {law}"):
-                if name in ("precision_at", "lift_at"):
+                if name in ("precision_at", "recall_at", "lift_at", "enrichment_factor"):
                     assert error <= max(budget, 1.01 * single_rows(exact, found, name))
                 elif name != "sweep_ece" or same_bins:
                     assert error <= budget
@@ -204,7 +206,7 @@ def test_every_metric_of_fewer_rows_is_within_the_budget_or_single_rows(study, s
                 # It stops where single rows say, and is right about the bins that it has.
                 one = ece(exact, edges=sweep_edges(found))
             allowed = max(2e-5, single_rows(exact, found, name))
-            if name == "lift_at":
+            if name in ("lift_at", "enrichment_factor"):
                 allowed *= max(1.0, one)
             assert other == pytest.approx(one, abs=allowed, nan_ok=True), (law, name)
 

@@ -325,7 +325,11 @@ WRONG_TABLES = {
     "name": ({**SCORE, **LABEL}, {"score": 3}, "'score' must be the name of a column, got 3"),
     "same name": ({**SCORE, **LABEL}, {"label": "score"}, "different columns, got 'score', 'sc"),
     "prior": ({**SCORE, **LABEL}, {"prior": 0.5}, "'prior' must not be given .* got 0.5"),
-    "interval": ({**SCORE, **LABEL}, {"prior_interval": (0, 1)}, "'prior_interval' must not be"),
+    "interval": (
+        {**SCORE, **LABEL},
+        {"prior_interval": (0.1, 0.9)},
+        "'prior_interval' must not be",
+    ),
     "setting": ({**SCORE, **LABEL}, {"setting": "pn"}, "'setting' .* got 'pn'.*'two-sample'"),
     "array": (np.ones((2, 2)), {}, "'source' must be .* got ndarray"),
     "nothing": (None, {}, "'source' must be .* got NoneType"),

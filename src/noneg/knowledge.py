@@ -88,7 +88,7 @@ class Knowledge:
         """Refuse a prior that the labels determine."""
         if checks.check_setting(setting) != "labelled":
             return
-        for name in ("prior", "prior_interval"):
+        for name in ("prior_interval", "prior"):  # an interval brings a prior
             if getattr(self, name) is not None:
                 raise checks.determined(name, getattr(self, name))
 

@@ -12,6 +12,7 @@ from strategies import samples
 
 from noneg import PUScores, Sketch
 from noneg.calibration import brier, ece
+from noneg.knowledge import Knowledge
 from noneg.laws import SplitRows, WeightedRows
 from noneg.recalibration import (
     METHODS,
@@ -94,7 +95,7 @@ class TestFolds:
             WeightedRows(group, np.array([3e9, 1e9]), None, None),
             WeightedRows(group, np.array([10.0, 30.0]), None, None),
         )
-        scores = PUScores._build(rows, 0.4, "two-sample", None)
+        scores = PUScores._build(rows, Knowledge.given(0.4), "two-sample")
         parts = deal(scores, 5, 0)
         total = sum(part[0][1] for part in parts)
         assert np.array_equal(total, [3e9, 1e9])
