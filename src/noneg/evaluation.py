@@ -457,11 +457,3 @@ def _plain(found: Estimate) -> dict[str, object]:
         name: None if isinstance(x, float) and not math.isfinite(x) else x
         for name, x in found.to_dict().items()
     }
-
-
-FOLDS = 5
-
-# Rows among which methods are compared; more would not change the choice, only take longer.
-ENOUGH = 100_000
-
-SHOWN = ("debiased_ece", "ece", "brier", "log_loss")

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 GRID = 401
-ROUNDS = 3
 # A bet stakes at most this share of what could be lost.
 STAKE = 0.5
 LINEAR = ("prior", "precision", "recall", "accuracy", *LOSSES)

@@ -1,7 +1,7 @@
 r"""Numbers of other fields: drug discovery, e-discovery, ecology, clinical prediction.
 
 Recall at k
-    The share of positives among the top k rows.
+    The share of all positives that lie among the top k rows.
 Enrichment factor
     How many times as many positives the top 1 % holds as rows at random: the lift.
 BEDROC
@@ -23,7 +23,7 @@ from noneg.checks import check_level, check_number
 from noneg.errors import InputError
 from noneg.intervals import area_limits, law_means, prior_words, t_score
 from noneg.laws import Ordered
-from noneg.performance.ranking import lift_at, lift_at_interval
+from noneg.performance.ranking import check_k, lift_at, lift_at_interval
 from noneg.registry import Metric, in_range, register
 from noneg.results import Estimate
 
@@ -38,7 +38,7 @@ TRUCHON = "Truchon & Bayly (2007), Evaluating virtual screening methods"
 
 
 def recall_at(scores: PUScores, *, k: float = 0.1) -> float:
-    """Return the share of positives among the top k rows; the prior does not enter.
+    """Return the share of all positives that lie in the top k rows; the prior does not enter.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def recall_at(scores: PUScores, *, k: float = 0.1) -> float:
     >>> recall_at(scores, k=0.5)
     0.75
     """
-    return lift_at(scores, k=k) * _share(scores, k)
+    return lift_at(scores, k=k) * check_k(scores, k)
 
 
 @in_range
@@ -67,15 +67,11 @@ def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1)
     >>> print(recall_at_interval(scores, k=100))
     0.7500 [0.6980, 0.7956]
     """
-    found, share = lift_at_interval(scores, level=level, k=k), _share(scores, k)
+    found, share = lift_at_interval(scores, level=level, k=k), check_k(scores, k)
     low, high, value = (x * share for x in (found.low, found.high, found.value))
     least, most = found.identified or (np.nan, np.nan)
     ends = None if found.identified is None else (least * share, most * share)
     return replace(found, value=value, low=low, high=high, identified=ends, raw=None)
-
-
-def _share(scores: PUScores, k: float) -> float:
-    return k / scores.n_marginal if isinstance(k, (int, np.integer)) else k
 
 
 def enrichment_factor(scores: PUScores, *, k: float = 0.01) -> float:

@@ -285,10 +285,6 @@ class ScoreLaws:
         below = np.cumsum(self.unlabeled) - 0.5 * self.unlabeled
         return float(self.positive @ below)
 
-    def prior_of(self, share: float) -> float:
-        """Return the class prior, given the share of positives among the unlabeled rows."""
-        return prior_of_share(share, self.labelled)
-
     def cuts(self) -> tuple[Shares, Shares]:
         """Return the shares of both laws, positives first, above cuts that divide these evenly.
 
