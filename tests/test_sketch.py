@@ -1,4 +1,4 @@
-"""A sketch merges in any order, is small, keeps its promises on errors, and refuses damage."""
+"""A sketch merges in any order, is small, stays within its error limits, and rejects damage."""
 
 import copy
 import importlib.util
@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from strategies import samples
-from strategies import scores as hard_scores
+from hypothesis import example, given, settings, strategies as st
+from strategies import samples, scores as hard_scores
 
 import noneg.tables.reading
 from noneg import PUScores, Sketch, ece
@@ -21,7 +19,7 @@ from noneg.calibration import sweep_edges
 from noneg.kernels import FINE_GRID, N_BUCKETS, bucket_of
 from noneg.metrics import METRICS
 from noneg.sketch import loops_numba
-from noneg.sketch.table import Cells, add_rows, empty_table
+from noneg.sketch.forms import Cells, add_rows, empty_table
 
 KINDS = ("frequency", "importance")
 FACTS = {"setting": "one-sample", "prior": 0.4}
@@ -99,7 +97,7 @@ def test_sketches_add_like_numbers():
     ("one", "other", "words"),
     [
         ({"weight_kind": "importance"}, {}, "'weight_kind' must be the same"),
-        ({"setting": "labelled"}, {"setting": "one-sample"}, "'setting' must be the same"),
+        ({"setting": "labeled"}, {"setting": "one-sample"}, "'setting' must be the same"),
         ({"prior": 0.2}, {"prior": 0.3}, "'prior' must be the same"),
     ],
 )
@@ -110,11 +108,11 @@ def test_sketches_that_contradict_each_other_do_not_add(one, other, words):
 
 def test_facts_are_never_guessed():
     sketch = Sketch().update([1, 0], [0.9, 0.1])
-    with pytest.raises(ValueError, match="'setting' must say how the rows were sampled"):
+    with pytest.raises(ValueError, match="'setting' must specify how the rows were sampled"):
         sketch.scores()
     assert sketch.scores(setting="two-sample").prior is None
-    with pytest.raises(ValueError, match="'prior' must not be given with setting='labelled'"):
-        sketch.scores(setting="labelled", prior=0.5)
+    with pytest.raises(ValueError, match="'prior' must not be given with setting='labeled'"):
+        sketch.scores(setting="labeled", prior=0.5)
     known = sketch.scores(setting="two-sample", prior_interval=(0.2, 0.4))
     assert (known.prior, known.prior_interval) == (pytest.approx(0.3), (0.2, 0.4))
     with pytest.raises(ValueError, match="'weight_kind' must be"):
@@ -123,7 +121,7 @@ def test_facts_are_never_guessed():
 
 @given(samples())
 def test_rows_of_a_few_scores_are_kept_exactly(sample):
-    """A bucket with one score is that score, so sums, counts and order are those of the rows."""
+    """A bucket with one score is that score, so sums, counts and order agree with the rows."""
     bucket = bucket_of(sample.score, FINE_GRID)
     _, first = np.unique(bucket, return_index=True)
     lone = sample.score[first][np.searchsorted(bucket[first], bucket)]
@@ -136,7 +134,7 @@ def test_rows_of_a_few_scores_are_kept_exactly(sample):
 
 @pytest.fixture(scope="module")
 def study():
-    """The program that writes the table of errors in the documentation."""
+    """The program that writes the error table in the documentation."""
     path = Path(__file__).parents[1] / "benchmarks" / "sketch_errors.py"
     spec = importlib.util.spec_from_file_location("sketch_errors", path)
     module = importlib.util.module_from_spec(spec)
@@ -144,22 +142,22 @@ def study():
     return module
 
 
-# Tables with more rows than this are sketched when nobody asks.
+# Tables with more rows than this are sketched automatically.
 MANY = noneg.tables.reading.EXACT_ROWS
 SETTING_OF = {
     "mild": "two-sample",
     "crowded at 0": "one-sample",
-    "saturated at 0 and 1": "labelled",
+    "saturated at 0 and 1": "labeled",
     "oscillating error": "one-sample",
     "rounded to .01": "two-sample",
 }
 
 
 def single_rows(scores, found, name):
-    """What single rows on the other side of a cut can change: no table of sums tells them apart.
+    """Return the effect of single rows on the other side of a cut, which sums cannot distinguish.
 
-    With B bins there is a cut at the end of each; a row there moves between two bins, and the
-    directions are random. The slope of the debiased error is two where the error is noise.
+    With B bins, there is a cut at the end of each; a row there moves between two bins, in a random
+    direction. The slope of the debiased error is two if the error is noise.
     """
     row = scores.prior / scores.n_positive + 1.0 / scores.n_marginal
     bins = optimal_bin_count(scores)
@@ -180,7 +178,8 @@ def single_rows(scores, found, name):
 
 
 def test_every_metric_is_within_the_error_budget(study, subtests):
-    """At the fewest rows that are sketched unasked; one row of a rank cut may be more than that."""
+    """With the fewest rows that are sketched automatically, one row at a rank cut may exceed the
+    limit."""
     rng = np.random.default_rng(3)
     for law, s, p in study.laws(MANY, rng):
         exact = study.rows_of(s, p, SETTING_OF[law], rng)
@@ -194,7 +193,7 @@ def test_every_metric_is_within_the_error_budget(study, subtests):
                     assert error <= budget
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_every_metric_of_fewer_rows_is_within_the_budget_or_single_rows(study, setting):
     rng = np.random.default_rng(3)
     for law, s, p in study.laws(200_000, rng):
@@ -203,7 +202,7 @@ def test_every_metric_of_fewer_rows_is_within_the_budget_or_single_rows(study, s
         for name in METRICS:
             one, other = METRICS[name].function(exact), METRICS[name].function(found)
             if name == "sweep_ece":
-                # It stops where single rows say, and is right about the bins that it has.
+                # It stops where single rows determine, and is right for the bins that it uses.
                 one = ece(exact, edges=sweep_edges(found))
             allowed = max(2e-5, single_rows(exact, found, name))
             if name in ("lift_at", "enrichment_factor"):
@@ -231,28 +230,29 @@ def test_cells_keep_rows_order_and_mean(low, width, x, n, share):
     place = cells.places(counts, mean)
     assert (np.diff(place[cells.bucket == 0]) >= 0.0).all()
     assert ((place >= low[0]) & (place <= high[0])).all()
-    # What lies beyond the range after the shift is cut off: less than a cell.
+    # The part that the shift moves beyond the range is cut off; it is less than one cell.
     found = np.bincount(cells.bucket, counts * place) / rows
     np.testing.assert_allclose(found, mean, rtol=1e-12, atol=width / cells.number[0])
 
 
 def test_a_cut_inside_a_bucket_splits_its_rows():
-    """All rows in one bucket, whose density falls: the best a single mean can tell of a cut."""
+    """All rows are in one bucket with decreasing density: the best that a single mean can do at a
+    cut."""
     rng = np.random.default_rng(5)
     n, width = 1_000_000, 2.0**-17
     low = np.floor(0.3 / width) * width
     s = low + width * (1.0 - np.sqrt(1.0 - 0.8 * rng.random(n)))
-    scores = Sketch().update(rng.random(n) < 0.5, s).scores(setting="labelled")
+    scores = Sketch().update(rng.random(n) < 0.5, s).scores(setting="labeled")
     cuts = np.quantile(s, [0.1, 0.5, 0.9])
     np.testing.assert_allclose(scores.sums_below(cuts)[:, 1] / n, [0.1, 0.5, 0.9], atol=0.01)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_intervals_with_weights_are_those_of_the_rows(kind, setting):
     flags, s = rows(30_000)
     options = {"sample_weight": weights_of(s.size, kind), "weight_kind": kind}
-    if setting == "labelled":
+    if setting == "labeled":
         exact = PUScores.from_labels(flags, s, **options)
     else:
         exact = PUScores.from_pu_labels(flags, s, prior=0.3, setting=setting, **options)
@@ -266,7 +266,7 @@ def test_intervals_with_weights_are_those_of_the_rows(kind, setting):
 
 
 def test_the_order_inside_a_bucket_is_that_of_the_means():
-    """Two points in one bucket would rank every positive of it above every other row."""
+    """With two points in one bucket, all of its positives would rank above every other row."""
     rng = np.random.default_rng(5)
     s = 0.3 + rng.random(20_000) * 2.0**-16
     s = s[bucket_of(s, FINE_GRID) == bucket_of(np.array([0.3]), FINE_GRID)[0]]
@@ -278,10 +278,56 @@ def test_the_order_inside_a_bucket_is_that_of_the_means():
         assert auroc(found) == pytest.approx(auroc(exact), abs=0.02)
 
 
-def test_propensities_are_refused():
-    scores = PUScores([0.9, 0.8], [0.1], prior=0.3, setting="two-sample", propensity=[0.5, 1.0])
-    with pytest.raises(ValueError, match=r"labelling rates \(propensity\)"):
-        Sketch.from_scores(scores)
+@pytest.mark.parametrize("setting", ["one-sample", "two-sample"])
+def test_labeling_rates_are_kept(setting):
+    """Inverse rates weight positives in their own distribution; in the marginal one they count
+    once."""
+    flags, s = rows(5000)
+    rates = np.clip(0.1 + 0.9 * np.random.default_rng(4).random(s.size), 0.0, 1.0)
+    exact = PUScores.from_pu_labels(flags, s, prior=0.3, setting=setting, propensity=rates)
+    sketch = Sketch.from_scores(exact)
+    by_hand = Sketch(weight_kind="propensity", setting=setting, prior=0.3)
+    for half in (slice(None, 2000), slice(2000, None)):
+        by_hand += Sketch(weight_kind="propensity").update(
+            flags[half], s[half], propensity=rates[half]
+        )
+    np.testing.assert_allclose(by_hand._table, sketch._table, rtol=1e-12)
+    found = Sketch.from_dict(sketch.to_dict()).scores()
+    assert (found.n_positive, found.n_unlabeled) == (exact.n_positive, exact.n_unlabeled)
+    assert found.effective_positive == pytest.approx(exact.effective_positive, rel=1e-9)
+    assert found.effective_marginal == pytest.approx(exact.effective_marginal, rel=1e-9)
+    for name in ("brier", "log_loss", "auroc", "accuracy", "recall", "ks_error"):
+        one, other = METRICS[name].interval(exact), METRICS[name].interval(found)
+        ends = [(x.value, x.low, x.high) for x in (one, other)]
+        assert ends[1] == pytest.approx(ends[0], abs=2e-5), name
+
+
+def test_rates_of_any_spread_have_masses_above_zero():
+    """A hundred rows with one score, one of them labeled a thousand times less often than the
+    others."""
+    rates = np.append(np.ones(99), 1e-3)
+    sketch = Sketch(weight_kind="propensity")
+    sketch.update(np.ones(100), np.full(100, 0.5), propensity=rates)
+    sketch.update([0], [0.2], propensity=[1.0])
+    _, (_, number, inverse, mass) = sketch.scores(setting="one-sample", prior=0.99).in_order()
+    assert (inverse > 0.0).all()
+    sums = [(number * x).sum() for x in (1.0, inverse, inverse**2, inverse * mass)]
+    exact = [100.0, (1 / rates).sum(), (1 / rates**2).sum(), (1 / rates).sum()]
+    assert sums == pytest.approx(exact, rel=1e-9)
+
+
+def test_rates_and_weights_that_no_sketch_keeps_are_rejected():
+    given = {"prior": 0.3, "propensity": [0.5, 1.0]}
+    weights = {"positive_weight": [1.5, 1.0], "weight_kind": "importance"}
+    two = PUScores([0.9, 0.8], [0.1], setting="two-sample", **given, **weights)
+    assert Sketch.from_scores(two).masses == pytest.approx((1.0, 4.0))
+    one = PUScores([0.9, 0.8], [0.1], setting="one-sample", **given, **weights)
+    with pytest.raises(ValueError, match=r"labeling rates \(propensity\)"):
+        Sketch.from_scores(one)
+    with pytest.raises(ValueError, match="weight_kind='propensity'"):
+        Sketch().update([1], [0.5], propensity=[0.5])
+    with pytest.raises(ValueError, match="weight_kind='propensity'"):
+        Sketch(weight_kind="propensity").update([1], [0.5])
 
 
 @pytest.fixture(params=KINDS)
@@ -320,7 +366,7 @@ SPOILT = {
     "no weights": (("weight_kind",), "some", "'weight_kind'"),
     "a setting unheard of": (("setting",), "three-sample", "'setting'"),
     "a prior of 1": (("prior",), 1.0, "'prior'"),
-    "buckets that fall": (("bucket", 0), N_BUCKETS - 1, "'bucket' must rise from 0"),
+    "buckets that fall": (("bucket", 0), N_BUCKETS - 1, "'bucket' must increase from 0"),
     "half a row": (("unlabeled", "n", 0), 0.5, "'unlabeled_n' must be a whole.*got 0.5"),
     "less than no row": (("positive", "n", 0), -1, "'positive_n'.*negative, got -1.0 in entry 0"),
     "more rows than can be counted": (("positive", "n", 0), 1e17, r"at most 9,007.*got 1e\+17"),
@@ -336,7 +382,7 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("case", SPOILT)
-def test_a_spoilt_sketch_is_refused(full, case, tmp_path):
+def test_a_corrupted_sketch_is_rejected(full, case, tmp_path):
     path, value, words = SPOILT[case]
     content = json.loads(json.dumps(full.to_dict()))
     spoil(content, path, value)
@@ -350,18 +396,18 @@ def test_a_spoilt_sketch_is_refused(full, case, tmp_path):
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
 @pytest.mark.parametrize("suffix", [".json", ".parquet"])
-def test_a_file_that_is_cut_off_is_refused(full, tmp_path, suffix, share):
+def test_a_truncated_file_is_rejected(full, tmp_path, suffix, share):
     path = tmp_path / f"cut{suffix}"
     full.save(path)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    with pytest.raises(ValueError, match=f"'path' is no whole sketch: .*cut{suffix}"):
+    with pytest.raises(ValueError, match=f"'path' is not a complete sketch: .*cut{suffix}"):
         Sketch.load(path)
 
 
-def test_other_tables_and_files_are_refused(tmp_path):
+def test_other_tables_and_files_are_rejected(tmp_path):
     with pytest.raises(ValueError, match="must be a sketch"):
         Sketch.from_arrow(pa.table({"a": [1]}))
-    with pytest.raises(FileNotFoundError, match="none called"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         Sketch.load(tmp_path / "none.json")
     for name in ("save", "load"):
         call = getattr(Sketch() if name == "save" else Sketch, name)
@@ -378,11 +424,11 @@ def test_no_row_is_added_when_one_is_wrong():
     assert (sketch.n_positive, sketch.n_unlabeled) == (1, 1)
 
 
-def test_a_weight_beyond_all_sense_is_refused():
+def test_an_absurdly_large_weight_is_rejected():
     content = Sketch(weight_kind="importance").update([1, 0], [0.9, 0.5], [1.0, 2.0]).to_dict()
     for name, value in (("weight", 1e145), ("square", 1e290), ("sum", 0.5e145)):
         content["unlabeled"][name][0] = value
-    with pytest.raises(ValueError, match=r"'unlabeled_weight' must be at most 1e\+100 a row, got"):
+    with pytest.raises(ValueError, match=r"'unlabeled_weight' must be at most 1e\+100 per row"):
         Sketch.from_dict(content)
 
 
@@ -391,7 +437,7 @@ def pickled(sketch):
 
 
 @pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, pickled])
-def test_a_copy_has_a_table_of_its_own(twin):
+def test_a_copy_has_its_own_table(twin):
     one = Sketch(**FACTS).update([1, 0], [0.9, 0.1])
     other = twin(one)
     other.update([0], [0.5])

@@ -1,4 +1,4 @@
-"""Stored sketches that lack something, and what is added to one that is none."""
+"""Stored sketches with missing parts, and adding something that is not a sketch."""
 
 import pyarrow as pa
 import pytest
@@ -11,23 +11,23 @@ def sketch():
     return out.update([1, 0, 0], [0.9, 0.2, 0.4])
 
 
-def test_a_table_without_a_column_or_with_a_hole_is_refused():
+def test_a_table_without_a_column_or_with_a_hole_is_rejected():
     table = sketch().to_arrow()
-    with pytest.raises(ValueError, match="column 'high' is missing or has holes"):
+    with pytest.raises(ValueError, match="column 'high' is missing or has missing values"):
         Sketch.from_arrow(table.drop_columns(["high"]))
     place = table.column_names.index("low")
     hole = pa.array([None, *table["low"].to_pylist()[1:]], pa.float64())
-    with pytest.raises(ValueError, match="column 'low' is missing or has holes"):
+    with pytest.raises(ValueError, match="column 'low' is missing or has missing values"):
         Sketch.from_arrow(table.set_column(place, "low", hole))
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
-def test_words_that_are_no_numbers_are_refused(tmp_path, word):
+def test_words_that_are_not_numbers_are_rejected(tmp_path, word):
     path = tmp_path / "s.json"
     sketch().save(path)
     path.write_text(path.read_text().replace('"prior": 0.5', f'"prior": {word}'))
     assert word in path.read_text()
-    with pytest.raises(ValueError, match=f"{word} is no number"):
+    with pytest.raises(ValueError, match=f"{word} is not a number"):
         Sketch.load(path)
 
 
@@ -49,7 +49,7 @@ def test_a_prior_may_be_unknown():
 
 @pytest.mark.parametrize("group", ["unlabeled", "positive"])
 @pytest.mark.parametrize("count", [2**53 + 2, 2**63, 10**30, 10**200])
-def test_more_rows_than_a_double_can_count_are_refused(group, count):
+def test_more_rows_than_a_double_can_count_are_rejected(group, count):
     content = sketch().to_dict()
     place = content[group]["n"].index(1)
     score = content["low"][place]

@@ -1,4 +1,4 @@
-"""`Sketch`: the scores of any number of rows in a few megabytes, mergeable."""
+"""`Sketch`: a mergeable summary of the scores of any number of rows, in a few megabytes."""
 
 from noneg.sketch.mergeable import Sketch
 

@@ -1,4 +1,4 @@
-"""Numba twin of `noneg.sketch.table.add_rows`: one pass, without the interpreter's lock."""
+"""Numba version of `noneg.sketch.forms.add_rows`: one pass, without holding the GIL."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _PLAIN_COLUMNS = 6
 _FINE_SCALE, _FINE_OFFSET, _FINE_LAST = FINE_GRID.scale, FINE_GRID.offset, FINE_GRID.size - 1
-# The table is larger than the cache beside the processor, and a row touches any line of it. The
-# lines of so many rows are asked for before the first one is counted.
+# The table is larger than the CPU cache, and a row may touch any cache line. The lines for this
+# many rows are prefetched before the first one is counted.
 _AHEAD = 64
 
 
@@ -26,7 +26,7 @@ def add_rows(
     scores: NDArray[np.float64],
     weights: NDArray[np.float64] | None,
 ) -> int:
-    """Twin of `noneg.sketch.table.add_rows`."""
+    """Numba version of `noneg.sketch.forms.add_rows`."""
     flat, marks = table.reshape(-1), flags.view(np.uint8)
     if table.shape[1] != _PLAIN_COLUMNS:
         w = np.ones(scores.size) if weights is None else weights

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from noneg import checks
+from noneg.checks import check_choice
 from noneg.errors import InputError
 from noneg.knowledge import Knowledge
-from noneg.scores import labelled_columns
+from noneg.scores import labeled_columns
 from noneg.sketch import forms
-from noneg.sketch.table import (
+from noneg.sketch.forms import (
     SUMS,
     add_rows,
     empty_table,
@@ -26,31 +27,33 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import ArrayLike, NDArray
 
-    from noneg.checks import Setting, WeightKind
-    from noneg.laws import Chunk
+    from noneg.checks import Setting
     from noneg.scores import PUScores
+    from noneg.sketch.forms import Kind
 
 
 class Sketch:
     r"""A mergeable summary of any number of scores, from which every metric can be computed.
 
-    Rows are counted in buckets that follow the bits of the score: of width 2^-17 in the middle
-    (2^-16 with importance weights) and of relative precision 2^-9 below 2^-7 and above 1 - 2^-7, so
-    that scores crowded at 0 or 1 stay apart. Each bucket keeps, for unlabeled rows and labelled
-    positives, the number of rows and the sum of their scores (with importance weights also the sums
-    of w and w^2). That takes less than ten megabytes whatever the number of rows. Adding two
-    sketches is adding their rows: shards, engines or days merge in any order.
+    Rows are counted in buckets that follow the bits of the score: buckets have width 2^-17 in the
+    middle (2^-16 with importance weights) and relative precision 2^-9 below 2^-7 and above 1 -
+    2^-7, so that scores crowded near 0 or 1 stay distinct. Each bucket keeps the number of rows and
+    the sum of their scores, separately for unlabeled rows and labeled positives (with importance
+    weights, also the sums of w and w^2). This takes less than ten megabytes for any number of rows.
+    Adding two sketches is the same as adding their rows, so shards, engines or days can be merged
+    in any order.
 
     Parameters
     ----------
-    weight_kind : {"frequency", "importance"}
-        What weights mean, if rows have any: see `PUScores`.
-    setting : {"two-sample", "one-sample", "labelled"}, optional
-        How the rows were sampled. It may be given to `scores` instead; it is never guessed.
+    weight_kind : {"frequency", "importance", "propensity"}
+        Meaning of the weights, if there are any; see `PUScores`. With "propensity", rows have no
+        weights, and labeled positives come with the rates at which such positives are labeled.
+    setting : {"two-sample", "one-sample", "labeled"}, optional
+        How the rows were sampled; never guessed. It may be passed to `scores` instead.
     prior : float, optional
-        Share of positives in the population; may be given to `scores` instead.
+        Share of positives in the population; it may be passed to `scores` instead.
     prior_interval : (float, float), optional
-        What is known of the prior.
+        Range of possible priors.
 
     Examples
     --------
@@ -67,21 +70,19 @@ class Sketch:
     __slots__ = ("_knowledge", "_setting", "_table", "_weight_kind")
 
     _table: NDArray[np.float64]
-    _weight_kind: WeightKind
+    _weight_kind: Kind
     _setting: Setting | None
     _knowledge: Knowledge
 
     def __init__(
         self,
         *,
-        weight_kind: WeightKind = "frequency",
+        weight_kind: Kind = "frequency",
         setting: Setting | None = None,
         prior: float | None = None,
         prior_interval: tuple[float, float] | None = None,
     ) -> None:
-        if weight_kind not in list(SUMS):
-            msg = f"must be 'frequency' or 'importance', got {weight_kind!r}."
-            raise InputError("weight_kind", msg)
+        check_choice(weight_kind, "weight_kind", SUMS)
         self._weight_kind = weight_kind
         self._setting = None if setting is None else checks.check_setting(setting)
         self._knowledge = Knowledge.given(prior, prior_interval)
@@ -89,7 +90,7 @@ class Sketch:
 
     @classmethod
     def from_scores(cls, scores: PUScores) -> Self:
-        """Sketch rows that are in memory; setting and prior come along.
+        """Sketch rows that are in memory; the setting and the prior are kept.
 
         Examples
         --------
@@ -98,31 +99,45 @@ class Sketch:
         >>> Sketch.from_scores(scores).scores()
         PUScores(2 positives, 2 unlabeled rows, two-sample, prior 0.4)
         """
-        _, _, first = next(scores.chunks())  # scores hold at least one row
+        kind = _kind(scores)
         sketch = cls(
-            weight_kind=_plain_chunk(first)[2],
+            weight_kind=kind,
             setting=scores.setting,
             prior=None if scores.prior_is_estimated else scores.prior,
             prior_interval=scores.prior_interval,
         )
         for in_positive, _, chunk in scores.chunks():
-            s, weights, _ = _plain_chunk(chunk)
-            sketch.update(np.full(s.size, in_positive), s, weights)
+            s, counts, inverse, mass = chunk
+            flags, inverse = np.full(s.size, in_positive), np.broadcast_to(inverse, s.shape)
+            if kind == "propensity":
+                sketch.update(flags, s, propensity=1.0 / inverse)
+                continue
+            weights = counts if kind == "frequency" else inverse if in_positive else mass
+            sketch.update(flags, s, None if np.ndim(weights) == 0 else weights)
         return sketch
 
     def update(
-        self, labeled: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        labeled: ArrayLike,
+        y_score: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        propensity: ArrayLike | None = None,
     ) -> Self:
-        """Add rows, in place and in constant memory; returns the sketch itself.
+        """Add rows in place, in constant memory, and return the sketch itself.
 
         Parameters
         ----------
         labeled : array-like
-            1 for labelled positives, 0 for unlabeled rows (of labelled data: the labels).
+            1 for labeled positives, 0 for unlabeled rows (for labeled data, the labels).
         y_score : array-like
             Scores in [0, 1].
         sample_weight : array-like, optional
-            One weight a row, of the sketch's `weight_kind`.
+            Weight of each row, of the sketch's `weight_kind`.
+        propensity : array-like, optional
+            For each row, the rate in (0, 1] at which such a positive is labeled; ignored for
+            unlabeled rows. Required if the kind of the sketch is "propensity", and not allowed
+            otherwise.
 
         Examples
         --------
@@ -133,37 +148,56 @@ class Sketch:
         >>> sketch.n_unlabeled
         3
         """
-        flags, scores = labelled_columns(labeled, y_score, "labeled", None)
-        weights = None
-        if sample_weight is not None:
-            weights = checks.check_weights(
-                sample_weight, self._weight_kind, scores.size, "sample_weight"
-            )
+        flags, scores = labeled_columns(labeled, y_score, "labeled", None)
+        weights = self._weights(flags, sample_weight, propensity)
         add_rows(self._table, flags, scores, weights, fast_loops(scores.size))
         return self
+
+    def _weights(
+        self,
+        flags: NDArray[np.bool_],
+        sample_weight: ArrayLike | None,
+        propensity: ArrayLike | None,
+    ) -> NDArray[np.float64] | None:
+        """Return the weights of rows; for rows with labeling rates, the inverse rates."""
+        rated = self._weight_kind == "propensity"
+        if rated != (propensity is not None) or (rated and sample_weight is not None):
+            rule = (
+                "must be given if and only if weight_kind='propensity', and without sample_weight"
+            )
+            raise InputError(
+                "propensity", rule, remedy="Choose the weight_kind that matches the rows."
+            )
+        if propensity is not None:
+            return 1.0 / checks.check_propensity(propensity, flags.size, flags)
+        if sample_weight is None:
+            return None
+        return checks.check_weights(sample_weight, self._weight_kind, flags.size, "sample_weight")
 
     def add_sums(
         self,
         group: int,
-        bucket: NDArray[np.integer[Any]],
+        bucket: NDArray[Any],
         sums: NDArray[np.float64],
         low: NDArray[np.float64],
         high: NDArray[np.float64],
     ) -> None:
-        """Add sums that an engine made: of group 0 (unlabeled) or 1, one row a bucket, once each.
+        """Add sums computed by an engine for group 0 (unlabeled) or 1, one row per bucket.
 
-        Columns of `sums` are those of `noneg.sketch.table.SUMS`.
+        The columns of `sums` are those of `noneg.sketch.forms.SUMS`. Rows for the same bucket add
+        up.
         """
-        k = len(SUMS[self._weight_kind])
+        k, place = len(SUMS[self._weight_kind]), bucket.astype(np.int64)
         other = empty_table(self._weight_kind)
-        other[bucket.astype(np.int64), group * k : (group + 1) * k] = sums
-        other[bucket.astype(np.int64), -2:] = np.stack([low, high], axis=-1)
+        np.add.at(other[:, group * k : (group + 1) * k], place, sums)
+        np.minimum.at(other[:, -2], place, low)
+        np.maximum.at(other[:, -1], place, high)
         self.add_table(other)
 
     def add_table(self, table: NDArray[np.float64]) -> Self:
-        """Add a table of `noneg.sketch.table` with the columns of this weight kind.
+        """Add a table as in `noneg.sketch.forms`, with the columns of this weight kind.
 
-        An empty sketch keeps the very table, which must not be used any more.
+        An empty sketch takes ownership of the table, which the caller must no longer use.
         """
         if (self._table[:, -1] >= 0.0).any():
             merge_into(self._table, table)
@@ -179,7 +213,7 @@ class Sketch:
         return total
 
     def __radd__(self, other: object) -> Self:
-        """Let the built-in sum, which starts from 0, add sketches."""
+        """Support the built-in sum, which starts from 0."""
         return self.copy() if other == 0 else NotImplemented
 
     def __iadd__(self, other: object) -> Self:
@@ -199,7 +233,7 @@ class Sketch:
         return self
 
     def copy(self) -> Self:
-        """Return a sketch of the same rows that can be updated by itself."""
+        """Return an independent copy of the sketch."""
         twin = type(self)(
             weight_kind=self._weight_kind,
             setting=self._setting,
@@ -219,21 +253,22 @@ class Sketch:
         prior_interval: tuple[float, float] | None = None,
         selection: float = 1.0,
     ) -> PUScores:
-        """Return the rows as weighted `PUScores`, which every metric takes as it takes rows.
+        """Return the rows as weighted `PUScores`, which all metrics accept like any other rows.
 
-        A bucket is one point at its mean score; if it holds more than 2 millionths of a group, it
-        is a few points, among which rows are shared out by the mean of either group.
+        A bucket becomes one point at its mean score; if it contains more than 2 millionths of a
+        group, it becomes several points, over which the rows of each group are distributed
+        according to their mean.
 
         Parameters
         ----------
         setting, prior, prior_interval, selection
-            As in `PUScores`; what was given to the sketch need not be repeated.
+            As in `PUScores`; values stored in the sketch need not be repeated.
 
         Examples
         --------
         >>> import noneg
         >>> sketch = noneg.Sketch().update([1, 0, 0, 1], [0.9, 0.2, 0.4, 0.6])
-        >>> round(noneg.ece(sketch.scores(setting="labelled"), bins=1), 3)
+        >>> round(noneg.ece(sketch.scores(setting="labeled"), bins=1), 3)
         0.025
         """
         chosen = checks.check_setting(self._setting if setting is None else setting)
@@ -243,49 +278,49 @@ class Sketch:
         return pu_scores(self._table, self._weight_kind, chosen, known)
 
     @property
-    def weight_kind(self) -> WeightKind:
-        """What weights mean."""
+    def weight_kind(self) -> Kind:
+        """Meaning of the weights."""
         return self._weight_kind
 
     @property
     def setting(self) -> Setting | None:
-        """How the rows were sampled, if it was told."""
+        """How the rows were sampled, if given."""
         return self._setting
 
     @property
     def prior(self) -> float | None:
-        """Share of positives in the population, if it was told."""
+        """Share of positives in the population, if given."""
         return self._knowledge.prior
 
     @property
     def prior_interval(self) -> tuple[float, float] | None:
-        """What is known of the prior, if it was told."""
+        """Range of possible priors, if given."""
         return self._knowledge.prior_interval
 
     @property
     def n_unlabeled(self) -> int:
-        """Rows that are not labelled positive."""
+        """Number of rows that are not labeled positive."""
         return int(self._table[:, 0].sum())
 
     @property
     def n_positive(self) -> int:
-        """Labelled positives."""
+        """Number of labeled positives."""
         return int(self._table[:, len(SUMS[self._weight_kind])].sum())
 
     @property
     def masses(self) -> tuple[float, float]:
-        """Total weight of the unlabeled rows and of the positives; their number without weights."""
+        """Total weight of unlabeled rows and of positives; their number if there are no weights."""
         k = len(SUMS[self._weight_kind])
         column = 0 if self._weight_kind == "frequency" else 1
         return float(self._table[:, column].sum()), float(self._table[:, k + column].sum())
 
     @property
     def nbytes(self) -> int:
-        """Memory that the sketch takes."""
+        """Memory used by the sketch, in bytes."""
         return self._table.nbytes
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain numbers, lists and text, ready for JSON; `from_dict` takes them back.
+        """Return plain numbers, lists and text, ready for JSON; `from_dict` is the inverse.
 
         Examples
         --------
@@ -297,20 +332,20 @@ class Sketch:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
-        """Return the sketch that `to_dict` wrote; anything else is refused."""
+        """Return the sketch from the output of `to_dict`; anything else raises an error."""
         return forms.from_dict(cls, content)
 
     def to_arrow(self) -> pa.Table:
-        """Return a PyArrow table, one row an occupied bucket; `from_arrow` takes it back."""
+        """Return a PyArrow table with one row per occupied bucket; `from_arrow` is the inverse."""
         return forms.to_arrow(self)
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Self:
-        """Return the sketch that `to_arrow` wrote; anything else is refused."""
+        """Return the sketch from the output of `to_arrow`; anything else raises an error."""
         return forms.from_arrow(cls, table)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sketch to a .parquet or .json file, which appears whole or not at all.
+        """Write the sketch to a .parquet or .json file; the write is atomic.
 
         Examples
         --------
@@ -325,7 +360,7 @@ class Sketch:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a sketch that `save` wrote; a file that is damaged or something else is refused."""
+        """Read a sketch written by `save`; a damaged or unrelated file raises an error."""
         return forms.load(cls, path)
 
     def __repr__(self) -> str:
@@ -336,25 +371,25 @@ class Sketch:
 
 
 def _agreed(name: str, one: Sketch, other: Sketch) -> Any:  # noqa: ANN401
-    """Return a fact that either sketch knows, or refuse two that differ."""
+    """Return a value that either sketch has; raise an error if they differ."""
     mine, theirs = getattr(one, name), getattr(other, name)
     if mine is not None and theirs is not None and mine != theirs:
         msg = f"must be the same in sketches that are added, got {mine!r} and {theirs!r}."
-        raise InputError(name, msg, remedy="Leave it out of the sketches and give it to scores().")
+        raise InputError(name, msg, remedy="Omit it from the sketches, and pass it to scores().")
     return theirs if mine is None else mine
 
 
-def _plain_chunk(
-    chunk: Chunk,
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, WeightKind]:
-    """Return the scores of a chunk, their weights, and what the weights mean."""
-    s, counts, positive_mass, mass = chunk
-    if isinstance(counts, float):
-        return s, None, "frequency"
-    w = np.broadcast_to(mass, s.shape)
-    if not np.array_equal(w, np.broadcast_to(positive_mass, s.shape)):
-        msg = "must not carry labelling rates (propensity): a sketch has no place for them."
-        raise InputError("scores", msg, remedy="Keep these rows in memory.")
-    if np.all(w == 1.0):
-        return s, np.asarray(counts), "frequency"
-    return s, w, "importance"
+def _kind(scores: PUScores) -> Kind:
+    """Return the kind of sketch that preserves the masses of all rows."""
+    counted = weighted = rated = False
+    for in_positive, _, (_, counts, inverse, mass) in scores.chunks():
+        counted = counted or not np.all(np.equal(counts, 1.0))
+        weighted = weighted or not np.all(np.equal(mass, 1.0))
+        rated = rated or (in_positive and not np.all(np.equal(inverse, mass)))
+    # Positives from a separate sample have no marginal mass that would have to be kept as well.
+    if rated and weighted and not counted and not checks.is_pooled(scores.setting):
+        return "importance"
+    if counted + weighted + rated > 1:
+        rule = "must not have more than one of counts, weights and labeling rates (propensity)"
+        raise InputError("scores", rule, remedy="Keep these rows in memory.")
+    return "propensity" if rated else "importance" if weighted else "frequency"

@@ -1,0 +1,191 @@
+"""`GroupSums`: the sums of `noneg.laws` in score buckets, group by group, in one pass.
+
+All groups share the same buckets. With more groups, there are fewer buckets, so the size of the
+table is bounded for any number of rows. With few rows, every distinct score has its own bucket, and
+no information is lost. Otherwise, buckets contain about equal shares of the first two million rows;
+additional fixed cuts keep later rows with different scores separate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+
+from noneg.errors import InputError
+from noneg.laws import FROM_TRIPLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.checks import WeightKind
+
+    Floats = NDArray[np.float64]
+    Codes = NDArray[np.int64]
+
+# Number of cells in the table, and the fewest and most buckets per group.
+CELLS, FEWEST, MOST = 1 << 20, 64, 1024
+# A column with more values than this identifies rows, not groups.
+MOST_GROUPS = 50_000
+# Cuts that do not depend on the rows, equally spaced in the logit.
+FIXED = expit(np.linspace(-12.0, 12.0, 25))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """Sums of rows by group, score bucket and label.
+
+    Attributes
+    ----------
+    by : tuple of str
+        Columns whose values define the groups.
+    labels : list of tuple of str
+        Values of each group.
+    ends : ndarray, shape (buckets,)
+        Largest score of each bucket; the last one is 1.
+    table : ndarray, shape (groups, buckets, 2, 3 or 9)
+        Number of rows, sum of scores and sum of their squares, or all nine sums of `noneg.laws` if
+        rows have importance weights; unlabeled rows first.
+    rows : ndarray, shape (groups, 2)
+        Number of rows in each group, unlabeled rows first.
+    """
+
+    by: tuple[str, ...]
+    labels: list[tuple[str, ...]]
+    ends: Floats
+    table: Floats
+    rows: Floats
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.labels)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the groups."""
+        return [", ".join(label) for label in self.labels]
+
+    def nine(self, table: Floats) -> Floats:
+        """Return sums of shape (..., 2, 3 or 9) as nine sums per group, positives first."""
+        sums = np.moveaxis(table, -2, 0)
+        return sums if sums.shape[-1] > len(TRIPLE) else sums[..., FROM_TRIPLE]
+
+    def pooled(self, small: NDArray[np.bool_], label: str) -> GroupSums:
+        """Return the sums with small groups combined into one."""
+        if not small.any():
+            return self
+        keep = np.flatnonzero(~small)
+        return GroupSums(
+            self.by,
+            [*(self.labels[k] for k in keep), (label,)],
+            self.ends,
+            np.concatenate([self.table[keep], self.table[small].sum(axis=0, keepdims=True)]),
+            np.concatenate([self.rows[keep], self.rows[small].sum(axis=0, keepdims=True)]),
+        )
+
+
+# Columns of a table without importance weights.
+TRIPLE = ("n", "sum", "square")
+
+
+class GroupCounter:
+    """Count the rows of groups, batch by batch.
+
+    Parameters
+    ----------
+    by : tuple of str
+        Columns whose values define the groups.
+    kind : {"frequency", "importance"}
+        Meaning of the weights.
+    cuts : sequence of float
+        Thresholds that no bucket may cross.
+
+    Examples
+    --------
+    >>> counter = GroupCounter(("region",))
+    >>> counter.add(
+    ...     [("north",), ("south",)],
+    ...     np.array([0, 1, 1]),
+    ...     np.array([0.2, 0.4, 0.9]),
+    ...     np.array([False, False, True]),
+    ... )
+    >>> counter.finished().rows
+    array([[1., 0.],
+           [1., 1.]])
+    """
+
+    def __init__(
+        self, by: tuple[str, ...], kind: WeightKind = "frequency", cuts: Sequence[float] = (0.5,)
+    ) -> None:
+        self.by, self.kind, self.cuts = by, kind, tuple(cuts)
+        self.labels: list[tuple[str, ...]] = []
+        self.ends: Floats | None = None
+        self.table: Floats | None = None
+        self.rows = np.zeros((0, 2))
+
+    def add(
+        self,
+        labels: list[tuple[str, ...]],
+        codes: Codes,
+        score: Floats,
+        flags: NDArray[np.bool_],
+        weight: Floats | None = None,
+    ) -> None:
+        """Count rows; `labels` lists all groups seen so far, and codes are indices into it."""
+        if weight is not None and not weight.all():
+            there = weight > 0.0
+            codes, score, flags, weight = codes[there], score[there], flags[there], weight[there]
+        if self.ends is None:
+            self.ends = _ends(score, len(labels), self.cuts)
+        self.labels, n, k = labels, len(labels), self.ends.size
+        place = (codes * k + np.searchsorted(self.ends, score)) * 2 + flags
+        sums = [np.bincount(place, x, 2 * n * k) for x in self._columns(score, weight)]
+        self.table = _grown(
+            self.table, np.stack(sums, axis=-1).reshape(n, k, 2, -1).astype(np.float64)
+        )
+        rows = weight if weight is not None and self.kind == "frequency" else None
+        counted = np.bincount(codes * 2 + flags, rows, 2 * n).reshape(n, 2).astype(np.float64)
+        self.rows = _grown(self.rows, counted)
+
+    def _columns(self, s: Floats, weight: Floats | None) -> list[Floats | None]:
+        if self.kind == "frequency" or weight is None:
+            w = 1.0 if weight is None else weight
+            plain: list[Floats | None] = [weight, w * s, w * s * s]
+            return plain if self.kind == "frequency" else [plain[k] for k in FROM_TRIPLE]
+        first = (weight, weight, weight * s)
+        return [*first, *(first[i] * first[j] for i in range(3) for j in range(i, 3))]
+
+    def finished(self) -> GroupSums:
+        """Return the counts."""
+        assert self.table is not None  # noqa: S101 - readers refuse tables without rows
+        assert self.ends is not None  # noqa: S101
+        order = sorted(range(len(self.labels)), key=self.labels.__getitem__)
+        labels = [self.labels[k] for k in order]
+        return GroupSums(self.by, labels, self.ends, self.table[order], self.rows[order])
+
+
+def _grown(old: Floats | None, new: Floats) -> Floats:
+    """Add a table to one that may have fewer groups."""
+    if old is not None:
+        new[: old.shape[0]] += old
+    return new
+
+
+def _ends(score: Floats, n_groups: int, cuts: Sequence[float]) -> Floats:
+    """Return the bucket ends: all distinct scores, or quantiles if there are too many."""
+    if n_groups > MOST_GROUPS:
+        rule = f"must define at most {MOST_GROUPS:,} groups, got {n_groups:,} so far"
+        raise InputError("by", rule, remedy="Does this column identify rows?")
+    # A row at a threshold is predicted positive: the bucket below ends before it.
+    fixed = np.clip(np.nextafter([*cuts, np.inf], -1.0), 0.0, 1.0)
+    ordered = np.sort(score)
+    distinct = ordered[np.append(ordered[1:] > ordered[:-1], True)]
+    if distinct.size * n_groups > CELLS:
+        most = int(np.clip(CELLS // n_groups, FEWEST, MOST))
+        distinct = ordered[np.arange(1, most) * ordered.size // most]
+    return np.unique(np.concatenate([distinct, FIXED, fixed]))

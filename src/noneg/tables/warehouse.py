@@ -1,0 +1,309 @@
+"""A sketch built by one GROUP BY in a data warehouse: the query, and a reader for its result.
+
+The query assigns every score to the bucket given by `noneg.kernels.bucket_of`. It only compares,
+multiplies by powers of two, rounds down and adds, so all engines agree. It is written for DuckDB
+and translated by sqlglot.
+"""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noneg.errors import InputError
+from noneg.extras import optional
+from noneg.kernels import MANTISSA_BITS, TAIL_BITS, TAIL_EDGE
+from noneg.sketch import Sketch
+from noneg.sketch.forms import GRIDS, SUMS
+from noneg.tables.batches import Wanted, meaning
+from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, known_frame, refuse_some
+from noneg.tables.files import identifier, literal, open_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from sqlglot.expressions import Expression
+
+    from noneg.checks import WeightKind
+
+# Dialects, by their sqlglot names.
+DIALECTS = (
+    *("bigquery", "clickhouse", "databricks", "duckdb", "mysql", "postgres", "redshift"),
+    *("snowflake", "spark", "sqlite", "trino"),
+)
+
+# Columns of the result, apart from the group-by columns.
+_COLUMNS = ("flag", "label", "bucket", "n", "total", "low", "high", "missing")
+_OPTIONAL = ("weight", "square", "wrong")
+
+
+def sketch_query(
+    dialect: str, *, table: str, wanted: Wanted, by: Sequence[str] = (), where: str | None = None
+) -> str:
+    """Return an SQL query that sums the rows of a table by bucket.
+
+    Parameters
+    ----------
+    dialect : str
+        One of `DIALECTS`.
+    table : str
+        Name of the table as written in the warehouse: ``schema.table`` or quoted.
+    wanted : Wanted
+        Columns of scores, labels and weights, and the label that means positive (1 by default).
+    by : sequence of str
+        Further columns to group by, such as a region or a day; each group gives its own sketch.
+    where : str, optional
+        A condition that selects rows, in the DuckDB dialect.
+
+    Examples
+    --------
+    >>> from noneg.tables.batches import Wanted
+    >>> query = sketch_query("sqlite", table="loans", wanted=Wanted(score="p", label="bad"))
+    >>> query.splitlines()[-3:]
+    ['GROUP BY', '  label,', '  bucket']
+    """
+    if dialect not in DIALECTS:
+        close = "".join(f" Did you mean {x!r}?" for x in get_close_matches(dialect, DIALECTS, 1))
+        raise InputError(
+            "sql", f"must be one of {', '.join(DIALECTS)}", value=dialect, remedy=close
+        )
+    with optional("SQL of a sketch"):
+        import sqlglot
+    if wanted.has_negatives:
+        rule = "must not be given for a warehouse, where a label is positive or not"
+        raise InputError("unlabeled_label", rule)
+    for column in by:
+        if column in (*_COLUMNS, *_OPTIONAL):
+            raise InputError(
+                "by", f"must not be called {column!r}, which is already a column of the result."
+            )
+    name = sqlglot.parse_one(table, read=dialect, into=sqlglot.exp.Table).sql("duckdb")
+    text = _query(name, wanted, by, where)
+    query = sqlglot.parse_one(text, read="duckdb")
+    if dialect == "sqlite":
+        query = query.transform(_truncated)
+    return query.sql(dialect, pretty=True)
+
+
+def _truncated(node: Expression) -> Expression:
+    """Round down with a cast, because SQLite may be built without mathematical functions."""
+    from sqlglot import exp
+
+    return exp.cast(node.this, "bigint") if isinstance(node, exp.Floor) else node
+
+
+def _query(table: str, wanted: Wanted, by: Sequence[str], where: str | None) -> str:
+    """Return the query in the DuckDB dialect, with one common table expression per step."""
+    labeled = _labeled(table, wanted, by, where)
+    measured = "SELECT *, CASE WHEN score < 0.5 THEN score ELSE 1 - score END AS distance"
+    keys = [*_keys(by), "label", "bucket"]
+    flag = f"CASE WHEN label = {_literal(wanted.positive_label)} THEN 1 ELSE 0 END"
+    names = [*by, "label", "bucket", "flag", *_sums(wanted)]
+    # Quoted, because some warehouses convert unquoted names to upper case.
+    selected = zip([*keys, flag, *_sums(wanted).values()], names, strict=True)
+    chosen = ", ".join(f"{sql} AS {identifier(name)}" for sql, name in selected)
+    return (
+        f"WITH labeled AS ({labeled}), measured AS ({measured} FROM labeled), "  # noqa: S608
+        f"placed AS (SELECT *, {_bucket(wanted.weight_kind)} AS bucket FROM measured) "
+        f"SELECT {chosen} FROM placed GROUP BY {', '.join(keys)}"
+    )
+
+
+def _keys(by: Sequence[str]) -> list[str]:
+    """Return unique names for the group-by columns inside the query."""
+    return [f"key_{number}" for number in range(len(by))]
+
+
+def _labeled(table: str, wanted: Wanted, by: Sequence[str], where: str | None) -> str:
+    columns = [
+        *(f"{identifier(name)} AS {key}" for name, key in zip(by, _keys(by), strict=True)),
+        f"CAST({identifier(wanted.score)} AS DOUBLE) AS score",
+        f"{identifier(wanted.label)} AS label",
+    ]
+    conditions = [f"({where})"] if where else []
+    if wanted.weight is not None:
+        weight = identifier(wanted.weight)
+        columns.append(f"CAST({weight} AS DOUBLE) AS weight")
+        # A row with zero weight is dropped; one without a weight is kept, to be reported.
+        conditions.append(f"({weight} <> 0 OR {weight} IS NULL)")
+    filtered = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT {', '.join(columns)} FROM {table}{filtered}"  # noqa: S608 - as above
+
+
+def _literal(label: object) -> str:
+    """Return the positive label as SQL: a number or boolean if possible, else text."""
+    means = 1 if label is None else meaning(label)
+    if isinstance(label, str) and label.lower() in ("true", "false"):
+        means = label.lower() == "true"
+    if isinstance(means, bool):
+        return str(means).upper()
+    return repr(means) if isinstance(means, (int, float)) else literal(str(means))
+
+
+def _bucket(kind: WeightKind) -> str:
+    grid = GRIDS[kind]
+    end = f"CASE WHEN score < 0.5 THEN 0 ELSE {grid.size - 1} END"
+    return (
+        f"CAST(CASE WHEN score >= {TAIL_EDGE!r} AND score < {1.0 - TAIL_EDGE!r} "
+        f"THEN FLOOR(score * {int(grid.scale)}) + {grid.offset} "
+        f"WHEN score >= 0 AND score <= 1 THEN ABS({end} - {_tail()}) "
+        f"ELSE {OUTSIDE} END AS BIGINT)"
+    )
+
+
+def _tail() -> str:
+    """Return the number of buckets up to the nearer end, one CASE branch per power of two."""
+    cases = []
+    for octave in range(TAIL_BITS, OCTAVES):
+        scale, first = 2.0 ** (octave + 1 + MANTISSA_BITS), (OCTAVES - octave) * OCTAVE
+        place = f"FLOOR(distance * {scale!r}) + {first - 2 * OCTAVE + 1}"
+        cases.append(f"WHEN distance >= {2.0 ** -(octave + 1)!r} THEN {place}")
+    return f"CASE {' '.join(cases)} ELSE 0 END"
+
+
+def _sums(wanted: Wanted) -> dict[str, str]:
+    count, weighted = "COUNT(*)", wanted.weight is not None
+    sums = {"n": count, "total": "SUM(score)"}
+    if wanted.weight_kind == "importance":
+        w, ww, ws = ("weight", "weight * weight", "weight * score") if weighted else (1, 1, "score")
+        sums = {"n": count, "weight": f"SUM({w})", "square": f"SUM({ww})", "total": f"SUM({ws})"}
+    elif weighted:
+        sums = {"n": "SUM(weight)", "total": "SUM(weight * score)"}
+    if weighted:
+        whole = " AND FLOOR(weight) = weight" if wanted.weight_kind == "frequency" else ""
+        right = f"weight > 0 AND weight < 1e300{whole}"
+        sums["wrong"] = f"SUM(CASE WHEN {right} THEN 0 ELSE 1 END)"
+    missing = "CASE WHEN label IS NULL THEN COUNT(*) ELSE 0 END"
+    return sums | {"low": "MIN(score)", "high": "MAX(score)", "missing": missing}
+
+
+def read_sums(source: object) -> Sketch:
+    """Return the sketch from the result of `sketch_query`, as a Parquet or CSV file or a frame.
+
+    Groups are added up, and so are multiple files.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from noneg.tables.batches import Wanted
+    >>> loans = duckdb.sql("SELECT i / 10 AS p, i % 2 AS bad FROM range(10) rows(i)")
+    >>> query = sketch_query("duckdb", table="loans", wanted=Wanted(score="p", label="bad"))
+    >>> read_sums(duckdb.sql(query).to_arrow_table())
+    Sketch(5 positives, 5 unlabeled rows, 10 buckets)
+    """
+    ((_, sketch),) = read_groups(source)
+    return sketch
+
+
+def read_groups(
+    source: object, by: Sequence[str] = ()
+) -> Iterator[tuple[tuple[object, ...], Sketch]]:
+    """Yield the values of the `by` columns and the sketch of each group.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from noneg.tables.batches import Wanted
+    >>> loans = duckdb.sql("SELECT i / 10 AS p, i % 2 AS bad, i > 6 AS new FROM range(10) rows(i)")
+    >>> wanted = Wanted(score="p", label="bad")
+    >>> query = sketch_query("duckdb", table="loans", wanted=wanted, by=["new"])
+    >>> sorted(
+    ...     (key, sketch.n_positive)
+    ...     for key, sketch in read_groups(duckdb.sql(query).to_arrow_table(), by=["new"])
+    ... )
+    [((False,), 3), ((True,), 2)]
+    """
+    table = _table(source, by)
+    _check(table)
+    if not by:
+        yield (), _sketch(table)
+        return
+    row = np.arange(table.num_rows)
+    places = table.select(list(by)).append_column("row", [row])
+    for group in places.group_by(list(by)).aggregate([("row", "list")]).to_pylist():
+        yield tuple(group[name] for name in by), _sketch(table.take(group["row_list"]))
+
+
+def _table(source: object, by: Sequence[str]) -> pa.Table:
+    """Return the columns of a result as numbers and text."""
+    import pyarrow as pa
+
+    if isinstance(source, (str, os.PathLike, list, tuple)):
+        with open_files(source, _wanted(by)) as opened:
+            optional_there = set(_OPTIONAL).intersection(*(x.names for x in opened.layouts))
+            names = {name: name for name in (*_COLUMNS, *by, *sorted(optional_there))}
+            sources = opened.sources(names)
+            batches = [_typed(pa.table(b), by) for one in sources for b in one.batches()]
+        return pa.concat_tables(batches, promote_options="permissive")
+    frame = known_frame(source)
+    _wanted(by).check_names(frame.collect_schema().names(), "the result")
+    return _typed(frame.lazy().collect("pyarrow").to_native(), by)
+
+
+def _wanted(by: Sequence[str]) -> Wanted:
+    further = [name for name in (*_COLUMNS, *by) if name not in ("total", "flag")]
+    return Wanted(score="total", label="flag", texts={name: name for name in further})
+
+
+def _typed(table: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Convert sums, which may be stored as text or as decimals, to numbers."""
+    import pyarrow as pa
+
+    for name in table.column_names:
+        if name in by:
+            continue
+        try:
+            column = table[name].cast(pa.string() if name == "label" else pa.float64())
+        except pa.ArrowInvalid as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                "from_sql", f"must contain numbers in column {name!r}: {reason}"
+            ) from error
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _check(table: pa.Table) -> None:
+    """Raise an error if the result contains invalid rows."""
+    import pyarrow.compute as pc
+
+    if not table.num_rows:
+        raise InputError("from_sql", "must contain at least one row, got a result without rows.")
+    sums = {name: np.asarray(table[name], dtype=np.float64) for name in ("missing", "flag", "n")}
+    if missing := int(sums["missing"].sum()):
+        refuse_some("the label column must contain a label in every row", missing)
+    outside = np.asarray(table["bucket"], dtype=np.float64) == OUTSIDE
+    if outside.any():
+        refuse_some("the score column must contain scores in [0, 1]", int(sums["n"][outside].sum()))
+    if "wrong" in table.column_names and (wrong := int(pc.sum(table["wrong"]).as_py())):
+        rule = "weights that are positive and finite, and whole numbers if they count rows"
+        refuse_some(f"the weight column must contain {rule}", wrong)
+    rest = table.filter(pc.equal(table["flag"], 0.0))
+    others = set(rest["label"].to_pylist())
+    if len(others) > 1:
+        rule = (
+            "must contain two labels, but in addition to the positive one there are "
+            f"{sorted(others)}"
+        )
+        raise InputError("label", rule, remedy="Select rows with --where.")
+    if not sums["flag"].any():
+        raise InputError("positive_label", f"must occur, but every label is {others.pop()!r}.")
+
+
+def _sketch(table: pa.Table) -> Sketch:
+    kind: WeightKind = "importance" if "square" in table.column_names else "frequency"
+    names = ["total" if name == "sum" else name for name in SUMS[kind]]
+    flag = np.asarray(table["flag"], dtype=np.float64)
+    sketch = Sketch(weight_kind=kind)
+    for group in (0, 1):
+        here = flag == group
+        columns = {
+            name: np.asarray(table[name])[here] for name in (*names, "bucket", "low", "high")
+        }
+        sums = np.stack([columns[name] for name in names], axis=-1)
+        sketch.add_sums(group, columns["bucket"], sums, columns["low"], columns["high"])
+    return sketch
