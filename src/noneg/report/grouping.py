@@ -1,0 +1,179 @@
+"""What is shown of groups: the section of the report, and the answer of ``recalibrate --by``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noneg.groups import ALWAYS, FEWEST_POSITIVES, FEWEST_ROWS
+from noneg.metrics import METRICS
+from noneg.report.document import Document, Number, Range, Section, Sentence, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from noneg.groups import GroupTable
+    from noneg.recalibration import HeldOutByGroup
+    from noneg.report.document import Cell
+    from noneg.results import Estimate
+
+# Number of groups that fit in the forest plot, and number shown on a terminal.
+DRAWN, LISTED = 25, 20
+EVIDENCE = 0.05
+
+
+def group_section(groups: GroupTable) -> Section:
+    """Return the section with every group and a forest plot; it goes when a slider moves."""
+    by = ", ".join(groups.by)
+    level = f"{100 * groups.level:.6g} % interval"
+    titles = [words for name in groups.metrics for words in (_title(name), level)]
+    rows = tuple(tuple(_cells(groups, k, groups.metrics)) for k in range(len(groups.group)))
+    header = (by, "rows", "positives", *titles)
+    table = Table(caption=f"By {by}", header=header, rows=rows, sortable=True)
+    return Section(
+        name="groups",
+        title=f"Are the scores calibrated for every {by}?",
+        sentences=tuple(Sentence(text=text) for text in group_sentences(groups)),
+        charts=("groups",),
+        tables=(table,),
+        still=True,
+    )
+
+
+def terminal_section(groups: GroupTable) -> Section:
+    """Return a shorter section for a terminal: groups with the most evidence against them."""
+    by, chosen = ", ".join(groups.by), _order(groups)[:LISTED]
+    caption = f"By {by}"
+    if len(groups.group) > LISTED:
+        caption += f": {LISTED} of {len(groups.group):,} groups, most evidence first"
+    names = [*ALWAYS, *list(groups.metrics)[len(ALWAYS) :][:1]]
+    level = f"{100 * groups.level:.6g} %"
+    titles = [words for name in names for words in (_title(name), level)]
+    rows = tuple(tuple(_cells(groups, int(k), names)) for k in chosen)
+    header = (by, "rows", "positives", *titles)
+    return Section(
+        name="groups",
+        title=f"By {by}",
+        sentences=tuple(Sentence(text=text) for text in group_sentences(groups)),
+        tables=(Table(caption=caption, header=header, rows=rows),),
+    )
+
+
+def group_sentences(groups: GroupTable) -> Iterator[str]:
+    """Yield the verdict on groups as sentences."""
+    if groups.p_value is not None:
+        differ = groups.p_value <= EVIDENCE
+        said = "Groups differ" if differ else "No evidence that groups differ"
+        yield (
+            f"{said} in calibration (p = {groups.p_value:.3g}; this test does not depend on "
+            "the prior)."
+        )
+    if groups.worst_p_value is not None:
+        bias = groups.estimate(groups.worst, "bias")
+        side = "too low" if bias.value > 0.0 else "too high"
+        yield (
+            f"The strongest evidence is against {groups.worst!r}: its scores are {side} by "
+            f"{abs(bias.value):.3f} on average (prior minus mean score {bias.value:.3f}, interval "
+            f"[{bias.low:.3f}, {bias.high:.3f}]; p = {groups.worst_p_value:.3g}, all groups "
+            "considered)."
+        )
+    yield (
+        f"The {100 * groups.level:.6g} % intervals in each column hold "
+        "simultaneously. The prior of a group is computed from the labels: the "
+        "overall prior times the group's share of labeled positives, divided by its "
+        "share of rows."
+    )
+    yield from _pool_words(groups.group, groups.pooled)
+
+
+def _title(name: str) -> str:
+    return ALWAYS.get(name) or METRICS[name].label
+
+
+def _cells(groups: GroupTable, k: int, names: Iterable[str]) -> Iterator[Cell]:
+    yield groups.group[k]
+    yield Number(float(groups.rows[k]), 0)
+    yield Number(float(groups.positives[k]), 0)
+    for name in names:
+        value, low, high = groups.metrics[name][:, k].tolist()
+        yield Number(value, 3)
+        yield Range(low, high, 3)
+
+
+def _order(groups: GroupTable) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return groups sorted by the ratio of bias to interval width, largest first."""
+    value, low, high = groups.metrics["bias"]
+    evidence = np.abs(value) / np.maximum(high - low, np.finfo(np.float64).tiny)
+    return np.argsort(-evidence, kind="stable")
+
+
+def group_rows(groups: GroupTable) -> list[dict[str, float | str | None]]:
+    """Return the rows of the forest plot: the groups with the most evidence, sorted by bias."""
+    value, low, high = groups.metrics["bias"]
+    chosen = _order(groups)[:DRAWN]
+    return [
+        {"group": groups.group[k], "value": value[k], "low": low[k], "high": high[k]}
+        for k in chosen[np.argsort(value[chosen], kind="stable")].tolist()
+    ]
+
+
+def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
+    """Return the output of ``noneg recalibrate --by``: all rows, and each group."""
+    level, made = f"{100 * found.level:.6g} %", found.calibrator
+    models = [words for name in found.values for words in (name, level)]
+    header = ("", *models, "by group less one map", level)
+    rows = tuple(
+        (METRICS[name].title, *_pairs(*(values[name] for values in found.values.values()), gap))
+        for name, gap in found.gain.items()
+    )
+    text = (
+        f"On held-out rows of {found.folds} folds; lower is better. Intervals do not include how "
+        "the maps themselves vary."
+    )
+    overall = Table(caption="All rows", header=header, rows=rows)
+    said = [text, *_pool_words(made.groups_, len(made.small_))]
+    return Document(
+        title="",
+        subtitle=title,
+        verdict=(Sentence(text=found.verdict),),
+        facts=(),
+        warnings=found.warnings,
+        sections=(
+            Section(
+                name="change",
+                title="Before and after",
+                sentences=tuple(Sentence(text=words) for words in said),
+                tables=(overall, _maps_table(found, level)),
+            ),
+        ),
+    )
+
+
+def _maps_table(found: HeldOutByGroup, level: str) -> Table:
+    """Return the groups with the largest changes of the Brier score."""
+    table, made = found.before, found.calibrator
+    chosen = np.argsort(-np.abs(found.brier_change[0]), kind="stable")[:LISTED]
+    caption = "Groups"
+    if len(table.group) > LISTED:
+        caption += f": {LISTED} of {len(table.group):,}, largest changes first"
+    rows = []
+    for k in chosen.tolist():
+        change, low, high = found.brier_change[:, k].tolist()
+        before, _, after = (Number(x, 4) for x in found.brier[:, k].tolist())
+        cells = (*_cells(table, k, ["prior"]), made.told(table.group[k]))
+        rows.append((*cells, before, after, Number(change, 4), Range(low, high, 4)))
+    header = ("group", "rows", "positives", "prior", level, "map", "Brier before", "after")
+    return Table(caption=caption, header=(*header, "change", level), rows=tuple(rows))
+
+
+def _pairs(*estimates: Estimate) -> Iterator[Cell]:
+    for one in estimates:
+        yield Number(one.value)
+        yield Range(one.low, one.high)
+
+
+def _pool_words(groups: Iterable[str], pooled: int) -> Iterator[str]:
+    if pooled:
+        few = f"fewer than {FEWEST_ROWS} rows or {FEWEST_POSITIVES} labeled positives"
+        yield f"Groups with {few} are pooled as {list(groups)[-1]!r}."
