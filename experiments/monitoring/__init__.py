@@ -1,0 +1,1 @@
+"""Monitoring: what changed, and is it detected in time?"""

@@ -1,0 +1,288 @@
+"""``noneg monitor``: track scores over time and detect changes."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli.gates import Gates, gated
+from noneg.cli.options import Question, as_json, file_names, reading
+from noneg.cli.output import (
+    busy,
+    check_outputs,
+    check_page,
+    console,
+    force,
+    print_json,
+    say,
+    show,
+)
+from noneg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from noneg.monitoring import Monitoring
+    from noneg.scores import PUScores
+    from noneg.tables.groups import Grouping
+
+    Period = tuple[str, PUScores]
+
+# Length of the date part of a timestamp, such as 2026-03-31.
+DAY = 10
+# Days from the first Monday of 1970 back to its first day.
+MONDAY = 3
+
+
+@click.command(
+    "monitor",
+    short_help="Detect changes over time.",
+    epilog="\b\nnoneg monitor day1.parquet day2.parquet day3.parquet --score p --label confirmed "
+    "--setting one-sample --prior 0.12 -o monitor.html",
+)
+@reading()
+@click.option(
+    "--reference",
+    metavar="FILE",
+    shell_complete=file_names,
+    help="Reference period; --prior applies to it.  [default: the first period]",
+)
+@click.option(
+    "--time", metavar="COLUMN", help="Column of dates, which splits the table FILE into periods."
+)
+@click.option(
+    "--every",
+    type=click.Choice(["day", "week", "month"]),
+    default="week",
+    show_default=True,
+    help="Period length for --time.",
+)
+@click.option(
+    "--metrics",
+    default="debiased_ece,auroc,precision",
+    show_default=True,
+    metavar="A,B,...",
+    help="Metrics to track in addition to the prior, separated by commas.",
+)
+@click.option(
+    "--threshold",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Decision threshold, for metrics that need one.",
+)
+@gated(baseline=False)
+@click.option(
+    "-o", "--out", metavar="FILE", help="Also write a page with charts to this .html file."
+)
+@click.option(
+    "--save",
+    metavar="FILE",
+    help="Output file for a calibrator for noneg apply, if only the prior changed.",
+)
+@force
+@as_json
+def monitor(
+    files: tuple[str, ...],
+    out: str | None,
+    save: str | None,
+    *,
+    force: bool,
+    as_json: bool,
+    **asked: Any,  # noqa: ANN401
+) -> None:
+    """Detect changes since the first FILE: in the prior, the shape, the labeling or the scores.
+
+    Each FILE is a period, in order: a table, or its sums with --from-sketch or --from-sql. Exit
+    code 3 means that a change was detected in some period, or that a gate failed in the last one.
+    You may run this after every period: the probability of any false alarm stays below one minus
+    the level.
+    """
+    from noneg.report.document import About
+    from noneg.report.monitoring import monitoring_document
+
+    options = {name: asked.pop(name) for name in ("reference", "time", "every")}
+    metrics, threshold = asked.pop("metrics").split(","), asked.pop("threshold")
+    gates, question = Gates(asked), Question(files, asked)
+    if out is not None:
+        check_page(out)
+    check_outputs({"path": out, "save": save}, files, force=force)
+    metrics = list(dict.fromkeys([*metrics, *_gated(gates)]))
+    found = _measure(question, options, metrics=metrics, threshold=threshold)
+    gates.outcomes = [gate.judge(found.looks[-1].metrics.get(gate.metric)) for gate in gates.gates]
+    written = _write(found, question, out, save)
+    if as_json:
+        told = {"source": question.source.to_dict(), **gates.to_dict()}
+        print_json("noneg.monitoring/1", **told, **found.to_dict())
+    else:
+        terminal = console()
+        say(terminal, question.source.words, style="bold")
+        show(terminal, monitoring_document(found, About(), question.notes, brief=True))
+        for text in written:
+            say(terminal, text)
+    gates.close(failed=bool(found.moved))
+
+
+def _gated(gates: Gates) -> list[str]:
+    for gate in gates.gates:
+        if gate.threshold is not None:
+            rule = "must not include a threshold here"
+            raise InputError(f"fail_{gate.fails}", rule, remedy="Pass --threshold.")
+    return [gate.metric for gate in gates.gates]
+
+
+def _measure(question: Question, options: dict[str, Any], **asked: Any) -> Monitoring:  # noqa: ANN401
+    from noneg.monitoring import monitor
+
+    if question.is_remote:
+        rule = "must be local: a cluster provides one table, but there are several periods"
+        raise InputError("engine", rule, remedy="Sketch each period there with noneg.read_sketch.")
+    if question.summed and options["time"]:
+        raise InputError("time", f"must not be given with --from-{question.summed}: pass files.")
+    question.check_known()
+    first = options["reference"]
+    reference = None if first is None else _settled(question, first)
+    periods = _cut(question, **options) if options["time"] else _each(question, first is None)
+    with busy("Comparing"):
+        return monitor(periods, reference, level=question.level, **asked)
+
+
+def _each(question: Question, settle: bool) -> Iterator[Period]:  # noqa: FBT001
+    """Yield one period per file, named after the file."""
+    names = [Path(file).stem for file in question.files]
+    if len(set(names)) < len(names):
+        names = list(question.files)
+    for number, (name, file) in enumerate(zip(names, question.files, strict=True)):
+        first = settle and number == 0
+        yield name, _settled(question, file) if first else _read(question, file, None)
+
+
+def _settled(question: Question, file: str) -> PUScores:
+    """Return the reference scores with a given or estimated prior."""
+    method = question.prior_method
+    if method is None:
+        return _read(question, file, question.prior, question.prior_interval)
+    from noneg.prior import estimate_prior
+
+    scores = _read(question, file, None)
+    found = estimate_prior(scores, method=method, level=question.level)
+    question.notes = (
+        *question.notes,
+        *found.warnings,
+        f"The estimated prior assumes that {found.assumption}.",
+    )
+    return found.apply(scores)
+
+
+def _read(
+    question: Question,
+    file: str,
+    prior: float | None,
+    interval: tuple[float, float] | None = None,
+) -> PUScores:
+    one = copy(question)
+    one.files, one.prior_interval = (file,), interval
+    return one.read(prior)
+
+
+def _cut(question: Question, time: str, every: str, reference: str | None) -> Iterator[Period]:
+    """Yield the periods of one table in chronological order."""
+    from noneg.knowledge import Knowledge
+    from noneg.tables.batches import Wanted
+    from noneg.tables.reading import read_rows, to_scores
+
+    periods = _periods(time, every)
+    wanted = Wanted(**question.columns, groups=periods)
+    with question.opened() as (table, advance):
+        rows = read_rows(table, wanted, exact=True, progress=advance)
+    nothing = Knowledge.given(None, None)
+    for number, ((name,), code) in enumerate(sorted(periods.found.items())):
+        here = rows.codes == code  # type: ignore[union-attr]
+        parts = {"score": rows.score[here], "flags": rows.flags[here], "codes": None}  # type: ignore[union-attr]
+        for part in ("weight", "negative"):
+            column = getattr(rows, part)
+            parts[part] = None if column is None else column[here]
+        try:
+            scores = to_scores(replace(rows, **parts), wanted, question.setting, nothing)  # type: ignore[type-var]
+        except ValueError as error:
+            raise InputError("time", f"produces an invalid period {name}: {error}") from None
+        if number == 0 and reference is None:
+            scores = _with_prior(question, scores)
+        yield name, scores
+
+
+def _with_prior(question: Question, scores: PUScores) -> PUScores:
+    method = question.prior_method
+    if question.is_labeled:
+        return scores
+    if method is not None:
+        from noneg.prior import estimate_prior
+
+        return estimate_prior(scores, method=method, level=question.level).apply(scores)
+    from noneg.knowledge import Knowledge
+
+    known = Knowledge.given(question.prior, question.prior_interval)
+    return scores.with_knowledge(known)
+
+
+def _periods(column: str, every: str) -> Grouping:
+    """Return groups of rows by day, week or month, found while the dates are read."""
+    from noneg.tables.groups import Grouping
+
+    class Periods(Grouping):
+        def _coded(self, parts: list[tuple[list[str], NDArray[Any]]]) -> NDArray[np.int64]:
+            ((dates, row),) = parts
+            names = _period_names(dates, column, every)
+            return super()._coded([(names, row)])
+
+    return Periods([column])
+
+
+def _period_names(dates: list[str], column: str, every: str) -> list[str]:
+    """Return the period of each date: its day, its Monday or its month."""
+    import numpy as np
+
+    try:
+        days = np.array([date[:DAY] for date in dates]).astype("datetime64[D]")
+    except ValueError as error:
+        rule = f"must contain dates such as 2026-03-31 in column {column!r}: {error}"
+        raise InputError("time", rule) from None
+    if every == "month":
+        days = days.astype("datetime64[M]")
+    if every == "week":
+        number = days.astype(np.int64)
+        days = (number - (number + MONDAY) % 7).astype("datetime64[D]")
+    return [str(day) for day in days]
+
+
+def _write(found: Monitoring, question: Question, out: str | None, save: str | None) -> list[str]:
+    """Write the page and the calibrator, and return messages about them."""
+    from noneg.atomic import write_text
+
+    told = []
+    if found.calibrator is not None:
+        score, name = question.columns["score"] or "COLUMN", save or "calibrator.json"
+        if not question.summed:
+            found.calibrator.fitted_on_["score_column"] = score
+        if save is None:
+            told.append("Run this again with --save calibrator.json to write a calibrator.")
+        else:
+            write_text(save, found.calibrator.to_json())
+            told.append(f"Wrote {save}")
+        told.append(f"Now recalibrate new rows: noneg apply {name} FILE --score {score} --out NEW")
+    elif save is not None:
+        told.append(f"Did not write {save}: a prior shift would not correct these scores.")
+    if out is not None:
+        from noneg.report.monitoring import monitoring_to_html
+
+        about = question.source.about("What changed?")
+        write_text(out, monitoring_to_html(found, about, notes=question.notes))
+        told.append(f"Wrote {out}")
+    return told

@@ -1,0 +1,312 @@
+"""The page on scores over time: what has changed, and every metric with its band."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from noneg.metrics import METRICS
+from noneg.monitoring import NAMED, TESTS, spent
+from noneg.report.charts import FAINT, NEGATIVE, POSITIVE, Drawing, named, tooltip
+from noneg.report.document import About, Document, Number, Range, Section, Sentence, Table
+from noneg.report.html import SIZE, light, notebook_cell, render_still
+from noneg.report.payload import data_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from noneg.monitoring import Look, Monitoring
+    from noneg.report.charts import Chart
+    from noneg.report.document import Cell
+    from noneg.report.payload import Rows
+    from noneg.results import Estimate
+
+TITLE = "What changed?"
+# The meaning of each component, and how to respond to a change.
+WORDS = {
+    "prior": "The share of positives changed from {old:.4g} to {new:.4g} [{low:.4g}, "
+    "{high:.4g}]. No other change was detected.",
+    "shape": "The score distribution of all rows changed in a way that a different share of "
+    "positives does not explain, but that of labeled positives did not. The "
+    "negatives have changed. The new prior cannot be computed from the shift; have "
+    "rows reviewed, or estimate it again.",
+    "shape or prior": "The scores of all rows changed, but those of labeled positives did not. "
+    "Different negatives explain this about as well as a different share of positives. Have rows "
+    "reviewed before you change the prior.",
+    "labeling": "The scores of labeled positives changed, but those of all rows did not. Either "
+    "different positives are labeled now, or the change in positives is too small to "
+    "show among all rows.",
+    "scores": "The scores of labeled positives and of all rows changed together. Possible "
+    "causes are a new model version, changed features, or a new kind of positives. "
+    "The new prior cannot be computed from the shift; evaluate again with a prior "
+    "for these rows.",
+}
+REPAIR = (
+    "If the scores were calibrated in the reference period, multiplying their odds "
+    "by {factor:.4g} recalibrates them."
+)
+TITLES = {"prior": "Share of positives"}
+
+
+def monitoring_to_html(
+    monitoring: Monitoring, about: About | None = None, *, notes: Sequence[str] = ()
+) -> str:
+    """Return scores over time as one HTML page that works without a network.
+
+    Parameters
+    ----------
+    monitoring : Monitoring
+    about : About, optional
+        The origin of the numbers: title, files, command.
+    notes : sequence of str
+        Notes for the reader.
+
+    Examples
+    --------
+    >>> from noneg.monitoring import monitor
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian.calibrated(0.2)
+    >>> draws = (world.draw(200, 3000, setting="two-sample", seed=k) for k in range(3))
+    >>> page = monitoring_to_html(monitor(zip("abc", draws)))
+    >>> page.startswith("<!DOCTYPE html>")
+    True
+    """
+    about = about or About(title=TITLE)
+    return render_still(
+        monitoring_document(monitoring, about, notes),
+        _drawings(monitoring),
+        _datasets(monitoring),
+        scripts=("compare.js",),
+        headed=("moved", *_watched(monitoring)),
+    )
+
+
+def monitoring_to_notebook(monitoring: Monitoring) -> str:
+    """Return the verdict and charts for a notebook."""
+    import vl_convert
+
+    data, pictures = _datasets(monitoring), []
+    for one in _drawings(monitoring).values():
+        spec = one.spec() | SIZE
+        used = {key: data[key] for key in data_names(spec) if key in data}
+        spec["datasets"] = {**spec.get("datasets", {}), **used}
+        pictures.append((one, vl_convert.vegalite_to_svg(light(spec))))
+    return notebook_cell(monitoring_document(monitoring, About(title=TITLE)), pictures)
+
+
+def monitoring_document(
+    monitoring: Monitoring, about: About, notes: Sequence[str] = (), *, brief: bool = False
+) -> Document:
+    """Return the content of the page, or the shorter output of ``noneg monitor``."""
+    metrics = [] if brief else [_metric(monitoring, name) for name in _watched(monitoring)]
+    settings = Table(caption="Settings", header=("", ""), rows=about.rows())
+    origin = Section(
+        name="computed",
+        title="How was this computed?",
+        tables=(settings,),
+        code=about.command,
+        folded=True,
+    )
+    return Document(
+        title="" if brief else about.title,
+        subtitle=_sample(monitoring),
+        verdict=tuple(Sentence(text=text) for text in verdict(monitoring)),
+        code=None if brief else "check" if monitoring.moved else "ok",
+        action=None if brief else _action(monitoring, about),
+        origin=about.origin(),
+        facts=(),
+        warnings=(*notes, *_left_out(monitoring)),
+        sections=(_numbers(monitoring), _moved(monitoring))
+        if brief
+        else (*metrics, replace(_moved(monitoring), folded=True), origin),
+    )
+
+
+def verdict(monitoring: Monitoring) -> list[str]:
+    """Return sentences on what has changed, since when, and what to do."""
+    count = len(monitoring.looks)
+    periods = f"{count} period{'s' * (count != 1)}"
+    if not monitoring.moved:
+        return [f"No significant change in {periods} after {monitoring.reference.name}."]
+    last = monitoring.alarmed[-1]
+    old, now = monitoring.reference.prior, monitoring.now
+    new = last.prior if now is None else now.prior
+    numbers = {"old": old.value, "new": new.value, "low": new.low, "high": new.high}
+    unsure = last.moved == ("shape",) and not last.p_values["shape"] <= NAMED
+    told = [WORDS[name].format(**numbers) for name in (("shape or prior",) * unsure or last.moved)]
+    if last.moved != ("prior",):
+        told = [text.removesuffix(" No other change was detected.") for text in told]
+    back = "" if monitoring.looks[-1].alarms else f", but not after {last.name}"
+    told.append(f"The change is visible from {monitoring.since} on{back}.")
+    if monitoring.calibrator is not None:
+        from math import exp
+
+        told.append(REPAIR.format(factor=exp(monitoring.calibrator.shift_)))
+    return told
+
+
+def _action(monitoring: Monitoring, about: About) -> tuple[Sentence, Sentence] | None:
+    """Return what to do if the prior alone moved: save the calibrator that follows it."""
+    if monitoring.calibrator is None or not about.command:
+        return None
+    told = "Save the calibrator that follows the share of positives. noneg apply uses it."
+    return Sentence(text=told), Sentence(text=f"{about.command} --save shifted.json")
+
+
+def _sample(monitoring: Monitoring) -> str:
+    first = monitoring.reference
+    return (
+        f"{len(monitoring.looks)} periods, compared with {first.name} ({first.n_positive:,.0f} "
+        f"labeled positives, {first.n_marginal:,.0f} rows), {monitoring.setting}. "
+        f"With probability {100 * monitoring.level:.6g} %, no alarm is false and "
+        "each band holds in every period, no matter how often you check."
+    )
+
+
+def _watched(monitoring: Monitoring) -> tuple[str, ...]:
+    return ("prior", *monitoring.metrics)
+
+
+def _title(monitoring: Monitoring, name: str) -> str:
+    title = TITLES.get(name) or METRICS[name].title
+    at = name in METRICS and METRICS[name].has_threshold
+    return f"{title.split(' at ')[0]} at {monitoring.threshold:g}" if at else title
+
+
+def _found(look: Look, name: str) -> Estimate | None:
+    return look.prior if name == "prior" else look.metrics.get(name)
+
+
+def _cells(found: Estimate | None) -> tuple[Cell, Cell]:
+    if found is None:
+        return Number(None), Range(None, None)
+    return Number(found.value), Range(found.low, found.high)
+
+
+def _left_out(monitoring: Monitoring) -> list[str]:
+    every = (monitoring.reference, *monitoring.looks)
+    return [f"{look.name}: {why}" for look in every for why in look.left_out.values()]
+
+
+def _moved(monitoring: Monitoring) -> Section:
+    header = ("", "rows", "labeled", *(f"p, {name}" for name in TESTS), "alarm below", "moved")
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            look.name,
+            Number(look.n_marginal, 0),
+            Number(look.n_positive, 0),
+            *(f"{look.p_values[name]:.2g}" for name in TESTS),
+            f"{spent(number, monitoring.level) / len(TESTS):.2g}",
+            ", ".join(look.moved),
+        )
+        for number, look in enumerate(monitoring.looks, 1)
+    )
+    text = (
+        "P-values for three questions, pooled over the last 1, 2, 4, ... periods: "
+        "did the share of positives change, did the scores change in a way that it "
+        "does not explain, and do new labeled positives differ from old ones?"
+    )
+    return Section(
+        name="moved",
+        title="What was tested?",
+        sentences=(Sentence(text=text),),
+        tables=(Table(caption="Tests", header=header, rows=rows),),
+    )
+
+
+def _numbers(monitoring: Monitoring) -> Section:
+    """Return all metrics in one table, for a terminal."""
+    names = _watched(monitoring)
+    header = ("", *(x for name in names for x in (_title(monitoring, name), "band")))
+    every = (monitoring.reference, *monitoring.looks)
+    rows = tuple(
+        (look.name, *(cell for name in names for cell in _cells(_found(look, name))))
+        for look in every
+    )
+    return Section(
+        name="numbers", title="Over time", tables=(Table(caption="", header=header, rows=rows),)
+    )
+
+
+def _metric(monitoring: Monitoring, name: str) -> Section:
+    title = _title(monitoring, name)
+    every = (monitoring.reference, *monitoring.looks)
+    rows = tuple((look.name, *_cells(_found(look, name))) for look in every)
+    band = f"{100 * monitoring.level:.6g} % band"
+    table = Table(caption=title, header=("", "value", band), rows=rows)
+    return Section(name=name, title=title, charts=(f"time_{name}",), tables=(table,))
+
+
+def _drawings(monitoring: Monitoring) -> dict[str, Drawing]:
+    legend = (
+        ("stroke", "positive", "value and band"),
+        ("stroke", "negative", "alarm"),
+        ("dashed", "faint", "reference"),
+    )
+    return {
+        f"time_{name}": Drawing(
+            build=partial(over_time, name, _title(monitoring, name)),
+            description=f"{_title(monitoring, name)} in each period, with its band.",
+            legend=legend,
+            height=240,
+        )
+        for name in _watched(monitoring)
+    }
+
+
+def over_time(name: str, title: str) -> Chart:
+    """Draw a metric over time: its band, its value, alarms, and the reference."""
+    import altair as alt
+
+    x = {
+        "field": "period",
+        "type": "nominal",
+        "sort": None,
+        "title": None,
+        "axis": {"labelOverlap": "greedy", "labelAngle": 0, "grid": False},
+    }
+    y = {
+        "type": "quantitative",
+        "title": f"{title[0].lower()}{title[1:]}",
+        "scale": {"zero": False},
+    }
+    base = named(f"time_{name}")
+    color = {
+        "condition": {"test": "datum.moved !== ''", "value": NEGATIVE},
+        "value": POSITIVE,
+    }
+    tip = [
+        {"field": "period", "type": "nominal"},
+        *tooltip(("value", "value"), ("low", "lower end"), ("high", "upper end")),
+        {"field": "moved", "type": "nominal", "title": "moved"},
+    ]
+    start = named(f"start_{name}").mark_rule(stroke=FAINT, strokeDash=[5, 4])
+    bars = base.mark_rule(strokeWidth=6, opacity=0.3)
+    points = base.mark_point(filled=True, opacity=1, size=55)
+    return alt.layer(
+        start.encode(y=y | {"field": "value"}),
+        base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y | {"field": "value"}),
+        bars.encode(x=x, y=y | {"field": "low"}, y2="high", color=color),
+        points.encode(x=x, y=y | {"field": "value"}, color=color, tooltip=tip),
+    )
+
+
+def _datasets(monitoring: Monitoring) -> dict[str, Rows]:
+    data: dict[str, Rows] = {}
+    for name in _watched(monitoring):
+        start = _found(monitoring.reference, name)
+        data[f"start_{name}"] = [] if start is None else [{"value": start.value}]
+        data[f"time_{name}"] = [
+            {
+                "period": look.name,
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+                "moved": ", ".join(look.moved),
+            }
+            for look in (monitoring.reference, *monitoring.looks)
+            if (one := _found(look, name)) is not None and isfinite(one.value)
+        ]
+    return data
