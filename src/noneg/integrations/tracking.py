@@ -1,0 +1,27 @@
+"""What every experiment tracker is given: named numbers, and the report as a file."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from noneg.evaluation import Evaluation
+
+
+def named(evaluation: Evaluation, prefix: str) -> dict[str, float]:
+    """Return the numbers of an evaluation with a prefix before each name."""
+    return {f"{prefix}{name}": value for name, value in evaluation.flat().items()}
+
+
+@contextmanager
+def saved_report(evaluation: Evaluation, prefix: str) -> Iterator[Path]:
+    """Yield the report as a file that is there as long as the block runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{prefix}report.html"
+        evaluation.save(path)
+        yield path

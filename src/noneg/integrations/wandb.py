@@ -1,0 +1,53 @@
+"""Weights & Biases integration: log an evaluation to a run, online or offline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from noneg.extras import optional
+from noneg.integrations.tracking import named, saved_report
+
+if TYPE_CHECKING:
+    from noneg.evaluation import Evaluation
+
+
+def log(
+    evaluation: Evaluation,
+    run: Any = None,  # noqa: ANN401 - wandb.Run
+    *,
+    prefix: str = "",
+    report: bool = True,
+) -> None:
+    """Log the numbers of an evaluation and the report to a run; its verdict goes to the summary.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    run : wandb.Run, optional
+        The active run by default.
+    prefix : str
+        Prefix for each name, as in ``"validation."``.
+    report : bool
+        Whether to add the report, as a panel and as an artifact.
+
+    Examples
+    --------
+    >>> import wandb  # doctest: +SKIP
+    >>> with wandb.init(mode="offline") as run:  # doctest: +SKIP
+    ...     noneg.integrations.wandb.log(noneg.evaluate(scores), run)
+    """
+    with optional("logging to Weights & Biases"):
+        import wandb
+    run = run or wandb.run
+    if run is None:
+        msg = "There is no active run. Start one with wandb.init(), or pass run=."
+        raise ValueError(msg)
+    run.log(named(evaluation, prefix))
+    run.summary[f"{prefix}noneg.verdict"] = evaluation.verdict.code
+    run.summary[f"{prefix}noneg.setting"] = evaluation.setting
+    if report:
+        with saved_report(evaluation, prefix) as path:
+            run.log({f"{prefix}report": wandb.Html(path.read_text("utf-8"), inject=False)})
+            artifact = wandb.Artifact(f"{prefix}report-{run.id}", type="report")
+            artifact.add_file(str(path))
+            run.log_artifact(artifact)
