@@ -18,7 +18,7 @@ def draw(setting, seed=0, n=(300, 3000)):
 
 
 def by_hand(scores, theta):
-    """The empirical likelihood as it is defined: weights of the rows found by an optimizer."""
+    """The empirical likelihood from its definition, with row weights found by an optimizer."""
     positive, unlabeled = scores.in_order()[1][0], scores.in_order()[0][0]
     rows = np.concatenate([positive, unlabeled])
     eta = expit(theta[0] * logit(rows) + theta[1])
@@ -45,7 +45,7 @@ def test_value_is_the_profile_of_the_definition(setting):
     theta = np.array([0.8, 0.2])
     found = log_likelihood(sample, theta @ np.stack([logit(sample.s), np.ones(sample.s.size)]))
     assert found.value == pytest.approx(by_hand(scores, theta), abs=0.05)
-    # The weights sum to one and obey the prior.
+    # The weights sum to one and satisfy the prior constraint.
     eta = expit(theta[0] * logit(sample.s) + theta[1])
     p = sample.mass / sample.mass.sum() / (1.0 + found.multiplier * (eta - scores.prior))
     assert p.sum() == pytest.approx(1.0, abs=1e-9)
@@ -53,11 +53,11 @@ def test_value_is_the_profile_of_the_definition(setting):
 
 
 @pytest.mark.parametrize("impose", [True, False])
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_slopes_are_the_gradient(setting, impose):
     scores = (
         WORLD.draw(n=60, setting=setting, seed=1)
-        if setting == "labelled"
+        if setting == "labeled"
         else draw(setting, n=(20, 60))
     )
     sample = gather(scores)
@@ -73,7 +73,7 @@ def test_slopes_are_the_gradient(setting, impose):
 
 
 def test_without_the_prior_it_is_logistic_regression_with_a_known_offset():
-    """P(labeled | s) = a eta / (1 + a eta): a penalized fit of it, straight from the formula."""
+    """P(labeled | s) = a eta / (1 + a eta): a penalized fit, directly from the formula."""
     scores = draw("two-sample")
     sample = gather(scores)
     x = np.stack([logit(sample.s), np.ones(sample.s.size)])
@@ -100,8 +100,8 @@ def test_the_fit_is_a_maximum(setting):
         assert near - fit.curve.penalty(theta) < best
 
 
-def test_labelled_rows_give_logistic_regression():
-    scores = WORLD.draw(n=4000, setting="labelled", seed=0)
+def test_labeled_rows_give_logistic_regression():
+    scores = WORLD.draw(n=4000, setting="labeled", seed=0)
     (negative, *_), (positive, *_) = scores.in_order()
     s = np.concatenate([negative, positive])
     y = np.repeat([0, 1], [negative.size, positive.size])
@@ -117,7 +117,7 @@ def test_the_covariance_is_that_of_many_draws(setting, sizes):
     fits = [fit_platt(WORLD.draw(*sizes, setting=setting, seed=seed)) for seed in range(150)]
     spread = np.cov([fit.theta for fit in fits], rowvar=False)
     stated = np.median([fit.covariance for fit in fits], axis=0)
-    # A variance of 150 draws has a relative error of 12 %.
+    # A variance of 150 draws has a relative error of 12%.
     np.testing.assert_allclose(np.diag(stated), np.diag(spread), rtol=0.4)
     bias = np.mean([fit.theta for fit in fits], axis=0) - [2 / 3, 2 / 3]
     assert (np.abs(bias) < 4.0 * np.sqrt(np.diag(spread) / 150) + 0.02).all()
@@ -126,15 +126,15 @@ def test_the_covariance_is_that_of_many_draws(setting, sizes):
 class TestRows:
     """Points stand for rows."""
 
-    @pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+    @pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
     def test_cells_fit_like_scores(self, setting, monkeypatch):
         sizes = (
-            {"n": 40_000} if setting == "labelled" else {"n_positive": 4000, "n_unlabeled": 40_000}
+            {"n": 40_000} if setting == "labeled" else {"n_positive": 4000, "n_unlabeled": 40_000}
         )
         scores = WORLD.draw(**sizes, setting=setting, seed=3)
         joined = fit_platt(scores)
         assert joined.curve.sample.s.size < 3000
-        monkeypatch.setattr(likelihood, "EXACT_ROWS", 10**6)
+        monkeypatch.setattr(likelihood.labels, "EXACT_ROWS", 10**6)
         exact = fit_platt(scores)
         error = np.sqrt(np.diag(exact.covariance))
         assert (np.abs(joined.theta - exact.theta) < 3e-3 * error).all()
@@ -167,7 +167,7 @@ class TestRows:
             np.testing.assert_allclose(expit(z), share, atol=0.01)
 
     @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
-    def test_frequency_weights_are_copies_and_importance_has_a_scale_of_its_own(self, setting):
+    def test_frequency_weights_are_copies_and_importance_weights_scale(self, setting):
         rng = np.random.default_rng(4)
         s, y = WORLD.draw_rows(1500, seed=2)
         labeled, count = (y == 1) & (rng.random(y.size) < 0.3), rng.integers(1, 4, y.size)
@@ -188,7 +188,7 @@ class TestRows:
 
     @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
     def test_propensities_undo_unequal_labeling(self, setting):
-        """Positives with a high score are labeled three times as often; weights undo it."""
+        """Positives with a high score are labeled three times as often; weights correct for it."""
         errors, bare = [], []
         for seed in range(12):
             rng = np.random.default_rng(1000 + seed)

@@ -1,4 +1,4 @@
-"""A small world with hidden labels, and one thread for torch."""
+"""A small population with hidden labels, and a single torch thread."""
 
 import pytest
 import torch

@@ -1,10 +1,10 @@
-"""Networks and random numbers that a test can compute with."""
+"""Networks and random numbers for which results can be computed by hand."""
 
 import torch
 
 
 class Beta:
-    """A generator whose beta law has one value."""
+    """A generator whose beta distribution has one value."""
 
     def __init__(self, value):
         self.value = value
@@ -14,7 +14,7 @@ class Beta:
 
 
 class Table(torch.nn.Module):
-    """One free margin a cell; inputs are numbers of cells."""
+    """One free margin per cell; inputs are cell numbers."""
 
     def __init__(self, margins):
         super().__init__()
@@ -28,5 +28,5 @@ class Table(torch.nn.Module):
 
 
 def rows(counts):
-    """Cell numbers, each as often as its count, a column."""
+    """Return cell numbers as a column, each repeated by its count."""
     return torch.repeat_interleave(torch.arange(len(counts)), torch.as_tensor(counts))[:, None]

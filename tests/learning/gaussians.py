@@ -1,4 +1,4 @@
-"""A small world with hidden labels, of which all is known."""
+"""A small population with hidden labels and a known distribution."""
 
 from dataclasses import dataclass
 
@@ -38,12 +38,12 @@ class TwoGaussians:
         return PUData(torch.tensor(pos), torch.tensor(unl)), y
 
     def one_sample(self, n, c, seed=0):
-        """One sample; exactly a share c of its positives is labelled."""
+        """One sample, with exactly a share c of its positives labeled."""
         x, y = self.draw(n, self.prior, seed)
-        labelled = np.zeros(n, dtype=bool)
+        labeled = np.zeros(n, dtype=bool)
         where = np.flatnonzero(y)
-        labelled[where[: int(c * where.size)]] = True
-        return PUData(torch.tensor(x[labelled]), torch.tensor(x[~labelled])), y[~labelled]
+        labeled[where[: int(c * where.size)]] = True
+        return PUData(torch.tensor(x[labeled]), torch.tensor(x[~labeled])), y[~labeled]
 
     def accuracy(self, algorithm, n=20_000):
         x, y = self.draw(n, self.prior, 77)

@@ -18,7 +18,7 @@ class Direct(torch.nn.Module):
 
 
 def batch(p, u, progress=0.0):
-    """A batch whose rows are numbered in order."""
+    """A batch whose rows are numbered consecutively."""
     x = torch.cat([p, u])[:, None]
     n = len(p)
     return Batch(x, View(x[:n], torch.arange(n)), View(x[n:], torch.arange(len(u))), progress)
@@ -32,7 +32,7 @@ def begin(name, p, u, task, **options):
 
 
 def loss_and_gradient(algorithm, p, u, player="net"):
-    """The loss, and its gradient in every margin."""
+    """Return the loss and its gradient with respect to every margin."""
     p, u = p.clone().requires_grad_(), u.clone().requires_grad_()
     value = algorithm.loss(player, batch(p, u))
     return value.detach(), gradient(value, p, u)

@@ -1,8 +1,8 @@
-"""How well a method ranks rows of the two-Gaussian world, by seed.
+"""How well a method ranks rows of the two-Gaussian population, by seed.
 
-``PYTHONPATH=tests python tests/learning/ranking.py`` writes the record: mean and deviation over
-seeds 1 to 20 of every method without a guarantee. The test takes seed 0, so that no tolerance was
-chosen with the tested run in view.
+``PYTHONPATH=tests python tests/learning/ranking.py`` writes the record: mean and standard deviation
+over seeds 1 to 20 for every method without a guarantee. The test uses seed 0, so that the
+tolerances do not depend on the tested run.
 """
 
 import csv
@@ -16,12 +16,12 @@ from noneg.learning.networks import MLP
 from noneg.learning.training import Trainer
 
 RECORD = Path(__file__).with_suffix(".csv")
-# A test with another seed fails by chance once in 30,000 times, were the law normal.
+# If the distribution were normal, a test with another seed would fail once in 30,000 times.
 DEVIATIONS = 4.0
 
 
 def make(name, variant="ref", hidden=None):
-    """An algorithm; the oracle alone is told the hidden labels."""
+    """Return an algorithm; only the oracle gets the hidden labels."""
     kind = ALGORITHMS[name]
     options = {"truth": torch.as_tensor(hidden)} if "truth" in kind.__dataclass_fields__ else {}
     return kind(variant=variant, **options)
@@ -41,7 +41,8 @@ def fit(algorithm, data, prior, *, setting="two-sample", held=None, **options):
 
 
 def ranking(name, world, seed):
-    """AUC of a method trained on 1,000 positives and 4,000 unlabeled rows, all drawn anew."""
+    """Return the AUC of a method trained on a new draw of 1,000 positives and 4,000 unlabeled
+    rows."""
     data, hidden = world.two_sample(1000, 4000, seed=1 + 10 * seed)
     trained = fit(make(name, "ref", hidden), data, world.prior, epochs=30, seed=seed)
     x, y = world.draw(4000, world.prior, 8 + 10 * seed)
@@ -50,7 +51,7 @@ def ranking(name, world, seed):
 
 
 def least(name):
-    """The smallest AUC that seeds explain."""
+    """Return the smallest AUC that variation between seeds explains."""
     with RECORD.open() as file:
         row = next(row for row in csv.DictReader(file) if row["method"] == name)
     return float(row["mean"]) - DEVIATIONS * float(row["deviation"])

@@ -1,4 +1,4 @@
-"""Which of scikit-learn's checks its PU estimators fail, and why that is by design.
+"""Which of scikit-learn's checks the PU estimators fail, and why this is by design.
 
 ``python tests/learning/sklearn_checks.py`` runs all checks and prints the table.
 """
@@ -23,10 +23,10 @@ COMMON = {
     "check_sample_weights_shape": UNNAMED,
     "check_sample_weights_not_overwritten": UNNAMED,
 }
-# Those checks take unlabeled rows for negative, so nearly all of them must be.
+# These checks treat unlabeled rows as negative, so nearly all of them must be.
 PU = {"setting": "two-sample", "prior": 0.02}
+# scikit-learn declares the same for its own BaggingClassifier, which a test verifies.
 DRAWN = "draws rows at random by their weights, as scikit-learn's own bagging does"
-IMPORTANCE = "weights correct unequal sampling: a row of weight two tells less than two rows"
 # Estimators with their defaults, and the checks that they fail by design.
 MODELS = {
     "BoostedPU": (BoostedPU(**PU), COMMON),
@@ -42,18 +42,17 @@ MODELS = {
     ),
     "PUClassifier": (PUClassifier(**PU), COMMON),
     "Recalibrated": (
-        Recalibrated(LogisticRegression(), setting="two-sample", prior=0.3),
-        COMMON
-        | {
-            "check_sample_weight_equivalence_on_dense_data": IMPORTANCE,
-            "check_sample_weight_equivalence_on_sparse_data": IMPORTANCE,
-        },
+        # The checks interpret weights as row counts.
+        Recalibrated(
+            LogisticRegression(), setting="two-sample", prior=0.3, weight_kind="frequency"
+        ),
+        COMMON,
     ),
 }
 
 
 def results(name):
-    """Run all checks of an estimator; those that fail by design have the status xfail."""
+    """Run all checks for an estimator; those that fail by design have the status xfail."""
     model, by_design = MODELS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -61,7 +60,7 @@ def results(name):
 
 
 def table():
-    """Return the Markdown table of all estimators."""
+    """Return the Markdown table for all estimators."""
     lines = ["| estimator | passed | skipped | fails by design | why |", "|---|---:|---:|---|---|"]
     for name, (_, by_design) in MODELS.items():
         found = Counter(result["status"] for result in results(name))

@@ -26,10 +26,10 @@ def test_elkan_noto_weights_are_the_posterior_of_unlabeled_rows(setting, world):
     x = data.unl[:, 0].numpy()
     odds = a / (1 - a) * np.exp(2 * x)
     gap = np.abs(method.state["label"].numpy() - odds / (1 + odds)).mean()
-    assert gap < 0.05  # of a label whose standard deviation is .4
+    assert gap < 0.05  # for a label with standard deviation .4
 
 
-def test_naive_estimates_the_probability_of_being_labelled(world):
+def test_naive_estimates_the_probability_of_being_labeled(world):
     data, _ = world.one_sample(8000, 0.5, seed=3)
     fit = TRAINER.fit(Naive(), lambda: MLP(3, (16,)), data, setting="one-sample")
     x, _ = world.draw(5000, world.prior, 4)
@@ -39,7 +39,9 @@ def test_naive_estimates_the_probability_of_being_labelled(world):
 
 def test_oracle_needs_a_label_for_every_row(world):
     data, hidden = world.two_sample(50, 100)
-    with pytest.raises(ValueError, match="'truth' must hold one label an unlabeled row, got 99"):
+    with pytest.raises(
+        ValueError, match="'truth' must contain one label per unlabeled row, got 99"
+    ):
         TRAINER.fit(PNOracle(truth=torch.tensor(hidden[:99])), linear, data, setting="two-sample")
 
 
@@ -53,7 +55,8 @@ def test_oracle_is_calibrated_in_one_sample(world):
 
 
 def test_elkan_noto_labels_rows_that_its_network_has_not_seen(world):
-    """Each unlabeled row has a column of its own; a network that saw the row would know it."""
+    """Each unlabeled row has a column of its own, so a network that saw the row would recognize
+    it."""
     data, _ = world.two_sample(40, 40)
     own = torch.cat([torch.zeros(40, 40), torch.eye(40) * 20.0])
     pos, unl = torch.cat([torch.cat([data.pos, data.unl]).float(), own], 1).split(40)

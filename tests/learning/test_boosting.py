@@ -1,4 +1,4 @@
-"""BoostedPU and its likelihood: closed forms, ordinary boosting, worlds with hidden labels."""
+"""BoostedPU and its likelihood: closed forms, ordinary boosting, populations with hidden labels."""
 
 import pickle
 import sys
@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
 from noneg.learning import BoostedPU, boosting
-from noneg.learning.frames import Columns
-from noneg.learning.likelihood import LabelLaw, Rows
+from noneg.learning.base import Rows
+from noneg.likelihood import LabelLaw
+from noneg.tables.frames import Columns
 
 ENGINES = ["lightgbm", "scikit-learn"]
 QUICK = {"max_iter": 100, "folds": 2, "learning_rate": 0.1}
@@ -33,10 +33,10 @@ def posterior(x, prior=0.4):
 
 
 def labels(setting, n=3000, share=0.5, seed=0):
-    """Rows and flags of a setting, SCAR."""
+    """Return rows and flags for a setting, with SCAR labels."""
     x, y = draw(n, seed)
     rng = np.random.default_rng(seed + 1)
-    if setting == "labelled":
+    if setting == "labeled":
         return x, y
     if setting == "one-sample":
         return x, y & (rng.random(n) < share)
@@ -50,7 +50,7 @@ class TestLikelihood:
         f=st.floats(-20, 20),
         prior=st.floats(0.01, 0.99),
         n_pos=st.integers(1, 50),
-        setting=st.sampled_from(["one-sample", "two-sample", "labelled"]),
+        setting=st.sampled_from(["one-sample", "two-sample", "labeled"]),
     )
     def test_probability_of_a_label(self, f, prior, n_pos, setting):
         """c eta in one sample, a eta / (a eta + 1) in two; log odds of eta are f."""
@@ -71,7 +71,8 @@ class TestLikelihood:
 
     @given(f=st.floats(-8, 8), prior=st.floats(0.3, 0.9), two=st.booleans())
     def test_slope_and_curvature(self, f, prior, two):
-        """The slope is the derivative of the loss; the curvature bounds the second one."""
+        """The gradient is the derivative of the loss; the curvature bounds the second
+        derivative."""
         rows = Rows(None, np.arange(10) < 3)
         law = LabelLaw.of(rows, "two-sample" if two else "one-sample", prior)
 
@@ -88,17 +89,17 @@ class TestLikelihood:
         flags = np.arange(10) < 4
         e = np.where(np.arange(10) % 2, 0.8, 0.4)
         law = LabelLaw.of(Rows(None, flags, None, e), "one-sample", 0.75)
-        # The labeled rows stand for 2/.8 + 2/.4 = 7.5 positives, as the prior says.
+        # The labeled rows represent 2/.8 + 2/.4 = 7.5 positives, which agrees with the prior.
         np.testing.assert_allclose(law.rate, e)
         other = LabelLaw.of(Rows(None, flags, None, e / 3), "one-sample", 0.75)
         np.testing.assert_allclose(other.rate, e)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("setting", ["one-sample", "two-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["one-sample", "two-sample", "labeled"])
 def test_probabilities_are_near_the_truth(setting, engine):
     x, flags = labels(setting)
-    prior = None if setting == "labelled" else 0.4
+    prior = None if setting == "labeled" else 0.4
     model = BoostedPU(setting=setting, prior=prior, engine=engine, **QUICK)
     model.fit(x, flags)
     rows, y = draw(10_000, 9)
@@ -111,9 +112,9 @@ def test_probabilities_are_near_the_truth(setting, engine):
 
 
 def test_labeled_data_is_ordinary_logistic_boosting():
-    x, y = labels("labelled", 800)
+    x, y = labels("labeled", 800)
     options = {"recalibrate": None, "patience": None, "max_iter": 30, "max_features": 1.0}
-    ours = BoostedPU(setting="labelled", engine="lightgbm", n_jobs=1, **options).fit(x, y)
+    ours = BoostedPU(setting="labeled", engine="lightgbm", n_jobs=1, **options).fit(x, y)
     theirs = lightgbm.LGBMClassifier(
         n_estimators=30,
         learning_rate=0.05,
@@ -123,7 +124,7 @@ def test_labeled_data_is_ordinary_logistic_boosting():
         n_jobs=1,
     ).fit(x, y)
     np.testing.assert_allclose(ours.predict_proba(x)[:, 1], theirs.booster_.predict(x), atol=1e-5)
-    ours = BoostedPU(setting="labelled", engine="scikit-learn", **options).fit(x, y)
+    ours = BoostedPU(setting="labeled", engine="scikit-learn", **options).fit(x, y)
     theirs = HistGradientBoostingClassifier(
         max_iter=30,
         learning_rate=0.05,
@@ -140,7 +141,8 @@ def test_labeled_data_is_ordinary_logistic_boosting():
 
 
 def test_both_engines_take_the_same_steps(monkeypatch):
-    """With one tree a round of the fallback, doubled rows have the slopes of the objective."""
+    """With one tree per round of the fallback, duplicated rows have the gradients of the
+    objective."""
     monkeypatch.setattr(boosting._ScikitLearn, "batch", 1)
     x, flags = labels("two-sample", 1500)
     options = {"recalibrate": None, "patience": None, "max_iter": 20, "max_features": 1.0}
@@ -155,7 +157,7 @@ def test_both_engines_take_the_same_steps(monkeypatch):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_missing_values_categories_and_texts(engine):
-    """The class hides in a text and in what is missing; new values are missing."""
+    """The class depends on a string and on missing values; new values count as missing."""
     rng = np.random.default_rng(0)
     y = rng.random(2000) < 0.4
     frame = pd.DataFrame(
@@ -246,7 +248,7 @@ def test_early_stopping_keeps_the_best_round():
     ).fit(x, flags)
     assert model.n_iter_ == model.losses_.argmin() + 1
     assert len(model.losses_) == model.n_iter_ + 10
-    # The kept losses are those of the labels under the out-of-fold probabilities.
+    # The stored losses are those of the labels under the out-of-fold probabilities.
     law = LabelLaw.of(Rows(None, flags), "one-sample", 0.4)
     loss = law.loss(flags, logit(model.out_of_fold_)).mean()
     assert loss == pytest.approx(model.losses_.min(), rel=1e-6)
@@ -278,14 +280,14 @@ def test_estimated_prior():
     assert model.prior_estimate_.value == model.prior_
 
 
-def test_what_is_refused(monkeypatch):
+def test_invalid_input_is_rejected(monkeypatch):
     x, flags = labels("one-sample", 200)
     with pytest.raises(
         ValueError, match="'engine' must be 'auto' or one of lightgbm, scikit-learn"
     ):
         BoostedPU(setting="one-sample", prior=0.4, engine="xgboost").fit(x, flags)
-    with pytest.raises(ValueError, match="'prior' must not be given with setting='labelled'"):
-        BoostedPU(setting="labelled", prior=0.4).fit(x, flags)
+    with pytest.raises(ValueError, match="'prior' must not be given with setting='labeled'"):
+        BoostedPU(setting="labeled", prior=0.4).fit(x, flags)
     with pytest.raises(ValueError, match="'sample_weight' must not be negative"):
         BoostedPU(setting="one-sample", prior=0.4).fit(x, flags, -np.ones(200))
     monkeypatch.setitem(sys.modules, "lightgbm", None)

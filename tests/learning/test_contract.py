@@ -1,4 +1,4 @@
-"""What every algorithm of the registry must do."""
+"""Requirements for every algorithm in the registry."""
 
 import random
 from pathlib import Path
@@ -16,7 +16,7 @@ from noneg.learning.networks import CNN
 from noneg.randomness import stream
 
 CASES = [(name, variant) for name, kind in ALGORITHMS.items() for variant in kind.variants]
-# Two standard errors of the accuracy of 20,000 rows are .005; the rest is for training.
+# Two standard errors of the accuracy on 20,000 rows are .005; the rest allows for training.
 BAYES_GAP = 0.02
 
 
@@ -77,15 +77,15 @@ def test_consistent_methods_come_close_to_the_bayes_rule(name, setting, world):
 
 @pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - set(CONSISTENT)))
 def test_other_methods_rank_well(name, world):
-    """Methods without a guarantee for the threshold still order rows, as well as other seeds do.
+    """Methods without a guarantee for the threshold still rank rows as well as with other seeds.
 
-    The posterior has .92. PUe varies most: its optimum is nearly flat (see test_pue.py).
+    The posterior reaches .92. PUe varies most: its optimum is nearly flat (see test_pue.py).
     """
     assert ranking(name, world, 0) > least(name)
 
 
-def test_every_imported_method_is_registered_under_a_name_of_its_own():
-    """A name that is inherited or given twice would hide a method."""
+def test_every_imported_method_is_registered_under_a_unique_name():
+    """An inherited or duplicate name would hide a method."""
     there = [kind for kind in vars(algorithms).values() if isinstance(kind, type)]
     kinds = {kind for kind in there if issubclass(kind, Algorithm)} - {Algorithm}
     assert {ALGORITHMS[kind.name] for kind in kinds} == kinds
@@ -103,7 +103,7 @@ def test_facts_are_stated(name):
     assert "ref" in kind.variants
 
 
-def test_unknown_variant_is_refused():
+def test_unknown_variant_is_rejected():
     with pytest.raises(ValueError, match="'variant' of UPU must be"):
         ALGORITHMS["upu"](variant="other")
 
@@ -137,9 +137,9 @@ ROWS = torch.zeros(3, 2)
         (lambda: find_algorithm("luck"), r"'algorithm' must be one of upu, nnpu.*got 'luck'"),
         (lambda: find_loss("cubic"), r"'loss' must be one of .*got 'cubic'"),
         (lambda: CNN(norm="layer"), r"'norm' must be 'batch' or 'group', got 'layer'"),
-        (lambda: PUData(ROWS[:0], ROWS), r"'pos' must hold at least one row"),
-        (lambda: PUData(ROWS, ROWS[:0]), r"'unl' must hold at least one row"),
-        (lambda: PUData(ROWS, ROWS[:, :1]), r"rows of one shape, got \(3, 2\) and \(3, 1\)"),
+        (lambda: PUData(ROWS[:0], ROWS), r"'pos' must contain at least one row"),
+        (lambda: PUData(ROWS, ROWS[:0]), r"'unl' must contain at least one row"),
+        (lambda: PUData(ROWS, ROWS[:, :1]), r"rows of the same shape, got \(3, 2\) and \(3, 1\)"),
     ],
 )
 def test_wrong_arguments_are_named(build, words):
@@ -151,7 +151,7 @@ def test_wrong_arguments_are_named(build, words):
     ("steps", "share", "last"), [(22_000, 1 / 11, 2_000), (2_000, 1 / 11, 500), (60, 1 / 11, 30)]
 )
 def test_a_short_training_keeps_its_warm_up(steps, share, last):
-    """An eleventh, but 500 steps or half of the training at least."""
+    """An eleventh, but at least 500 steps or half of the training."""
     data = PUData(torch.zeros(1, 1), torch.zeros(1, 1))
     over = [Epoch(0, step / steps, data, None, {}, steps).after(share) for step in (last - 1, last)]
     assert over == [False, True]

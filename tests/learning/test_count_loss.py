@@ -1,4 +1,4 @@
-"""Count Loss: the law of the count against enumeration, gradients, both targets."""
+"""Count Loss: the distribution of the count against enumeration, gradients, both targets."""
 
 from itertools import product
 
@@ -15,7 +15,7 @@ from noneg.learning.task import make_task
 
 
 def enumerated(f):
-    """P(C = j), and P(y_i = 1, C = j), by summing over all labels."""
+    """Return P(C = j) and P(y_i = 1, C = j), by summing over all labels."""
     s = expit(np.asarray(f, dtype=float))
     law, joint = np.zeros(len(s) + 1), np.zeros((len(s), len(s) + 1))
     for labels in product((0, 1), repeat=len(s)):
@@ -31,7 +31,7 @@ def f(request):
     return torch.randn(request.param, generator=torch.Generator().manual_seed(request.param)) * 2.0
 
 
-def test_law_of_the_count(f):
+def test_distribution_of_the_count(f):
     law, _ = enumerated(f)
     np.testing.assert_allclose(log_count_law(f.double()).exp().numpy(), law, atol=1e-12)
 
@@ -48,7 +48,8 @@ def test_gradient_of_the_exact_count_is_score_minus_posterior(f):
 
 @pytest.mark.parametrize("n", [64, 127])
 def test_nothing_underflows(n):
-    """All rows surely positive, yet no positive counted: log P is the sum, and slopes are s."""
+    """All rows are almost certainly positive, yet none is counted: log P is the sum, and the
+    gradients are s."""
     f = torch.full((n,), 60.0, requires_grad=True)
     none = log_count_law(f)[0]
     assert float(none.detach()) == pytest.approx(-60.0 * n, rel=1e-5)
@@ -72,7 +73,7 @@ def test_binomial_target_is_a_divergence():
     )
 
 
-def test_binomial_target_wants_equal_scores():
+def test_binomial_target_prefers_equal_scores():
     p, u = torch.full((8,), 50.0), torch.full((8,), float(torch.logit(torch.tensor(0.3))))
     value, slope = losses(0.3, p, u)
     assert abs(float(value)) < 1e-5
@@ -107,6 +108,6 @@ def test_finite_at_the_edges(prior, target):
     assert torch.isfinite(slope).all()
 
 
-def test_unknown_target_is_refused():
+def test_unknown_target_is_rejected():
     with pytest.raises(ValueError, match="'target' must be 'binomial' or 'exact', got 'mean'"):
         CountLoss(target="mean")

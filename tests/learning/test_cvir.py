@@ -1,4 +1,4 @@
-"""CVIR and TEDn: which rows are kept, what is estimated."""
+"""CVIR and TEDn: which rows are kept, and what is estimated."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_nothing_kept(variant):
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 def test_tedn_finds_the_share_of_separated_classes(share):
-    """Estimated by the method itself from its own scores, without a prior."""
+    """Estimated by the method itself from its own scores, without a given prior."""
     rng = np.random.default_rng(0)
 
     def draw(n_pos, n_unl):
@@ -74,11 +74,11 @@ def test_tedn_finds_the_share_of_separated_classes(share):
         setting="two-sample",
         validation=draw(2000, 4000),
     )
-    # BBE's penalty keeps away from thin tops; at these sizes it costs at most .02.
+    # BBE's penalty avoids cuts with few positives; at these sizes it costs at most .02.
     assert fit.algorithm.state["share"] == pytest.approx(share, abs=0.02)
 
 
-def test_separated_classes_are_told_apart():
+def test_separated_classes_are_distinguished():
     rng = np.random.default_rng(3)
     y = rng.random(2000) < 0.3
     x = rng.normal(size=(2000, 3)) + np.where(y, 2.5, -2.5)[:, None]

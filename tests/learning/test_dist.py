@@ -1,4 +1,4 @@
-"""Dist-PU: the distance of label distributions, mixing, stages."""
+"""Dist-PU: the distance between label distributions, mixing, and stages."""
 
 import math
 
@@ -27,7 +27,8 @@ def sgd(algorithm):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_distance_is_the_histogram_loss_of_two_bins(seed):
-    """Half the L1 distance of (negative, positive) shares; P weighted twice the prior."""
+    """Half the L1 distance between (negative, positive) shares; P is weighted by twice the
+    prior."""
     rng = torch.Generator().manual_seed(seed)
     p, u, prior = (torch.rand(n, generator=rng, dtype=torch.float64) for n in (7, 9, 1))
 
@@ -60,7 +61,7 @@ def second_stage(variant="ref", task=TASK):
 
 
 def test_mixed_loss_is_cross_entropy_with_the_soft_target():
-    """Two targets, g and 1 - g, or one mixed target: the same number."""
+    """Two targets, g and 1 - g, or one mixed target give the same number."""
     dist = second_stage()
     soft = torch.linspace(0.1, 0.9, 6)
     dist.state["soft"] = soft.clone()
@@ -89,7 +90,7 @@ def test_bench_pair_is_positive_only_if_both_are(correction, rows):
     again = dist.generator.get_state()
     got = dist.mixing("net", batch(P, U), P, U)
     order = torch.randperm(rows, generator=dist.generator.set_state(again))
-    # With the correction by batches P is there twice: labelled, and as it is decided now.
+    # With the batch correction, P occurs twice: as labeled, and as currently classified.
     x = torch.cat([P, U, P])[:rows]
     label = torch.cat([torch.ones(6), (U > 0).float(), (P > 0).float()])[:rows]
     f = 0.25 * x + 0.75 * x[order]

@@ -1,4 +1,4 @@
-"""The scikit-learn side: clone, pickle, search, recalibration, no torch where none is needed."""
+"""The scikit-learn interface: clone, pickle, search, recalibration, and no torch unless needed."""
 
 import pickle
 import subprocess
@@ -43,7 +43,7 @@ KINDS = [PUClassifier, BoostedPU, WeightedPU, BaggingPU, LinearPU]
 
 @pytest.fixture(scope="module")
 def table(world):
-    """One sample; half of its positives labelled."""
+    """One sample; half of its positives labeled."""
     x, y = world.draw(1500, world.prior, 21)
     labeled = y & (np.random.default_rng(1).random(1500) < 0.5)
     return x, labeled, y
@@ -125,7 +125,7 @@ def test_bagging_agrees_next_to_the_cut_and_keeps_the_order_of_the_average(setti
     model = BaggingPU(Known(), setting=setting, prior=prior, n_estimators=1)
     model.fit(np.linspace(0, 1, 50)[:, None], np.arange(50) < 5)
     assert_answers_agree(model, g[:, None])
-    # Not cut where the probability is 1: ranks are those of g.
+    # Not clipped where the probability is 1: the ranks are those of g.
     assert (np.diff(model.decision_function(g[-101:, None])) > 0.0).all()
 
 
@@ -173,14 +173,14 @@ def test_learns_in_both_settings(kind, world):
 @pytest.mark.parametrize("kind", KINDS)
 def test_inputs_are_checked(kind, table):
     x, labeled, _ = table
-    with pytest.raises(ValueError, match="'setting' must say how"):
+    with pytest.raises(ValueError, match="'setting' must specify how"):
         make(kind, setting="guess").fit(x, labeled)
     if not kind.takes_labels:
         with pytest.raises(ValueError, match="must be 'two-sample' or 'one-sample'"):
-            make(kind, setting="labelled").fit(x, labeled)
-    with pytest.raises(ValueError, match="'y' must hold at least one labeled positive"):
+            make(kind, setting="labeled").fit(x, labeled)
+    with pytest.raises(ValueError, match="'y' must contain at least one labeled positive"):
         make(kind).fit(x, np.zeros(1500))
-    with pytest.raises(ValueError, match="'y' must have one entry a row"):
+    with pytest.raises(ValueError, match="'y' must have one entry per row"):
         make(kind).fit(x, labeled[:-1])
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
         make(kind).fit(x, labeled).predict(x[:, :2])
@@ -231,7 +231,7 @@ def test_validation_and_early_stopping(table):
 
 @pytest.mark.parametrize("name", ["tedn", "vpu"])
 def test_methods_without_a_prior_need_nothing_else(name, table):
-    """A fifth of the rows is held out where the method wants it; no prior, no recalibration."""
+    """A fifth of the rows is held out if the method requires it; no prior, no recalibration."""
     x, labeled, y = table
     model = PUClassifier(name, setting="one-sample", epochs=10).fit(x, labeled)
     assert model.calibrator_ is None
@@ -274,7 +274,7 @@ def test_bagging_scores_unlabeled_rows_out_of_bag(table):
     hidden = y[~labeled]
     assert np.isfinite(oob).all()
     assert oob[hidden].mean() > oob[~hidden].mean() + 0.2
-    # Without a prior the probability is the average itself.
+    # Without a prior, the probability is the average itself.
     plain = make(BaggingPU, prior=None).fit(x, labeled)
     np.testing.assert_allclose(plain.predict_proba(x)[:, 1], plain.decision_function(x) + 0.5)
 
@@ -312,7 +312,7 @@ def test_advice_on_labels_names_no_argument_that_is_not_there(learn):
     x, y = np.arange(4.0)[:, None], np.array(["ok", "fraud", "ok", "fraud"])
     with pytest.raises(
         ValueError,
-        match=r"what is positive\. Pass (booleans, for example \w+ == 'fraud'|the pos.*)\.$",
+        match=r"value is unclear\. Pass (booleans, for example \w+ == 'fraud'|the pos.*)\.$",
     ):
         learn(x, y)
 

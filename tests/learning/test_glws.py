@@ -1,4 +1,4 @@
-"""Counts: the exact posterior of labels, its limits, its gradient identity; and GLWS."""
+"""Counts: the exact posterior of labels, its limits and its gradient identity; and GLWS."""
 
 from dataclasses import replace
 from itertools import product
@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from learning.margins import batch, begin, loss_and_gradient
 from torch.nn.functional import softplus
 
@@ -56,7 +55,8 @@ def test_released_posterior_equals_brute_force(values, data):
 
 
 def test_released_posterior_makes_the_last_rows_positive():
-    """Four rows look positive and eight are wanted: the exact one takes all others alike."""
+    """Four rows look positive and eight are required: the exact posterior treats all others
+    alike."""
     f = torch.cat([torch.full((4,), 5.0), torch.full((12,), -5.0)])
     exact, wrong = count_posterior(f, 8), released_posterior(f, 8)
     torch.testing.assert_close(exact[4:], exact[4].expand(12))
@@ -146,7 +146,8 @@ def test_count_must_fit():
 @pytest.mark.parametrize("name", ["glws", "count-loss"])
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
 def test_moved_log_odds_are_the_posterior(name, setting, world):
-    """Unmoved, the mean distance is .09 to .2: scores belong to batches of half P, half U."""
+    """Without the shift, the mean distance is .09 to .2: scores refer to batches of half P and half
+    U."""
     draw = world.two_sample(1000, 4000) if setting == "two-sample" else world.one_sample(5000, 0.5)
     method = ALGORITHMS[name]()
     Trainer(epochs=8, batch_size=128).fit(
@@ -160,7 +161,8 @@ def test_moved_log_odds_are_the_posterior(name, setting, world):
 
 
 def test_fixed_point_of_the_two_equations():
-    """On a grid with exact densities: s and q of the docstring, q a constant away from s."""
+    """On a grid with exact densities: s and q as in the docstring, with q a constant away from
+    s."""
     x, a = torch.linspace(-4, 4, 81, dtype=torch.float64), 0.3
     pos, neg = (torch.softmax(-((x - m) ** 2) / 2, 0) for m in (1.0, -1.0))
     unl = a * pos + (1 - a) * neg

@@ -46,7 +46,7 @@ def test_rising_rows_are_positive():
 
 
 def test_steep_rows_do_not_hide_the_others():
-    """Rows above 0.2 / (records - 1) would be a class of their own."""
+    """Rows above 0.2 / (records - 1) would form a separate class."""
     t = torch.linspace(0.0, 1.0, 10)[:, None]
     change = torch.tensor([[0.9, 0.9, 0.15, 0.15, 0.15, -0.1, -0.1, -0.1]])
     labels = pseudo_labels(0.1 + t * change)
@@ -98,7 +98,7 @@ def test_ramp_stays_within_0_and_1():
     assert ramp == sorted(ramp)
 
 
-def test_second_stage_begins_anew_after_at_least_three_records():
+def test_second_stage_begins_again_after_at_least_three_records():
     holistic = HolisticPU()
     data = PUData(torch.randn(6, 3), torch.randn(6, 3))
     holistic.begin(MLP(3, (4,)), TASK, data, 0)
@@ -140,7 +140,7 @@ def test_prediction_does_not_depend_on_the_other_rows_and_pseudo_labels_are_righ
         torch.cat([fit.algorithm.decision(x[:1]), fit.algorithm.decision(x[1:])]), whole
     )
     right = (fit.algorithm.state["labels"].numpy() == hidden).mean()
-    # Chance is .52 for labels of the right number; the Bayes rule has .84.
+    # Random labels with the right count have .52; the Bayes rule has .84.
     assert right > 0.75
     assert math.isfinite(float(whole.sum()))
 

@@ -1,4 +1,4 @@
-"""LBE: expectation, the two laws of its rounds, the prior."""
+"""LBE: expectation, the two distributions in its rounds, and the prior."""
 
 import math
 
@@ -13,12 +13,12 @@ from noneg.learning.task import make_task
 
 # Rows of P and of U in three cells.
 POS, UNL = torch.tensor([2, 10, 28]), torch.tensor([20, 12, 8])
-LABELLED = POS / (POS + UNL)  # chance of a label, e, as both samples have 40 rows
-LOGIT = torch.logit(LABELLED.double())
+LABELED = POS / (POS + UNL)  # probability of a label, e, since both samples have 40 rows
+LOGIT = torch.logit(LABELED.double())
 
 
 def make(variant, h, eta, setting="one-sample", prior=None):
-    """LBE on the cells, with tables for networks; frozen copies hold h and eta."""
+    """LBE on the cells, with tables as networks; frozen copies hold h and eta."""
     pos, unl = rows(POS), rows(UNL)
     lbe = LBE(variant=variant)
     task = make_task(len(pos), len(unl), setting=setting, prior=prior)
@@ -33,7 +33,7 @@ def make(variant, h, eta, setting="one-sample", prior=None):
 
 
 def slope(lbe, one, player, margins):
-    """Gradient of a player's loss at given margins."""
+    """Return the gradient of a player's loss at given margins."""
     network = lbe.players[player]
     with torch.no_grad():
         network.margins.copy_(margins)
@@ -49,7 +49,7 @@ def test_expectation_by_definition():
 
 
 @pytest.mark.parametrize("t", [1, 2, 7])
-def test_odds_law_of_the_benchmark(t):
+def test_odds_distribution_of_the_benchmark(t):
     """odds(h_t) = (t + 1) odds(e): the optimum of each round, with eta fitted to the labels."""
     lbe, one = make("bench", LOGIT + math.log(t), LOGIT)
     at = LOGIT + math.log(t + 1)
@@ -59,8 +59,8 @@ def test_odds_law_of_the_benchmark(t):
 
 
 def test_original_stops_after_one_round():
-    """From h = e and eta = 1/2: h = e (3 - 2 e) / (2 - e), and h eta = e for good."""
-    e = LABELLED.double()
+    """From h = e and eta = 1/2: h = e (3 - 2 e) / (2 - e), and h eta = e from then on."""
+    e = LABELED.double()
     h = e * (3 - 2 * e) / (2 - e)
     first, one = make("ref", LOGIT, torch.zeros(3))
     again, _ = make("ref", torch.logit(h), torch.logit(e / h))
@@ -86,7 +86,8 @@ def test_warm_up_trains_the_classifier_on_p_against_u():
 
 
 def test_benchmark_sums_after_the_warm_up_alone():
-    """Loss (mean_P + mean_U) of the warm-up, 40 times that afterwards, with 40 rows of each."""
+    """The loss is mean_P + mean_U in the warm-up and 40 times that afterward, with 40 rows of
+    each."""
     lbe, one = make("bench", torch.zeros(3), torch.zeros(3))
     lbe.state["rounds"] = 0
     at = LOGIT + 0.3
@@ -96,7 +97,7 @@ def test_benchmark_sums_after_the_warm_up_alone():
     torch.testing.assert_close(first.double(), wanted, atol=1e-6, rtol=0.0)
     lbe.state["rounds"] = 1
     with torch.no_grad():
-        lbe.frozen["net"].margins.fill_(-40.0)  # nobody is expected to be positive
+        lbe.frozen["net"].margins.fill_(-40.0)  # no row is expected to be positive
     torch.testing.assert_close(slope(lbe, one, "net", at), 40.0 * first, atol=1e-4, rtol=0.0)
 
 
@@ -111,7 +112,7 @@ def test_benchmark_starts_both_networks_alike():
 
 
 def test_probabilities_move_from_the_training_rows_to_the_population():
-    """Two samples of 40: with prior .3 a share (40 + 12) / 80 of the training rows is positive."""
+    """Two samples of 40: with prior .3, a share (40 + 12) / 80 of the training rows is positive."""
     lbe, _ = make("ref", LOGIT, torch.zeros(3), "two-sample", 0.3)
     assert lbe.shift == pytest.approx(math.log(0.3 / 0.7) - math.log(0.65 / 0.35))
     assert make("ref", LOGIT, torch.zeros(3), "one-sample", 0.6)[0].shift == 0.0

@@ -1,4 +1,5 @@
-"""The likelihood learner: its loss against Bernoulli likelihoods, its optimum, its calibration."""
+"""The likelihood learner: its loss compared with Bernoulli likelihoods, its optimum and
+calibration."""
 
 import numpy as np
 import pytest
@@ -10,12 +11,12 @@ from noneg.learning.task import make_task
 P, U = torch.tensor([2.0, -1.0, 0.5]), torch.tensor([0.0, 3.0, -2.0])
 
 
-def test_one_sample_loss_is_the_likelihood_of_being_labelled():
+def test_one_sample_loss_is_the_likelihood_of_being_labeled():
     task = make_task(30, 70, setting="one-sample", prior=0.5)
     found = begin("likelihood", P, U, task).loss("net", batch(P, U)).detach()
     c = 30 / (0.5 * 100)
     unlabeled = -torch.log(1.0 - c * torch.sigmoid(U)).mean()
-    # Labelled rows lack the constant log c, which moves no weight.
+    # Labeled rows lack the constant log c, which does not affect the weights.
     wanted = 0.3 * -torch.log(torch.sigmoid(P)).mean() + 0.7 * unlabeled
     torch.testing.assert_close(found, wanted)
 
@@ -51,13 +52,13 @@ def test_the_optimum_is_the_class_probability(setting):
     value = value + (1 - share) * (torch.tensor(unlabeled) * loss_unl).sum()
     value.backward()
     assert f.grad.abs().max() < 1e-12
-    # The method's own loss has the same gradient as these written-out ones.
+    # The method's loss has the same gradient as these explicit ones.
     g = torch.tensor([0.3, -0.2, 0.8], requires_grad=True)
     method = begin("likelihood", g.detach(), g.detach(), task)
     assert torch.isfinite(method.loss("net", batch(g.detach(), g.detach())))
 
 
-def test_all_positives_labelled_is_finite():
+def test_all_positives_labeled_is_finite():
     task = make_task(50, 50, setting="one-sample", prior=0.5)
     loss = begin("likelihood", P, U, task).loss("net", batch(P, 40.0 * U))
     assert torch.isfinite(loss)

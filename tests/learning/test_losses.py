@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from learning.margins import begin, gradient
-from learning.margins import loss_and_gradient as margins_of
+from learning.margins import begin, gradient, loss_and_gradient as margins_of
 from scipy.optimize import minimize
 from torch.nn.functional import softplus
 
@@ -71,7 +70,7 @@ def test_bench_ascent_turns_the_whole_gradient_iff_the_whole_risk_is_negative(up
 @pytest.mark.parametrize("name", ["upu", "nnpu", "nnpu-ga", "pusb"])
 @pytest.mark.parametrize("up", [0.0, 8.0])
 def test_batch_correction_at_half_is_balanced_training(name, up, margins):
-    """With prior 1/2 and equal batches the corrected methods are all P against U."""
+    """With prior 1/2 and equal batches, the corrected methods are all P against U."""
     p, u = margins[0] + up, margins[1] - up
     task = make_task(300, 700, setting="one-sample", prior=0.5, correction="batch")
     got = loss_and_gradient(name, p, u, task, variant="bench")
@@ -93,7 +92,7 @@ def test_weighted_correction_is_equation_8(margins):
 
 @pytest.mark.parametrize("correction", ["weighted", "shift"])
 def test_corrected_optimum_is_the_posterior_and_the_published_one_is_not(correction):
-    """On a grid with exact densities the minimizer of the corrected risk is p(y=1 | x)."""
+    """On a grid with exact densities, the minimizer of the corrected risk is p(y=1 | x)."""
     x = np.linspace(-4.0, 4.0, 161)
     pos, neg = (np.exp(-0.5 * (x - s) ** 2) for s in (1.0, -1.0))
     pos, neg = pos / pos.sum(), neg / neg.sum()

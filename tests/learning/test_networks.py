@@ -36,12 +36,12 @@ def test_new_network_redraws_every_weight():
     for a, b in zip(net.modules(), other.modules(), strict=True):
         if isinstance(a, (nn.Conv2d, nn.Linear)):
             assert not torch.equal(a.weight, b.weight)
-    # The root's own rule is the last word, not the layers'.
+    # The root's own rule takes precedence over the layers' rules.
     stem = [new_network(net).layers[0].weight.detach().std() for _ in range(100)]
     assert float(torch.stack(stem).mean()) == pytest.approx((2 / 36) ** 0.5, rel=0.05)
 
 
-def test_margin_refuses_more_classes():
+def test_margin_rejects_more_classes():
     with pytest.raises(ValueError, match="one or two logits"):
         margin(torch.zeros(2, 3))
     assert margin(torch.ones(3, 1)).shape == (3,)

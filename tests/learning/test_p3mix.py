@@ -6,8 +6,7 @@ from learning.fixed import Beta
 from learning.margins import batch, begin, loss_and_gradient
 from torch.nn.functional import binary_cross_entropy
 
-from noneg.learning.algorithms.p3mix import Pairs
-from noneg.learning.algorithms.p3mix_e import P3MIXE
+from noneg.learning.algorithms.p3mix import P3MIXE, Pairs
 from noneg.learning.contract import Epoch, PUData
 from noneg.learning.losses import binary_entropy
 from noneg.learning.networks import MLP
@@ -40,7 +39,7 @@ def test_marginal_rows_meet_boundary_positives_and_others_the_batch():
     pairs = p3mix.pairs(q, 6)
     near = (q > 1 - 0.8) & (q < 0.8)
     assert torch.equal(pairs.near, torch.cat([torch.zeros(6, dtype=torch.bool), near]))
-    # Uniform draws: all of the four positives, and all parts of the batch.
+    # Uniform draws: all four positives, and all parts of the batch.
     assert set(pairs.row[pairs.near].tolist()) == {0, 1, 2, 3}
     other = pairs.row[~pairs.near].double() / 3006
     assert float(other.mean()) == pytest.approx(0.5, abs=4 * (1 / 12 / len(other)) ** 0.5)
@@ -93,7 +92,7 @@ def test_rate_halves_every_twenty_epochs_five_times():
 
 @pytest.mark.parametrize("name", ["p3mix-c", "p3mix-e"])
 def test_loss_without_mixing(name):
-    """A share of 1 leaves every row as it is."""
+    """A share of 1 leaves every row unchanged."""
     p3mix = make(name, share=1.0)
     value, _ = loss_and_gradient(p3mix, P, U)
     label = p3mix.labels(torch.sigmoid(U))
@@ -134,7 +133,7 @@ def test_teacher_gets_no_gradient_and_the_weight_is_capped(world):
         P3MIXE(keep=0.0), lambda: MLP(3, (4,)), data, setting="two-sample"
     )
     teacher = fit.algorithm.frozen["teacher"]
-    # One step an epoch and keep = 0: the teacher is a copy.
+    # With one step per epoch and keep = 0, the teacher is a copy.
     for mine, theirs in zip(
         teacher.parameters(), fit.algorithm.players["net"].parameters(), strict=True
     ):

@@ -1,4 +1,4 @@
-"""PAN: the value, who moves by it, the clip at the mean."""
+"""PAN: the value, which player it updates, and clipping at the mean."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ EPS = 0.01
 
 
 def value(d_factor, c_factor, p, u, weight, *, clip):
-    """V as sums, of the paper or (with a clip) of its code, and its last part, unweighted."""
+    """V as sums, from the paper or (with clipping) its code, and its last part, unweighted."""
     d_pos, d_unl = torch.sigmoid(d_factor * p), torch.sigmoid(d_factor * u)
     c = torch.sigmoid(c_factor * u)
     level = torch.log(1 - d_unl.mean().detach() + EPS)
@@ -44,7 +44,8 @@ def test_each_player_follows_the_value_alone(variant):
     whole, last = value(d, c, P, U, weight=0.3, clip=variant == "bench")
     slope_d = torch.autograd.grad(whole, d, retain_graph=True)[0]
     slope_c = torch.autograd.grad(last, c)[0]
-    # The benchmark has sums and the weight; the default means, and no weight for the classifier.
+    # The benchmark uses sums and the weight; the default uses means and no weight for the
+    # classifier.
     scale = (1.0, 0.3) if variant == "bench" else (1 / 6, 1 / 6)
     first, second = slopes(pan, "discriminator"), slopes(pan, "net")
     torch.testing.assert_close(first["discriminator"], -scale[0] * slope_d)
@@ -75,7 +76,7 @@ def test_classifier_follows_the_sign_of_the_discriminator():
     assert torch.equal(slope.sign(), torch.tensor([1.0, 1.0, -1.0, -1.0]))
 
 
-def test_in_one_sample_labelled_rows_count_in_the_population():
+def test_in_one_sample_labeled_rows_count_in_the_population():
     task = make_task(300, 700, setting="one-sample", prior=None, correction="weighted")
     d = torch.tensor([0.1, 0.2]), torch.tensor([0.3, 0.4])
     f = torch.tensor([0.5, 1.0]), torch.tensor([-1.0, 2.0])

@@ -1,4 +1,4 @@
-"""SAR-EM in worlds with known rates, and learners that use them."""
+"""SAR-EM in populations with known rates, and learners that use them."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from noneg.learning import BaggingPU, BoostedPU, LinearPU, WeightedPU, estimate_
 
 
 def draw(n=5000, seed=0, prior=0.4):
-    """Two Gaussians; positives of the north are labeled four times as often."""
+    """Two Gaussians; positives in the north are labeled four times as often."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < prior
     x = rng.normal(size=(n, 2)) + np.where(y, 1.2, -1.2)[:, None] * [1.0, 0.5]
@@ -32,7 +32,7 @@ def test_rates_and_prior_are_found():
     assert np.abs(found.probability - posterior(frame)).mean() < 0.05
     assert found.attributes == ("region",)
     assert "positives with the same region are labeled at the same rate" in found.assumption
-    # Under SCAR the rate is one number.
+    # Under SCAR, the rate is constant.
     even = y & (np.random.default_rng(3).random(y.size) < 0.5)
     flat = estimate_propensity(frame, even, attributes=["region"])
     assert np.ptp(flat.propensity) < 0.1
@@ -83,9 +83,9 @@ def test_refusals():
         estimate_propensity(frame, labeled, attributes=["z"])
     with pytest.raises(ValueError, match="'attributes' must name a column"):
         estimate_propensity(frame, labeled, attributes=[])
-    with pytest.raises(ValueError, match="'labeled' must hold labeled positives"):
+    with pytest.raises(ValueError, match="'labeled' must contain labeled positives"):
         estimate_propensity(frame, np.ones(100), attributes=["a"])
-    with pytest.raises(ValueError, match=r"'propensity' must hold the rate in \(0, 1\]"):
+    with pytest.raises(ValueError, match=r"'propensity' must contain the rate in \(0, 1\]"):
         LinearPU(setting="one-sample", prior=0.4).fit(
             frame[["a", "b"]], labeled, propensity=np.zeros(100)
         )

@@ -1,4 +1,4 @@
-"""PUbN: unbiased for every threshold; two stages; the benchmark's signs."""
+"""PUbN: unbiased for every threshold, two stages, and the benchmark's signs."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from noneg.learning.training import Trainer
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
 @pytest.mark.parametrize("eta", [0.0, 0.3, 0.7, 1.0])
 def test_with_the_true_posterior_the_risk_is_the_supervised_one(eta, setting, world):
-    """In expectation, for any threshold: on 20 samples, within 4 standard errors."""
+    """In expectation, for any threshold; on 20 samples, within 4 standard errors."""
     gaps = []
     for seed in range(20):
         draw = (
@@ -62,7 +62,7 @@ def test_stage_two_starts_from_a_frozen_first_network(world):
 
 
 def test_the_better_first_network_is_kept():
-    """On held-out rows a factor of 1 tells positives from the others, and one of -1 does not."""
+    """On held-out rows, a factor of 1 separates positives from the others, and -1 does not."""
     p, u = torch.full((4,), 3.0), torch.tensor([3.0, -3.0, -3.0, -3.0])
     task = make_task(4, 4, setting="two-sample", prior=0.25)
     method, rows = begin("pubn", p, u, task), PUData(p[:, None], u[:, None])
@@ -72,7 +72,7 @@ def test_the_better_first_network_is_kept():
         method._keep(rows)
     kept = method.frozen["sigma"].factor.data
     assert float(kept) == 1.0
-    # Without held-out rows the last one is taken.
+    # Without held-out rows, the last one is used.
     method._keep(None)
     assert float(kept) == -1.0
 

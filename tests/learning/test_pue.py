@@ -1,4 +1,4 @@
-"""PUe: weights, constant propensities, and what its propensity network finds."""
+"""PUe: weights, constant propensities, and the result of its propensity network."""
 
 import pytest
 import torch
@@ -44,10 +44,11 @@ def test_constant_propensity_in_the_benchmark_is_upu(margins):
     torch.testing.assert_close(got, loss_and_gradient(begin("upu", p, u, TASK), p, u))
 
 
-def test_optimum_under_random_labelling_is_nearly_flat():
-    """Exact labelling rates among all rows make s = pi m / p, with m the law of all rows.
+def test_optimum_under_random_labeling_is_nearly_flat():
+    """With exact labeling rates among all rows, s = pi m / p, where m is the distribution of all
+    rows.
 
-    Three cells, 8 labelled rows and 40 unlabeled ones, 16 of them positive.
+    Three cells, 8 labeled rows and 40 unlabeled ones, 16 of them positive.
     """
     pos, unl = torch.tensor([1, 2, 5]), torch.tensor([16, 12, 12])
     pooled, whole = (pos + unl) / 48, unl / 40
@@ -80,7 +81,7 @@ def test_propensity_losses_by_hand(margins):
     torch.testing.assert_close(value, fit + 0.1 * (s(p).sum() + s(u).sum() - 8).abs())
 
 
-def test_mean_propensity_is_the_labelled_share(world):
+def test_mean_propensity_is_the_labeled_share(world):
     data, _ = world.two_sample(300, 900)
     trainer = Trainer(epochs=30, batch_size=100, lr=0.01)
     fit = trainer.fit(

@@ -38,7 +38,8 @@ def test_a_share_equal_to_the_prior_is_called_positive(setting, world):
 
 
 def test_order_preserving_bias_keeps_the_ranking(world):
-    """Positives labelled with a rate that grows with the posterior: the order survives."""
+    """Positives are labeled at a rate that increases with the posterior: the ranking is
+    preserved."""
     rng = np.random.default_rng(0)
     pos, _ = world.draw(20_000, 1.0, 1)
     pos = pos[rng.random(20_000) < world.posterior(pos) ** 2][:2000]
@@ -51,7 +52,7 @@ def test_order_preserving_bias_keeps_the_ranking(world):
         setting="two-sample",
         prior=world.prior,
     )
-    # The top share of the prior is all that PUSB promises: its accuracy with the true order.
+    # PUSB guarantees only the top share given by the prior: its accuracy with the true ranking.
     x, y = world.draw(20_000, world.prior, 3)
     q = world.posterior(x)
     best = ((q > np.quantile(q, 1 - world.prior)) == y).mean()

@@ -27,7 +27,7 @@ def test_original_weights_trust_easy_rows():
     method, optimizer = started("ref")
     assert (method.state["pos"].diff() > 0).all()
     assert (method.state["unl"].diff() < 0).all()
-    assert not optimizer.state  # started anew in every episode
+    assert not optimizer.state  # restarted in every episode
 
 
 def test_bench_weights_are_reversed_on_unlabeled_rows():

@@ -1,4 +1,4 @@
-"""Models in folders: the same answers, no pickle, nothing unknown is built."""
+"""Models in folders: identical predictions, no pickle, and no unknown types."""
 
 import json
 import pickle
@@ -42,7 +42,7 @@ MODELS = {
     "pipeline": make_pipeline(StandardScaler(), LinearPU(**PU)),
     "recalibrated": Recalibrated(LogisticRegression(), **PU),
     "nnpu": PUClassifier("nnpu", **PU, **NETWORK),
-    # These keep networks and numbers besides the one that predicts.
+    # These store networks and numbers in addition to the one that predicts.
     "lbe": PUClassifier("lbe", **PU, **NETWORK),
     "pusb": PUClassifier("pusb", **PU, **NETWORK),
     "vpu": PUClassifier("vpu", **PU, **NETWORK),
@@ -59,7 +59,7 @@ def test_the_same_probabilities_come_back(name, tmp_path, monkeypatch):
     again = load_model(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(X), expected)
     assert model_notes(tmp_path / "model") == {"by": "me"}
-    # Saving leaves the model as it was.
+    # Saving does not change the model.
     np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
@@ -80,22 +80,22 @@ def test_a_network_of_ones_own_is_asked_for(tmp_path):
 
 
 class Foreign:
-    """Somebody else's type."""
+    """A type from another package."""
 
     def __init__(self):
         self.x = 1
 
 
-def test_what_is_not_a_model_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="'folder' must hold a model of version 1"):
+def test_what_is_not_a_model_is_rejected(tmp_path):
+    with pytest.raises(ValueError, match="'folder' must contain a model of version 1"):
         load_model(tmp_path)
     save_model(LinearPU(**PU).fit(X, LABELED), tmp_path)
     skops.io.dump(Foreign(), tmp_path / "model.skops")
-    with pytest.raises(ValueError, match=r"types that noneg does not build: .*Foreign"):
+    with pytest.raises(ValueError, match=r"objects of unexpected types: .*Foreign"):
         load_model(tmp_path)
     about = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps(about | {"version": 9}))
-    with pytest.raises(ValueError, match="must hold a model of version 1"):
+    with pytest.raises(ValueError, match="must contain a model of version 1"):
         load_model(tmp_path)
 
 

@@ -1,9 +1,8 @@
-"""LinearPU: the conditions of the optimum, outside solvers, and the truth in a known world."""
+"""LinearPU: optimality conditions, external solvers, and the truth in a known population."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.special import expit
 
@@ -39,14 +38,15 @@ def test_logistic_gradient_is_zero(seed, n, d, prior, alpha):
 
 @given(**PROBLEMS)
 def test_double_hinge_has_a_zero_subgradient(seed, n, d, prior, alpha):
-    """Slopes 0, 1/2, 1 away from the kinks; at a kink some slope between makes the sum vanish."""
+    """The slopes are 0, 1/2 or 1 away from kinks; at a kink, some slope in between makes the sum
+    vanish."""
     z, c, q = problem(seed, n, d, prior)
     theta, _ = double_hinge_minimum(z, c, q, alpha)
     f = z @ theta
     low = 0.5 * (f > -1 + 1e-5) + 0.5 * (f > 1 + 1e-5)
     high = 0.5 * (f > -1 - 1e-5) + 0.5 * (f > 1 - 1e-5)
     rest = q - alpha * np.append(theta[:-1], 0.0) - z.T @ (c * low)
-    # Is the rest a combination of rows at kinks, within their ranges? A linear program answers.
+    # Is the rest a combination of rows at kinks, within their ranges? A linear program decides.
     d1 = z.shape[1]
     found = linprog(
         np.r_[np.zeros(n), np.ones(2 * d1)],
@@ -108,16 +108,16 @@ def test_a_constant_column_is_harmless(world):
 
 @pytest.mark.parametrize("loss", ["logistic", "double-hinge"])
 def test_a_nearly_unbounded_risk_is_named(loss):
-    """More positives claimed than the unlabeled rows can hold, and next to no penalty."""
+    """More positives are claimed than the unlabeled rows can contain, with almost no penalty."""
     x = np.repeat([3.0, -3.0, 3.0], [20, 30, 10])[:, None]
     labeled = np.arange(60) < 20
     model = LinearPU(setting="two-sample", prior=0.5, loss=loss, alpha=1e-8)
-    with pytest.raises(ArithmeticError, match="raise 'alpha', now 1e-08, or lower 'prior'"):
+    with pytest.raises(ArithmeticError, match=r"Increase 'alpha' \(now 1e-08\), or decrease"):
         model.fit(x, labeled)
     model.set_params(alpha=1e-3).fit(x, labeled)
 
 
-def test_bad_options_are_refused():
+def test_bad_options_are_rejected():
     x, labeled = np.zeros((4, 1)), [1, 0, 0, 0]
     with pytest.raises(ValueError, match="'alpha' must be 'auto' or above 0"):
         LinearPU(setting="two-sample", prior=0.4, alpha=0.0).fit(x, labeled)
@@ -126,7 +126,7 @@ def test_bad_options_are_refused():
 
 
 def test_a_search_that_does_not_end_is_named(monkeypatch):
-    """One step is too few for any problem; people are told to raise alpha."""
+    """One step is too few for any problem; the message recommends a larger alpha."""
     monkeypatch.setattr(tabular, "_MOST_STEPS", 1)
     x, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     for loss in ("logistic", "double-hinge"):

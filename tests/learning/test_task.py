@@ -1,4 +1,4 @@
-"""One-sample corrections: which of them leave probabilities calibrated."""
+"""One-sample corrections, and which of them leave probabilities calibrated."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from noneg.learning.training import Trainer
 
 @pytest.fixture(scope="module")
 def gaps(world):
-    """Mean distance of nnPU's probability from the posterior, by correction."""
+    """Return the mean distance between nnPU's probability and the posterior, by correction."""
     data, _ = world.one_sample(12_000, 0.6, seed=8)
     x, _ = world.draw(5000, world.prior, 9)
     rows, posterior = torch.tensor(x, dtype=torch.float32), world.posterior(x)
@@ -38,7 +38,7 @@ def test_weighted_and_shift_are_calibrated(gaps):
 
 
 def test_the_others_are_not(gaps):
-    """The optima are known: under-confident by batches, over-confident without a correction."""
+    """The optima are known: underconfident with batches, overconfident without a correction."""
     assert gaps["batch"] > 0.04
     assert gaps["none"] > 0.04
 
@@ -49,7 +49,7 @@ def test_the_default_is_a_calibrated_one():
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_corrections_that_make_no_sense_are_refused(name, world):
+def test_corrections_that_make_no_sense_are_rejected(name, world):
     kind = ALGORITHMS[name]
     unknown = {"weighted", "shift", "batch"} - set(kind.corrections)
     data, hidden = world.one_sample(100, 0.5)
@@ -67,24 +67,24 @@ def test_corrections_that_make_no_sense_are_refused(name, world):
             )
 
 
-def test_labelled_rows_are_refused(world):
+def test_labeled_rows_are_rejected(world):
     data, _ = world.one_sample(100, 0.5)
     with pytest.raises(ValueError, match="for positives and unlabeled rows"):
         Trainer(steps=1).fit(
-            ALGORITHMS["upu"](), lambda: MLP(3), data, setting="labelled", prior=0.4
+            ALGORITHMS["upu"](), lambda: MLP(3), data, setting="labeled", prior=0.4
         )
 
 
 def test_corrections_are_checked():
     with pytest.raises(ValueError, match="'correction' must be one of"):
         make_task(3, 7, setting="one-sample", prior=0.5, correction="other")
-    with pytest.raises(ValueError, match="every positive is labelled"):
+    with pytest.raises(ValueError, match="every positive is labeled"):
         make_task(5, 5, setting="one-sample", prior=0.5, correction="shift")
-    # A fold may hold, by chance, more labelled rows than the prior promises positives.
+    # By chance, a fold may contain more labeled rows than the prior implies positives.
     assert make_task(34, 33, setting="one-sample", prior=0.5).unlabeled_prior == 0.0
-    with pytest.raises(ValueError, match="'prior' must be at least the labelled share"):
+    with pytest.raises(ValueError, match="'prior' must be at least the labeled share"):
         make_task(80, 33, setting="one-sample", prior=0.5)
-    # Prior of the unlabeled rows in the benchmark's settings (10 % to 50 % labelled).
+    # Prior of the unlabeled rows in the benchmark's settings (10% to 50% labeled).
     for share, rest in zip((1, 2, 3, 4, 5), (4 / 9, 3 / 8, 2 / 7, 1 / 6, 0.0), strict=True):
         task = make_task(share * 100, 1000 - share * 100, setting="one-sample", prior=0.5)
         assert task.unlabeled_prior == pytest.approx(rest)

@@ -1,4 +1,4 @@
-"""The loop: streams, checkpoints, resume, early stopping, precision, progress."""
+"""The training loop: streams, checkpoints, resuming, early stopping, precision, progress."""
 
 import io
 import sys
@@ -47,7 +47,7 @@ def flat(algorithm):
 
 @dataclass(kw_only=True, eq=False)
 class Spy(Algorithm):
-    """Two players, per-row state, hooks that write down what they saw."""
+    """Two players, per-row state, and hooks that record what they saw."""
 
     title = "spy"
     citation = ""
@@ -80,12 +80,12 @@ class Spy(Algorithm):
 def test_players_hooks_and_row_state(data):
     spy = fit(Spy(), data, steps=30, batch_size=31).algorithm
     epochs = [k for kind, k in spy.events if kind == "epoch"]
-    assert epochs == [0, 1, 2]  # 403 // 31 = 13 steps an epoch
+    assert epochs == [0, 1, 2]  # 403 // 31 = 13 steps per epoch
     net = [k for kind, k in spy.events if kind == "net"]
     assert net == [step / 30 for step in range(30)]
     assert sum(kind == "other" for kind, _ in spy.events) == 30
     assert spy.events[-1] == ("score", 403)
-    # 930 unlabeled rows were drawn: everyone twice, some three times.
+    # 930 unlabeled rows were drawn: each at least twice, some three times.
     assert spy.state["seen"].sum() == 930
     assert set(spy.state["seen"].tolist()) == {2.0, 3.0}
 
@@ -136,7 +136,9 @@ def test_resume_gives_the_same_weights(optimizer, data, tmp_path):
 
 def test_another_run_cannot_be_resumed(data, tmp_path):
     fit(Spy(), data, folder=tmp_path)
-    with pytest.raises(ValueError, match=r"'resume' must be a file of the same run, spy .* seed 1"):
+    with pytest.raises(
+        ValueError, match=r"'resume' must be a file from the same run, spy .* seed 1"
+    ):
         fit(Spy(), data, resume=tmp_path / "last.pt", seed=1)
 
 
@@ -149,7 +151,7 @@ def test_early_stopping_keeps_the_best_weights(data, world):
         seen[step] = flat(algorithm).clone()
         return {"size": float(seen[step].norm())}
 
-    # Learning so fast that it gets worse.
+    # The learning rate is so high that the result gets worse.
     trainer = Trainer(steps=400, batch_size=32, lr=0.3, checkpoint_every=5, patience=3)
     got = trainer.fit(
         algorithm,
@@ -207,7 +209,7 @@ def test_the_callers_network_is_not_trained(data):
 
 @dataclass(kw_only=True, eq=False)
 class Diverging(Spy):
-    """Its loss is infinite from the middle on."""
+    """Its loss is infinite from the middle of training on."""
 
     def loss(self, player, batch):
         value = super().loss(player, batch)
@@ -239,7 +241,7 @@ def test_with_validation_rows_the_weights_from_before_are_kept(data):
         ({"criterion": "beauty"}, "'criterion' must be"),
     ],
 )
-def test_bad_options_are_refused(options, message):
+def test_bad_options_are_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         Trainer(**options)
 
@@ -247,13 +249,13 @@ def test_bad_options_are_refused(options, message):
 def test_prior_and_setting_are_never_guessed(data):
     with pytest.raises(ValueError, match="'prior' must be given: UPU"):
         train("upu", MLP(3), data.pos, data.unl, setting="two-sample")
-    with pytest.raises(ValueError, match="'setting' must say"):
+    with pytest.raises(ValueError, match="'setting' must specify"):
         train("upu", MLP(3), data.pos, data.unl, setting=None, prior=0.4)
-    with pytest.raises(ValueError, match="'prior' must be at least the labelled share"):
+    with pytest.raises(ValueError, match="'prior' must be at least the labeled share"):
         train("upu", MLP(3), data.pos, data.unl, setting="one-sample", prior=0.1)
 
 
-# The oracle has no state of its own, and wants labels.
+# The oracle has no state of its own, and needs labels.
 VARIANTS = [
     (name, variant)
     for name, kind in ALGORITHMS.items()
@@ -263,7 +265,7 @@ VARIANTS = [
 
 
 class Net(nn.Sequential):
-    """With batch statistics and dropout, whose state must come back too."""
+    """With batch statistics and dropout, whose state must also be restored."""
 
     def __init__(self):
         super().__init__(
@@ -272,7 +274,7 @@ class Net(nn.Sequential):
 
 
 def stop(_, step):
-    if step > 20:  # the file of step 20 is written by then
+    if step > 20:  # by then, the file for step 20 has been written
         raise Interrupted
     return {}
 
@@ -344,5 +346,5 @@ def test_a_bar_is_drawn_on_terminals_only(monkeypatch):
 def test_a_table_that_is_not_standardized_is_named():
     data = PUData(torch.full((8, 2), 7.5), torch.full((8, 2), 7.5))
     trainer = Trainer(steps=1, batch_size=4)
-    with pytest.warns(UserWarning, match=r"not standardized: .* is 7\.5\..*PUClassifier does"):
+    with pytest.warns(UserWarning, match=r"not standardized: .* of 7\.5\..*PUClassifier does"):
         trainer.fit(ALGORITHMS["upu"](), lambda: MLP(2), data, setting="two-sample", prior=0.4)

@@ -11,7 +11,7 @@ from noneg.learning.contract import PUData
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
 
-# Methods of one network, whose loss needs nothing that is made between steps.
+# Methods with one network whose loss needs nothing computed between steps.
 NAMES = ["upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu", "count-loss", "glws", "cvir", "naive"]
 TWINS = ("upu", "nnpu")
 CASES = [(name, variant) for name in NAMES for variant in ALGORITHMS[name].variants]
@@ -34,7 +34,7 @@ class Step(torch.nn.Module):
         return self.algorithm.loss("net", self.batch)
 
     def at(self, weights):
-        """The loss for given weights, always with the same random numbers."""
+        """Return the loss for given weights, always with the same random numbers."""
         self.algorithm.random = copy.deepcopy(self.start[0])
         self.algorithm.generator.set_state(self.start[1])
         return torch.func.functional_call(self, weights, ())
@@ -60,7 +60,7 @@ def test_many_networks_at_once(name, variant):
 
 
 def test_the_clip_acts_on_some_of_them():
-    """So that the networks above take both branches of nnPU."""
+    """Ensures that the networks above take both branches of nnPU."""
     risks = [torch.func.vmap(Step(name, "ref").at)(networks(Step(name, "ref"))) for name in TWINS]
     clipped = risks[0] != risks[1]
     assert 0 < clipped.sum() < len(clipped)
@@ -68,7 +68,7 @@ def test_the_clip_acts_on_some_of_them():
 
 @pytest.mark.parametrize("name", ["upu", "nnpu", "nnpu-ga", "pusb", "dist-pu", "count-loss"])
 def test_the_whole_loss_is_one_graph(name):
-    """Nothing breaks the graph; the back end that only captures needs no compiler."""
+    """There are no graph breaks; the capture-only back end needs no compiler."""
     step = Step(name, "ref")
     compiled = torch.compile(step.forward, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(), step())

@@ -1,4 +1,4 @@
-"""Views move pixels and invent none."""
+"""Views move pixels without creating new ones."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def seeded(k=0):
 
 
 def test_turned_images_are_those_of_an_outside_rotation():
-    # scipy turns by nearest pixels, too; a soft image differs by the roundings alone.
+    # scipy also rotates by nearest pixels; a smooth image differs only by rounding.
     grid = np.mgrid[0:16, 0:16] - 7.5
     image = np.exp(-((grid[0] - 2.0) ** 2 + (grid[1] + 1.0) ** 2) / 18.0).astype(np.float32)
     x = torch.from_numpy(np.tile(image.ravel(), (2000, 1)))

@@ -44,7 +44,8 @@ def test_variational_part_by_definition(task, margins):
 
 @pytest.mark.parametrize("factor", [0.2, 0.9])
 def test_optimum_is_proportional_to_the_posterior(factor):
-    """Three cells; the ratio of the laws of P and U, times any factor, has gradient zero."""
+    """Three cells; the ratio of the distributions of P and U, times any factor, has gradient
+    zero."""
     pos, unl = torch.tensor([1, 3, 6]), torch.tensor([6, 3, 6])
     cells = torch.logit(factor * pos.double() / unl).requires_grad_()
     p, u = (logsigmoid(cells[rows(n)[:, 0]]) for n in (pos, unl))
@@ -57,14 +58,14 @@ def test_optimum_is_proportional_to_the_posterior(factor):
 
 @pytest.mark.parametrize("variant", ["ref", "bench"])
 def test_mixup_term(variant, margins):
-    """Equal positives, so the random order does not matter; the network is the identity."""
+    """All positives are equal, so the random order does not matter; the network is the identity."""
     p, u = torch.full((8,), 1.5), margins[1]
     vpu = begin("vpu", p, u, TASK, variant=variant, regularizer=0.7)
     vpu.random = Beta(0.25)
     value, slope = loss_and_gradient(vpu, p, u)
     p, u = p.requires_grad_(), u.requires_grad_()
     f, target = 0.25 * u + 0.75 * p, torch.log(0.25 * torch.sigmoid(u) + 0.75)
-    # The benchmark has the logit itself, and no gradient through the target.
+    # The benchmark uses the logit itself, and no gradient through the target.
     gap = target.detach() - f if variant == "bench" else target - logsigmoid(f)
     wanted = vpu.variational(logsigmoid(p), logsigmoid(u)) + 0.7 * gap.square().mean()
     torch.testing.assert_close(value, wanted.detach())

@@ -1,4 +1,4 @@
-"""Wrappers hand tables on as they came; "auto" compares; weights reach the last step."""
+"""Wrappers pass tables on unchanged; "auto" compares; weights reach the last step."""
 
 import numpy as np
 import pandas as pd
@@ -73,7 +73,7 @@ def test_words_as_labels_and_work_side_by_side(name):
 
 
 class Noting(ClassifierMixin, BaseEstimator):
-    """Notes the weights that it was fitted with."""
+    """Records the weights that it was fitted with."""
 
     seen: list = []  # noqa: RUF012
 
@@ -102,11 +102,11 @@ def test_weights_reach_the_last_step_of_a_pipeline():
             WeightedPU(inner, **PU, folds=2).set_fit_request(sample_weight=True, propensity=True),
         )
         routed.fit(x, LABELED, sample_weight=weight, propensity=np.full(800, 0.5))
-    with pytest.raises(ValueError, match="'estimator' must take sample_weight, got 'KNeighbors"):
+    with pytest.raises(ValueError, match="'estimator' must accept sample_weight, got 'KNeighbors"):
         WeightedPU(KNeighborsClassifier(), **PU).fit(x, LABELED)
 
 
-def test_weights_have_the_mean_that_the_prior_says():
+def test_weights_have_the_mean_implied_by_the_prior():
     x = FRAME[["size"]].fillna(0.0)
     model = WeightedPU(LogisticRegression(), **PU).fit(x, LABELED)
     share = (0.4 * 800 - LABELED.sum()) / (~LABELED).sum()
@@ -116,7 +116,7 @@ def test_weights_have_the_mean_that_the_prior_says():
 
 
 def test_auto_takes_the_likeliest():
-    """A straight line: a linear model explains held-out labels best, and the losses say so."""
+    """The truth is linear, so a linear model explains held-out labels best, as the losses show."""
     rng = np.random.default_rng(1)
     y = rng.random(600) < 0.4
     x = rng.normal(size=(600, 6)) + np.where(y, 0.7, -0.7)[:, None]
@@ -130,7 +130,7 @@ def test_auto_takes_the_likeliest():
 
 
 def test_the_penalty_of_few_and_of_many_rows():
-    """Noise columns: few positives want a large penalty, many a small one."""
+    """With noise columns, few positives need a large penalty, and many need a small one."""
     rng = np.random.default_rng(2)
     alphas = []
     for n in (300, 20_000):

@@ -1,7 +1,7 @@
 """Training classifiers from positives and unlabeled rows.
 
-`PUClassifier` takes boosted trees for tables and networks for images; `BoostedPU`, `WeightedPU`,
-`BaggingPU` and `LinearPU` are learners for tables and need no torch. `train` and `Trainer` run
+`PUClassifier` uses boosted trees for tables and networks for images. `BoostedPU`, `WeightedPU`,
+`BaggingPU` and `LinearPU` are learners for tables and do not need torch. `train` and `Trainer` run
 every algorithm in `ALGORITHMS` on networks.
 """
 
@@ -14,25 +14,28 @@ from noneg._moved import find_moved
 from noneg.extras import optional
 
 if TYPE_CHECKING:
-    from noneg.learning import algorithms as algorithms
-    from noneg.learning import networks as networks
+    from noneg.learning import algorithms as algorithms, networks as networks
     from noneg.learning.algorithms import ALGORITHMS as ALGORITHMS
     from noneg.learning.boosting import BoostedPU as BoostedPU
-    from noneg.learning.contract import Algorithm as Algorithm
-    from noneg.learning.contract import PUData as PUData
+    from noneg.learning.contract import Algorithm as Algorithm, PUData as PUData
     from noneg.learning.estimator import PUClassifier as PUClassifier
-    from noneg.learning.propensity import PropensityEstimate as PropensityEstimate
-    from noneg.learning.propensity import estimate_propensity as estimate_propensity
-    from noneg.learning.saving import load_model as load_model
-    from noneg.learning.saving import save_model as save_model
-    from noneg.learning.tabular import BaggingPU as BaggingPU
-    from noneg.learning.tabular import LinearPU as LinearPU
-    from noneg.learning.tabular import WeightedPU as WeightedPU
-    from noneg.learning.training import Fit as Fit
-    from noneg.learning.training import Trainer as Trainer
-    from noneg.learning.training import train as train
+    from noneg.learning.propensity import (
+        PropensityEstimate as PropensityEstimate,
+        estimate_propensity as estimate_propensity,
+    )
+    from noneg.learning.saving import (
+        load_model as load_model,
+        save_model as save_model,
+        save_onnx as save_onnx,
+    )
+    from noneg.learning.tabular import (
+        BaggingPU as BaggingPU,
+        LinearPU as LinearPU,
+        WeightedPU as WeightedPU,
+    )
+    from noneg.learning.training import Fit as Fit, Trainer as Trainer, train as train
 
-# Fetched when first used: the estimators without torch must not load it.
+# Imported on first use, so that estimators that do not need torch never load it.
 _HOME = {
     "ALGORITHMS": "algorithms",
     "Algorithm": "contract",
@@ -50,6 +53,7 @@ _HOME = {
     "load_model": "saving",
     "networks": "networks",
     "save_model": "saving",
+    "save_onnx": "saving",
     "train": "training",
 }
 __all__ = list(_HOME)

@@ -1,12 +1,14 @@
-"""`PUEstimator`: what the learners share as scikit-learn classifiers."""
+"""`PUEstimator`: the base class of the learners, which are scikit-learn classifiers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
@@ -22,14 +24,14 @@ from noneg.checks import (
     check_pu_setting,
     check_same_length,
     check_setting,
-    is_labelled,
+    is_labeled,
     is_pooled,
 )
 from noneg.errors import InputError
-from noneg.learning.likelihood import Rows
 from noneg.recalibration.recalibrated import check_binary
 from noneg.scores import PUScores
 from noneg.sklearn import PUStratifiedKFold, scorer
+from noneg.tables.frames import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,14 +51,50 @@ Prior = float | Literal["estimate"] | None
 _BELOW_ONE, _ABOVE_HALF = np.nextafter([1.0, 0.5], [0.0, 1.0])
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Rows to learn from: a table of any kind, labels, and optional weights and propensities."""
+
+    X: Any
+    flags: Flags
+    weight: Floats | None = None
+    propensity: Floats | None = None
+
+    def __len__(self) -> int:
+        return int(self.flags.size)
+
+    @property
+    def mass(self) -> Floats:
+        """Weight of each row."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def positive_mass(self) -> Floats:
+        """Weights under which the labeled rows follow the distribution of all positives."""
+        return self.mass if self.propensity is None else self.mass / self.propensity
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Return the selected rows."""
+        rest = (None if x is None else x[index] for x in (self.weight, self.propensity))
+        return type(self)(_safe_indexing(self.X, index), self.flags[index], *rest)
+
+    def as_random(self) -> Self:
+        """Return the rows with propensities converted to weights on the labeled rows."""
+        if self.propensity is None:
+            return self
+        weight, flags = np.where(self.flags, self.positive_mass, self.mass), self.flags
+        weight[flags] *= self.mass[flags].sum() / weight[flags].sum()
+        return replace(self, weight=weight, propensity=None)
+
+
 class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of classifiers that learn from labeled positives and unlabeled rows."""
+    """Base class of classifiers that learn from labeled positives and unlabeled rows."""
 
     setting: Setting
     prior: Prior
     positive_label: object
     random_state: int = 0
-    # Whether the setting "labelled" makes sense.
+    # Whether the setting "labeled" is supported.
     takes_labels: ClassVar[bool] = False
 
     def fit(
@@ -72,15 +110,15 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like or frame
-            One row each; for networks also images.
+            One row per example; networks also accept images.
         y : array-like, shape (n,)
-            1 for labeled positives, 0 for unlabeled rows; with `positive_label` any two values.
+            1 for labeled positives, 0 for unlabeled rows; with `positive_label`, any two values.
         sample_weight : array-like, optional
-            Importance of each row.
+            Importance weight of each row.
         propensity : array-like, optional
-            Of each row, the rate in (0, 1] at which a positive like it gets labeled. A common
-            factor does not matter, unless the prior of one sample is to be estimated. Without it,
-            positives are labeled completely at random.
+            For each row, the rate in (0, 1] at which a positive like it is labeled. A common
+            factor does not matter, unless the prior is to be estimated in the one-sample setting.
+            By default, positives are assumed to be labeled completely at random.
         """
         rows = self._check_rows(X, y, sample_weight, propensity)
         self.prior_ = self._find_prior(rows)
@@ -110,20 +148,28 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if w is not None and (w < 0.0).any():
             raise InputError("sample_weight", "must not be negative", value=float(w.min()))
         e = None if propensity is None else check_propensity(propensity, flags.size)
-        other = "negative" if is_labelled(self.setting) else "unlabeled row"
+        other = "negative" if is_labeled(self.setting) else "unlabeled row"
         for found, what in ((flags, "labeled positive"), (~flags, other)):
             if not (found if w is None else found & (w > 0.0)).any():
-                msg = f"must hold at least one {what}, got none: only one class is there."
+                msg = f"must contain at least one {what}, got none: only one class is present."
                 raise InputError("y", msg)
-        # As it was given: 0 or -1, False, and so on.
+        # Keep the labels as given: 0, -1, False, and so on.
         self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
         return _counted(Rows(rows, flags, w, e))
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
-        """Return numbers; learners that take any table say so themselves."""
+        """Return the input as numbers; learners that accept any table override this."""
         if not fresh:
             check_is_fitted(self)
         return validate_data(self, X, reset=fresh, allow_nd=True, dtype=(np.float32, np.float64))
+
+    def _check_table(self, X: Any, *, fresh: bool) -> Any:  # noqa: ANN401
+        """Return a frame unchanged, and anything else as numbers, possibly missing."""
+        if Columns.of(X) is not None:
+            validate_data(self, X, reset=fresh, skip_check_array=True)
+            return X
+        kinds = (np.float32, np.float64)
+        return validate_data(self, X, reset=fresh, dtype=kinds, ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
@@ -131,22 +177,22 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _find_prior(self, rows: Rows) -> float | None:
-        if self.prior is None or is_labelled(self.setting):
+        if self.prior is None or is_labeled(self.setting):
             if self.prior is not None:
-                rule = "must not be given with setting='labelled': the labels determine it"
+                rule = "must not be given with setting='labeled': the labels determine it"
                 raise InputError("prior", rule, value=self.prior)
             return None
         if self.prior != "estimate":
             return check_prior(self.prior)
         if rows.propensity is not None and is_pooled(self.setting):
-            # Each labeled row stands for 1/e positives.
+            # Each labeled row represents 1/e positives.
             share = float(rows.positive_mass[rows.flags].sum() / rows.mass.sum())
             return check_prior(share)
         self.prior_estimate_ = self._estimate_prior(rows)
         return float(np.clip(self.prior_estimate_.value, 1e-6, 1.0 - 1e-6))
 
     def _estimate_prior(self, rows: Rows) -> PriorEstimate:
-        """Estimate the prior from out-of-fold scores of trees, which take any table."""
+        """Estimate the prior from out-of-fold scores of trees, which accept any table."""
         from noneg.learning.boosting import discriminate
         from noneg.prior import estimate_prior
 
@@ -155,8 +201,8 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _known_prior(self, what: str) -> float:
         if self.prior_ is None:
             msg = (
-                f"must be given {what}: the share of positives in the population, or 'estimate' to "
-                "have it estimated."
+                f"must be given {what}: the share of positives in the population, or "
+                "'estimate' to estimate it."
             )
             raise InputError("prior", msg)
         return self.prior_
@@ -171,20 +217,20 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.stack([1.0 - positive, positive], axis=-1)
 
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return finite log odds of the positive class; above 0 where it is predicted."""
-        # Odds of 0 and 1 are infinite, and scikit-learn's areas refuse infinite scores.
+        """Return finite log odds of the positive class; above 0 where that class is predicted."""
+        # Probabilities 0 and 1 have infinite log odds, which scikit-learn's AUC functions reject.
         return np.asarray(logit(np.clip(self._positive(X), np.finfo(float).tiny, _BELOW_ONE)))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: ANN401
-        """Return the positive label where its probability is above 1/2, else the other one."""
+        """Return the positive label where its probability is above 1/2, otherwise the other one."""
         positive = (self.decision_function(X) > 0.0).astype(np.intp)
         chosen: NDArray[Any] = self.classes_[positive]
         return chosen
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: ANN401
-        """Return the proxy accuracy, which is the accuracy plus the prior, without any negative.
+        """Return the proxy accuracy: the accuracy plus the prior, computed without negatives.
 
-        With setting="labelled" it is the accuracy.
+        With setting="labeled", this is the accuracy.
 
         Parameters
         ----------
@@ -192,13 +238,13 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like
             1 for labeled positives, 0 for unlabeled rows.
         sample_weight : array-like, optional
-            Importance of each row.
+            Importance weight of each row.
         """
         check_is_fitted(self)
-        if is_labelled(self.setting):
+        if is_labeled(self.setting):
             return float(super().score(X, y, sample_weight))
         prior = self._known_prior("for the score")
-        # A metric counts scores from the threshold on, `predict` those above 1/2.
+        # A metric counts scores at or above the threshold; `predict` requires more than 1/2.
         threshold = float(_ABOVE_HALF)
         accuracy = scorer("proxy_accuracy", setting=self.setting, prior=prior, threshold=threshold)
         flags = check_flags(column_or_1d(y), "y", self.positive_label)
@@ -206,7 +252,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(accuracy(_ByFlags(self), X, flags, **weight))
 
     def _folds(self, rows: Rows, folds: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Deal rows to folds, of which each holds its share of labeled ones."""
+        """Split the rows into folds, stratified by label."""
         fewest = int(min(rows.flags.sum(), (~rows.flags).sum()))
         if fewest < 2:
             return []
@@ -217,7 +263,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class _ByFlags(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted learner whose classes are False and True, as a scorer wants them."""
+    """A fitted learner whose classes are False and True, as scorers require."""
 
     def __init__(self, model: PUEstimator) -> None:
         self.model, self.classes_ = model, np.array([False, True])
@@ -227,7 +273,7 @@ class _ByFlags(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _counted(rows: Rows) -> Rows:
-    """Leave out rows of no weight."""
+    """Drop rows with zero weight."""
     if rows.weight is None or rows.weight.all():
         return rows
     return rows.take(np.flatnonzero(rows.weight))
@@ -240,7 +286,7 @@ def fit_calibrator(
     from noneg.recalibration import make
 
     options: dict[str, Any] = {"sample_weight": rows.weight, "weight_kind": "importance"}
-    if is_labelled(setting):
+    if is_labeled(setting):
         scores = PUScores.from_labels(rows.flags, score, **options)
     else:
         scores = PUScores.from_pu_labels(
@@ -262,7 +308,7 @@ def sigmoid(margin: Floats) -> Floats:
 def standard_scale(
     rows: NDArray[Any], weight: Floats | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the mean and the deviation of each column, 1 for a constant one."""
+    """Return the mean and standard deviation of each column; constant columns get deviation 1."""
     if weight is None:
         mean, deviation = rows.mean(0), rows.std(0)
     else:
@@ -274,7 +320,7 @@ def standard_scale(
 def in_parallel(
     work: Callable[..., Any], arguments: list[tuple[Any, ...]], n_jobs: int | None
 ) -> list[Any]:
-    """Return the results of a function on several arguments, in processes if asked for."""
+    """Return the results of a function for each tuple of arguments, in parallel if requested."""
     from sklearn.utils.parallel import Parallel, delayed
 
     found: list[Any] = Parallel(n_jobs=n_jobs)(delayed(work)(*each) for each in arguments)

@@ -1,10 +1,10 @@
-r"""Boosted trees on the likelihood of the labels: `BoostedPU`, and the engines that grow the trees.
+r"""Boosted trees for the likelihood of the labels: `BoostedPU`, and the engines that grow them.
 
 The raw score f is the logit of the class probability. Each round adds a tree fitted to the slopes
-and curvatures of `noneg.learning.likelihood`. LightGBM does so through a custom objective. The
-fallback has scikit-learn's HistGradientBoostingClassifier, warm-started, with every unlabeled row
-in it twice, as a positive of weight g and as a negative of weight 1 - g: the same slopes and
-curvatures, as long as g is brought up to date.
+and curvatures in `noneg.likelihood.labels`. LightGBM does this through a custom objective. The
+fallback is scikit-learn's HistGradientBoostingClassifier, warm-started on a table that contains
+every unlabeled row twice, as a positive of weight g and as a negative of weight 1 - g. As long as g
+is up to date, this gives the same slopes and curvatures.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from noneg.checks import check_count, is_labelled, is_pooled
+from noneg.checks import check_count, is_labeled, is_pooled
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid
-from noneg.learning.frames import Columns
-from noneg.learning.likelihood import LabelLaw, Rows
+from noneg.likelihood import LabelLaw
 from noneg.scores import PUScores
+from noneg.tables.frames import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
-    from noneg.learning.base import Flags, Floats, Prior
+    from noneg.learning.base import Flags, Floats, Prior, Rows
     from noneg.recalibration import Calibrator
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 Engine = Literal["auto", "lightgbm", "scikit-learn"]
 
-# From so many rows on one fold is held out instead of all in turn, and the model is that of the
-# other rows: a fit then costs what a plain one costs.
+# With at least this many rows, only one fold is held out, and the model trained on the other rows
+# is used, so that fitting costs no more than training a single model.
 LARGE = 100_000
 FOLDS = 5
 _LEAVES = 4, 31
 
 
 class Growth(NamedTuple):
-    """What trees are grown from, and how."""
+    """The data and options for growing trees."""
 
     table: NDArray[Any]
     flags: Flags
@@ -59,19 +59,19 @@ class Growth(NamedTuple):
     categories: list[int]
 
     def take(self, index: NDArray[np.intp]) -> Growth:
-        """Return the growth from some of the rows."""
+        """Return the same with only the selected rows."""
         weight = None if self.weight is None else self.weight[index]
         parts = self.table[index], self.flags[index], weight, self.law.take(index)
         return Growth(*parts, self.options, self.categories)
 
     @property
     def leaves(self) -> int:
-        """Leaves of a tree at most."""
+        """Maximum number of leaves per tree."""
         few, many = _LEAVES
         return self.options.max_leaf_nodes or int(np.clip(self.flags.sum() ** 0.5 / 4, few, many))
 
     def loss(self, f: Floats) -> float:
-        """Return minus the log-likelihood of all labels."""
+        """Return the negative log-likelihood of all labels."""
         each = self.law.loss(self.flags, f)
         return float(each.sum() if self.weight is None else self.weight @ each)
 
@@ -80,97 +80,97 @@ class Trees(Protocol):
     """Trees that can predict."""
 
     def raw(self, table: NDArray[Any]) -> Floats:
-        """Return f of rows."""
+        """Return the raw scores f of the rows."""
 
     def importances(self, n: int) -> Floats:
-        """Return what splits by each of n columns gained in all."""
+        """Return the total gain of the splits on each of n columns."""
 
 
 class Growing(Protocol):
-    """Trees that are being grown, and rows held out."""
+    """Trees that are still growing, with held-out rows."""
 
-    # Trees of a round.
+    # Trees added by each call of `grow`.
     batch: int
 
     def grow(self) -> None:
-        """Do one round."""
+        """Add the next trees."""
 
     def held(self) -> Floats:
-        """Return f of the held-out rows."""
+        """Return the raw scores f of the held-out rows."""
 
     def trees(self, rounds: int) -> Trees:
-        """Return the trees of so many rounds."""
+        """Return the trees from the first `rounds` rounds."""
 
 
 @dataclass(eq=False, repr=False)
 class BoostedPU(PUEstimator):
     """Boosted trees whose raw score is the logit of the class probability, recalibrated.
 
-    Trees are fitted to the likelihood of the labels (see `noneg.learning.likelihood`), which is
-    more efficient than PU risks made of differences. A flexible model still learns which rows are
-    labeled, so it is cross-fitted: the rounds stop where the labels of held-out rows are most
-    likely, and a map fitted to held-out scores repairs the probabilities.
+    Trees are fitted to the likelihood of the labels (see `noneg.likelihood.labels`), which is
+    more efficient than PU risks based on differences. A flexible model still memorizes which rows
+    are labeled, so the model is cross-fitted: boosting stops where the likelihood of held-out
+    labels is largest, and a map fitted to held-out scores corrects the probabilities.
 
-    Frames of pandas, Polars or PyArrow may hold missing values, texts and categories; see
-    `noneg.learning.frames.Columns`. With setting="labelled" this is ordinary logistic boosting.
+    Frames from pandas, Polars or PyArrow may contain missing values, text and categories; see
+    `noneg.tables.frames.Columns`. With setting="labeled", this is ordinary logistic boosting.
 
     Parameters
     ----------
-    setting : {"two-sample", "one-sample", "labelled"}
+    setting : {"two-sample", "one-sample", "labeled"}
         How the rows were sampled; never guessed.
     prior : float or "estimate"
         Share of positives in the population. None with labeled data.
     engine : {"auto", "lightgbm", "scikit-learn"}
-        What grows the trees; by default LightGBM if it is installed (the extra ``boost``).
+        Library that grows the trees; by default, LightGBM if it is installed (extra ``boost``).
     max_iter : int
-        Rounds at most.
+        Maximum number of rounds.
     learning_rate : float
-        Factor of every tree.
+        Factor applied to every tree.
     max_leaf_nodes : int, optional
-        Leaves of a tree at most; by default a quarter of the square root of the number of labeled
-        positives, from 4 to 31, since few labels cannot tell large trees apart.
+        Maximum number of leaves per tree; by default, a quarter of the square root of the number of
+        labeled positives, from 4 to 31, since large trees overfit when there are few labels.
     min_samples_leaf : int
-        Rows of a leaf at least.
+        Minimum number of rows per leaf.
     l2_regularization : float
-        Ridge penalty on the values of leaves.
+        Ridge penalty on the leaf values.
     max_features : float
-        Share of the columns, drawn at random, that a split may use.
+        Share of the columns, drawn at random, considered at each split.
     monotonic_cst : mapping or sequence, optional
-        1 for columns in which the probability may only rise, -1 where it may only fall; by name, or
-        one entry a column.
+        1 for columns in which the probability must not decrease, -1 for columns in which it must
+        not increase; by name, or one entry per column.
     patience : int or None
-        Rounds without a larger likelihood of held-out labels before the growth stops. None runs all
-        rounds.
+        Stop after this many rounds without an increase in the likelihood of held-out labels. None
+        runs all rounds.
     recalibrate : str or None
-        "likelihood" scales and moves the raw scores: the labels of held-out rows are then most
-        likely, among all lines under which the mean probability is the prior. Otherwise a method of
-        `noneg.recalibration`, such as "isotonic" or "auto"; None leaves scores as they are.
+        "likelihood" applies a line to the raw scores: among all lines for which the mean
+        probability equals the prior, it maximizes the likelihood of held-out labels. Otherwise, a
+        method in `noneg.recalibration`, such as "isotonic" or "auto"; None leaves scores unchanged.
     folds : int, optional
-        Folds for both; the model is the mean of their raw scores. By default five; from 100,000
-        rows on one fifth of the rows is held out once, and the trees of the other rows are the
-        model.
+        Number of folds for early stopping and recalibration; the model averages their raw scores.
+        By default five; with 100,000 rows or more, one fifth of the rows is held out once, and the
+        model consists of the trees fitted to the other rows.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
     n_jobs : int, optional
-        Threads; by default as many as the engine likes.
+        Number of threads; by default, the engine decides.
     random_state : int
-        Everything random depends on it alone.
+        Seed; the only source of randomness.
 
     Attributes
     ----------
     trees_ : list
-        What predicts: the mean of their raw scores.
+        Fitted trees, one entry per fold; predictions average their raw scores.
     n_iter_ : int
-        Rounds that were kept.
+        Number of rounds kept.
     losses_ : ndarray
-        Mean loss of held-out labels after every round.
+        Mean loss on held-out labels after every round.
     line_ : (float, float)
-        Slope and level of the recalibrated raw scores.
+        Slope and intercept of the line applied to the raw scores.
     calibrator_ : Calibrator or None
-        The map from scores to probabilities, with another method of recalibration.
+        The map from scores to probabilities, if `recalibrate` is a method other than "likelihood".
     out_of_fold_ : ndarray
-        Recalibrated probabilities of the training rows, from trees that have not seen the row; nan
-        where there are none.
+        Recalibrated probabilities of the training rows, from trees not trained on the row; nan for
+        rows that were never held out.
     prior_ : float or None
         The prior that was used.
 
@@ -208,7 +208,7 @@ class BoostedPU(PUEstimator):
     takes_labels: ClassVar[bool] = True
 
     def _learn(self, rows: Rows) -> None:
-        if not is_labelled(self.setting):
+        if not is_labeled(self.setting):
             self._known_prior("to BoostedPU")
         check_count(self.max_iter, "max_iter", 1)
         growth = self._growth(rows)
@@ -226,7 +226,7 @@ class BoostedPU(PUEstimator):
         self._finish(rows, [b for _, b in folds], held)
 
     def _finish(self, rows: Rows, places: list[NDArray[np.intp]], held: list[Floats]) -> None:
-        """Recalibrate on the held-out rows, and keep their probabilities."""
+        """Recalibrate on the held-out rows, and store their probabilities."""
         there, f = np.concatenate(places), np.concatenate(held)
         part, p = rows.take(there), expit(f)
         if self.recalibrate == "likelihood":
@@ -257,7 +257,7 @@ class BoostedPU(PUEstimator):
         return Growth(self._numbers(rows.X), rows.flags, rows.weight, law, self, categories)
 
     def _chosen_folds(self, rows: Rows) -> list[Fold]:
-        """Return what to train on and what to hold out; nothing if nobody needs it."""
+        """Return pairs of training and held-out rows, or nothing if no held-out rows are needed."""
         if self.patience is None and self.recalibrate is None:
             return []
         if self.folds is not None:
@@ -266,7 +266,7 @@ class BoostedPU(PUEstimator):
         return dealt[:1] if len(rows) >= LARGE else dealt
 
     def _start(self, growth: Growth, held: NDArray[Any]) -> Growing:
-        # LightGBM refuses a table without a column to split by.
+        # LightGBM rejects a table in which every column is constant.
         engine = self._engine() if _varies(growth.table) else "scikit-learn"
         return _ENGINES[engine](growth, held)
 
@@ -287,11 +287,7 @@ class BoostedPU(PUEstimator):
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         if not fresh:
             check_is_fitted(self)
-        if Columns.of(X) is not None:
-            validate_data(self, X, reset=fresh, skip_check_array=True)
-            return X
-        kinds = (np.float32, np.float64)
-        return validate_data(self, X, reset=fresh, dtype=kinds, ensure_all_finite="allow-nan")
+        return self._check_table(X, fresh=fresh)
 
     def _numbers(self, X: Any) -> NDArray[Any]:  # noqa: ANN401
         return X if self.columns_ is None else self.columns_.numbers(X)
@@ -303,13 +299,13 @@ class BoostedPU(PUEstimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """What splits by each column gained, as shares of the whole."""
+        """Total gain of the splits on each column, as a share of the overall gain."""
         check_is_fitted(self)
         gains = np.sum([trees.importances(self.n_features_in_) for trees in self.trees_], axis=0)
         return np.asarray(gains / (gains.sum() or 1.0))
 
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return log odds of the positive class; above 0 where it is predicted."""
+        """Return the log odds of the positive class; above 0 where it is predicted."""
         rows = self._check_inputs(X)
         return self._raw(rows) if self.calibrator_ is None else super().decision_function(X)
 
@@ -325,7 +321,7 @@ class BoostedPU(PUEstimator):
 
 def _varies(table: NDArray[Any]) -> bool:
     with warnings.catch_warnings():
-        # A column may be missing altogether.
+        # All values of a column may be missing.
         warnings.simplefilter("ignore", RuntimeWarning)
         return bool((np.nanmax(table, axis=0) > np.nanmin(table, axis=0)).any())
 
@@ -333,14 +329,14 @@ def _varies(table: NDArray[Any]) -> bool:
 def race(
     racing: list[Growing], tests: list[Growth], most: int, patience: int | None
 ) -> tuple[int, Floats, list[Floats]]:
-    """Grow all folds side by side until the labels of held-out rows are as likely as they get.
+    """Grow all folds in lockstep until the likelihood of held-out labels stops improving.
 
     Returns
     -------
     rounds : int
         The best number of rounds.
     losses : ndarray
-        Mean loss of held-out labels after every round.
+        Mean loss on held-out labels after every round.
     held : list of ndarray
         Raw scores of the held-out rows after the best round.
     """
@@ -359,7 +355,7 @@ def race(
 
 
 class _Booster:
-    """Trees of LightGBM, kept as its text."""
+    """LightGBM trees, stored in LightGBM's text format."""
 
     def __init__(self, text: str, start: float) -> None:
         self.text, self.start = text, start
@@ -384,12 +380,12 @@ class _Booster:
 
 
 class _LightGBM:
-    """Trees that LightGBM grows through a custom objective."""
+    """Trees grown by LightGBM with a custom objective."""
 
     batch = 1
 
     def __init__(self, growth: Growth, held: NDArray[Any]) -> None:
-        with optional("BoostedPU(engine='lightgbm')", "or take engine='scikit-learn'"):
+        with optional("BoostedPU(engine='lightgbm')", "or use engine='scikit-learn'"):
             import lightgbm
 
         self.growth, params = growth, _lightgbm_options(growth)
@@ -455,7 +451,7 @@ def _constraints(own: BoostedPU) -> list[int] | None:
 
 
 class _Histogram:
-    """Trees of scikit-learn on binned columns."""
+    """Scikit-learn trees on binned columns."""
 
     def __init__(self, model: Any, cuts: list[Floats], shift: float) -> None:  # noqa: ANN401
         self.model, self.cuts, self.shift = model, cuts, shift
@@ -468,7 +464,7 @@ class _Histogram:
 
     def importances(self, n: int) -> Floats:
         out = np.zeros(n)
-        for (tree,) in self.model._predictors:  # noqa: SLF001 - scikit-learn tells no gains
+        for (tree,) in self.model._predictors:  # noqa: SLF001 - gains are not public
             splits = tree.nodes[tree.nodes["is_leaf"] == 0]
             np.add.at(out, splits["feature_idx"], splits["gain"])
         return out
@@ -478,7 +474,7 @@ _BINS = 254
 
 
 def find_cuts(column: NDArray[Any]) -> Floats:
-    """Return where to cut a column into bins of about as many rows, or between distinct values.
+    """Return bin edges: between distinct values, or at quantiles if there are too many values.
 
     Examples
     --------
@@ -492,22 +488,22 @@ def find_cuts(column: NDArray[Any]) -> Floats:
 
 
 def binned(table: NDArray[Any], cuts: list[Floats]) -> Floats:
-    """Return the number of each value's bin; missing stays missing."""
+    """Return the bin index of each value; missing values stay missing."""
     columns = [np.searchsorted(cut, x).astype(float) for cut, x in zip(cuts, table.T, strict=True)]
     return np.where(np.isnan(table), np.nan, np.column_stack(columns))
 
 
 class _ScikitLearn:
-    """Trees that scikit-learn grows: each unlabeled row is a bit of both classes."""
+    """Trees grown by scikit-learn, with each unlabeled row weighted as both classes."""
 
-    # To bring g up to date costs about as much as a few trees.
+    # Updating g costs about as much as growing a few trees.
     batch = 10
 
     def __init__(self, growth: Growth, held: NDArray[Any]) -> None:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         own, doubled = growth.options, bool((growth.law.rate < 1.0).any())
-        # Binned once: with weights, scikit-learn takes long to find the bins of every fit.
+        # Bin the columns once: with weights, finding the bins in every fit is slow.
         self.cuts = [find_cuts(column) for column in growth.table.T]
         self.growth, self.rest = growth, binned(held, self.cuts)
         self.twice = np.flatnonzero(~growth.flags) if doubled else np.empty(0, dtype=np.intp)
@@ -520,7 +516,7 @@ class _ScikitLearn:
             learning_rate=own.learning_rate,
             max_iter=0,
             max_leaf_nodes=growth.leaves,
-            # Most rows of a leaf are in it twice.
+            # Most rows occur twice in a leaf.
             min_samples_leaf=own.min_samples_leaf * (2 if doubled else 1),
             l2_regularization=own.l2_regularization,
             max_features=own.max_features,
@@ -550,7 +546,7 @@ class _ScikitLearn:
 
     def trees(self, rounds: int | None = None) -> _Histogram:
         model = copy.copy(self.model)
-        model._predictors = model._predictors[:rounds]  # noqa: SLF001 - the best trees alone
+        model._predictors = model._predictors[:rounds]  # noqa: SLF001 - only the best trees
         return _Histogram(model, self.cuts, self.growth.law.shift)
 
 
@@ -558,11 +554,13 @@ _ENGINES: dict[str, Any] = {"lightgbm": _LightGBM, "scikit-learn": _ScikitLearn}
 
 
 def discriminate(rows: Rows, setting: Setting, seed: int) -> PUScores:
-    """Return out-of-fold scores of trees that tell labeled from unlabeled rows, without a prior."""
-    model = BoostedPU(setting="labelled", recalibrate=None, folds=FOLDS, random_state=seed)
+    """Return out-of-fold scores from trees trained to separate labeled from unlabeled rows."""
+    model = BoostedPU(setting="labeled", recalibrate=None, folds=FOLDS, random_state=seed)
     model.fit(rows.X, rows.flags, rows.weight)
     if not hasattr(model, "out_of_fold_"):
-        rule = "must hold at least two labeled positives and two unlabeled rows to estimate a prior"
+        rule = (
+            "must contain at least two labeled positives and two unlabeled rows to estimate a prior"
+        )
         raise InputError("y", rule)
     return PUScores.from_pu_labels(
         rows.flags,

@@ -1,6 +1,6 @@
 """The contract between the trainer and an algorithm.
 
-The loop (`noneg.learning.training`) knows no method by name. It does this::
+The training loop (`noneg.learning.training`) has no special cases for individual methods::
 
     algorithm.begin(network, task, data, seed)      # calls build(network) and prepare(data)
     for step in range(steps):
@@ -17,49 +17,49 @@ The loop (`noneg.learning.training`) knows no method by name. It does this::
 
 Writing an algorithm
 --------------------
-A file of at most about 100 lines with one ``@dataclass(kw_only=True, eq=False)`` that derives from
-`Algorithm`, and an import in ``algorithms/__init__.py``, which is the registry. Its docstring cites
-the paper with equation numbers, and says what its probability means. Then:
+An algorithm is a file of about 100 lines at most, with one ``@dataclass(kw_only=True, eq=False)``
+derived from `Algorithm`, plus an import in ``algorithms/__init__.py``, which is the registry. The
+docstring cites the paper with equation numbers and explains the meaning of the probability. Then:
 
-1. **Fields are hyperparameters**, with `hyper` where they are searched. Defaults are those of the
-   original paper; ``hyper(ref, search, bench=other)`` gives "bench" its own. ``variant`` is
-   inherited: "ref" is the original method; "bench" the version behind the PU benchmark's numbers.
-   List "bench" in the class attribute ``variants`` only if it exists. Learning rate, batch size and
-   steps belong to the trainer.
+1. **Fields are hyperparameters**; use `hyper` for those that are searched. Defaults come from the
+   original paper; ``hyper(ref, search, bench=other)`` sets a separate default for "bench".
+   ``variant`` is inherited: "ref" is the original method, and "bench" is the version behind the PU
+   benchmark's numbers. List "bench" in the class attribute ``variants`` only if it exists. The
+   learning rate, batch size and number of steps belong to the trainer.
 2. **Facts are class attributes** (`name`, `title`, `citation`, `probability`, `needs_prior`,
    `corrections`, `bench_corrections`, `consistent`, `needs_strong`, `needs_validation`,
    `selected`, `clip_norm`).
-3. **`loss(player, batch)`** returns a scalar. Take margins from ``self.scores(batch)``: one joint
-   forward pass, so that batch normalization sees P and U together. Priors come from the task:
-   ``self.task.prior`` is the prior for the loss, ``self.task.mean(on_pos, on_unl)`` the mean over
-   the population, ``self.task.unlabeled_prior`` the share of positives among the unlabeled rows.
-   Two-sample risks written with the first two are corrected for one sample without more work.
-   No Python branch on a tensor's value: use ``torch.where``.
-4. **State** that lasts beyond a step lives in ``self.state`` (tensors, numbers, strings, by name),
-   in ``self.players`` (trained modules) or in ``self.frozen`` (modules no optimizer touches:
+3. **`loss(player, batch)`** returns a scalar. Get the margins from ``self.scores(batch)``, which
+   makes one joint forward pass so that batch normalization sees P and U together. Priors come from
+   the task: ``self.task.prior`` is the prior for the loss, ``self.task.mean(on_pos, on_unl)`` is
+   the mean over the population, and ``self.task.unlabeled_prior`` is the share of positives among
+   the unlabeled rows. Two-sample risks written with the first two are corrected for the one-sample
+   setting automatically. Do not branch on a tensor's value in Python; use ``torch.where``.
+4. **State** that outlives a step goes in ``self.state`` (tensors, numbers and strings, by name), in
+   ``self.players`` (trained modules) or in ``self.frozen`` (modules that no optimizer updates:
    teachers, averages, copies). All three are saved and restored. Per-row state is a tensor on
-   ``self.device`` that ``batch.unl.row`` or ``batch.pos.row`` indexes; make it in `prepare`.
-5. **Several networks**: `build` returns the players; ``new_network(network)`` makes another with
-   new weights, ``copy.deepcopy`` one with the same. `turns` says who is updated in a step, in
-   order. Do not replace a module later; load a ``state_dict`` into it. To train several modules by
-   one optimizer, put them into one ``nn.ModuleDict`` player.
-   `ready` tells whether the predicting network is being trained yet.
-6. **Schedules** read ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``; never a
-   count of steps. Warm-ups end with ``epoch.after(share)``, which keeps them long enough.
-   In `start_epoch`, ``epoch.optimizers[player]`` may be changed (``param_groups``) or replaced by
-   another of the same class, as methods in stages do: see `scale_rate`, `restart` and `average`.
-7. **Randomness**: in a loss from `draw_beta`, `draw_order` and `draw_uniform`, which return
-   tensors on the CPU (``.to(x.device)`` them); elsewhere from ``self.random`` (a NumPy generator)
-   and ``self.generator`` (a CPU torch generator). Dropout and the like may use torch's global
-   state, which the trainer seeds and puts back.
+   ``self.device``, indexed by ``batch.unl.row`` or ``batch.pos.row``; create it in `prepare`.
+5. **Several networks**: `build` returns the players. ``new_network(network)`` makes a network with
+   new weights, and ``copy.deepcopy`` one with the same weights. `turns` returns the players to
+   update in a step, in order. Do not replace a module later; load a ``state_dict`` into it. To
+   train several modules with one optimizer, put them into one ``nn.ModuleDict`` player. `ready`
+   returns whether training of the predicting network has begun.
+6. **Schedules** use ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``, never a
+   step count. Warm-ups end with ``epoch.after(share)``, which keeps them long enough. Multi-stage
+   methods may modify ``epoch.optimizers[player]`` in `start_epoch` (its ``param_groups``) or
+   replace it with another optimizer of the same class: see `scale_rate`, `restart` and `average`.
+7. **Randomness**: inside a loss, use `draw_beta`, `draw_order` and `draw_uniform`, which return
+   tensors on the CPU (move them with ``.to(x.device)``); elsewhere, use ``self.random`` (a NumPy
+   generator) and ``self.generator`` (a CPU torch generator). Dropout and similar layers may use
+   torch's global state, which the trainer seeds and restores.
 8. **Prediction**: `decision(x)` returns log odds; the default is the margin of ``players["net"]``
-   plus the task's shift. Override it when the method means something else; what it needs (a
-   threshold, a maximum) is computed in `before_scoring` and kept in ``self.state``.
+   plus the task's shift. Override it if the margin has another meaning. Compute any quantity it
+   needs (a threshold, a maximum) in `before_scoring`, and store it in ``self.state``.
 
 9. **Many runs at once**: `noneg.lab.bench.population` calls `loss`, `after_step` and `decision`
-   under ``torch.func.vmap`` and replays them. There, tensors and floats of the state and of the
-   hyperparameters differ from run to run; what a Python branch asks for must be a boolean, a
-   string, None, or whether an integer is 0, and must not depend on the run.
+   under ``torch.func.vmap`` and replays them. There, tensors and floats in the state and the
+   hyperparameters differ from run to run. A Python branch may only test a boolean, a string, None,
+   or whether an integer is 0, and the result must not depend on the run.
 
 The shared contract test runs every entry of the registry.
 """
@@ -93,25 +93,25 @@ if TYPE_CHECKING:
 
 Variant = Literal["ref", "bench"]
 
-# Rows a forward pass of evaluation takes at once.
+# Rows per forward pass in evaluation.
 CHUNK = 4096
-# Steps of a warm-up at least, in a training that is at least twice as long.
+# Minimum number of warm-up steps, if training is at least twice as long.
 LEAST_STAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A batch of P or of U.
+    """A batch of P rows or of U rows.
 
     Attributes
     ----------
     x : Tensor
-        Inputs, weakly augmented if the data ask for it.
+        Inputs, weakly augmented if the data define a weak augmentation.
     row : Tensor
-        Numbers of these rows within P or within U.
+        Indices of these rows within P or U.
     strong : Tensor or None
-        The strongly augmented inputs, if the algorithm asks for them (``needs_strong``); `x` itself
-        when the data have no such augmentation.
+        Strongly augmented inputs, if the algorithm needs them (``needs_strong``); `x` itself if the
+        data define no strong augmentation.
     """
 
     x: Tensor
@@ -121,7 +121,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One step's rows: ``x`` holds those of ``pos`` and then those of ``unl``."""
+    """The rows of one step; ``x`` contains the ``pos`` rows followed by the ``unl`` rows."""
 
     x: Tensor
     pos: View
@@ -131,24 +131,24 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What an algorithm sees between epochs.
+    """The information passed to an algorithm between epochs.
 
     An epoch is one pass over the unlabeled rows: ``max(1, n_unl // batch_size)`` steps.
 
     Attributes
     ----------
     number : int
-        From 0.
+        Index of the epoch, starting from 0.
     progress : float
-        Share of all steps done.
+        Share of all steps completed.
     data : PUData
         All training rows, on the device, without augmentation.
     validation : PUData or None
-        Rows held out from training, if there are any.
+        Rows held out from training, if any.
     optimizers : dict
-        By player.
+        The optimizer of each player.
     steps : int
-        Of the whole training.
+        Number of steps in the whole training run.
     """
 
     number: int
@@ -159,9 +159,9 @@ class Epoch:
     steps: int = 0
 
     def after(self, share: float) -> bool:
-        """Return whether a first stage is over, which takes this share of the training.
+        """Return whether a first stage that takes this share of training is over.
 
-        A short training does not cut it below 500 steps, as long as they are at most half of all.
+        The stage has at least 500 steps, or half of all steps if training is shorter than 1,000.
         """
         least = min(LEAST_STAGE, self.steps / 2.0) / max(self.steps, 1)
         return self.progress >= max(share, least)
@@ -169,7 +169,7 @@ class Epoch:
 
 @dataclass(kw_only=True, eq=False)
 class Algorithm:
-    """A PU learning method; the text of `noneg.learning.contract` says how to write one.
+    """A PU learning method; see the docstring of `noneg.learning.contract` for how to write one.
 
     Parameters
     ----------
@@ -193,23 +193,23 @@ class Algorithm:
 
     variant: Variant = "ref"
 
-    # Its key in the registry.
+    # Key in the registry.
     name: ClassVar[str]
     title: ClassVar[str]
     citation: ClassVar[str]
-    # What sigmoid(decision) estimates, in a sentence for users.
+    # User-facing sentence that describes what sigmoid(decision) estimates.
     probability: ClassVar[str]
     needs_prior: ClassVar[bool] = True
-    # One-sample corrections that make sense, the default first; none for methods of any setting.
+    # Valid one-sample corrections, default first; empty if the method works in either setting.
     corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "shift", "batch", "none")
     bench_corrections: ClassVar[tuple[Correction, ...]] = ("batch", "none")
     variants: ClassVar[tuple[Variant, ...]] = ("ref",)
-    # Whether the population optimum of the default is the Bayes rule.
+    # Whether the population optimum under the default settings is the Bayes rule.
     consistent: ClassVar[bool] = False
     needs_strong: ClassVar[bool] = False
     needs_validation: ClassVar[bool] = False
-    # Whether it is for positives that are not labeled at random, so that no map that supposes they
-    # are may recalibrate it.
+    # Whether the method is for positives that are not labeled at random. Recalibration maps that
+    # assume labeling at random must not be applied to it.
     selected: ClassVar[bool] = False
     clip_norm: ClassVar[float | None] = None
 
@@ -224,16 +224,16 @@ class Algorithm:
 
     @property
     def device(self) -> torch.device:
-        """Where the networks are, and where tensors of the state belong."""
+        """Device of the networks and of the tensors in the state."""
         return next(p.device for module in self.players.values() for p in module.parameters())
 
     @property
     def bench(self) -> bool:
-        """Whether this is the benchmark's version."""
+        """Whether this is the benchmark version."""
         return self.variant == "bench"
 
     def begin(self, network: nn.Module, task: Task, data: PUData, seed: int) -> None:
-        """Start a run: forget any earlier one."""
+        """Start a run, discarding any earlier one."""
         self.task = task
         self.random: np.random.Generator = stream(seed, "algorithm")
         self.generator: torch.Generator = torch_generator(seed, "algorithm tensors")
@@ -243,66 +243,66 @@ class Algorithm:
         self.prepare(data)
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
-        """Return the trained modules by name; fill ``self.frozen`` with the others."""
+        """Return the modules to train, by name; put all other modules in ``self.frozen``."""
         return {"net": network}
 
     def prepare(self, data: PUData) -> None:
-        """Make the state that needs the rows."""
+        """Create the state that depends on the rows."""
 
     def turns(self) -> Iterable[str]:
-        """Return the players that are updated in this step, in order."""
+        """Return the players to update in this step, in order."""
         return self.players
 
     def ready(self) -> bool:
-        """Return whether the predictor is in training yet; until then checkpoints do not score."""
+        """Return whether training of the predictor has begun; before, checkpoints do not score."""
         return True
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return what the player minimizes."""
+        """Return the loss that the player minimizes."""
         raise NotImplementedError
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """Refresh pseudo-labels, weights, thresholds, stages."""
+        """Refresh pseudo-labels, weights, thresholds and stages."""
 
     def after_step(self, batch: Batch) -> None:
         """Update moving averages."""
 
     def before_scoring(self, data: PUData) -> None:
-        """Compute from the training rows what `decision` needs."""
+        """Compute the quantities that `decision` needs from the training rows."""
 
     def make_optimizer(self, player: str, default: MakeOptimizer) -> Optimizer:
-        """Return the optimizer of a player; `default` makes the trainer's."""
+        """Return a player's optimizer; `default` makes the trainer's optimizer."""
         return default(self.players[player].parameters())
 
     def decision(self, x: Tensor) -> Tensor:
-        """Return log odds of the positive class, a row each; positive from 0 on."""
+        """Return the log odds of the positive class, one per row."""
         return self.margins(x) + self.task.shift
 
     def scores(self, batch: Batch, player: str = "net") -> tuple[Tensor, Tensor]:
-        """Return the margins of P and of U from one joint forward pass."""
+        """Return the margins of the P rows and of the U rows from one joint forward pass."""
         n = len(batch.pos.x)
         f = margin(self.players[player](batch.x)).float()
         return f[:n], f[n:]
 
     def draw_beta(self, alpha: float) -> Tensor:
-        """Draw a number of the law Beta(alpha, alpha)."""
+        """Draw a number from the Beta(alpha, alpha) distribution."""
         return torch.tensor(self.random.beta(alpha, alpha), dtype=torch.float64)
 
     def draw_order(self, n: int, out: Tensor | None = None) -> Tensor:
-        """Draw an order of n rows."""
+        """Draw a random permutation of n rows."""
         return torch.randperm(n, generator=self.generator, out=out)
 
     def draw_uniform(self, n: int) -> Tensor:
-        """Draw n numbers from 0 to 1."""
+        """Draw n uniform numbers from 0 to 1."""
         return torch.rand(n, generator=self.generator, dtype=torch.float64)
 
     def margins(self, x: Tensor, module: nn.Module | None = None) -> Tensor:
-        """Return margins in eval mode, a chunk at a time."""
+        """Return margins in eval mode, computed in chunks."""
         return margin(self.outputs(x, module))
 
     @torch.no_grad()
     def outputs(self, x: Tensor, module: nn.Module | None = None) -> Tensor:
-        """Return what the network puts out in eval mode, a chunk at a time."""
+        """Return the network's outputs in eval mode, computed in chunks."""
         net = self.players["net"] if module is None else module
         was, device = net.training, next(net.parameters()).device
         net.eval()
@@ -318,7 +318,7 @@ class Algorithm:
         return self
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that changes in training."""
+        """Return everything that changes during training."""
         return {
             "players": {name: m.state_dict() for name, m in self.players.items()},
             "frozen": {name: m.state_dict() for name, m in self.frozen.items()},
@@ -328,7 +328,7 @@ class Algorithm:
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore a state returned by `state_dict`."""
         for name, module in self.players.items():
             module.load_state_dict(saved["players"][name])
         for name, module in self.frozen.items():
@@ -343,7 +343,7 @@ def _moved(state: dict[str, Any], device: torch.device) -> dict[str, Any]:
 
 
 def choose_correction(algorithm: Algorithm, asked: str | None) -> Correction:
-    """Return the one-sample correction to use, or say which ones the method has."""
+    """Return the one-sample correction to use; raise an error if the method does not support it."""
     known = algorithm.bench_corrections if algorithm.bench else algorithm.corrections
     if asked is None:
         return known[0] if known else "none"
@@ -359,18 +359,18 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 @dataclass(frozen=True)
 class PUData:
-    """Inputs of labelled positives and of unlabeled rows; no hidden label is ever in it.
+    """Inputs of labeled positives and unlabeled rows, without any hidden labels.
 
     Parameters
     ----------
     pos, unl : Tensor
-        Inputs, a row each along the first axis. Rows are numbered from 0 in each of them.
+        Inputs, with rows along the first axis. Rows are numbered from 0 in each tensor.
     weak : callable, optional
-        ``weak(x, generator)`` augments a training batch; evaluation never does.
+        ``weak(x, generator)`` augments a training batch; it is never used in evaluation.
     strong : callable, optional
-        The second, stronger view that some methods want.
+        A second, stronger augmentation that some methods need.
     joint : Tensor, optional
-        All rows in one tensor, of which `pos` and `unl` are slices; `to` makes it.
+        All rows in one tensor, of which `pos` and `unl` are slices; created by `to`.
 
     Examples
     --------
@@ -389,14 +389,14 @@ class PUData:
     def __post_init__(self) -> None:
         for name in ("pos", "unl"):
             if len(getattr(self, name)) == 0:
-                raise InputError(name, "must hold at least one row, got none.")
+                raise InputError(name, "must contain at least one row, got none.")
         if self.pos.shape[1:] != self.unl.shape[1:]:
             shapes = f"{tuple(self.pos.shape)} and {tuple(self.unl.shape)}"
-            raise InputError("pos", f"and 'unl' must have rows of one shape, got {shapes}.")
+            raise InputError("pos", f"and 'unl' must have rows of the same shape, got {shapes}.")
 
     @property
     def n_pos(self) -> int:
-        """Number of labelled positives."""
+        """Number of labeled positives."""
         return len(self.pos)
 
     @property
@@ -405,28 +405,28 @@ class PUData:
         return len(self.unl)
 
     def to(self, device: torch.device) -> PUData:
-        """Return the rows on a device, in single precision, both parts slices of one tensor."""
+        """Return the rows on a device as slices of one tensor, in single precision or lower."""
         joint = torch.cat([self.pos, self.unl]).to(device)
         joint = joint.float() if joint.dtype not in _HALVES else joint
         return replace(self, pos=joint[: self.n_pos], unl=joint[self.n_pos :], joint=joint)
 
 
 def torch_generator(seed: int, purpose: str) -> torch.Generator:
-    """Return a torch generator for one purpose."""
+    """Return a torch generator for a given purpose."""
     start = int(stream(seed, purpose).integers(2**62))
     return torch.Generator().manual_seed(start)
 
 
 class Search(Protocol):
-    """Where to look for a hyperparameter."""
+    """Search space of a hyperparameter."""
 
     def draw(self, random: np.random.Generator) -> Any:  # noqa: ANN401
-        """Return one value."""
+        """Draw one value."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few values, each as likely.
+    """One of several values, all equally likely.
 
     Examples
     --------
@@ -441,13 +441,13 @@ class Choice:
         object.__setattr__(self, "values", values)
 
     def draw(self, random: np.random.Generator) -> Any:  # noqa: ANN401
-        """Return one of the values."""
+        """Draw one of the values."""
         return self.values[int(random.integers(len(self.values)))]
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Any number of an interval.
+    """A number drawn uniformly from an interval.
 
     Examples
     --------
@@ -460,13 +460,13 @@ class Uniform:
     high: float
 
     def draw(self, random: np.random.Generator) -> float:
-        """Return a number of the interval."""
+        """Draw a number from the interval."""
         return float(random.uniform(self.low, self.high))
 
 
 @dataclass(frozen=True)
 class LogUniform:
-    """A number whose logarithm is uniform.
+    """A number whose logarithm is uniformly distributed.
 
     Examples
     --------
@@ -479,14 +479,14 @@ class LogUniform:
     high: float
 
     def draw(self, random: np.random.Generator) -> float:
-        """Return a number of the interval."""
+        """Draw a number from the interval."""
         return float(self.low * (self.high / self.low) ** random.random())
 
 
 def hyper(default: Any, search: Search | None = None, *, bench: Any = None) -> Any:  # noqa: ANN401
-    """Return a dataclass field with its default and its search space, if it is searched at all.
+    """Return a dataclass field with a default and an optional search space.
 
-    With `bench`, the default depends on the variant; `Algorithm` fills it in.
+    With `bench`, the default depends on the variant, and `Algorithm` fills it in.
 
     Examples
     --------
@@ -509,12 +509,12 @@ def hyper(default: Any, search: Search | None = None, *, bench: Any = None) -> A
 
 
 def space(algorithm: type[Any]) -> dict[str, Search]:
-    """Return the searched fields of a dataclass."""
+    """Return the search spaces of a dataclass's fields, by name."""
     return {f.name: f.metadata["search"] for f in fields(algorithm) if "search" in f.metadata}
 
 
 def scale_rate(optimizer: Optimizer, factor: float) -> None:
-    """Set the learning rate to `factor` times the one the optimizer was made with.
+    """Set the learning rate to `factor` times the optimizer's initial rate.
 
     Examples
     --------
@@ -530,14 +530,14 @@ def scale_rate(optimizer: Optimizer, factor: float) -> None:
 
 
 def restart(optimizer: Optimizer) -> None:
-    """Forget momentum and moments, as a new optimizer would."""
+    """Discard the optimizer's momentum and moments."""
     optimizer.state.clear()
 
 
 def average(into: nn.Module, network: nn.Module, keep: float) -> None:
-    """Move the parameters of `into` to ``keep`` of themselves plus the rest of the network's.
+    """Update the moving average `into`: weight `keep` on itself, the rest on the network.
 
-    Buffers, such as the statistics of batch normalization, are copied.
+    Buffers, such as batch normalization statistics, are copied.
 
     Examples
     --------

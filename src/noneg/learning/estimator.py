@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import logit
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from noneg.errors import InputError
 from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid, standard_scale
 from noneg.learning.boosting import BoostedPU
-from noneg.learning.frames import Columns
-from noneg.learning.likelihood import LabelLaw
 from noneg.learning.tabular import BaggingPU, LinearPU, WeightedPU
+from noneg.likelihood import LabelLaw
 from noneg.sklearn import PUStratifiedShuffleSplit
+from noneg.tables.frames import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,25 +24,24 @@ if TYPE_CHECKING:
     from torch import nn
 
     from noneg.checks import Setting
-    from noneg.learning.base import Flags, Floats, Prior
+    from noneg.learning.base import Flags, Floats, Prior, Rows
     from noneg.learning.contract import Algorithm, PUData
-    from noneg.learning.likelihood import Rows
     from noneg.learning.task import Correction
     from noneg.learning.training import Fit, Precision
 
-# Learners for tables that go by a name.
+# Learners for tables, by name.
 TABLE_LEARNERS: dict[str, type[PUEstimator]] = {
     "boosted": BoostedPU,
     "bagging": BaggingPU,
     "linear": LinearPU,
     "weighted": WeightedPU,
 }
-# Those that "auto" chooses from, and the folds on which it does.
+# The learners that "auto" chooses from, and the number of folds it uses.
 CANDIDATES, AUTO_FOLDS = ("boosted", "bagging", "linear"), 3
 AUTO, TREES, NETWORK = "auto", "boosted", "nnpu"
-# Without `epochs`: so many of them, but updates within these limits.
+# Default number of epochs, and limits on the number of updates.
 EPOCHS, LEAST_STEPS, MOST_STEPS = 30, 1_000, 20_000
-# Held out for algorithms that cannot do without, if nothing else is said.
+# Default share of rows held out for algorithms that need validation rows.
 VALIDATION = 0.2
 _EDGE = 1e-6
 
@@ -51,69 +50,69 @@ _EDGE = 1e-6
 class PUClassifier(PUEstimator):
     """A classifier trained on positives and unlabeled rows, with usable probabilities.
 
-    Tables get boosted trees (`BoostedPU`); images, and whoever names an algorithm or passes a
-    network, get a neural network.
+    By default, tables are fitted with boosted trees (`BoostedPU`) and images with a neural network.
+    A network is also used if you pass one or name an algorithm in `noneg.learning.ALGORITHMS`.
 
-    Most PU losses of networks give probabilities that are too extreme. By default the network is
-    therefore trained once more in each of a few folds, its scores of held-out rows are pooled, and
-    a map chosen from these PU data repairs the probabilities of the network trained on all rows.
-    Methods for positives that are *not* labeled at random (PUSB, LBE, PUe) are left as they are:
-    such a map supposes that they are, and would undo the method.
+    With most PU losses, a network's probabilities are too extreme. By default, the network is
+    therefore retrained on each of a few folds, its scores on held-out rows are pooled, and a
+    calibration map chosen on these PU data corrects the probabilities of the network trained on all
+    rows. Methods for positives that are *not* labeled at random (PUSB, LBE, PUe) are not
+    recalibrated: the map assumes labeling at random, so it would undo the method.
 
     Parameters
     ----------
     algorithm : str or Algorithm, optional
-        "boosted", "bagging", "linear" or "weighted" for a learner of tables; a name in
-        `noneg.learning.ALGORITHMS`, or one with your hyperparameters, for a network (what its
-        probability means before recalibration is in its attribute ``probability``); "auto" for the
-        one of boosted trees, bagged trees and a linear model under which the labels of held-out
-        rows are most likely. By default boosted trees for tables and nnPU for images.
+        "boosted", "bagging", "linear" or "weighted" for a table learner; a name in
+        `noneg.learning.ALGORITHMS`, or an algorithm with your hyperparameters, for a network (its
+        attribute ``probability`` describes its probabilities before recalibration); "auto" to
+        choose among boosted trees, bagged trees and a linear model by the likelihood of held-out
+        labels. By default, boosted trees for tables and nnPU for images.
     setting : {"two-sample", "one-sample"}
-        How the rows were sampled; never guessed. Boosted trees also take "labelled".
+        How the rows were sampled; never guessed. Boosted trees also accept "labeled".
     prior : float or "estimate"
-        Share of positives in the population. A few algorithms do without, and are then not
-        recalibrated.
+        Share of positives in the population. A few algorithms do not need it; without it, they are
+        not recalibrated.
     network : Module or callable, optional
-        Any network with one or two logits a row, or a function that makes it. By default one
+        Any network with one or two logits per row, or a function that builds one. By default, one
         hidden layer of 500 units.
     recalibrate : str or None
-        Method of `noneg.recalibration`, such as "auto" or "platt"; None leaves scores as they are.
-        By default "likelihood" for boosted trees (see `BoostedPU`), "auto" for networks, and None
-        for methods for positives that are not labeled at random.
+        A method in `noneg.recalibration`, such as "auto" or "platt"; None leaves scores unchanged.
+        By default, "likelihood" for boosted trees (see `BoostedPU`), "auto" for networks, and None
+        for methods designed for positives that are not labeled at random.
     folds : int, optional
-        Folds for recalibration; by default three for networks, and those of `BoostedPU`.
+        Folds for recalibration; by default three for networks, and as in `BoostedPU` for trees.
     correction : {"weighted", "shift", "batch", "none"}, optional
         One-sample correction; see `noneg.learning.task`.
     validation : float, optional
-        Share of rows to hold out for early stopping of a network; by default a fifth for algorithms
-        that need it, and none for the others.
+        Share of rows to hold out for early stopping of a network; by default, a fifth for
+        algorithms that need validation rows and none for the others.
     standardize : bool
-        Whether a network gets columns of mean 0 and deviation 1.
+        Whether to standardize the columns for a network (mean 0, standard deviation 1).
     epochs : int, optional
         By default 30, but at least 1,000 and at most 20,000 updates.
     batch_size, optimizer, lr, weight_decay, criterion, patience
-        Of `noneg.learning.Trainer`.
+        Passed to `noneg.learning.Trainer`.
     device, precision, progress
-        Of `noneg.learning.Trainer`.
+        Passed to `noneg.learning.Trainer`.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
     n_jobs : int, optional
-        Threads of boosted trees, processes of the other learners of tables.
+        Number of threads for boosted trees, or of processes for the other table learners.
     random_state : int
-        Everything random depends on it alone.
+        Seed; the only source of randomness.
 
     Attributes
     ----------
     model_ : PUEstimator or None
-        The learner of tables, fitted; None with a network.
+        The fitted table learner; None with a network.
     algorithm_ : Algorithm
-        The network's method, trained.
+        The trained algorithm, with a network.
     history_ : list of dict
-        Loss, and the criterion on held-out rows, at every checkpoint of a network.
+        The loss and the criterion on held-out rows at every checkpoint of a network.
     calibrator_ : Calibrator or None
-        The map from scores to probabilities of a network.
+        The map from a network's scores to probabilities.
     compared_ : dict
-        With "auto", the mean loss of held-out labels by learner.
+        With "auto", the mean loss on held-out labels for each learner.
 
     Examples
     --------
@@ -179,16 +178,8 @@ class PUClassifier(PUEstimator):
             self._kind = self._kind_of(X)
         else:
             check_is_fitted(self)
-        takes_any = isinstance(self._kind, str) and (
-            self._kind in TABLE_LEARNERS or self._kind == AUTO
-        )
-        if not takes_any:
-            return super()._check_inputs(X, fresh=fresh)
-        if Columns.of(X) is not None:
-            validate_data(self, X, reset=fresh, skip_check_array=True)
-            return X
-        kinds = (np.float32, np.float64)
-        return validate_data(self, X, reset=fresh, dtype=kinds, ensure_all_finite="allow-nan")
+        check = self._check_table if self._for_tables else super()._check_inputs
+        return check(X, fresh=fresh)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
@@ -196,7 +187,7 @@ class PUClassifier(PUEstimator):
         return tags
 
     def _fitted(self, name: str, rows: Rows) -> PUEstimator:
-        """Return a learner of tables, fitted with the prior that was found."""
+        """Return a table learner, fitted with the given or estimated prior."""
         kind = TABLE_LEARNERS[name]
         own = {item.name for item in fields(kind)} - {"folds"}
         shared = {key: value for key, value in self._shared().items() if key in own}
@@ -230,7 +221,7 @@ class PUClassifier(PUEstimator):
 
         for given, name in ((rows.weight, "sample_weight"), (rows.propensity, "propensity")):
             if given is not None:
-                remedy = "Take a learner for tables, such as BoostedPU."
+                remedy = "Use a learner for tables, such as BoostedPU."
                 raise InputError(name, "must not be given to a network", remedy=remedy)
         algorithm = find_algorithm(self._kind)
         table, flags = rows.X, rows.flags
@@ -299,7 +290,7 @@ class PUClassifier(PUEstimator):
         return np.asarray((rows - self._center) / self._scale, dtype=np.float32)
 
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return log odds of the positive class; above 0 where it is predicted."""
+        """Return the log odds of the positive class; above 0 where it is predicted."""
         check_is_fitted(self)
         if self.model_ is not None:
             return self.model_.decision_function(self._check_inputs(X))
@@ -313,13 +304,13 @@ class PUClassifier(PUEstimator):
         return raw if self.calibrator_ is None else np.asarray(self.calibrator_.transform(raw))
 
     def _margin(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return the algorithm's log odds, before recalibration."""
+        """Return the algorithm's log odds before recalibration."""
         rows = self._check_inputs(X)
         return _log_odds(self.algorithm_, self._scaled(rows))
 
 
 def _able(rows: Rows) -> tuple[str, ...]:
-    """Return the candidates that take the rows: a linear model wants numbers, none missing."""
+    """Return the candidates that accept these rows; only boosted trees take missing values."""
     if Columns.of(rows.X) is None and np.isfinite(rows.X).all():
         return CANDIDATES
     return CANDIDATES[:1]

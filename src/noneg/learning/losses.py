@@ -1,4 +1,4 @@
-r"""Losses of a margin f, the PU risks made of them, and soft labels of unlabeled rows.
+r"""Losses of a margin f, the PU risks built from them, and soft labels for unlabeled rows.
 
 ============== =============================== =============================== ====================
 name           positive                        negative                        probability
@@ -9,8 +9,9 @@ squared        :math:`(1-f)^2/4`               :math:`(1+f)^2/4`               :
 double-hinge   :math:`\max(-f, 0, (1-f)/2)`    :math:`\max(f, 0, (1+f)/2)`     none: only the sign
 ============== =============================== =============================== ====================
 
-Logistic and squared losses are proper: their population optimum is a probability. Everything here
-is made of tensor operations, so it works under ``torch.compile`` and ``torch.func.vmap``.
+The logistic and squared losses are proper: their population optimum gives the class probability.
+Everything here uses tensor operations only, so it works under ``torch.compile`` and
+``torch.func.vmap``.
 """
 
 from __future__ import annotations
@@ -36,20 +37,20 @@ if TYPE_CHECKING:
 
 LossName = Literal["logistic", "sigmoid", "squared", "double-hinge"]
 
-# Probabilities that a squared loss puts on 0 or 1 or beyond become these log odds.
+# Limit on the log odds when the squared loss gives probabilities at or beyond 0 or 1.
 LARGEST_LOGIT = 16.0
 
 
 @dataclass(frozen=True)
 class MarginLoss:
-    """A loss of the margin, for each label.
+    """A loss of the margin for each label.
 
     Attributes
     ----------
     positive : callable
         Loss when the label is positive, elementwise.
     logit : callable
-        Log odds of the probability that the margin stands for.
+        Log odds of the probability that the margin represents.
     proper : bool
         Whether the population optimum is the class probability.
 
@@ -66,7 +67,7 @@ class MarginLoss:
     proper: bool
 
     def negative(self, f: Tensor) -> Tensor:
-        """Return the loss when the label is negative: all losses here are symmetric."""
+        """Return the loss when the label is negative; all losses here are symmetric."""
         return self.positive(-f)
 
 
@@ -103,7 +104,7 @@ LOSSES: dict[str, MarginLoss] = {
 
 
 def find_loss(name: str) -> MarginLoss:
-    """Return a loss by its name."""
+    """Return a loss by name."""
     if name not in LOSSES:
         raise InputError("loss", f"must be one of {', '.join(LOSSES)}", value=name)
     return LOSSES[name]
@@ -115,9 +116,8 @@ def pu_risks(p: Tensor, u: Tensor, task: Task, loss: MarginLoss) -> tuple[Tensor
     .. math:: R_p = \pi\,\hat E_+[\ell(f, +1)], \qquad
         R_n = \hat E_p[\ell(f, -1)] - \pi\,\hat E_+[\ell(f, -1)]
 
-    (du Plessis et al. 2015; Kiryo et al. 2017, Eq. 2). The mean over the population follows the
-    one-sample correction of the task; with ``weighted`` the sum is Eq. (8) of the PU benchmark
-    paper.
+    (du Plessis et al. 2015; Kiryo et al. 2017, Eq. 2). The population mean uses the task's
+    one-sample correction; with ``weighted``, the sum is Eq. (8) of the PU benchmark paper.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def binary_entropy(f: Tensor) -> Tensor:
     return softplus(f) - torch.sigmoid(f) * f
 
 
-# Bisections of the constant; each halves an interval of at most a few hundred.
+# Bisection steps for the constant; the initial interval is at most a few hundred wide.
 _HALVINGS = 40
 
 
@@ -169,10 +169,10 @@ def count_posterior(f: Tensor, k: int) -> Tensor:
 
     .. math:: q_i = P(y_i = 1 \mid C = k) = s_i \, \frac{P(C_{-i} = k-1)}{P(C = k)}.
 
-    Adding a constant to all logits leaves q as it is (it multiplies every outcome with k positives
-    by the same factor), so we add the one for which the expected count is k. There the count k is
-    the likeliest, nothing underflows, and the laws of sums follow from their Fourier transform, a
-    product, without a loop over rows.
+    Adding a constant to all logits does not change q (the probability of every outcome with k
+    positives is multiplied by the same factor), so we add the constant that makes the expected
+    count k. The count k is then the most likely one, nothing underflows, and the distributions of
+    the sums follow from their Fourier transforms, which are products, without a loop over rows.
 
     Parameters
     ----------
@@ -193,9 +193,9 @@ def count_posterior(f: Tensor, k: int) -> Tensor:
         raise InputError("k", f"must be a number of rows from 0 to {n}, got {k}.")
     if k in (0, n):
         return torch.full_like(f, float(k == n))
-    s = torch.sigmoid(_centred(f.double(), k))
-    # An odd length keeps the angle pi out, where a factor could be zero; the transform of a real
-    # law is symmetric, so half of the angles do.
+    s = torch.sigmoid(_centered(f.double(), k))
+    # An odd length avoids the angle pi, where a factor could be zero. The transform of a real
+    # sequence is conjugate-symmetric, so half of the angles are enough.
     length = n + 1 + n % 2
     angle = 2.0 * math.pi / length * torch.arange(length // 2 + 1, device=f.device).double()
     turn = torch.polar(torch.ones_like(angle), angle)
@@ -205,8 +205,8 @@ def count_posterior(f: Tensor, k: int) -> Tensor:
     return (s * without / whole.real.sum()).clamp(0.0, 1.0).to(f.dtype)
 
 
-def _centred(f: Tensor, k: int) -> Tensor:
-    """Return the logits plus the constant at which the expected count is k."""
+def _centered(f: Tensor, k: int) -> Tensor:
+    """Return the logits plus the constant that makes the expected count k."""
     reach = math.log(len(f)) + 1.0
     low, high = -f.max() - reach, -f.min() + reach
     for _ in range(_HALVINGS):
@@ -217,16 +217,16 @@ def _centred(f: Tensor, k: int) -> Tensor:
 
 
 def released_posterior(f: Tensor, k: int) -> Tensor:
-    r"""Return what the released code of GLWS puts in the place of `count_posterior`.
+    r"""Return the quantity that the released GLWS code uses instead of `count_posterior`.
 
-    Its recursion from the last row to the first has :math:`1-s_t` instead of :math:`s_t` where row
-    t is the last positive one and others follow. So an outcome y with k positives, of which t is
-    the last, has in row i the weight
+    Its backward recursion over the rows uses :math:`1-s_t` instead of :math:`s_t` when row t is the
+    last positive one and other rows follow. For row i, an outcome y with k positives, the last of
+    them in row t, therefore has the weight
 
     .. math:: w_i(y) = P(y)\,\Bigl(\frac{1-s_t}{s_t}\Bigr)^{[i \le t < n]}
 
-    and :math:`q_i` is the share of the weight with :math:`y_i = 1`. When fewer rows look positive
-    than k, the last rows of a batch become positive, whatever they are.
+    and :math:`q_i` is the share of the weight on outcomes with :math:`y_i = 1`. If fewer than k
+    rows look positive, the last rows of a batch are labeled positive, regardless of their scores.
 
     Examples
     --------
@@ -250,10 +250,10 @@ def released_posterior(f: Tensor, k: int) -> Tensor:
 
 
 def _log_laws(chains: Tensor, k: int) -> Tensor:
-    """Return log laws of the number of positives, up to k, among the rows before each row.
+    """Return log probabilities of 0 to k positives among the rows before each row.
 
-    A chain has three lines: log probabilities of a positive label, of a negative one, and what
-    stands for the former in the first positive row.
+    A chain has three lines: the log probabilities of a positive label, those of a negative label,
+    and the values used instead of the first line for the first positive row.
     """
     yes, no, first = chains.permute(1, 2, 0)[..., None]
     law = torch.cat([torch.zeros_like(yes[0]), yes[0].new_full((len(chains), k), -math.inf)], 1)
@@ -267,7 +267,7 @@ def _log_laws(chains: Tensor, k: int) -> Tensor:
 
 
 def trend(scores: Tensor) -> Tensor:
-    r"""Return :math:`\tfrac1T\sum_t \log(1 + d_t + d_t^2/2)` of the changes d, a column a row.
+    r"""Return :math:`\tfrac1T\sum_t \log(1 + d_t + d_t^2/2)` of the changes d in each column.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def trend(scores: Tensor) -> Tensor:
 
 
 def natural_break(values: Tensor) -> float:
-    """Return the largest value of the lower of two classes with the least sum of squares within.
+    """Return the top of the lower class in the split with the least within-class squares.
 
     Examples
     --------
@@ -291,18 +291,19 @@ def natural_break(values: Tensor) -> float:
     x = values.double().sort().values
     if len(x) < 2:
         return float(x[-1])
-    # Within = all squares - between: the best split has the largest sum of (class total)^2 / size.
+    # The within sum is the total minus the between sum, so maximize sum of (class total)^2 / size.
     size = torch.arange(1, len(x), device=x.device)
-    centred = x - x.mean()
-    lower = centred.cumsum(0)[:-1]
+    centered = x - x.mean()
+    lower = centered.cumsum(0)[:-1]
     between = lower.square() / size + lower.square() / (len(x) - size)
     return float(x[between.argmax()])
 
 
 def pseudo_labels(scores: Tensor) -> Tensor:
-    """Return 1 for rows whose recorded scores rise, 0 for those that fall.
+    """Return 1 for rows whose recorded scores increase, and 0 for the other rows.
 
-    If the break is above 0, the steepest rows are left aside and the others split anew.
+    If the break is above 0, the rows with the steepest trends are set aside and the rest are split
+    again.
     """
     value = trend(scores)
     at = natural_break(value)

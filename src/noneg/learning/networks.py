@@ -1,7 +1,7 @@
-"""Networks for small images and tables; any other ``torch.nn.Module`` does as well.
+"""Networks for small images and tables; any other ``torch.nn.Module`` works as well.
 
-A network maps a batch to one logit a row, or to two (negative, positive). With two, the margin is
-their difference, which moves twice as fast at the same learning rate; the PU benchmark has two.
+A network maps a batch to one or two logits per row (negative, positive). With two, the margin is
+their difference, which changes twice as fast at the same learning rate; the PU benchmark uses two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Norm = Literal["batch", "group"]
 
 
 def margin(out: Tensor) -> Tensor:
-    """Return one margin a row from an output of shape (n,), (n, 1) or (n, 2).
+    """Return one margin per row from an output of shape (n,), (n, 1) or (n, 2).
 
     Examples
     --------
@@ -43,15 +43,15 @@ def margin(out: Tensor) -> Tensor:
         return out[:, 0]
     if out.ndim == 2 and out.shape[1] == 2:
         return out[:, 1] - out[:, 0]
-    msg = f"must put out one or two logits a row, got shape {tuple(out.shape)}."
+    msg = f"must output one or two logits per row, got shape {tuple(out.shape)}."
     raise InputError("network", msg)
 
 
 def new_network(network: nn.Module | Callable[[], nn.Module]) -> nn.Module:
-    """Return a network with new random weights, like the given one.
+    """Return a network with the same architecture and new random weights.
 
-    A module is copied, and each layer that has ``reset_parameters`` is drawn anew. If some of its
-    layers have no such method, pass a function that makes the module instead.
+    A module is copied, and each layer that has ``reset_parameters`` is reinitialized. If some of
+    its layers lack that method, pass a function that builds the module instead.
 
     Examples
     --------
@@ -73,10 +73,10 @@ def _reset(module: nn.Module) -> None:
 
 
 class MLP(nn.Sequential):
-    """Fully connected network with ReLU.
+    """Fully connected network with ReLU activations.
 
-    ``MLP(d)`` is the network of the PU benchmark for tables, one layer of 500 units;
-    ``MLP(784, (100, 100), outputs=1)`` that of the PU-ECE paper for MNIST.
+    ``MLP(d)`` is the PU benchmark's network for tables, with one layer of 500 units;
+    ``MLP(784, (100, 100), outputs=1)`` is the PU-ECE paper's network for MNIST.
 
     Examples
     --------
@@ -94,9 +94,9 @@ class MLP(nn.Sequential):
 
 
 class CNN(nn.Sequential):
-    """The network for 28 x 28 images of the ECE bias paper, Table 2 (after Harutyunyan et al.).
+    """The ECE bias paper's network for 28 x 28 images (Table 2, after Harutyunyan et al.).
 
-    Four convolutions with normalization and ReLU, then 128 units.
+    It has four convolutions with normalization and ReLU, followed by 128 units.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class CNN(nn.Sequential):
 
 
 def _norm(norm: Norm, channels: int) -> nn.Module:
-    """Return a normalization; groups do not mix rows, so each row's output is its own."""
+    """Return a normalization layer; with "group", a row's output does not depend on other rows."""
     if norm == "batch":
         return nn.BatchNorm2d(channels)
     if norm == "group":
@@ -151,22 +151,23 @@ def _conv(before: int, after: int, kernel: int, stride: int) -> nn.Conv2d:
 
 
 class ResNet(nn.Module):
-    r"""Residual network for small images: a 3 x 3 stem, no pooling before the blocks.
+    r"""Residual network for small images, with a 3 x 3 stem and no pooling before the blocks.
 
-    Convolutions start from :math:`\mathcal N(0, 2/(k^2 \cdot \mathrm{out}))` (He et al. 2016).
+    Convolution weights are initialized from :math:`\mathcal N(0, 2/(k^2 \cdot \mathrm{out}))` (He
+    et al. 2016).
 
     Parameters
     ----------
     widths : sequence of int
-        Channels of the blocks, a stage each; every stage but the first halves the image.
+        Number of channels in each stage; every stage but the first halves the image size.
     blocks : sequence of int
-        Blocks a stage.
+        Number of blocks in each stage.
     pool : int or None
         Side of the average pooling before the last layer; None averages over the whole image.
     narrow : bool
         Whether blocks are bottlenecks (1 x 1, 3 x 3, 1 x 1 with four times the channels).
     size : int
-        Side of the images; it matters when `pool` leaves more than one place.
+        Side of the images; it matters only if more than one position remains after pooling.
 
     Examples
     --------
@@ -207,7 +208,7 @@ class ResNet(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the convolutions anew."""
+        """Reinitialize the convolutions."""
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 count = module.kernel_size[0] * module.kernel_size[1] * module.out_channels
@@ -221,9 +222,9 @@ class ResNet(nn.Module):
 def resnet32(
     *, channels: int = 3, outputs: int = 2, size: int = 32, norm: Norm = "batch"
 ) -> ResNet:
-    """Return the network of the PU benchmark for images: 3 stages of 5 blocks, 16 to 64 channels.
+    """Return the PU benchmark's network for images: 3 stages of 5 blocks, 16 to 64 channels.
 
-    The paper calls it ResNet-34; its code is this one.
+    The paper calls it ResNet-34, but its code has this network.
 
     Examples
     --------

@@ -1,14 +1,14 @@
-r"""Propensities from the rows themselves: SAR-EM.
+r"""Estimates of propensities from the rows themselves, by SAR-EM.
 
-Positives are labeled at a rate e(x) that depends on a few attributes alone ("selected at random").
+Positives are labeled at a rate e(x) that depends only on a few attributes ("selected at random").
 With :math:`f = p(y=1 \mid x)`, an unlabeled row is positive with probability
 
 .. math:: \hat y = \frac{f (1 - e)}{1 - f e},
 
-1 on labeled rows. Expectation and maximization alternate: :math:`\hat y`; then f from every row as
-a positive of weight :math:`\hat y` and a negative of weight :math:`1-\hat y`; and e from the labels
-of rows with weight :math:`\hat y` (Bekker, Robberechts and Davis 2019, *Beyond the Selected
-Completely At Random Assumption for Learning from Positive and Unlabeled Data*, ECML PKDD).
+and a labeled row with probability 1. The E-step computes :math:`\hat y`. The M-step fits f, with
+every row as a positive of weight :math:`\hat y` and a negative of weight :math:`1-\hat y`, and fits
+e to the labels, with weights :math:`\hat y` (Bekker, Robberechts and Davis 2019, *Beyond the
+Selected Completely At Random Assumption for Learning from Positive and Unlabeled Data*, ECML PKDD).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from noneg.checks import check_count, check_flags, check_same_length
 from noneg.errors import InputError
 from noneg.learning.base import standard_scale
-from noneg.learning.frames import Columns, as_frame
+from noneg.tables.frames import Columns, as_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,30 +33,30 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-# Rates this close to 0 would give a row an endless weight.
+# Rates closer to 0 would give a row an excessive weight.
 LEAST = 0.01
-# The mean log-likelihood of a label rises by less than this when the search ends.
+# The search ends when the mean log-likelihood of a label increases by less than this.
 _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class PropensityEstimate:
-    """Labeling rates of rows, and what they suppose.
+    """Estimated labeling rates of rows, and the assumption behind them.
 
     Attributes
     ----------
     propensity : ndarray
-        Of each row the rate at which a positive like it gets labeled; at least 0.01.
+        For each row, the rate at which a positive like it is labeled; at least 0.01.
     probability : ndarray
-        Of each row the probability of being positive, under the logistic model of SAR-EM.
+        For each row, the probability of being positive under the logistic model of SAR-EM.
     prior : float
-        Share of positives: labeled rows count 1/e each.
+        Share of positives, with each labeled row counted as 1/e positives.
     attributes : tuple of str
-        What the rate may depend on.
+        The columns that the rate may depend on.
     n_iter : int
-        Rounds until the likelihood stood still.
+        Number of rounds until the likelihood converged.
     assumption : str
-        What nothing in the data can show.
+        The assumption behind the estimate, which the data cannot confirm.
 
     Examples
     --------
@@ -73,12 +73,13 @@ class PropensityEstimate:
 
     @property
     def assumption(self) -> str:
-        """What nothing in the data can show."""
+        """The assumption behind the estimate, which the data cannot confirm."""
         named = ", ".join(self.attributes)
         return (
-            f"positives with the same {named} are labeled at the same rate, whatever else is known "
-            "of them, and class probabilities are logistic in the columns; every factor that moves "
-            "between rate and probability fits the labels as well"
+            f"positives with the same {named} are labeled at the same rate, "
+            "regardless of their other features, and class probabilities are "
+            "logistic in the columns. A constant factor can move between rate and "
+            "probability without changing the fit"
         )
 
 
@@ -90,19 +91,21 @@ def estimate_propensity(
     max_iter: int = 500,
     positive_label: object = None,
 ) -> PropensityEstimate:
-    """Estimate at which rate positives get labeled, as a function of some columns, in one sample.
+    """Estimate the rate at which positives are labeled, as a function of some columns.
+
+    The rows must come from the one-sample setting.
 
     Parameters
     ----------
     X : array-like or frame
-        One sample of everyone; texts and missing values may be in a frame.
+        One sample of the population; a frame may contain text and missing values.
     labeled : array-like
         1 for labeled positives, 0 for unlabeled rows.
     attributes : sequence of str or int
-        Names or places of the columns that the rate may depend on. Name as few as you believe in:
-        the more there are, the less the rows can tell rates from class probabilities.
+        Names or indices of the columns that the rate may depend on. Use as few as is plausible: the
+        more columns there are, the harder it is to separate rates from class probabilities.
     max_iter : int
-        Rounds at most.
+        Maximum number of rounds.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
 
@@ -122,7 +125,7 @@ def estimate_propensity(
     flags = check_flags(column_or_1d(labeled), "labeled", positive_label)
     check_same_length(X=len(table), labeled=flags.size)
     if flags.all() or not flags.any():
-        raise InputError("labeled", "must hold labeled positives and other rows")
+        raise InputError("labeled", "must contain labeled positives and other rows")
     chosen = [_place(attribute, names) for attribute in attributes]
     if not chosen:
         raise InputError("attributes", "must name a column that the rate may depend on")
@@ -135,7 +138,7 @@ def estimate_propensity(
 
 
 def _search(x: Floats, attributes: Floats, flags: Flags, most: int) -> tuple[Floats, Floats, int]:
-    """Return class probabilities, rates, and the number of rounds."""
+    """Return class probabilities, labeling rates, and the number of rounds."""
     classes, rates = (LogisticRegression(warm_start=True, max_iter=200) for _ in range(2))
     y, before = np.where(flags, 1.0, 0.5 * flags.mean()), -np.inf
     twice, both = np.concatenate([x, x]), np.repeat([1, 0], flags.size)
@@ -153,7 +156,7 @@ def _search(x: Floats, attributes: Floats, flags: Flags, most: int) -> tuple[Flo
 
 
 def _numbers(X: Any) -> tuple[Floats, list[str], set[int]]:  # noqa: ANN401
-    """Return a table of numbers, the names of its columns, and which ones are categories."""
+    """Return a numeric table, its column names, and the indices of categorical columns."""
     columns, frame = Columns.of(X), as_frame(X)
     if columns is None or frame is None:
         table = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -170,7 +173,7 @@ def _place(attribute: str | int, names: list[str]) -> int:
 
 
 def design(table: Floats, texts: set[int]) -> Floats:
-    """Return standardized numbers (means for what is missing) and one column a category.
+    """Return standardized numeric columns, missing values set to the mean, and one-hot categories.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-r"""Learners for tables, without torch: weights, bags, and the exact solution of a convex risk.
+r"""Learners for tables that do not need torch: weighting, bagging, and an exact convex solver.
 
-`WeightedPU` and `BaggingPU` wrap any scikit-learn classifier and hand it the table as it came.
+`WeightedPU` and `BaggingPU` wrap any scikit-learn classifier and pass it the table unchanged.
 `LinearPU` solves
 
 .. math:: \min_\theta \tfrac\alpha2 |w|^2 - q^\top\theta + \sum_i c_i\, h(z_i^\top\theta)
 
-with :math:`\theta = (w, b)`; the constant b, the last coordinate, is not penalized.
+with :math:`\theta = (w, b)`; the intercept b, the last coordinate, is not penalized.
 """
 
 from __future__ import annotations
@@ -27,29 +27,28 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from noneg.checks import check_count, check_number, is_pooled
 from noneg.errors import InputError
 from noneg.learning.base import PUEstimator, in_parallel, sigmoid, standard_scale
-from noneg.learning.likelihood import LabelLaw
+from noneg.likelihood import LabelLaw
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
-    from noneg.learning.base import Floats, Prior
-    from noneg.learning.likelihood import Rows
+    from noneg.learning.base import Floats, Prior, Rows
 
-# Probabilities of 0 and 1, as trees give them, have no odds.
+# Trees can return probabilities of exactly 0 and 1, whose log odds are infinite.
 _EDGE = 1e-6
 
 
 class Wrapper(PUEstimator):
-    """A learner that hands tables to a classifier as they came: missing values, texts and all."""
+    """A learner that passes tables to a classifier unchanged, with any missing values and text."""
 
     estimator: Any
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         if not fresh:
             check_is_fitted(self)
-        # Lists have no columns of their own.
+        # Lists have no columns, so convert them to arrays.
         table: Any = X if hasattr(X, "shape") or hasattr(X, "columns") else np.asarray(X)
         sparse = issparse(table)
         if (sparse and not get_tags(self).input_tags.sparse) or len(table.shape) != 2:
@@ -61,7 +60,7 @@ class Wrapper(PUEstimator):
         raise NotImplementedError
 
     def _new(self, seed: int) -> Any:  # noqa: ANN401
-        """Return a new classifier; its seed, if it has one, is set."""
+        """Return a new classifier, with its seed set if it has one."""
         if self.estimator is None:
             return self._default(seed)
         made = clone(self.estimator)
@@ -74,7 +73,7 @@ class Wrapper(PUEstimator):
 
 
 def fit_weighted(model: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> Any:  # noqa: ANN401
-    """Fit a classifier with weights; a pipeline hands them to its last step."""
+    """Fit a classifier with weights; a pipeline passes them to its last step."""
     if weight is None:
         return model.fit(X, y)
     if isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]:
@@ -83,46 +82,46 @@ def fit_weighted(model: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> 
             return model.fit(X, y, **{f"{name}__sample_weight": weight})
     elif isinstance(model, Pipeline) or has_fit_parameter(model, "sample_weight"):
         return model.fit(X, y, sample_weight=weight)
-    raise InputError("estimator", "must take sample_weight", value=type(model).__name__)
+    raise InputError("estimator", "must accept sample_weight", value=type(model).__name__)
 
 
 @dataclass(eq=False, repr=False)
 class WeightedPU(Wrapper):
-    r"""Any classifier, trained on unlabeled rows that are a bit of both classes.
+    r"""Any classifier, trained on unlabeled rows weighted as members of both classes.
 
-    The classifier first tells labeled from unlabeled rows; its out-of-fold probabilities G give
-    :math:`w(x) = \min\bigl(1,\; k\,\frac{1-c(x)}{c(x)}\,\frac{G(x)}{1-G(x)}\bigr)`, the
-    probability that an unlabeled row is positive, with c the rate at which positives are labeled
-    (see `noneg.learning.likelihood`) and k such that the mean of w is the share of positives that
-    the prior says the unlabeled rows hold. A second one is trained with each unlabeled row as a
-    positive of weight w and a negative of weight 1 - w, and in one sample the labeled positives too
-    (Elkan and Noto 2008, *Learning Classifiers from Only Positive and Unlabeled Data*, KDD,
-    Section 3).
+    A first classifier is trained to separate labeled from unlabeled rows. From its out-of-fold
+    probabilities G, the probability that an unlabeled row is positive is
+    :math:`w(x) = \min\bigl(1,\; k\,\frac{1-c(x)}{c(x)}\,\frac{G(x)}{1-G(x)}\bigr)`. Here c is the
+    rate at which positives are labeled (see `noneg.likelihood.labels`), and k is chosen so that the
+    mean of w equals the share of positives among the unlabeled rows implied by the prior. A second
+    classifier is then trained with each unlabeled row as a positive of weight w and a negative of
+    weight 1 - w; in the one-sample setting, the labeled positives are included too (Elkan and Noto
+    2008, *Learning Classifiers from Only Positive and Unlabeled Data*, KDD, Section 3).
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        With ``predict_proba`` and ``sample_weight``, or a pipeline that ends in one; by default
-        gradient-boosted trees. It gets the table as it came.
+        A classifier with ``predict_proba`` and ``sample_weight``, or a pipeline that ends in one;
+        by default, gradient-boosted trees. It receives the table unchanged.
     setting : {"two-sample", "one-sample"}
         How the rows were sampled; never guessed.
     prior : float or "estimate"
         Share of positives in the population.
     folds : int
-        Folds for the probabilities of the first classifier.
+        Number of folds for the first classifier's probabilities.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
     n_jobs : int, optional
-        Folds side by side.
+        Number of folds to fit in parallel.
     random_state : int
-        Seed of the folds and of the classifier.
+        Seed for the folds and the classifier.
 
     Attributes
     ----------
     estimator_ : classifier
         The second classifier; its probabilities are class probabilities.
     weights_ : ndarray
-        w of the unlabeled rows, in their order.
+        The weights w of the unlabeled rows, in their original order.
 
     Examples
     --------
@@ -195,7 +194,7 @@ class WeightedPU(Wrapper):
 
 
 def scaled_to(ratio: Floats, mass: Floats, share: float) -> Floats:
-    """Return min(1, k ratio) with the k that makes their mean a given share.
+    """Return min(1, k * ratio), with k chosen so that the weighted mean equals `share`.
 
     Examples
     --------
@@ -214,23 +213,23 @@ def scaled_to(ratio: Floats, mass: Floats, share: float) -> Floats:
 
 @dataclass(eq=False, repr=False)
 class BaggingPU(Wrapper):
-    r"""Average of classifiers, each of all positives against a random sample of unlabeled rows.
+    r"""Average of classifiers, each trained on all positives and a random unlabeled sample.
 
-    Each unlabeled sample is drawn with replacement and taken as negative; being small, it varies
-    much in how many hidden positives it holds, which is what averaging likes (Mordelet and Vert
-    2014, *A bagging SVM to learn from positive and unlabeled examples*, Pattern Recognition
-    Letters, Algorithms 1 and 2).
+    Each unlabeled sample is drawn with replacement and treated as negative. Because the samples are
+    small, their numbers of hidden positives vary widely; this makes the classifiers diverse, which
+    benefits averaging (Mordelet and Vert 2014, *A bagging SVM to learn from positive and unlabeled
+    examples*, Pattern Recognition Letters, Algorithms 1 and 2).
 
-    The average g, of classifiers that see as many of P as of U, estimates
-    :math:`p_+/(p_+ + p_U)`. With a prior, ``predict_proba`` turns it into the class probability
-    :math:`\pi p_+/p`; without one it is g itself. Weights and propensities are the chances with
-    which rows are drawn; the positives are then drawn, too.
+    The average g of classifiers trained on equal numbers of P and U rows estimates
+    :math:`p_+/(p_+ + p_U)`. With a prior, ``predict_proba`` converts it to the class probability
+    :math:`\pi p_+/p`; without one, it returns g itself. Weights and propensities determine the
+    probabilities with which rows are drawn; positives are then drawn at random as well.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        With ``predict_proba``; by default a decision tree with leaves of at least five rows. It
-        gets the table as it came.
+        A classifier with ``predict_proba``; by default, a decision tree with at least five rows per
+        leaf. It receives the table unchanged.
     setting : {"two-sample", "one-sample"}
         How the rows were sampled; never guessed.
     prior : float or "estimate", optional
@@ -238,21 +237,21 @@ class BaggingPU(Wrapper):
     n_estimators : int
         Number of classifiers.
     max_samples : int, optional
-        Unlabeled rows in each sample; by default as many as there are positives. With another
-        number, give a classifier with ``class_weight="balanced"``, as the default one has.
+        Number of unlabeled rows in each sample; by default, the number of positives. With any other
+        number, use a classifier with ``class_weight="balanced"``, which the default one has.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
     n_jobs : int, optional
-        Classifiers side by side.
+        Number of classifiers to fit in parallel.
     random_state : int
-        Seed of the samples.
+        Seed for the samples.
 
     Attributes
     ----------
     estimators_ : list
     out_of_bag_ : ndarray
-        Of each unlabeled row the average over the classifiers that did not see it (the paper's
-        transductive scores); nan if all did.
+        For each unlabeled row, the average score from classifiers that were not trained on it (the
+        paper's transductive scores); nan if there are none.
 
     Examples
     --------
@@ -298,7 +297,7 @@ class BaggingPU(Wrapper):
         self.out_of_bag_ = np.divide(total, count, out=np.full(unl.size, np.nan), where=count > 0)
 
     def _positives(self, rows: Rows, random: np.random.Generator) -> NDArray[np.intp]:
-        """Return all positives, or as many draws by their weights."""
+        """Return all positives, or a weighted sample of the same size."""
         pos = np.flatnonzero(rows.flags)
         if rows.weight is None and rows.propensity is None:
             return pos
@@ -314,7 +313,7 @@ class BaggingPU(Wrapper):
         unl: NDArray[np.intp],
         seed: int,
     ) -> tuple[Any, Floats]:
-        """Return a classifier, and its scores of the unlabeled rows that it has not seen."""
+        """Return a classifier, and its scores for unlabeled rows outside its training sample."""
         model, y = self._new(seed), np.repeat([1, 0], [index.size - size, size])
         model.fit(_safe_indexing(rows.X, index), y)
         out, score = np.ones(unl.size, dtype=bool), np.full(unl.size, np.nan)
@@ -331,9 +330,9 @@ class BaggingPU(Wrapper):
         )
 
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        r"""Return a multiple of :math:`\pi p_+ - p/2`; above 0 where the positive is predicted.
+        r"""Return a multiple of :math:`\pi p_+ - p/2`; above 0 where a row is predicted positive.
 
-        It ranks rows as g does, also where the probability is cut at 1.
+        It ranks rows in the same order as g, even where the probability is clipped at 1.
         """
         top, marginal = self._laws(X)
         return top - marginal / 2.0
@@ -343,7 +342,7 @@ class BaggingPU(Wrapper):
         return np.divide(top, marginal, out=np.ones_like(top), where=marginal > top)
 
     def _laws(self, X: Any) -> tuple[Floats, Floats]:  # noqa: ANN401
-        """Return pi p_+ and p, with p_+ : p_U = g : 1 - g; without a prior, g and 1."""
+        """Return pi p_+ and p, where p_+ : p_U = g : 1 - g; without a prior, return g and 1."""
         rows = self._check_inputs(X)
         g = np.mean([model.predict_proba(rows)[:, 1] for model in self.estimators_], axis=0)
         if self.prior_ is None:
@@ -352,7 +351,7 @@ class BaggingPU(Wrapper):
         return self.prior_ * g, share * g + (1.0 - share) * (1.0 - g)
 
 
-# Penalties that LinearPU tries, the folds on which it does, and what it takes with few positives.
+# Penalties that LinearPU tries, the number of folds, and the penalty used with few positives.
 _ALPHAS, _ALPHA_FOLDS = (1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0), 5
 _FEW, _ALPHA_OF_FEW = 20, 0.1
 
@@ -366,10 +365,11 @@ class LinearPU(PUEstimator):
 
     (du Plessis, Niu and Sugiyama 2015, *Convex Formulation for Learning from Positive and Unlabeled
     Data*, ICML, Eq. 5: for the logistic and the double hinge loss
-    :math:`\ell(f,+1) - \ell(f,-1) = -f`). In one sample the mean over the population is that over
-    all rows (PU benchmark paper, Eq. 8). Columns are standardized first; the penalty is on their
-    weights, not on the constant. Newton's method solves the logistic problem, an interior-point
-    method the double hinge, both to the precision of the machine. No torch is needed.
+    :math:`\ell(f,+1) - \ell(f,-1) = -f`). In the one-sample setting, the population mean is taken
+    over all rows (PU benchmark paper, Eq. 8). Columns are standardized first; the penalty applies
+    to their weights but not to the intercept. Newton's method solves the logistic problem, and an
+    interior-point method solves the double-hinge problem, both to machine precision. Torch is not
+    needed.
 
     Parameters
     ----------
@@ -378,16 +378,16 @@ class LinearPU(PUEstimator):
     prior : float or "estimate"
         Share of positives in the population.
     loss : {"logistic", "double-hinge"}
-        With "logistic", probabilities are the model's class probabilities; with "double-hinge"
-        only their side of 1/2 has a meaning.
+        With "logistic", probabilities are the model's class probabilities; with "double-hinge",
+        only whether they are above 1/2 is meaningful.
     alpha : float or "auto"
-        Weight of the penalty, above 0. By default the one, from 1e-4 to 1, with the smallest
-        logistic PU risk on held-out rows of five folds: the noise of the risk's first term is
-        large, so that the right penalty varies much. With fewer than 20 positives it is 0.1.
+        Weight of the penalty, above 0. By default, the value from 1e-4 to 1 with the smallest
+        logistic PU risk on held-out rows in five folds: the first term of the risk is noisy, so the
+        best penalty varies widely. With fewer than 20 positives, it is 0.1.
     positive_label : object, optional
         The label that means positive; 0/1, -1/1 and true/false need none.
     random_state : int
-        Seed of the folds.
+        Seed for the folds.
 
     Attributes
     ----------
@@ -396,7 +396,7 @@ class LinearPU(PUEstimator):
     alpha_ : float
         The penalty that was used.
     n_iter_ : int
-        Steps of the solver.
+        Number of solver steps.
 
     Examples
     --------
@@ -435,7 +435,7 @@ class LinearPU(PUEstimator):
         self.intercept_ = float(theta[-1] - center @ self.coef_)
 
     def _best_alpha(self, z: Floats, rows: Rows) -> float:
-        """Return the penalty whose solutions have the smallest logistic risk on held-out rows."""
+        """Return the penalty with the smallest logistic risk on held-out rows."""
         if rows.mass[rows.flags].sum() < _FEW:
             return _ALPHA_OF_FEW
         risk = np.zeros(len(_ALPHAS))
@@ -452,7 +452,7 @@ class LinearPU(PUEstimator):
         return _ALPHAS[int(risk.argmin())]
 
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return the margins f; above 0 where the positive label is predicted."""
+        """Return the margins f; above 0 where a row is predicted positive."""
         return np.asarray(self._check_inputs(X) @ self.coef_ + self.intercept_)
 
     def _positive(self, X: Any) -> Floats:  # noqa: ANN401
@@ -460,7 +460,7 @@ class LinearPU(PUEstimator):
 
 
 class _Risk(NamedTuple):
-    """Rows of the population, their weights, and the pull of the positives."""
+    """Population rows z, their weights c, and the linear term q from the positives."""
 
     z: Floats
     c: Floats
@@ -474,16 +474,16 @@ class _Risk(NamedTuple):
         return cls(z[counts], mass / mass.sum(), prior * pull)
 
     def value(self, theta: Floats) -> float:
-        """Return the logistic risk without its penalty."""
+        """Return the logistic risk without the penalty."""
         return float(self.c @ np.logaddexp(0.0, self.z @ theta) - self.q @ theta)
 
 
 _MOST_STEPS = 200
 
-# Solved when no component of the gradient, or the gap, is larger than this.
+# Converged when the gap and every component of the gradient are below this.
 _TOLERANCE = 1e-10
 
-# How far to go towards the boundary in an interior-point step.
+# Fraction of the distance to the boundary taken in an interior-point step.
 _BOUNDARY = 0.995
 
 
@@ -494,7 +494,7 @@ def _penalty(d: int, alpha: float) -> Floats:
 
 
 def logistic_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple[Floats, int]:
-    r"""Return the minimum for :math:`h(f) = \log(1+e^f)`, and the number of Newton steps.
+    r"""Return the minimizer for :math:`h(f) = \log(1+e^f)`, and the number of Newton steps.
 
     Examples
     --------
@@ -518,7 +518,7 @@ def logistic_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple[Flo
         curvature = np.diag(penalty + 1e-14) + (z.T * (c * s * (1.0 - s))) @ z
         move = _solve(curvature, gradient, alpha)
         rate, before, slope = 1.0, value(theta), float(gradient @ move)
-        # The last steps change the value by less than its rounding.
+        # The last steps change the value by less than its rounding error.
         rounding = 1e-14 * max(1.0, abs(before))
         while value(theta - rate * move) > before - 1e-4 * rate * slope + rounding:
             rate /= 2.0
@@ -527,12 +527,12 @@ def logistic_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple[Flo
 
 
 def double_hinge_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple[Floats, int]:
-    r"""Return the minimum for :math:`h(f) = \max(0, (1+f)/2, f)`, and the number of steps.
+    r"""Return the minimizer for :math:`h(f) = \max(0, (1+f)/2, f)`, and the number of steps.
 
-    :math:`h(f) = \tfrac12 (f+1)_+ + \tfrac12 (f-1)_+`, a sum of hinges :math:`(b_j + f_j)_+`. Each
-    is :math:`\min t_j` with :math:`t_j \ge 0` and :math:`t_j \ge b_j + f_j`; a primal-dual
-    interior-point method solves the conditions of the optimum by Newton steps, each of the size of
-    theta.
+    :math:`h(f) = \tfrac12 (f+1)_+ + \tfrac12 (f-1)_+` is a sum of hinges :math:`(b_j + f_j)_+`,
+    each equal to :math:`\min t_j` subject to :math:`t_j \ge 0` and :math:`t_j \ge b_j + f_j`. A
+    primal-dual interior-point method solves the optimality conditions by Newton steps; each step
+    solves a linear system of the dimension of theta.
 
     Examples
     --------
@@ -542,7 +542,7 @@ def double_hinge_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple
     array([1., 0.])
     """
     z, b = np.concatenate([z, z]), np.repeat([1.0, -1.0], len(z))
-    # Weights of size one, so that the gap means the same for any number of rows.
+    # Scale the weights to order one, so that the gap is comparable for any number of rows.
     size = float(len(z))
     problem = _Hinges(z, np.tile(c, 2) / 2 * size, q * size, _penalty(z.shape[1], alpha * size))
     t = np.maximum(b, 0.0) + 1.0
@@ -551,14 +551,14 @@ def double_hinge_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple
         gap, residual = problem.gap(point), problem.residual(point)
         if gap < _TOLERANCE and np.abs(residual).max() < _TOLERANCE * size:
             return point.theta, step
-        # A problem that is nearly unbounded drives numbers to zero, and the equations say so.
+        # In a nearly unbounded problem, numbers underflow; the solver then fails with an error.
         with np.errstate(all="ignore"):
             point = _moved(problem, point, gap, residual, alpha)
     raise ArithmeticError(_failure(alpha))
 
 
 class _Hinges(NamedTuple):
-    """Rows, largest dual values, the linear term, the penalty."""
+    """Rows, upper bounds of the dual values, the linear term, and the penalty."""
 
     z: Floats
     top: Floats
@@ -566,7 +566,7 @@ class _Hinges(NamedTuple):
     penalty: Floats
 
     def gap(self, at: _Point) -> float:
-        """Return the mean of the products that are zero at the optimum."""
+        """Return the mean of the complementary products, which are zero at the optimum."""
         rest = self.top - at.dual
         return float(at.dual @ at.slack + rest @ at.t) / (2 * len(self.z))
 
@@ -576,7 +576,7 @@ class _Hinges(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Parameters, dual values in (0, top), t above 0, and t - b - f above 0."""
+    """Parameters, dual values in (0, top), t > 0, and slack t - b - f > 0."""
 
     theta: Floats
     dual: Floats
@@ -585,7 +585,7 @@ class _Point(NamedTuple):
 
 
 def _moved(problem: _Hinges, at: _Point, gap: float, residual: Floats, alpha: float) -> _Point:
-    """Return the point after a Newton step towards a smaller gap."""
+    """Return the point after a Newton step toward a smaller gap."""
     z, size = problem.z, float(len(problem.z))
     rest = problem.top - at.dual
     scale = at.slack + at.dual * at.t / rest
@@ -603,7 +603,7 @@ def _moved(problem: _Hinges, at: _Point, gap: float, residual: Floats, alpha: fl
 
 
 def _step_length(*pairs: tuple[Floats, Floats]) -> float:
-    """Return how far all positive numbers can move without reaching zero, at most 1."""
+    """Return the largest step, at most 1, that keeps all values positive."""
     most = 1.0 / _BOUNDARY
     for value, move in pairs:
         down = move < 0.0
@@ -613,7 +613,7 @@ def _step_length(*pairs: tuple[Floats, Floats]) -> float:
 
 
 def _solve(curvature: Floats, right: Floats, alpha: float) -> Floats:
-    """Return a Newton step; Cholesky's method does not warn of what convergence will show."""
+    """Return a Newton step by Cholesky factorization, which issues no conditioning warnings."""
     try:
         return np.asarray(cho_solve(cho_factor(curvature), right))
     except (LinAlgError, ValueError):
@@ -622,8 +622,9 @@ def _solve(curvature: Floats, right: Floats, alpha: float) -> Floats:
 
 def _failure(alpha: float) -> str:
     return (
-        "The solver of the convex risk, which is nearly unbounded, did not converge: raise "
-        f"'alpha', now {alpha:g}, or lower 'prior' if it may be too large."
+        "The solver did not converge because the convex risk is nearly unbounded. "
+        f"Increase 'alpha' (now {alpha:g}), or decrease 'prior' if it may be too "
+        "large."
     )
 
 

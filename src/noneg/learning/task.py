@@ -1,26 +1,27 @@
-r"""What a loss must know about the sampling: the prior, and how to average over the population.
+r"""The sampling setting of a training run: the prior, and how to average over the population.
 
-A two-sample method writes a risk with a mean over the marginal law :math:`p(x)`. In one sample the
-unlabeled rows do not follow it: their share of positives is
+The risk of a two-sample method contains a mean over the marginal distribution :math:`p(x)`. In the
+one-sample setting, the unlabeled rows do not follow that distribution: their share of positives is
 
 .. math:: \bar\pi = \frac{\pi n - n_P}{n_U} < \pi, \qquad c = \frac{n_P}{\pi n}
 
-(PU benchmark paper, Definition 4). Three corrections turn such a method into a one-sample one:
+(PU benchmark paper, Definition 4). Three corrections adapt such a method to the one-sample setting:
 
 ``weighted``
-    :math:`E_p[g] = c\pi\,E_+[g] + (1 - c\pi)\,E_{\bar p}[g]`, that is, the mean over all rows, the
-    labelled ones included (Eq. 8, Theorem 1). The optimum of a proper loss is
-    :math:`p(y=1 \mid x)`: probabilities stay calibrated. The default.
+    The default: :math:`E_p[g] = c\pi\,E_+[g] + (1 - c\pi)\,E_{\bar p}[g]`, which is the mean over
+    all rows, including the labeled ones (Eq. 8, Theorem 1). The optimum of a proper loss is
+    :math:`p(y=1 \mid x)`, so probabilities stay calibrated.
 ``shift``
-    The method runs on the two samples as they are with the prior :math:`\bar\pi` of its unlabeled
-    rows; the logits then move by :math:`\mathrm{logit}\,\pi - \mathrm{logit}\,\bar\pi`. Calibrated
-    too, but undefined when no positive is left unlabeled.
+    The method runs on the two samples unchanged, with the prior :math:`\bar\pi` of the unlabeled
+    rows, and :math:`\mathrm{logit}\,\pi - \mathrm{logit}\,\bar\pi` is then added to the logits.
+    This is also calibrated, but undefined when no positive is left unlabeled.
 ``batch``
     As published (Algorithm 1): the batch of positives is appended to the unlabeled batch of the
-    same size. The mean is then half of each, whatever :math:`n_P : n_U` is, so it is unbiased only
-    when the two are equal; elsewhere probabilities are under-confident.
+    same size. Each then has weight one half in the mean for any :math:`n_P : n_U`, so the mean is
+    unbiased only if the two are equal; otherwise, probabilities are underconfident.
 ``none``
-    The two-sample method as it is, with the prior :math:`\pi`: over-confident in one sample.
+    The unmodified two-sample method with the prior :math:`\pi`, which is overconfident in the
+    one-sample setting.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ class Task:
     ----------
     setting : {"two-sample", "one-sample"}
     n_pos, n_unl : int
-        Labelled positives and unlabeled rows in training.
+        Labeled positives and unlabeled rows in training.
     population_prior : float or None
         Share of positives in the population; None if the method needs none.
     prior : float
-        The prior to write into the loss, after the correction; nan without a prior.
+        The prior to use in the loss, after the correction; nan without a prior.
     unlabeled_prior : float
         Share of positives among the unlabeled rows; nan without a prior.
     marginal : (float, float)
-        Weights of the means over positives and unlabeled rows in a mean over the population.
+        Weights of the positive and unlabeled means in a mean over the population.
     shift : float
         Added to the logits at prediction.
 
@@ -81,22 +82,22 @@ class Task:
 
     @property
     def pooled(self) -> bool:
-        """Whether labeled positives belong to the sample of everyone, as in one sample."""
+        """Whether labeled positives are part of the population sample (the one-sample setting)."""
         return is_pooled(self.setting)
 
     @property
     def balanced_shift(self) -> float:
-        r"""Log odds of the prior less those in batches of as many P as U rows.
+        r"""Log odds of the prior minus the log odds in batches with equal numbers of P and U rows.
 
-        With the share a of positives among the unlabeled rows that the loss is told, such batches
-        hold a share :math:`(1+a)/2`: to be added to log odds that were fitted to them.
+        If the loss assumes a share a of positives among the unlabeled rows, the share in such a
+        batch is :math:`(1+a)/2`. Add this shift to log odds that were fitted to such batches.
         """
         if self.population_prior is None:
             return 0.0
         return logit(self.population_prior) - logit((1.0 + self.prior) / 2.0)
 
     def mean(self, pos: Tensor, unl: Tensor) -> Tensor:
-        """Return the mean over the population of a quantity given on both batches."""
+        """Return the population mean of a quantity, given its values on both batches."""
         on_pos, on_unl = self.marginal
         return on_unl * unl.mean() + on_pos * pos.mean() if on_pos else unl.mean()
 
@@ -104,7 +105,7 @@ class Task:
 def make_task(
     n_pos: int, n_unl: int, *, setting: object, prior: float | None, correction: Correction = "none"
 ) -> Task:
-    """Return the task of a run; two samples need no correction, so there it is ignored."""
+    """Return the task of a run; `correction` is ignored in the two-sample setting."""
     named = check_pu_setting(setting)
     if correction not in get_args(Correction):
         msg = f"must be one of {', '.join(get_args(Correction))}, got {correction!r}."
@@ -135,8 +136,9 @@ def _unlabeled_prior(n_pos: int, n_unl: int, prior: float) -> float:
 def _shift(prior_from: float, prior_to: float) -> float:
     if prior_from == 0.0:
         msg = (
-            "must not be 'shift' when every positive is labelled (none is left among "
-            "the unlabeled rows). Use another correction, such as 'weighted'."
+            "must not be 'shift' if every positive is labeled, because the unlabeled "
+            "rows then contain no positives. Use another correction, such as "
+            "'weighted'."
         )
         raise InputError("correction", msg)
     return logit(prior_to) - logit(prior_from)

@@ -1,7 +1,7 @@
-"""One loop for all algorithms; `noneg.learning.contract` says what it promises them.
+"""The training loop for all algorithms; `noneg.learning.contract` describes its guarantees.
 
-`Trainer` holds the options, `Run` the state of one run: streams of rows, optimizers, checkpoints
-and all that is needed to resume.
+`Trainer` contains the options, and `Run` the state of one run: row streams, optimizers,
+checkpoints and everything needed to resume.
 """
 
 from __future__ import annotations
@@ -58,37 +58,37 @@ HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 @dataclass(frozen=True, kw_only=True)
 class Trainer:
-    """How long and by which means to train; what is trained is the algorithm's business.
+    """Options of the training loop, independent of the algorithm.
 
     Parameters
     ----------
     steps : int, optional
-        Updates; by default `epochs` passes over the unlabeled rows.
+        Number of updates; by default, `epochs` passes over the unlabeled rows.
     epochs : int
-        Passes over the unlabeled rows, of ``max(1, n_unl // batch_size)`` steps each.
+        Number of passes over the unlabeled rows, each ``max(1, n_unl // batch_size)`` steps long.
     batch_size : int
-        Rows of P and rows of U in each step.
+        Number of P rows, and also of U rows, in each step.
     optimizer : {"adam", "sgd"} or callable
-        A callable takes the parameters. SGD has momentum 0.9.
+        A callable receives the parameters. SGD uses momentum 0.9.
     lr, weight_decay : float
-        Of the optimizer.
+        Learning rate and weight decay of the optimizer.
     seed : int
-        Everything random depends on it alone; the global random state is left as it was.
+        The only source of randomness; the global random state is not changed.
     device : str, optional
-        By default a GPU if there is one. All rows are moved to it.
+        By default, a GPU if there is one. All rows are moved to it.
     precision : {"float32", "bfloat16", "float16"}
-        Half precisions are mixed: weights and losses stay in single precision.
+        Half precision means mixed precision: weights and losses stay in single precision.
     checkpoint_every : int, optional
-        Steps between checkpoints; by default one epoch. A checkpoint evaluates the criterion on
-        validation rows, keeps the best weights, and is written if there is a folder.
+        Steps between checkpoints; by default, one epoch. A checkpoint evaluates the criterion on
+        validation rows, keeps the best weights, and is written to `folder` if one is given.
     criterion : str
-        A name in `noneg.performance.CRITERIA`, for validation rows.
+        A name in `noneg.performance.CRITERIA`, evaluated on validation rows.
     patience : int, optional
-        Stop after so many checkpoints without a better value; by default never.
+        Stop after this many checkpoints without improvement; by default, never.
     folder : path, optional
-        Where ``last.pt`` is written, from which `fit` can resume.
+        Where to write ``last.pt``, from which `fit` can resume.
     progress : bool
-        Show a bar when standard error is a terminal.
+        Show a progress bar if standard error is a terminal.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Trainer:
         for name in ("steps", "epochs", "batch_size", "checkpoint_every", "patience"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value < 1):
-                raise InputError(name, "must be a whole number from 1 on", value=value)
+                raise InputError(name, "must be a whole number of at least 1", value=value)
         if self.precision not in ("float32", *HALVES):
             rule = "'float32', 'bfloat16' or 'float16'"
             raise InputError("precision", f"must be {rule}", value=self.precision)
@@ -132,7 +132,7 @@ class Trainer:
         find_metric(self.criterion, "criterion")
 
     def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return a new optimizer of these parameters."""
+        """Return a new optimizer for these parameters."""
         if callable(self.optimizer):
             return self.optimizer(parameters)
         if self.optimizer == "adam":
@@ -152,27 +152,28 @@ class Trainer:
         monitor: Monitor | None = None,
         resume: str | Path | None = None,
     ) -> Fit:
-        """Train, and return the algorithm with its best weights (the last without validation).
+        """Train an algorithm and keep its best weights (the last ones without validation rows).
 
         Parameters
         ----------
         algorithm : Algorithm
-            It is used as it is and holds the result.
+            Trained in place.
         network : Module or callable
-            A module is copied; a function without arguments makes one, with seeded weights.
+            A module, which is copied, or a function without arguments that builds one with seeded
+            weights.
         data : PUData
         setting : {"two-sample", "one-sample"}
             How the rows were sampled; never guessed.
         prior : float, optional
             Share of positives in the population.
         correction : {"weighted", "shift", "batch", "none"}, optional
-            One-sample correction; see `noneg.learning.task`. By default the algorithm's.
+            One-sample correction; see `noneg.learning.task`. By default, the algorithm's own.
         validation : PUData, optional
             Rows held out for the criterion.
         monitor : callable, optional
-            ``monitor(algorithm, step)`` returns numbers to keep in the history at checkpoints.
+            ``monitor(algorithm, step)`` returns numbers to add to the history at each checkpoint.
         resume : path, optional
-            A file that an earlier, interrupted run of the same arguments wrote.
+            A file written by an earlier, interrupted run with the same arguments.
         """
         device = find_device(self.device)
         with seeded(self.seed, device):
@@ -202,7 +203,7 @@ class Trainer:
         validation: PUData | None = None,
         monitor: Monitor | None = None,
     ) -> Run:
-        """Return a run at its first step; torch must be `seeded`. Parameters are those of `fit`."""
+        """Return a run at its first step; takes the parameters of `fit`. Call within `seeded`."""
         if algorithm.needs_prior and prior is None:
             name = type(algorithm).__name__
             raise InputError("prior", f"must be given: {name} needs the share of positives.")
@@ -239,9 +240,9 @@ def train(
     algorithm : str or Algorithm
         A name in `noneg.learning.ALGORITHMS`, or an algorithm with your hyperparameters.
     network : Module or callable
-        Any network with one or two logits a row, or a function that makes it.
+        Any network with one or two logits per row, or a function that builds one.
     pos, unl : array-like or Tensor
-        Inputs of the labelled positives and of the unlabeled rows.
+        Inputs of the labeled positives and of the unlabeled rows.
     setting : {"two-sample", "one-sample"}
         How the rows were sampled.
     prior : float, optional
@@ -251,7 +252,7 @@ def train(
     validation : PUData, optional
         Rows held out for the criterion.
     **options
-        Of `Trainer`.
+        Passed to `Trainer`.
 
     Examples
     --------
@@ -280,21 +281,21 @@ def train(
 
 @dataclass(frozen=True)
 class Fit:
-    """What a training run gave.
+    """The result of a training run.
 
     Attributes
     ----------
     algorithm : Algorithm
-        Trained.
+        The trained algorithm.
     history : list of dict
-        One entry a checkpoint: step, loss, the criterion, what the monitor said.
+        One entry per checkpoint: step, loss, criterion, and the monitor's numbers.
     step : int
         Step whose weights were kept.
     steps : int
-        Steps that were run.
+        Number of steps that were run.
     seconds : float
     diverged : bool
-        Whether training stopped early because the loss was no finite number any more.
+        Whether training stopped early because the loss or the weights were no longer finite.
 
     Examples
     --------
@@ -314,7 +315,7 @@ class Fit:
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch's global random state, and put back what was there.
+    """Seed torch's global random state, and restore the previous state on exit.
 
     Examples
     --------
@@ -334,28 +335,28 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-# Columns whose root mean square is larger slow training down, or stop it.
+# Columns with a larger root mean square slow training down or prevent it.
 LARGEST_SCALE = 5.0
 
 
 def _warn_of_scale(data: PUData) -> None:
-    """Warn of a table whose columns are not standardized; several methods collapse on such."""
+    """Warn if the columns of a table are not standardized; several methods then collapse."""
     joint = data.unl if data.joint is None else data.joint
     if joint.ndim != 2:
         return
     scale = joint.float().square().mean(0).sqrt().max().item()
     if scale > LARGEST_SCALE:
         warnings.warn(
-            f"columns are not standardized: the root mean square of one is {scale:.3g}. Networks "
-            "learn slowly or not at all from such a table; subtract means and divide by deviations "
-            "first (PUClassifier does).",
+            "columns are not standardized: one has a root mean square of "
+            f"{scale:.3g}. Networks learn slowly or not at all from such a table. "
+            "Standardize the columns first, as PUClassifier does.",
             UserWarning,
             stacklevel=3,
         )
 
 
 def find_device(name: str | None) -> torch.device:
-    """Return a device by name; by default a GPU if there is one."""
+    """Return a device by name; by default, a GPU if there is one."""
     device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
     if device.type == "cuda" and device.index is None:  # pragma: no cover - needs a GPU
         return torch.device("cuda", torch.cuda.current_device())
@@ -363,10 +364,10 @@ def find_device(name: str | None) -> torch.device:
 
 
 class RowStream:
-    """Row numbers without end: one random order of all rows after the other, cut into batches.
+    """An endless stream of row indices: successive random permutations, cut into batches.
 
-    Every row comes equally often, whatever the sizes; a batch larger than the sample holds rows
-    more than once.
+    Every row occurs equally often for any batch size; a batch larger than the sample contains
+    rows more than once.
 
     Examples
     --------
@@ -382,11 +383,11 @@ class RowStream:
         self.place = 0
 
     def next(self) -> Tensor:
-        """Return the next batch of row numbers."""
+        """Return the next batch of row indices."""
         return self.take(1)
 
     def take(self, batches: int) -> Tensor:
-        """Return the row numbers of the next batches, one after the other."""
+        """Return the row indices of the next batches, concatenated."""
         count = batches * self.size
         if self.place + count > len(self.order):
             self._refill(count)
@@ -403,12 +404,12 @@ class RowStream:
         self.order, self.place = torch.cat(parts), 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is needed to go on from here."""
+        """Return the state needed to continue from this position."""
         generator = self.generator.get_state()
         return {"order": self.order, "place": self.place, "generator": generator}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved place."""
+        """Continue from a saved position."""
         self.order, self.place = state["order"].to(self.device), state["place"]
         self.generator.set_state(state["generator"])
 
@@ -446,7 +447,7 @@ class Run:
         self.best: dict[str, Any] = {"value": None, "step": 0, "state": None, "since": 0}
 
     def go(self) -> Fit:
-        """Run all steps that are left."""
+        """Run all remaining steps."""
         start = time.perf_counter()
         for module in self.algorithm.players.values():
             module.train()
@@ -466,7 +467,7 @@ class Run:
         return loss
 
     def start_epoch(self) -> None:
-        """Tell the algorithm where an epoch begins."""
+        """Notify the algorithm if an epoch begins at this step."""
         number, within = divmod(self.step, self.length)
         if within == 0:
             progress = self.step / self.total
@@ -491,7 +492,7 @@ class Run:
     def _descend(self, player: str, loss: Tensor) -> None:
         optimizer, limit = self.optimizers[player], self.algorithm.clip_norm
         optimizer.zero_grad()
-        # A scaler that is not enabled hands everything through.
+        # A disabled scaler passes everything through unchanged.
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         if limit is not None:
             self.scaler.unscale_(optimizer)
@@ -530,23 +531,23 @@ class Run:
             self.save(Path(self.trainer.folder) / "last.pt")
 
     def _weights_are_finite(self) -> bool:
-        """Return whether the last step, too, left numbers: its loss is from before it."""
+        """Return whether weights are finite; the last loss was computed before the last update."""
         modules = self.algorithm.players.values()
         return all(bool(p.isfinite().all()) for module in modules for p in module.parameters())
 
     def _diverge(self, loss: float) -> None:
-        """Stop; an error unless there are weights from before to return."""
+        """Stop the run; raise an error if there are no earlier weights to return."""
         self.diverged = True
         if self.best["state"] is None:
             msg = (
                 f"The loss of {self.algorithm.title} is {loss} at step {self.step}. Lower 'lr', "
-                "standardize the inputs, or hold out validation rows: then the best weights from "
-                "before are kept."
+                "standardize the inputs, or hold out validation rows so that the "
+                "best earlier weights are kept."
             )
             raise FloatingPointError(msg)
 
     def _keep_best(self, value: float) -> None:
-        better = find_metric(self.trainer.criterion).sign * value
+        better = find_metric(self.trainer.criterion).merit(value)
         if self.best["value"] is None or better > self.best["value"]:
             state = copy.deepcopy(self.algorithm.state_dict())
             self.best = {"value": better, "step": self.step, "state": state, "since": 0}
@@ -577,7 +578,7 @@ class Run:
         )
 
     def save(self, path: Path) -> None:
-        """Write all that is needed to go on."""
+        """Write everything needed to resume."""
         path.parent.mkdir(parents=True, exist_ok=True)
         state = {
             "run": self._name(),
@@ -596,12 +597,13 @@ class Run:
             torch.save(state, partial)
 
     def load(self, path: str | Path) -> None:
-        """Go on from a file."""
+        """Resume from a file."""
         state = torch.load(path, map_location="cpu", weights_only=True)
         if state["run"] != self._name():
             msg = (
-                f"must be a file of the same run, {self._name()}; {str(path)!r} is of "
-                f"{state['run']}. Start anew, or resume with the arguments of that run."
+                f"must be a file from the same run, {self._name()}; {str(path)!r} is "
+                f"from {state['run']}. Start again, or resume with the arguments of "
+                "that run."
             )
             raise InputError("resume", msg)
         self.step, self.history, self.best = state["step"], state["history"], state["best"]
@@ -618,10 +620,10 @@ class Run:
 
 
 def validation_value(algorithm: Algorithm, rows: PUData, criterion: str) -> float:
-    """Return the criterion of the algorithm as it is now, on held-out rows without negatives."""
+    """Return the criterion for the current algorithm on held-out positives and unlabeled rows."""
     task, metric = algorithm.task, find_metric(criterion, "criterion")
     if metric.needs_prior and task.population_prior is None:
-        msg = f"must be given for the criterion {criterion!r}; 'proxy_auc' needs none."
+        msg = f"must be given for the criterion {criterion!r}; 'proxy_auc' does not need it."
         raise InputError("prior", msg)
     positive, unlabeled = (_scores(algorithm.decision(x)) for x in (rows.pos, rows.unl))
     scores = PUScores(positive, unlabeled, prior=task.population_prior, setting=task.setting)
@@ -629,13 +631,13 @@ def validation_value(algorithm: Algorithm, rows: PUData, criterion: str) -> floa
 
 
 def _scores(logits: Tensor) -> NDArray[np.float64]:
-    # In double precision, so that large logits stay apart.
+    # In double precision, so that large logits remain distinct.
     return expit(logits.cpu().numpy().astype(np.float64))
 
 
 @contextmanager
 def progress_bar(total: int, title: str, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function that moves a bar on the terminal to a step.
+    """Yield a function that advances a progress bar to a given step.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Random views of training images, for `PUData.weak` and `PUData.strong`.
+"""Random augmentations ("views") of training images, for `PUData.weak` and `PUData.strong`.
 
-A view is a function of a batch and a generator; evaluation never uses one.
+A view is a function of a batch and a generator. Views are never used in evaluation.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _ANGLES = 41
 
 
 class Turned:
-    """Flat square images, mirrored by chance and turned by up to some degrees.
+    """Randomly flip and rotate flattened square images.
 
-    The nearest pixel is taken; what comes from outside is black. It is the training view of the PU
-    benchmark for USPS, at ten degrees.
+    Rotation uses the nearest pixel, and pixels from outside the image are black. With ten degrees,
+    this is the PU benchmark's training view for USPS.
 
     Parameters
     ----------
     side : int
-        Of the images; rows have ``side ** 2`` pixels.
+        Side of the images; rows have ``side ** 2`` pixels.
     black : float
-        What to put in from outside.
+        Value for pixels from outside the image.
     degrees : float
-        Largest angle.
+        Maximum angle in either direction.
 
     Examples
     --------
@@ -53,14 +53,14 @@ class Turned:
         self.side, self.black, self.degrees = side, black, degrees
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the batch seen anew."""
+        """Return the augmented batch."""
         which = torch.randint(len(self.sources), (len(x),), generator=generator)
         black = x.new_full((len(x), 1), self.black)
         return torch.cat([x, black], 1).gather(1, self.sources[which].to(x.device))
 
     @cached_property
     def sources(self) -> Tensor:
-        """Where each pixel comes from, an angle a row, then the same mirrored."""
+        """Source index of each pixel, one row per angle, first unflipped and then flipped."""
         side, middle = self.side, (self.side - 1) / 2.0
         row, column = np.mgrid[0:side, 0:side] - middle
         table = []
@@ -75,15 +75,15 @@ class Turned:
 
 
 class Cropped:
-    """Images with channels, mirrored by chance and shifted by up to some pixels.
+    """Randomly flip and shift images with channels.
 
-    What a shift leaves free is the reflected image. It is the training view of the PU benchmark
-    for CIFAR-10, at four pixels.
+    The border exposed by a shift is filled by reflection. With four pixels, this is the PU
+    benchmark's training view for CIFAR-10.
 
     Parameters
     ----------
     padding : int
-        Largest shift.
+        Maximum shift in pixels.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Cropped:
         self.padding = padding
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the batch seen anew."""
+        """Return the augmented batch."""
         n, _, rows, columns = x.shape
         shift = torch.randint(2 * self.padding + 1, (2, n, 1), generator=generator)
         mirror = torch.randint(2, (n, 1), generator=generator) == 1

@@ -1,7 +1,7 @@
-"""PU learning methods, one file each; `noneg.learning.contract` says how to write another.
+"""PU learning methods, one per file; `noneg.learning.contract` explains how to write one.
 
-Methods of the PU benchmark have a ``variant``: "ref", the original paper's method and the default,
-and, where it is listed in ``variants``, "bench", the version behind the benchmark's numbers.
+Methods in the PU benchmark have a ``variant``: "ref" (the default) is the original paper's method;
+"bench", if listed in ``variants``, is the version behind the benchmark's numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from noneg.extras import optional
 from noneg.learning.contract import Algorithm
 
 with optional("noneg.learning"):
-    # The registry: a method is this one line, in the order of the benchmark paper.
+    # The registry: one line per method, in the order of the benchmark paper.
     # isort: off
     from noneg.learning.algorithms.upu import UPU as UPU
     from noneg.learning.algorithms.nnpu import NNPU as NNPU
@@ -25,7 +25,7 @@ with optional("noneg.learning"):
     from noneg.learning.algorithms.cvir import CVIR as CVIR
     from noneg.learning.algorithms.cvir import TEDn as TEDn
     from noneg.learning.algorithms.dist import DistPU as DistPU
-    from noneg.learning.algorithms.p3mix_e import P3MIXE as P3MIXE
+    from noneg.learning.algorithms.p3mix import P3MIXE as P3MIXE
     from noneg.learning.algorithms.p3mix import P3MIXC as P3MIXC
     from noneg.learning.algorithms.lbe import LBE as LBE
     from noneg.learning.algorithms.count_loss import CountLoss as CountLoss
@@ -49,7 +49,7 @@ __all__ += ["find_algorithm"]
 
 
 def find_algorithm(algorithm: str | Algorithm) -> Algorithm:
-    """Return an algorithm of its own, from a name or from one with hyperparameters.
+    """Return a new algorithm, given a name or an algorithm to copy.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Yardsticks: an oracle that sees hidden labels, U taken as negative, Elkan and Noto's weights."""
+"""Baselines: an oracle with hidden labels, U treated as negative, and Elkan and Noto's weights."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class PNOracle(Algorithm):
-    r"""Supervised training with the hidden labels: what perfect labels would give.
+    r"""Supervised training with the hidden labels, as an upper reference.
 
-    The logistic loss over a sample of the population: the unlabeled rows with their true labels,
-    and in one sample the labelled positives too.
+    The loss is the logistic loss over a sample of the population: the unlabeled rows with their
+    true labels and, in the one-sample setting, the labeled positives.
 
     Parameters
     ----------
     truth : Tensor
-        Hidden labels of the unlabeled rows, in their order.
+        Hidden labels of the unlabeled rows, in the same order.
 
     Examples
     --------
@@ -52,10 +52,10 @@ class PNOracle(Algorithm):
     consistent: ClassVar[bool] = True
 
     def prepare(self, data: PUData) -> None:
-        """Bring the labels to the rows."""
+        """Check the labels and move them to the device."""
         if len(self.truth) != data.n_unl:
             got = f"{len(self.truth)} for {data.n_unl} rows"
-            raise InputError("truth", f"must hold one label an unlabeled row, got {got}.")
+            raise InputError("truth", f"must contain one label per unlabeled row, got {got}.")
         self.state["truth"] = self.truth.to(self.device).float()
 
     def loss(self, player: str, batch: Batch) -> Tensor:
@@ -67,11 +67,11 @@ class PNOracle(Algorithm):
 
 @dataclass(kw_only=True, eq=False)
 class Naive(Algorithm):
-    r"""P against U, as if unlabeled rows were negative.
+    r"""Train P against U, treating unlabeled rows as negative.
 
-    The logistic loss over all rows as they come. Its optimum is the probability of being labelled
-    :math:`p(s=1 \mid x)`, which orders rows as :math:`p(y=1 \mid x)` does if positives are labelled
-    at random (Elkan and Noto 2008, Lemma 1).
+    The loss is the unweighted logistic loss over all rows. Its optimum is the probability of being
+    labeled :math:`p(s=1 \mid x)`, which ranks rows in the same order as :math:`p(y=1 \mid x)` if
+    positives are labeled at random (Elkan and Noto 2008, Lemma 1).
 
     Examples
     --------
@@ -82,43 +82,43 @@ class Naive(Algorithm):
     name: ClassVar[str] = "naive"
     title: ClassVar[str] = "P vs U"
     citation: ClassVar[str] = "Elkan and Noto (KDD 2008), Lemma 1"
-    probability: ClassVar[str] = "The probability of being labelled, not of being positive."
+    probability: ClassVar[str] = "The probability of being labeled, not of being positive."
     needs_prior: ClassVar[bool] = False
     corrections: ClassVar[tuple[Correction, ...]] = ()
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the risk of telling labelled rows from the others."""
+        """Return the risk of separating labeled from unlabeled rows."""
         p, u = self.scores(batch, player)
         share = self.task.n_pos / (self.task.n_pos + self.task.n_unl)
         return share * softplus(-p).mean() + (1.0 - share) * softplus(u).mean()
 
 
-# The first networks of Elkan and Noto, of even and of odd rows.
+# First-stage networks of Elkan and Noto, trained on even and odd rows.
 HALVES = ("even", "odd")
 
 
 def _mean_of_half(loss: Tensor, row: Tensor, half: int) -> Tensor:
-    """Return the mean over rows with even numbers (0) or odd ones (1), 0 if there are none."""
+    """Return the mean over rows with even (0) or odd (1) indices, or 0 if there are none."""
     own = (row % 2 == half).to(loss.dtype)
     return (own * loss).sum() / own.sum().clamp(min=1.0)
 
 
 @dataclass(kw_only=True, eq=False)
 class ElkanNoto(Algorithm):
-    r"""Elkan and Noto's weighting: each unlabeled row is a bit of both.
+    r"""Elkan and Noto's weighting: each unlabeled row counts as both positive and negative.
 
-    Two first networks tell P from U with equal weight, so that :math:`e^f` estimates
-    :math:`p_+(x)/p_U(x)`; each is trained on every other row and labels those of the other, since
-    a network that has seen an unlabeled row takes it for one. With the share a of positives among
-    unlabeled rows, :math:`w(x) = \min(1, a\,e^{f(x)})` is the probability that an unlabeled row is
-    positive, the paper's :math:`\frac{1-c}{c}\frac{g}{1-g}`; a last network is trained on every
-    unlabeled row with the soft label w (Elkan and Noto 2008, *Learning Classifiers from Only
-    Positive and Unlabeled Data*, KDD, Section 3, Eqs. 3 and 4).
+    Two first-stage networks separate P from U with equal weight, so that :math:`e^f` estimates
+    :math:`p_+(x)/p_U(x)`. Each is trained on every other row and labels the rows of the other,
+    because a network learns to recognize the unlabeled rows it was trained on. With the share a of
+    positives among unlabeled rows, :math:`w(x) = \min(1, a\,e^{f(x)})` is the probability that an
+    unlabeled row is positive (the paper's :math:`\frac{1-c}{c}\frac{g}{1-g}`). A final network is
+    trained with the soft label w on every unlabeled row (Elkan and Noto 2008, *Learning Classifiers
+    from Only Positive and Unlabeled Data*, KDD, Section 3, Eqs. 3 and 4).
 
     Parameters
     ----------
     first_stage : float
-        Share of training for the first networks.
+        Share of training spent on the first-stage networks.
 
     Examples
     --------
@@ -131,28 +131,30 @@ class ElkanNoto(Algorithm):
     name: ClassVar[str] = "elkan-noto"
     title: ClassVar[str] = "Elkan-Noto"
     citation: ClassVar[str] = "Elkan and Noto (KDD 2008)"
-    probability: ClassVar[str] = "The class probability, as good as the first networks'."
+    probability: ClassVar[str] = (
+        "The class probability, limited by the accuracy of the first networks."
+    )
     corrections: ClassVar[tuple[Correction, ...]] = ("weighted",)
     consistent: ClassVar[bool] = True
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
-        """Return all networks."""
+        """Return the first-stage networks and the final one."""
         return {name: new_network(network) for name in HALVES} | {"net": network}
 
     def prepare(self, data: PUData) -> None:
-        """Start with the first networks."""
+        """Start with the first-stage networks."""
         self.state |= {"first": True, "label": torch.zeros(data.n_unl, device=self.device)}
 
     def ready(self) -> bool:
-        """Return whether the second network is in training."""
+        """Return whether the final network is being trained."""
         return not self.state["first"]
 
     def turns(self) -> Iterable[str]:
-        """Return the network of this stage."""
+        """Return the networks trained in this stage."""
         return HALVES if self.state["first"] else ("net",)
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """At the end of the first stage label the unlabeled rows."""
+        """Label the unlabeled rows at the end of the first stage."""
         if self.state["first"] and epoch.after(self.first_stage):
             margins = [self.margins(epoch.data.unl, self.players[name]) for name in HALVES]
             even = torch.arange(epoch.data.n_unl, device=self.device) % 2 == 0
@@ -161,7 +163,7 @@ class ElkanNoto(Algorithm):
             self.state["first"] = False
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the risk of the stage."""
+        """Return the risk for the current stage."""
         p, u = self.scores(batch, player)
         if player in HALVES:
             half = HALVES.index(player)

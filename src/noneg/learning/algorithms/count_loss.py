@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Batch
     from noneg.learning.task import Correction
 
-# Log odds of rows that are added to make their number a power of two: never positive.
+# Log odds of the rows added to pad to a power of two; these rows are never positive.
 _NEVER = -1e30
 
 
 def log_count_law(f: Tensor) -> Tensor:
-    r"""Return :math:`\log P(C = j)`, j = 0 to n, of the number of positives among n rows.
+    r"""Return :math:`\log P(C = j)`, j = 0 to n, for the number C of positives among n rows.
 
-    Labels are independent with log odds f. Laws of halves are combined, in log space, in
-    :math:`\log_2 n` rounds, so nothing underflows and no loop runs over rows.
+    Labels are independent with log odds f. The distributions for pairs of halves are combined in
+    log space in :math:`\log_2 n` rounds, so nothing underflows and there is no loop over rows.
 
     Parameters
     ----------
@@ -47,42 +47,43 @@ def log_count_law(f: Tensor) -> Tensor:
 
 
 def _log_convolve(a: Tensor, b: Tensor) -> Tensor:
-    """Return the laws of sums, a row each, from log laws of equal length."""
+    """Return the log distributions of sums, one per row, from log distributions of equal length."""
     rows, size = a.shape
     sums = pad(a[:, :, None] + b[:, None, :], (0, size), value=-math.inf)
-    # Cut into lines that are one shorter, line i has moved by i: a column is a sum of numbers.
+    # Reshaping to lines one element shorter shifts line i by i, so each column has a constant sum.
     shifted = sums.reshape(rows, -1)[:, :-size].reshape(rows, size, 2 * size - 1)
     return torch.logsumexp(shifted, dim=1)
 
 
 @dataclass(kw_only=True, eq=False)
 class CountLoss(Algorithm):
-    r"""Count Loss: positives in the unlabeled batch must be as many as the prior says.
+    r"""Count Loss: match the number of positives in the unlabeled batch to the prior.
 
-    With C the number of positives when row i is one with probability :math:`s_i`, independently,
+    Let C be the number of positives if row i is positive with probability :math:`s_i`,
+    independently of the others. The loss is
 
     .. math:: w\,\hat E_+[-\log s] + \frac{w}{n+1}\,
         \mathrm{KL}\bigl(\mathrm{Binomial}(n, \pi_U) \,\|\, P(C = \cdot)\bigr)
 
     (Shukla, Zeng, Ahmed and Van den Broeck 2023, *A Unified Approach to Count-Based
-    Weakly-Supervised Learning*, NeurIPS; the divisor n + 1 is that of their code). :math:`\pi_U` is
-    the prior of the unlabeled rows. Positives and the count pull equally, so the scores settle
-    where batches of as many P as U rows put them (see `GLWS`), and the log odds are moved from
-    there to the prior.
-    ``target="exact"`` has :math:`-w\log P(C = k)` with :math:`k = n\pi_U` rounded instead; its
-    gradient in :math:`f_i` is :math:`w(s_i - P(y_i = 1 \mid C = k))`, n times as strong as that of
-    the positives, so that only the prior of the unlabeled rows is to be changed for that of the
-    population.
+    Weakly-Supervised Learning*, NeurIPS; the divisor n + 1 comes from their code). :math:`\pi_U` is
+    the prior of the unlabeled rows. The positives and the count have equal influence, so the scores
+    converge to the class probabilities in batches with equal numbers of P and U rows (see `GLWS`),
+    and the log odds are then shifted to the prior.
+    ``target="exact"`` uses :math:`-w\log P(C = k)` instead, with :math:`k = n\pi_U` rounded. Its
+    gradient with respect to :math:`f_i` is :math:`w(s_i - P(y_i = 1 \mid C = k))`, n times as large
+    as the gradient from the positives, so the only shift needed is from the prior of the unlabeled
+    rows to the prior of the population.
 
-    ``variant="bench"``: the exact count, rounded down, w = 1, and the prior of the population even
-    in one sample.
+    ``variant="bench"`` uses the exact count, rounded down, with w = 1, and the prior of the
+    population even in the one-sample setting.
 
     Parameters
     ----------
     weight : float
-        w, of both parts.
+        The weight w of both parts.
     target : {"binomial", "exact"}
-        What the count is compared with.
+        The target that the count is compared with.
 
     Examples
     --------
@@ -99,9 +100,9 @@ class CountLoss(Algorithm):
     title: ClassVar[str] = "Count Loss"
     citation: ClassVar[str] = "Shukla, Zeng, Ahmed and Van den Broeck (NeurIPS 2023)"
     probability: ClassVar[str] = (
-        "The class probability, once moved from the share of positives in a batch to the prior; "
-        "under-confident with the binomial target in small batches, over-confident with the exact "
-        "one, which wants scores of 0 and 1."
+        "The class probability, after a shift from the share of positives in a batch "
+        "to the prior; underconfident with the binomial target in small batches, "
+        "overconfident with the exact target, which favors scores of 0 and 1."
     )
     corrections: ClassVar[tuple[Correction, ...]] = ("shift", "none")
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
@@ -115,7 +116,7 @@ class CountLoss(Algorithm):
             raise InputError("target", "must be 'binomial' or 'exact'", value=self.target)
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the loss on positives and that on the count."""
+        """Return the loss on the positives plus the loss on the count."""
         p, u = self.scores(batch, player)
         log_law = log_count_law(u)
         if self.target == "exact":
@@ -126,18 +127,18 @@ class CountLoss(Algorithm):
         return self.weight * (softplus(-p).mean() + on_count)
 
     def decision(self, x: Tensor) -> Tensor:
-        """Return the log odds, moved to the prior of the population."""
+        """Return the log odds, shifted to the prior of the population."""
         if self.target == "exact":
             return super().decision(x)
         return self.margins(x) + self.task.balanced_shift
 
     def count(self, n: int) -> int:
-        """Return the number of positives among n unlabeled rows."""
+        """Return the expected number of positives among n unlabeled rows, as an integer."""
         return int(n * self.task.prior) if self.bench else round(n * self.task.prior)
 
 
 def _log_binomial(n: int, q: float, device: torch.device) -> Tensor:
-    """Return the log law of a binomial count; impossible counts get a very small one, not 0."""
+    """Return the log binomial distribution; impossible counts get a tiny probability, not 0."""
     j = torch.arange(n + 1, dtype=torch.float64, device=device)
     ways = math.lgamma(n + 1) - torch.lgamma(j + 1) - torch.lgamma(n - j + 1)
     q = min(max(q, 1e-12), 1.0 - 1e-12)

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
-# Share estimates of exactly 0 or 1 would make the log odds of the prior infinite.
+# Estimated shares of exactly 0 or 1 would make the log odds of the prior infinite.
 _EDGE = 1e-3
 
 
 @dataclass(kw_only=True, eq=False)
 class CVIR(Algorithm):
-    r"""CVIR, conditional value ignoring risk.
+    r"""CVIR (conditional value ignoring risk).
 
-    Before each epoch the :math:`\lfloor \alpha n_U \rfloor` unlabeled rows with the largest scores
-    are dropped, and the rest serve as negatives:
+    Before each epoch, the :math:`\lfloor \alpha n_U \rfloor` unlabeled rows with the largest scores
+    are dropped, and the rest are treated as negatives:
     :math:`\tfrac12 \hat E_+[\ell(f,+1)] + \tfrac12 \hat E_{\mathrm{kept}}[\ell(f,-1)]`
     (Garg, Wu, Smola, Balakrishnan and Lipton 2021, *Mixture Proportion Estimation and PU Learning:
     A Modern Approach*, NeurIPS, Algorithm 2). :math:`\alpha` is the share of positives among
     unlabeled rows, so both settings work without a correction.
 
-    ``variant="bench"`` drops a share :math:`\pi` even in one sample, where fewer are positive, and
-    weights the two means by :math:`\pi` and :math:`1-\pi`.
+    ``variant="bench"`` drops a share :math:`\pi` even in the one-sample setting, where fewer
+    unlabeled rows are positive, and weights the two means by :math:`\pi` and :math:`1-\pi`.
 
     Examples
     --------
@@ -45,8 +45,9 @@ class CVIR(Algorithm):
     title: ClassVar[str] = "CVIR"
     citation: ClassVar[str] = "Garg, Wu, Smola, Balakrishnan and Lipton (NeurIPS 2021)"
     probability: ClassVar[str] = (
-        "The class probability if the dropped rows were the positives and the classes did not "
-        "overlap; over-confident where they do, because hard negatives are dropped too."
+        "The class probability if the dropped rows are the positives and the classes "
+        "do not overlap; overconfident where they overlap, because hard negatives "
+        "are dropped as well."
     )
     corrections: ClassVar[tuple[Correction, ...]] = ()
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
@@ -67,7 +68,7 @@ class CVIR(Algorithm):
         self.state["keep"] = torch.ones_like(scores).index_fill(0, dropped, 0.0)
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
-        """Return the mean over positives and over kept rows, weighted."""
+        """Return the weighted sum of the means over positives and over kept rows."""
         p, u = self.scores(batch)
         keep = self.state["keep"][batch.unl.row]
         count = keep.sum()
@@ -78,11 +79,11 @@ class CVIR(Algorithm):
         return torch.where(count > 0, (on_pos + on_kept) / 2.0, 0.0 * on_pos)
 
     def population_prior(self) -> float:
-        """Return the prior that probabilities are meant for."""
+        """Return the population prior for the predicted probabilities."""
         return self.task.prior
 
     def decision(self, x: Tensor) -> Tensor:
-        """Return the margin, moved from the prior 1/2 of the loss to that of the population."""
+        """Return the margin, shifted from the loss's prior of 1/2 to the population prior."""
         return self.margins(x) + (0.0 if self.bench else logit(self.population_prior()))
 
 
@@ -91,8 +92,8 @@ class TEDn(CVIR):
     r"""TEDn: CVIR with the share of positives estimated on held-out rows by BBE.
 
     After a warm-up on P against U, each epoch estimates :math:`\alpha` from the current scores of
-    validation rows (best bin estimation) and drops that share (Garg et al. 2021, Algorithm 3). No
-    prior is needed; validation rows are.
+    validation rows by best bin estimation (BBE) and drops that share (Garg et al. 2021, Algorithm
+    3). It needs validation rows but no prior.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ class TEDn(CVIR):
         return not self.state["warm"]
 
     def share(self) -> float:
-        """Return the estimated share, or none in the warm-up."""
+        """Return the estimated share, or 0 during the warm-up."""
         return 0.0 if self.state["warm"] else float(self.state["share"])
 
     def start_epoch(self, epoch: Epoch) -> None:

@@ -17,39 +17,39 @@ if TYPE_CHECKING:
 
     from noneg.learning.contract import Batch, Epoch, PUData
 
-# Logits beyond this are cut in entropies and mixed losses.
+# Logits are clipped to this magnitude in entropies and mixed losses.
 _LIMIT = 10.0
-# Epochs before the second stage of the benchmark.
+# Epochs before the second stage in the benchmark.
 _BENCH_WARMUP = 7
 
 
 @dataclass(kw_only=True, eq=False)
 class DistPU(Algorithm):
-    r"""Dist-PU: the mean prediction must be the prior.
+    r"""Dist-PU: match the mean prediction to the prior.
 
     .. math:: L_{\mathrm{dist}} = 1 - \hat E_+[s] + \frac{|\hat E_p[s] - \pi|}{2\pi}
 
     (Zhao, Xu, Jiang, Wen and Huang 2022, *Dist-PU: Positive-Unlabeled Learning from a Label
-    Distribution Perspective*, CVPR). The first stage adds a little entropy of unlabeled rows. The
-    second takes stored predictions as soft labels, mixes pairs of rows with
-    :math:`\gamma \sim \mathrm{Beta}(6, 6)`, and adds the entropy of unlabeled rows, which grows in
-    weight as :math:`1 - \cos(\pi t/2)`, the entropy of mixed rows and their cross-entropy. Its
-    learning rate starts at a tenth.
+    Distribution Perspective*, CVPR). The first stage adds the entropy of unlabeled rows with a
+    small weight. The second stage uses stored predictions as soft labels and mixes pairs of rows
+    with :math:`\gamma \sim \mathrm{Beta}(6, 6)`. It adds three terms: the entropy of unlabeled
+    rows, with a weight that grows as :math:`1 - \cos(\pi t/2)`, and the entropy and cross-entropy
+    of mixed rows. The learning rate of the second stage starts at a tenth of the initial one.
 
-    ``variant="bench"``: 7 epochs of :math:`L_{\mathrm{dist}}` alone, written with the mean of
-    :math:`1-s`; the learning rate stays; labels are the present hard decisions, and a mixed pair
-    counts as positive only if both rows are.
+    ``variant="bench"`` starts with 7 epochs of :math:`L_{\mathrm{dist}}` alone, written with the
+    mean of :math:`1-s`. The learning rate is constant, labels are the current hard decisions, and a
+    mixed pair counts as positive only if both of its rows do.
 
     Parameters
     ----------
     first_stage : float
-        Share of training for the first stage.
+        Share of training spent on the first stage.
     entropy_first, entropy : float
         Weight of the entropy of unlabeled rows in the first stage, and its scale in the second.
     entropy_mixed, mixed : float
-        Weights of the entropy and of the cross-entropy of mixed rows.
+        Weights of the entropy and the cross-entropy of mixed rows.
     alpha : float
-        Of the beta law.
+        Parameter of the beta distribution.
 
     Examples
     --------
@@ -68,17 +68,18 @@ class DistPU(Algorithm):
     title: ClassVar[str] = "Dist-PU"
     citation: ClassVar[str] = "Zhao, Xu, Jiang, Wen and Huang (CVPR 2022)"
     probability: ClassVar[str] = (
-        "Only its mean is fitted to the prior; the entropy terms push it to 0 and 1."
+        "A score: only its mean is fitted to the prior, and the entropy terms push "
+        "it toward 0 and 1."
     )
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def prepare(self, data: PUData) -> None:
-        """Make room for the soft labels."""
+        """Allocate the soft labels."""
         self.state |= {"second": False, "entropy": 0.0 if self.bench else self.entropy_first}
         self.state["soft"] = torch.zeros(data.n_unl, device=self.device)
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """Move the schedules."""
+        """Advance the schedules."""
         done = _BENCH_WARMUP if self.bench else self.first_stage
         if (epoch.number if self.bench else epoch.progress) >= done:
             self._second_stage(epoch)
@@ -86,7 +87,7 @@ class DistPU(Algorithm):
             scale_rate(epoch.optimizers["net"], _wave(epoch.progress / self.first_stage))
 
     def _second_stage(self, epoch: Epoch) -> None:
-        """Let the entropy grow; where the stage begins, store predictions and start anew."""
+        """Increase the entropy weight; at the start, store predictions and reset the optimizer."""
         first = self.first_stage
         if self.bench:
             first = _BENCH_WARMUP * epoch.progress / epoch.number
@@ -100,7 +101,7 @@ class DistPU(Algorithm):
         self.state["second"] = True
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the loss of the stage."""
+        """Return the loss for the current stage."""
         p, u = self.scores(batch, player)
         loss = self.distance(torch.sigmoid(p), torch.sigmoid(u))
         entropy = self.task.mean(*(binary_entropy(self.cut(f)) for f in (p, u)))
@@ -108,12 +109,12 @@ class DistPU(Algorithm):
         return loss + self.mixing(player, batch, p, u) if self.state["second"] else loss
 
     def distance(self, p: Tensor, u: Tensor) -> Tensor:
-        """Return the distance of the mean predictions from those of the labels."""
+        """Return the distance between the mean predictions and the label distribution."""
         mean = 1.0 - self.task.mean(p, u) if self.bench else self.task.mean(p, u)
         return 1.0 - p.mean() + (mean - self.task.prior).abs() / (2.0 * self.task.prior)
 
     def mixing(self, player: str, batch: Batch, p: Tensor, u: Tensor) -> Tensor:
-        """Return the entropy and the cross-entropy of mixed rows, weighted."""
+        """Return the weighted sum of the entropy and cross-entropy of mixed rows."""
         x, label = batch.x, torch.cat([torch.ones_like(p), self.soft_labels(batch, u)])
         if self.bench and self.task.correction == "batch":
             x, label = torch.cat([x, batch.pos.x]), torch.cat([label, (p > 0).float()])
@@ -126,7 +127,7 @@ class DistPU(Algorithm):
         return self.mixed * cross + self.entropy_mixed * binary_entropy(f).mean()
 
     def soft_labels(self, batch: Batch, u: Tensor) -> Tensor:
-        """Return labels of unlabeled rows; the stored ones are then replaced by the present."""
+        """Return labels for unlabeled rows, then store the current predictions as labels."""
         if self.bench:
             return (u > 0).float()
         label = self.state["soft"][batch.unl.row]
@@ -134,10 +135,10 @@ class DistPU(Algorithm):
         return label
 
     def cut(self, f: Tensor) -> Tensor:
-        """Return logits within the limit; the benchmark does not cut."""
+        """Return the clipped logits; the benchmark does not clip."""
         return f if self.bench else f.clamp(-_LIMIT, _LIMIT)
 
 
 def _wave(t: float) -> float:
-    """Return the factor of cosine annealing, from 1 to 0."""
+    """Return the cosine annealing factor, which decreases from 1 to 0."""
     return (1.0 + math.cos(math.pi * t)) / 2.0

@@ -1,4 +1,4 @@
-"""GLWS: labels given their number (Chen et al., ICML 2024)."""
+"""GLWS: expected labels given the number of positives (Chen et al., ICML 2024)."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ class GLWS(Algorithm):
     .. math:: \hat E_+[-\log s] + \hat E_U\bigl[-q\log s - (1-q)\log(1-s)\bigr],
         \qquad q_i = P(y_i = 1 \mid C = k)
 
-    with q fixed, C the number of positives in the unlabeled batch and k what the prior of unlabeled
-    rows makes of its size (Chen et al. 2024, *A General Framework for Learning from Weak
-    Supervision*, ICML, Section 3). q is exact; a fraction of a row is settled by chance. With a
-    strong view, q comes from the first view and the loss from the second.
+    Here q is held fixed, C is the number of positives in the unlabeled batch, and k is the batch
+    size times the prior of the unlabeled rows (Chen et al. 2024, *A General Framework for Learning
+    from Weak Supervision*, ICML, Section 3). The computation of q is exact, and a fractional k is
+    rounded at random. With a strong view, q is computed from the first view and the loss from the
+    second.
 
-    With a the share of positives among unlabeled rows, :math:`q = a\,p_+/p_U` and
-    :math:`s = (p_+ + q\,p_U)/(p_+ + p_U)` solve both equations at once for large batches: the log
-    odds of s are those of the class in batches with a share :math:`(1+a)/2` of positives, and q
-    has the same plus a constant, as labels given their number do. So the log odds are moved from
-    that share to the prior.
+    Let a be the share of positives among unlabeled rows. For large batches,
+    :math:`q = a\,p_+/p_U` and :math:`s = (p_+ + q\,p_U)/(p_+ + p_U)` solve both equations at once:
+    s is the class probability in batches with a share :math:`(1+a)/2` of positives, and the log
+    odds of q differ from those of s by a constant, as conditioning on the count requires. The log
+    odds are therefore shifted from that share to the prior.
 
-    ``variant="bench"``: not moved, one view, k rounded down, the prior of the population even in
-    one sample, and q from the released recursion, in which a term is wrong (see
-    `noneg.learning.losses.released_posterior`): labels do not sum to k.
+    ``variant="bench"`` applies no shift, uses one view, rounds k down, and uses the prior of the
+    population even in the one-sample setting. It computes q by the released recursion, in which a
+    term is wrong (see `noneg.learning.losses.released_posterior`), so the labels do not sum to k.
 
     Examples
     --------
@@ -52,8 +53,9 @@ class GLWS(Algorithm):
     title: ClassVar[str] = "GLWS"
     citation: ClassVar[str] = "Chen et al. (ICML 2024)"
     probability: ClassVar[str] = (
-        "The class probability, once moved from the share of positives in a batch to the prior; "
-        "over-confident with few rows, since q sharpens the scores and the scores sharpen q."
+        "The class probability, after a shift from the share of positives in a batch "
+        "to the prior; overconfident with few rows, because q sharpens the scores "
+        "and the scores sharpen q."
     )
     corrections: ClassVar[tuple[Correction, ...]] = ("shift", "none")
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
@@ -62,7 +64,7 @@ class GLWS(Algorithm):
     needs_strong: ClassVar[bool] = True
 
     def labels(self, f: Tensor) -> Tensor:
-        """Return q of unlabeled rows with log odds f; chance settles a fraction of a row."""
+        """Return q for unlabeled rows with log odds f; a fractional count is rounded at random."""
         expected = self.task.prior * len(f)
         whole = math.floor(expected)
         if self.bench:
@@ -72,7 +74,7 @@ class GLWS(Algorithm):
         return torch.where(more, above, count_posterior(f, whole))
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the cross-entropy with the labels expected given their number."""
+        """Return the cross-entropy with the expected labels given the count."""
         p, u = self.scores(batch, player)
         q = self.labels(u.detach())
         if not self.bench and batch.unl.strong is not None and batch.unl.strong is not batch.unl.x:
@@ -80,5 +82,5 @@ class GLWS(Algorithm):
         return softplus(-p).mean() + soft_cross_entropy(u, q).mean()
 
     def decision(self, x: Tensor) -> Tensor:
-        """Return the log odds, moved from the share of positives in a batch to the prior."""
+        """Return the log odds, shifted from the share of positives in a batch to the prior."""
         return self.margins(x) + (0.0 if self.bench else self.task.balanced_shift)

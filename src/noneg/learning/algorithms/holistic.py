@@ -20,30 +20,32 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
-# Fewer records make no trend.
+# Minimum number of records for a trend.
 _RECORDS = 3
-# Predictions from this confidence on teach the strong view.
+# Predictions with at least this confidence are targets for the strong view.
 _CONFIDENT = math.log(0.9 / 0.1)
 
 
 @dataclass(kw_only=True, eq=False)
 class HolisticPU(Algorithm):
-    r"""Holistic-PU: when U is trained as negative, scores of hidden positives rise, others fall.
+    r"""Holistic-PU: pseudo-labels from the trends of scores while U is trained as negative.
 
-    First stage: :math:`\tfrac12[\ell_\rho(P) + \ell_\rho(P_{\mathrm{strong}})] + \ell(U, 0)` with
-    smoothed labels; before each epoch a moving average of the network scores all unlabeled rows.
-    Then `noneg.learning.losses` sums up each row's record; its two natural classes (Jenks) are the
-    pseudo-labels :math:`\hat y`. Second stage, a new network: cross-entropy with 1 on P and with
-    :math:`\lambda\hat y` on U, where :math:`\lambda = t^{0.8}` grows with the progress t of the
-    stage, and, where the prediction is at least 0.9 sure, cross-entropy of the strong view with it
-    (Wang, Wan, Geng, Li and Chen 2023, *Beyond Myopia: Learning from Positive and Unlabeled Data
-    through Holistic Predictive Trends*, NeurIPS; the trend is that of their code). The learning
-    rate follows :math:`\cos(7\pi t/16)` in each stage.
+    During such training, the scores of hidden positives increase and those of negatives decrease.
+    The first stage minimizes
+    :math:`\tfrac12[\ell_\rho(P) + \ell_\rho(P_{\mathrm{strong}})] + \ell(U, 0)` with smoothed
+    labels; before each epoch, a moving average of the network scores all unlabeled rows. The trend
+    of each row's scores is then computed (see `noneg.learning.losses`), and the two natural classes
+    (Jenks) of the trends give the pseudo-labels :math:`\hat y`. The second stage trains a new
+    network with targets 1 on P and :math:`\lambda\hat y` on U, where :math:`\lambda = t^{0.8}`
+    grows with the progress t of the stage. Predictions with a confidence of at least 0.9 also serve
+    as targets for the strong view (Wang, Wan, Geng, Li and Chen 2023, *Beyond Myopia: Learning from
+    Positive and Unlabeled Data through Holistic Predictive Trends*, NeurIPS; the trend is defined
+    as in their code). The learning rate follows :math:`\cos(7\pi t/16)` in each stage.
 
     Parameters
     ----------
     first_stage : float
-        Share of training for the first stage; it has at least three epochs.
+        Share of training spent on the first stage, which has at least three epochs.
     smoothing : float
         Label smoothing on positives in the first stage.
     keep : float
@@ -63,7 +65,7 @@ class HolisticPU(Algorithm):
     title: ClassVar[str] = "Holistic-PU"
     citation: ClassVar[str] = "Wang, Wan, Geng, Li and Chen (NeurIPS 2023)"
     probability: ClassVar[str] = (
-        "A score: the probability of a pseudo-label, in batches that hold as many P as U rows."
+        "A score: the probability of a pseudo-label, in batches with equal numbers of P and U rows."
     )
     needs_prior: ClassVar[bool] = False
     corrections: ClassVar[tuple[Correction, ...]] = ()
@@ -76,7 +78,7 @@ class HolisticPU(Algorithm):
         return {"net": network}
 
     def prepare(self, data: PUData) -> None:
-        """Start without records; the second stage has not begun."""
+        """Start the first stage without records."""
         self.state |= {"records": torch.empty(0, data.n_unl, device=self.device), "begun": None}
         self.state["labels"] = torch.zeros(data.n_unl, device=self.device)
 
@@ -85,7 +87,7 @@ class HolisticPU(Algorithm):
         return self.state["begun"] is not None
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """Record scores in the first stage, and end it in time."""
+        """Record scores in the first stage, and end the stage when it is over."""
         if not self.ready() and epoch.number:
             scores = torch.sigmoid(self.margins(epoch.data.unl, self.frozen["average"]))
             self.state["records"] = torch.cat([self.state["records"], scores[None]])
@@ -103,7 +105,7 @@ class HolisticPU(Algorithm):
         restart(epoch.optimizers["net"])
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the loss of the stage."""
+        """Return the loss for the current stage."""
         strong = batch.unl.strong if self.ready() else batch.pos.strong
         n, m = len(batch.pos.x), len(batch.x)
         x = torch.cat([batch.x, batch.unl.x if strong is None else strong])
@@ -123,11 +125,11 @@ class HolisticPU(Algorithm):
         return softplus(-p).mean() + soft_cross_entropy(u, target).mean() + taught.mean()
 
     def ramp(self, progress: float) -> Tensor:
-        """Return the weight of pseudo-labels, from 0 to 1."""
+        """Return the weight of the pseudo-labels, from 0 to 1."""
         begun = self.state["begun"]
         return torch.as_tensor((progress - begun) / (1.0 - begun)).clamp(0.0, 1.0) ** 0.8
 
     def after_step(self, batch: Batch) -> None:  # noqa: ARG002
-        """Move the average."""
+        """Update the moving average."""
         if not self.ready():
             average(self.frozen["average"], self.players["net"], self.keep)

@@ -1,4 +1,4 @@
-"""LBE: estimate the labeling bias with the classifier (Gong et al., TPAMI 2022)."""
+"""LBE: jointly estimate the labeling bias and the classifier (Gong et al., TPAMI 2022)."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class LBE(Algorithm):
-    r"""LBE: the chance of a label may depend on the row.
+    r"""LBE: a method in which the labeling probability may depend on the row.
 
     The model is :math:`h(x) = p(y=1 \mid x)` and
-    :math:`\eta(x) = p(\text{labelled} \mid y=1, x)`, so an unlabeled row has the likelihood
-    :math:`(1-\eta)h + 1-h` and a labelled one :math:`\eta h`. After a warm-up of h on P against U,
-    expectation and maximization alternate (Gong, Wang, Liu, Han, You, Yang and Tao 2022,
+    :math:`\eta(x) = p(\text{labeled} \mid y=1, x)`, so an unlabeled row has the likelihood
+    :math:`(1-\eta)h + 1-h` and a labeled one :math:`\eta h`. After a warm-up of h on P against U,
+    EM alternates its two steps (Gong, Wang, Liu, Han, You, Yang and Tao 2022,
     *Instance-Dependent Positive and Unlabeled Learning With Labeling Bias Estimation*, IEEE
-    TPAMI 44(8)). At every epoch, from copies of both networks,
+    TPAMI 44(8)). In every epoch, copies of both networks give
 
     .. math:: g = \frac{(1-\eta)h}{(1-\eta)h + 1-h}
 
-    on unlabeled rows, 1 on labelled ones; then h fits g by cross-entropy, and :math:`\eta`
-    minimizes :math:`\sum_P -\log\eta + \sum_U -g\log(1-\eta)`. P and U count by their numbers of
-    rows, as in the likelihood. Every pair with the same :math:`h\eta` is as likely, so the start
-    and the network decide: treat h as a score.
+    on unlabeled rows and g = 1 on labeled ones. Then h is fitted to g by cross-entropy, and
+    :math:`\eta` minimizes :math:`\sum_P -\log\eta + \sum_U -g\log(1-\eta)`. P and U are weighted by
+    their numbers of rows, as in the likelihood. All pairs with the same product :math:`h\eta` have
+    the same likelihood, so the solution depends on the initialization and the network: treat h as a
+    score.
 
-    ``variant="bench"``: :math:`\eta` fits the labels with weight 1 instead of g, P and U count
-    equally, losses are sums after the warm-up, and both networks start alike. Then the log odds of
-    h are those of P against U plus :math:`\log(t+1)` after t rounds: everything ends up positive.
+    ``variant="bench"`` fits :math:`\eta` to the labels with weight 1 instead of g, weights P and U
+    equally, sums the losses after the warm-up, and initializes both networks identically. After t
+    rounds, the log odds of h are then the log odds of P against U plus :math:`\log(t+1)`, so
+    eventually every row is predicted positive.
 
     Parameters
     ----------
@@ -62,8 +64,8 @@ class LBE(Algorithm):
     title: ClassVar[str] = "LBE"
     citation: ClassVar[str] = "Gong, Wang, Liu, Han, You, Yang and Tao (TPAMI 2022)"
     probability: ClassVar[str] = (
-        "The class probability in theory, but the likelihood does not identify it: it depends on "
-        "the start and on when training stops."
+        "The class probability in theory, but the likelihood does not identify it: "
+        "it depends on the initialization and on when training stops."
     )
     needs_prior: ClassVar[bool] = False
     selected: ClassVar[bool] = True
@@ -72,7 +74,7 @@ class LBE(Algorithm):
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
-        """Return both networks; a new one gives about 1/2 everywhere."""
+        """Return both networks; the output of a new one is about 1/2 everywhere."""
         other = copy.deepcopy(network) if self.bench else new_network(network)
         players = {"net": network, "bias": other}
         self.frozen |= {name: copy.deepcopy(module) for name, module in players.items()}
@@ -80,18 +82,18 @@ class LBE(Algorithm):
         return players
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """After the warm-up, start a round: copy both networks."""
+        """Start a round after the warm-up by copying both networks."""
         if epoch.number and epoch.after(self.warmup):
             self.state["rounds"] += 1
             for name, module in self.players.items():
                 self.frozen[name].load_state_dict(module.state_dict())
 
     def turns(self) -> Iterable[str]:
-        """Return both players, in the warm-up the classifier alone."""
+        """Return both players, or only the classifier during the warm-up."""
         return self.players if self.state["rounds"] else ("net",)
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the cross-entropy of a player with what the last round expects."""
+        """Return a player's cross-entropy with the expected labels from the last round."""
         p, u = self.scores(batch, player)
         g = self.expected(batch.unl.x) if self.state["rounds"] else torch.zeros_like(u)
         if player == "net":
@@ -99,12 +101,12 @@ class LBE(Algorithm):
         return self.total(softplus(-p), softplus(u) if self.bench else g * softplus(u))
 
     def expected(self, x: Tensor) -> Tensor:
-        """Return g: its log odds are those of h plus log(1 - eta)."""
+        """Return g, whose log odds are the log odds of h plus log(1 - eta)."""
         h, eta = (self.margins(x, self.frozen[name]) for name in ("net", "bias"))
         return torch.sigmoid(h - softplus(eta))
 
     def total(self, on_pos: Tensor, on_unl: Tensor) -> Tensor:
-        """Return the mean loss of all rows; in the benchmark of P and U, then sums of a batch."""
+        """Return the mean loss over all rows; the benchmark adds P and U means, and later sums."""
         if self.bench and not self.state["rounds"]:
             return on_pos.mean() + on_unl.mean()
         if self.bench:
@@ -113,12 +115,12 @@ class LBE(Algorithm):
         return share * on_pos.mean() + (1.0 - share) * on_unl.mean()
 
     def decision(self, x: Tensor) -> Tensor:
-        """Return the log odds of h, moved from all training rows to the population."""
+        """Return the log odds of h, shifted from the training rows to the population."""
         return self.margins(x) + (0.0 if self.bench else self.shift)
 
     @property
     def shift(self) -> float:
-        """Log odds of the prior less those among all training rows; 0 in one sample."""
+        """Log odds of the prior minus log odds in all training rows; 0 if they are one sample."""
         task = self.task
         if task.population_prior is None or task.pooled:
             return 0.0

@@ -1,4 +1,4 @@
-"""The likelihood of the labels, with a known rate of labelling."""
+"""The likelihood of the labels with a known labeling rate."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _EDGE = 1e-6
 
 @dataclass(kw_only=True, eq=False)
 class Likelihood(Algorithm):
-    r"""Maximum likelihood of who is labelled, given the prior.
+    r"""Maximum likelihood for the labels, given the prior.
 
-    With :math:`\eta(x) = p(y=1 \mid x)` and positives labelled at random, a row of one sample is
-    labelled with probability :math:`c\,\eta(x)`, where :math:`c = n_P/(\pi n)`. In two samples a
-    row of the pooled rows is labelled with probability :math:`r\eta/(1 + r\eta)`, where
-    :math:`r = n_P/(\pi n_U)` (Ward, Hastie, Barry, Elith and Leathwick 2009, *Presence-Only Data
-    and the EM Algorithm*, Biometrics 65(2)). The network's :math:`\eta = \sigma(f)` minimizes the
-    cross-entropy of the labels, all rows counted once: a proper loss, bounded below, whose optimum
-    is the class probability.
+    With :math:`\eta(x) = p(y=1 \mid x)` and positives labeled at random, a row in the one-sample
+    setting is labeled with probability :math:`c\,\eta(x)`, where :math:`c = n_P/(\pi n)`. In the
+    two-sample setting, a row from the pooled samples is labeled with probability
+    :math:`r\eta/(1 + r\eta)`, where :math:`r = n_P/(\pi n_U)` (Ward, Hastie, Barry, Elith and
+    Leathwick 2009, *Presence-Only Data and the EM Algorithm*, Biometrics 65(2)). The network's
+    :math:`\eta = \sigma(f)` minimizes the cross-entropy of the labels, with every row counted once.
+    This is a proper loss that is bounded below, and its optimum is the class probability.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Likelihood(Algorithm):
     name: ClassVar[str] = "likelihood"
     title: ClassVar[str] = "Likelihood"
     citation: ClassVar[str] = "Ward, Hastie, Barry, Elith and Leathwick (Biometrics 2009)"
-    probability: ClassVar[str] = "The class probability, if positives are labelled at random."
+    probability: ClassVar[str] = "The class probability, if positives are labeled at random."
     corrections: ClassVar[tuple[Correction, ...]] = ()
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     consistent: ClassVar[bool] = True
@@ -61,6 +61,6 @@ class Likelihood(Algorithm):
 
 
 def _log_unlabeled(f: Tensor, rate: float) -> Tensor:
-    """Return log(1 - c s) of rows with log odds f: negative, or positive and not labelled."""
+    """Return log(1 - c s), the log probability that a row with log odds f is unlabeled."""
     rest = math.log(max(1.0 - rate, _EDGE))
     return torch.logaddexp(logsigmoid(-f), rest + logsigmoid(f))

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class NNPU(Risk):
-    r"""nnPU: the risk on negatives is not allowed below zero.
+    r"""nnPU: the estimated risk on negatives is clipped at zero.
 
     .. math:: \tilde R = \pi\,\hat E_+[\ell(f,+1)]
         + \max\{0,\; \hat E_p[\ell(f,-1)] - \pi\,\hat E_+[\ell(f,-1)]\}
 
     (Kiryo et al. 2017, *Positive-Unlabeled Learning with Non-Negative Risk Estimator*, NIPS,
-    Eq. 6). The estimator itself, without the ascent of the paper's Algorithm 1, for which see
-    `NNPUGA`; the PU benchmark gives the two names in the same way, and its loss is this one. The
-    paper's experiments take ``loss_name="sigmoid"``; the default is proper instead.
+    Eq. 6). This is the estimator itself, without the gradient ascent of the paper's Algorithm 1;
+    for that, see `NNPUGA`. The PU benchmark uses the two names in the same way, and its nnPU loss
+    is this one. The paper's experiments use ``loss_name="sigmoid"``; the default here is a proper
+    loss.
 
     Parameters
     ----------
@@ -43,8 +44,9 @@ class NNPU(Risk):
     title: ClassVar[str] = "nnPU"
     citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017)"
     probability: ClassVar[str] = (
-        "The class probability with the logistic and squared losses, biased where small batches "
-        "clip the risk; with the other losses only its side of 1/2 has a meaning."
+        "The class probability with the logistic and squared losses, biased if small "
+        "batches clip the risk; with the other losses, only the side of 1/2 is "
+        "meaningful."
     )
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
@@ -55,20 +57,21 @@ class NNPU(Risk):
 
 @dataclass(kw_only=True, eq=False)
 class NNPUGA(Risk):
-    r"""nnPU with gradient ascent where the risk on negatives is too low.
+    r"""nnPU with gradient ascent when the risk on negatives is too low.
 
-    With :math:`R_p, R_n` of `NNPU`: descend on :math:`R_p + R_n` while
-    :math:`R_n \ge -\beta`, else on :math:`-\gamma R_n` alone (Kiryo et al. 2017, Algorithm 1).
+    With :math:`R_p, R_n` as in `NNPU`, it descends on :math:`R_p + R_n` while
+    :math:`R_n \ge -\beta`, and otherwise on :math:`-\gamma R_n` alone (Kiryo et al. 2017, Algorithm
+    1).
 
-    ``variant="bench"`` is what the benchmark ran: when the *whole* risk is negative, the sign of
-    the *whole* gradient is turned, which minimizes :math:`|R_p + R_n|`.
+    ``variant="bench"`` is the version used in the benchmark: when the *whole* risk is negative, the
+    sign of the *whole* gradient is flipped, which minimizes :math:`|R_p + R_n|`.
 
     Parameters
     ----------
     beta : float
         Tolerance, at least 0.
     gamma : float
-        Discount of the ascent, in [0, 1].
+        Discount factor of the ascent, in [0, 1].
     loss_name : {"logistic", "sigmoid", "squared", "double-hinge"}
         Loss of the margin.
 
@@ -85,12 +88,13 @@ class NNPUGA(Risk):
     title: ClassVar[str] = "nnPU-GA"
     citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017), Algorithm 1"
     probability: ClassVar[str] = (
-        "Its side of 1/2; with the logistic loss the ascent keeps sure positives from 1 (on MNIST "
-        "they stop near 0.9), so recalibrate, or take nnPU."
+        "Only the side of 1/2 is meaningful. With the logistic loss, the ascent "
+        "keeps clear positives away from 1 (on MNIST, they stop near 0.9), so "
+        "recalibrate, or use nnPU."
     )
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
-        """Return a number whose gradient is the update; its value in an ascent means nothing."""
+        """Return a loss whose gradient is the update; during ascent, its value has no meaning."""
         positive, negative = self.risks(batch)
         if self.bench:
             return (positive + negative).abs()

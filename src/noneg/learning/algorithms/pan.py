@@ -22,7 +22,7 @@ _EPS = 0.01
 
 @dataclass(kw_only=True, eq=False)
 class PAN(Algorithm):
-    r"""PAN: a discriminator D of P and U against the classifier C.
+    r"""PAN: a classifier C trained against a discriminator D between P and U.
 
     D maximizes and C minimizes, with :math:`\epsilon = 0.01`,
 
@@ -30,19 +30,20 @@ class PAN(Algorithm):
         + \lambda \sum_U \log\frac{1-C+\epsilon}{C+\epsilon}\,(2D - 1)
 
     (Hu, Le, Liu, Ji, Ma, Zhao and Yan 2021, *Predictive Adversarial Learning from Positive and
-    Unlabeled Data*, AAAI). D moves first, then C against the new D. Here the sums are means, and C
-    minimizes its part without :math:`\lambda`: Adam, which the authors take, ignores such factors,
-    and plain gradient steps do not come to a halt by them. The unlabeled sample should follow the
-    population, so in one sample the labelled rows count in it.
+    Unlabeled Data*, AAAI). D is updated first, then C against the new D. This implementation uses
+    means instead of sums, and C minimizes its part without :math:`\lambda`: Adam, the authors'
+    optimizer, is invariant to such factors, and plain gradient descent would otherwise stall. The
+    unlabeled sample should follow the population, so in the one-sample setting it includes the
+    labeled rows.
 
-    ``variant="bench"``: sums; C's part times :math:`\lambda`; and, as in the authors' code, the
-    second term is :math:`\max\{\log(1-D+\epsilon) - \log(1-\bar D+\epsilon),\, 0\}` with the
-    mean :math:`\bar D` of D, so that D is not pushed down where it is above its mean.
+    ``variant="bench"`` uses sums and multiplies C's part by :math:`\lambda`. As in the authors'
+    code, the second term is :math:`\max\{\log(1-D+\epsilon) - \log(1-\bar D+\epsilon),\, 0\}`,
+    where :math:`\bar D` is the mean of D, so that D is not pushed down where it is above its mean.
 
     Parameters
     ----------
     weight : float
-        :math:`\lambda`.
+        The weight :math:`\lambda`.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class PAN(Algorithm):
     title: ClassVar[str] = "PAN"
     citation: ClassVar[str] = "Hu, Le, Liu, Ji, Ma, Zhao and Yan (AAAI 2021)"
     probability: ClassVar[str] = (
-        "A score: the classifier is driven to 0 and 1 by the sign of the discriminator."
+        "A score: the sign of the discriminator drives the classifier toward 0 and 1."
     )
     needs_prior: ClassVar[bool] = False
     corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "none")
@@ -64,11 +65,11 @@ class PAN(Algorithm):
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
-        """Return the discriminator and the classifier, in the order of their turns."""
+        """Return the discriminator and the classifier, in the order of their updates."""
         return {"discriminator": new_network(network), "net": network}
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return minus the value for the discriminator, the value for the classifier."""
+        """Return the negated value for the discriminator, or the value for the classifier."""
         n = len(batch.pos.x) if self.bench else 1
         if player == "net":
             with torch.no_grad():
@@ -82,7 +83,7 @@ class PAN(Algorithm):
         return -n * (torch.log(d_pos + _EPS).mean() + self.against(d_pos, d_unl) + last)
 
     def against(self, d_pos: Tensor, d_unl: Tensor) -> Tensor:
-        """Return the mean over the population of log(1 - D); the benchmark clips it at the mean."""
+        """Return the population mean of log(1 - D); the benchmark clips it at the mean of D."""
         if not self.bench:
             return self.task.mean(*(torch.log(1.0 - d + _EPS) for d in (d_pos, d_unl)))
         level = torch.log(1.0 - self.task.mean(d_pos, d_unl).detach() + _EPS)
@@ -91,7 +92,7 @@ class PAN(Algorithm):
         )
 
     def agreement(self, judged: tuple[Tensor, ...], margins: tuple[Tensor, ...]) -> Tensor:
-        """Return the part in which both players occur: low when C follows D."""
+        """Return the term that involves both players, which is low when C follows D."""
         parts = []
         for d, f in zip(judged, margins, strict=True):
             c = torch.sigmoid(f)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
-# What the benchmark's code has for 1 - prior - rho, whatever the data.
+# Value that the benchmark's code uses for 1 - prior - rho on all data sets.
 _BENCH_REST = 0.3
 
 
@@ -28,28 +28,29 @@ _BENCH_REST = 0.3
 class PUbN(Algorithm):
     r"""PUbN without biased negatives (the paper's PUbN\\N).
 
-    Stage 1 learns :math:`\sigma(x) \approx p(y=1 \mid x)` by nnPU-GA. Stage 2 trains a new network
-    on
+    Stage 1 learns :math:`\sigma(x) \approx p(y=1 \mid x)` with nnPU-GA. Stage 2 trains a new
+    network on
 
     .. math:: \pi\,\hat E_+\Bigl[\ell(f,+1) + 1\{\sigma > \eta\}\tfrac{1-\sigma}{\sigma}\ell(f,-1)
         \Bigr] + \hat E_p\bigl[1\{\sigma \le \eta\}\,(1-\sigma)\,\ell(f,-1)\bigr],
 
-    with :math:`\eta` the quantile of :math:`\sigma` over unlabeled rows at level
+    where :math:`\eta` is the quantile of :math:`\sigma` over unlabeled rows at level
     :math:`\tau(1-\pi)` (Hsieh, Niu and Sugiyama 2019, *Classification from Positive, Unlabeled and
-    Biased Negative Data*, ICML, Theorem 1 with :math:`\rho = 0`). For the true :math:`\sigma` it is
-    the supervised risk, whatever :math:`\eta` is. With validation rows, the first network of the
-    epoch with the least :math:`\hat E_p[\sigma^2] - 2\pi\hat E_+[\sigma]` is taken.
+    Biased Negative Data*, ICML, Theorem 1 with :math:`\rho = 0`). With the true :math:`\sigma`,
+    this is the supervised risk for any :math:`\eta`. With validation rows, the stage 1 network is
+    taken from the epoch that minimizes :math:`\hat E_p[\sigma^2] - 2\pi\hat E_+[\sigma]`.
 
-    ``variant="bench"`` has one network, whose own detached output is :math:`\sigma`; the term of
-    confident positives has a minus sign and is averaged over them alone; :math:`\eta` is a quantile
-    of the batch at a level that is 1 unless the data are tiny, so that :math:`\tau` does nothing.
+    ``variant="bench"`` has one network, whose own detached output serves as :math:`\sigma`. The
+    term for confident positives has a minus sign and is averaged over those rows only. The
+    threshold :math:`\eta` is a quantile of the batch at a level that is 1 unless the data are tiny,
+    so :math:`\tau` has no effect.
 
     Parameters
     ----------
     tau : float
-        Share of the negatives expected among unlabeled rows that stage 2 takes from them.
+        Share of the expected negatives that stage 2 takes from the unlabeled rows.
     first_stage : float
-        Share of training for stage 1.
+        Share of training spent on stage 1.
 
     Examples
     --------
@@ -64,8 +65,8 @@ class PUbN(Algorithm):
     title: ClassVar[str] = "PUbN"
     citation: ClassVar[str] = "Hsieh, Niu and Sugiyama (ICML 2019)"
     probability: ClassVar[str] = (
-        "The class probability, as good as the first network's; 'bench' has a wrong sign, which "
-        "makes confident positives over-confident."
+        "The class probability, limited by the accuracy of the first network; "
+        "'bench' has a wrong sign, which makes confident positives overconfident."
     )
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
@@ -89,11 +90,11 @@ class PUbN(Algorithm):
         return bool(self.state["second"])
 
     def turns(self) -> Iterable[str]:
-        """Return the network of this stage."""
+        """Return the network trained in this stage."""
         return ("net",) if self.state["second"] else ("first",)
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """Keep the better first network; at the end of stage 1 freeze it and weight the rows."""
+        """Keep the best stage 1 network; at the end of stage 1, use it to weight the rows."""
         if self.state["second"]:
             return
         self._keep(epoch.validation)
@@ -115,7 +116,7 @@ class PUbN(Algorithm):
             self.state["least"] = value
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the risk of the stage."""
+        """Return the risk for the current stage."""
         p, u = self.scores(batch, player)
         if player == "first":
             positive, negative = pu_risks(p, u, self.task, find_loss("logistic"))
@@ -137,7 +138,7 @@ class PUbN(Algorithm):
 
 
 def second_risk(p: Tensor, u: Tensor, sigma_p: Tensor, sigma_u: Tensor, method: PUbN) -> Tensor:
-    """Return the risk of stage 2 from margins and first-stage probabilities."""
+    """Return the stage 2 risk from margins and stage 1 probabilities."""
     task, eta = method.task, method.state["eta"]
     against_p, against_u = softplus(p), softplus(u)
     sure = torch.where(sigma_p > eta, (1.0 - sigma_p) / sigma_p.clamp(min=1e-12), 0.0)
@@ -147,6 +148,6 @@ def second_risk(p: Tensor, u: Tensor, sigma_p: Tensor, sigma_u: Tensor, method: 
 
 
 def _quantile(values: Tensor, level: float) -> Tensor:
-    """Return an element of the sample; `torch.quantile` refuses large ones."""
+    """Return an order statistic as the quantile; `torch.quantile` rejects large samples."""
     place = min(max(round(level * len(values)), 1), len(values))
     return values.kthvalue(place).values

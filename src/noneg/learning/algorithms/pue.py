@@ -20,34 +20,36 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
-# Propensities below this would give single rows all the weight.
+# Propensities below this would give individual rows nearly all the weight.
 LEAST_PROPENSITY = 0.02
 
 
 @dataclass(kw_only=True, eq=False)
 class PUe(Algorithm):
-    r"""PUe: a risk whose positives are weighted by the inverse of their labelling rate.
+    r"""PUe: a PU risk with positives weighted by the inverse of their labeling rate.
 
     A first network learns a propensity e from P against U, with the penalty
-    :math:`\alpha\,|\hat E[e] - n_P/n|`. With :math:`w_i = e_i^{-1} / \sum_{j \in P} e_j^{-1}`,
+    :math:`\alpha\,|\hat E[e] - n_P/n|`. With :math:`w_i = e_i^{-1} / \sum_{j \in P} e_j^{-1}`, the
+    risk is
 
     .. math:: \pi \sum_P w_i \ell(f_i,+1)
         + \max\Bigl\{0,\; \hat E_p[\ell(f,-1)] - \pi \sum_P w_i \ell(f_i,-1)\Bigr\}
 
     (Wang, Chen, Guo and Wang 2023, *PUe: Biased Positive-Unlabeled Learning Enhancement by Causal
-    Inference*, NeurIPS, nnPUe). What is fitted is :math:`p(s=1 \mid x)`, not
-    :math:`p(s=1 \mid y=1, x)`, so when labelling is random the weights are not constant as they
-    should be, and the risk is biased.
+    Inference*, NeurIPS, nnPUe). The first network fits :math:`p(s=1 \mid x)` rather than
+    :math:`p(s=1 \mid y=1, x)`. When labeling is random, the weights should be constant but are not,
+    so the risk is biased.
 
-    ``variant="bench"``: weights normalized within each batch, from the first network in train mode;
-    no clip; the penalty sums over the batch, with :math:`\alpha = 0.1`.
+    ``variant="bench"`` normalizes the weights within each batch, computes them with the first
+    network in train mode, does not clip the risk, and sums the penalty over the batch, with
+    :math:`\alpha = 0.1`.
 
     Parameters
     ----------
     alpha : float
         Weight of the penalty.
     first_stage : float
-        Share of training for the propensity.
+        Share of training spent on the propensity.
 
     Examples
     --------
@@ -56,46 +58,46 @@ class PUe(Algorithm):
     """
 
     alpha: float = hyper(15.0, bench=0.1)
-    # 2,000 of 22,000 steps in the benchmark.
+    # The benchmark uses 2,000 of 22,000 steps.
     first_stage: float = 1.0 / 11.0
 
     name: ClassVar[str] = "pue"
     title: ClassVar[str] = "PUe"
     citation: ClassVar[str] = "Wang, Chen, Guo and Wang (NeurIPS 2023)"
     probability: ClassVar[str] = (
-        "The class probability if the propensities were right, which fitting them to labels does "
-        "not make them; never below half the prior or so."
+        "The class probability if the propensities were correct, but fitting them to "
+        "labels does not make them so; never much below half the prior."
     )
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     selected: ClassVar[bool] = True
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
-        """Return the network of the propensity and that of the classifier."""
+        """Return the propensity network and the classifier network."""
         first = copy.deepcopy(network) if self.bench else new_network(network)
         return {"propensity": first, "net": network}
 
     def prepare(self, data: PUData) -> None:
-        """Start with the propensity."""
+        """Start with the propensity network."""
         self.state |= {"first": True, "weight": torch.ones(data.n_pos, device=self.device)}
 
     def ready(self) -> bool:
-        """Return whether the classifier is in training."""
+        """Return whether the classifier is being trained."""
         return not self.state["first"]
 
     def turns(self) -> Iterable[str]:
-        """Return the network of this stage."""
+        """Return the network trained in this stage."""
         return ("propensity",) if self.state["first"] else ("net",)
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """At the end of the first stage weight all positives."""
+        """Weight all positives at the end of the first stage."""
         if self.state["first"] and epoch.after(self.first_stage):
             self.state["first"] = False
             e = torch.sigmoid(self.margins(epoch.data.pos, self.players["propensity"]))
             self.state["weight"] = len(e) * inverse_weights(e)
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the loss of the propensity, or the weighted risk."""
+        """Return the propensity loss or the weighted risk."""
         p, u = self.scores(batch, player)
         if player == "propensity":
             return self._propensity_loss(p, u)
@@ -123,7 +125,7 @@ class PUe(Algorithm):
 
 
 def inverse_weights(e: Tensor) -> Tensor:
-    """Return weights inverse to propensities, of sum 1.
+    """Return weights inversely proportional to the propensities, with sum 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""PUSB: positives labelled with a selection bias (Kato, Teshima and Honda, ICLR 2019)."""
+"""PUSB: positives labeled with a selection bias (Kato, Teshima and Honda, ICLR 2019)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class PUSB(Risk):
-    r"""PUSB: learn an order, then call the top share :math:`\pi` positive.
+    r"""PUSB: learn a ranking, then classify the top share :math:`\pi` of rows as positive.
 
-    If what is likelier to be positive is likelier to be labelled, the density ratio of labelled
-    positives to everyone orders rows as :math:`p(y=1 \mid x)` does (Kato, Teshima and Honda 2019,
-    *Learning from Positive and Unlabeled Data with a Selection Bias*, ICLR, Theorem 1). It is
-    learned by the logistic non-negative risk, on :math:`-R_n` alone where :math:`R_n < 0`; the
-    threshold is the :math:`(1-\pi)` quantile of the margins (Section 4.2), here those of the
-    training rows: unlabeled ones in two samples, all in one sample.
+    If rows that are more likely to be positive are also more likely to be labeled, the density
+    ratio of labeled positives to the population ranks rows in the same order as
+    :math:`p(y=1 \mid x)` (Kato, Teshima and Honda 2019, *Learning from Positive and Unlabeled Data
+    with a Selection Bias*, ICLR, Theorem 1). The ratio is learned by minimizing the logistic
+    non-negative risk, with steps on :math:`-R_n` alone where :math:`R_n < 0`. The threshold is the
+    :math:`(1-\pi)` quantile of the margins (Section 4.2) over the training rows: the unlabeled rows
+    in the two-sample setting, and all rows in the one-sample setting.
 
-    ``variant="bench"`` clips the risk at zero as nnPU does and leaves the threshold at 0, since
-    the benchmark's code never reaches its quantile. Its 0/1 scores, which turn every AUC into a
-    balanced accuracy, are not reproduced.
+    ``variant="bench"`` clips the risk at zero, like nnPU, and leaves the threshold at 0, because
+    the quantile in the benchmark's code is never reached. The benchmark's 0/1 scores, which turn
+    every AUC into a balanced accuracy, are not reproduced.
 
     Examples
     --------
@@ -41,21 +42,21 @@ class PUSB(Risk):
     title: ClassVar[str] = "PUSB"
     citation: ClassVar[str] = "Kato, Teshima and Honda (ICLR 2019)"
     probability: ClassVar[str] = (
-        "Only the order has a meaning, and the side of 1/2: a share of rows equal to the prior "
-        "lies above it."
+        "Only the ranking and the side of 1/2 are meaningful: a share of rows equal "
+        "to the prior lies above 1/2."
     )
     consistent: ClassVar[bool] = False
     selected: ClassVar[bool] = True
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
-        """Return the non-negative risk, clipped or with ascent."""
+        """Return the non-negative risk, with clipping or gradient ascent."""
         positive, negative = self.risks(batch)
         if self.bench:
             return positive + torch.relu(negative)
         return torch.where(negative < 0.0, -negative, positive + negative)
 
     def before_scoring(self, data: PUData) -> None:
-        """Find the threshold that a share equal to the prior exceeds."""
+        """Find the threshold exceeded by a share of rows equal to the prior."""
         if self.bench or self.task.population_prior is None:
             return
         pooled = self.task.pooled
@@ -64,5 +65,5 @@ class PUSB(Risk):
         self.state["threshold"] = float(margins.sort().values[min(place, len(margins) - 1)])
 
     def decision(self, x: Tensor) -> Tensor:
-        """Return the margin beyond the threshold."""
+        """Return the margin minus the threshold."""
         return self.margins(x) - self.state.get("threshold", 0.0)

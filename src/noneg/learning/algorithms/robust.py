@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Batch, Epoch, PUData
     from noneg.learning.task import Correction
 
-# A class whose mean weight is below this would not be trained on at all: take all its rows.
+# If the mean weight of a class is below this, all of its rows get weight 1.
 _LEAST_WEIGHT = 1e-3
-# Epochs of pre-training and of an episode in the benchmark.
+# Number of epochs in pre-training and in an episode in the benchmark.
 _BENCH_FIRST, _BENCH_EPISODE = 10, 5
 
 
@@ -27,30 +27,31 @@ _BENCH_FIRST, _BENCH_EPISODE = 10, 5
 class RobustPU(Algorithm):
     r"""Robust-PU: self-paced training on P against U.
 
-    After pre-training by nnPU, weights :math:`w = \exp(-d/\theta_j^2)` are refreshed in episodes,
-    with the hardness :math:`d = \log(1+e^{-f/T_p})` of positives and
-    :math:`d = \log(1+e^{f/T_n})` of unlabeled rows, and a threshold that grows,
+    After pre-training with nnPU, the weights :math:`w = \exp(-d/\theta_j^2)` are refreshed in
+    episodes. The hardness is :math:`d = \log(1+e^{-f/T_p})` for positives and
+    :math:`d = \log(1+e^{f/T_n})` for unlabeled rows, and the threshold grows as
     :math:`\theta_j = \min(\theta_{\max}, \theta_0 + (\theta_{\max}-\theta_0)j/J)`. The loss is the
-    weighted cross-entropy over all rows, unlabeled ones as negatives (Zhu et al. 2023, *Robust
-    Positive-Unlabeled Learning via Noise Negative Sample Self-correction*, KDD, Section 4). Where a
-    class has next to no weight its rows all count.
+    weighted cross-entropy over all rows, with unlabeled rows as negatives (Zhu et al. 2023, *Robust
+    Positive-Unlabeled Learning via Noise Negative Sample Self-correction*, KDD, Section 4). If the
+    mean weight of a class is close to 0, all of its rows get weight 1.
 
-    ``variant="bench"``: pre-training of 10 epochs by clipped nnPU with the logistic loss; weights
-    every 5 epochs, from the positive *logit* and, for both sets, as if the label were positive, so
-    that unlabeled rows which look positive count most; means over P and over U added.
+    ``variant="bench"`` pre-trains for 10 epochs with clipped nnPU and the logistic loss. Weights
+    are refreshed every 5 epochs. They use the positive *logit* and treat both sets as if the label
+    were positive, so the unlabeled rows that look most positive get the largest weights. The loss
+    is the sum of the means over P and over U.
 
     Parameters
     ----------
     start_pos, start_unl, largest : float
-        Thresholds at first, and the largest one.
+        The initial thresholds and the largest one.
     growth : int
-        Episodes J until the largest threshold.
+        Number of episodes J until the largest threshold is reached.
     heat_pos, heat_unl : float
         Temperatures of the hardness.
     first_stage : float
-        Share of training for pre-training.
+        Share of training spent on pre-training.
     episode : int
-        Epochs between refreshed weights.
+        Number of epochs between refreshes of the weights.
 
     Examples
     --------
@@ -71,15 +72,16 @@ class RobustPU(Algorithm):
     title: ClassVar[str] = "Robust-PU"
     citation: ClassVar[str] = "Zhu et al. (KDD 2023)"
     probability: ClassVar[str] = (
-        "A score: weights drop hard rows and push it outwards; with all rows it would tell "
-        "labelled from unlabeled rows, not positive from negative ones."
+        "A score: weights drop hard rows and push it outward; with all rows, it "
+        "would separate labeled from unlabeled rows rather than positive from "
+        "negative rows."
     )
     corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "none")
     bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def prepare(self, data: PUData) -> None:
-        """Start with unit weights and pre-training."""
+        """Start pre-training with unit weights."""
         self.state |= {"first": True, "begun": 0}
         self.state["pos"] = torch.ones(data.n_pos, device=self.device)
         self.state["unl"] = torch.ones(data.n_unl, device=self.device)
@@ -89,7 +91,7 @@ class RobustPU(Algorithm):
         return not self.state["first"]
 
     def start_epoch(self, epoch: Epoch) -> None:
-        """At the start of an episode refresh the weights."""
+        """Refresh the weights at the start of an episode."""
         over = epoch.number >= _BENCH_FIRST if self.bench else epoch.after(self.first_stage)
         if not over:
             return
@@ -103,26 +105,26 @@ class RobustPU(Algorithm):
         grown = min(j / self.growth, 1.0)
         for name, x in (("pos", epoch.data.pos), ("unl", epoch.data.unl)):
             start = self.start_pos if name == "pos" else self.start_unl
-            d = self.hardness(x, labelled=name == "pos")
+            d = self.hardness(x, labeled=name == "pos")
             w = torch.exp(-d / (start + (self.largest - start) * grown) ** 2)
             self.state[name] = torch.where(w.mean() < _LEAST_WEIGHT, torch.ones_like(w), w)
         if not self.bench:
             restart(epoch.optimizers["net"])
 
-    def hardness(self, x: Tensor, *, labelled: bool) -> Tensor:
-        """Return the loss at a temperature."""
-        heat = self.heat_pos if labelled else self.heat_unl
+    def hardness(self, x: Tensor, *, labeled: bool) -> Tensor:
+        """Return the hardness of rows: the logistic loss at a temperature."""
+        heat = self.heat_pos if labeled else self.heat_unl
         if self.bench:
             return softplus(-self.positive_logits(x) / heat)
         f = self.margins(x)
-        return softplus((-f if labelled else f) / heat)
+        return softplus((-f if labeled else f) / heat)
 
     def positive_logits(self, x: Tensor) -> Tensor:
-        """Return the logit of the positive class alone, as the benchmark takes it."""
+        """Return the logit of the positive class alone, as used in the benchmark."""
         return self.outputs(x).reshape(len(x), -1)[:, -1]
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
-        """Return the risk of the stage."""
+        """Return the risk for the current stage."""
         p, u = self.scores(batch)
         if self.state["first"]:
             loss = find_loss("logistic" if self.bench else "sigmoid")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False)
 class Risk(Algorithm):
-    """Base of the methods that minimize a PU risk of a margin loss."""
+    """Base class of methods that minimize a PU risk based on a margin loss."""
 
     loss_name: LossName = "logistic"
 
@@ -29,7 +29,7 @@ class Risk(Algorithm):
 
     @property
     def margin_loss(self) -> MarginLoss:
-        """The loss of a margin."""
+        """The margin loss."""
         return find_loss(self.loss_name)
 
     def risks(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -38,7 +38,7 @@ class Risk(Algorithm):
         return pu_risks(p, u, self.task, self.margin_loss)
 
     def decision(self, x: Tensor) -> Tensor:
-        """Return log odds: of the probability that a proper loss fits, else the margin."""
+        """Return the log odds of the fitted probability, or the margin if the loss is improper."""
         return self.margin_loss.logit(self.margins(x)) + self.task.shift
 
 
@@ -49,10 +49,10 @@ class UPU(Risk):
     .. math:: \hat R = \pi\,\hat E_+[\ell(f,+1) - \ell(f,-1)] + \hat E_p[\ell(f,-1)]
 
     (du Plessis, Niu and Sugiyama 2015, *Convex Formulation for Learning from Positive and Unlabeled
-    Data*, ICML; PU benchmark paper, Eq. 7). With the logistic loss it is
+    Data*, ICML; PU benchmark paper, Eq. 7). With the logistic loss, it is
     :math:`-\pi\,\hat E_+[f] + \hat E_p[\log(1+e^f)]`, which has no lower bound for a flexible
-    network: stop early, or use nnPU. In one sample the default correction makes it Eq. (8) of the
-    benchmark paper; ``variant="bench"`` corrects by batches (uPU-c).
+    network, so stop early or use nnPU. In the one-sample setting, the default correction gives Eq.
+    (8) of the benchmark paper; ``variant="bench"`` uses the batch correction (uPU-c).
 
     Parameters
     ----------
@@ -69,8 +69,9 @@ class UPU(Risk):
     title: ClassVar[str] = "uPU"
     citation: ClassVar[str] = "du Plessis, Niu and Sugiyama (ICML 2015)"
     probability: ClassVar[str] = (
-        "The class probability with the logistic and squared losses, over-confident once the "
-        "network overfits; with the other losses only its side of 1/2 has a meaning."
+        "The class probability with the logistic and squared losses, overconfident "
+        "once the network overfits; with the other losses, only the side of 1/2 is "
+        "meaningful."
     )
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002

@@ -25,9 +25,9 @@ _EDGE = 1e-8
 
 @dataclass(kw_only=True, eq=False)
 class VPU(Algorithm):
-    r"""VPU, which needs no prior.
+    r"""VPU, a variational method that needs no prior.
 
-    With :math:`\phi = \sigma(f)`, the loss :math:`L_{\mathrm{var}} + \lambda L_{\mathrm{reg}}` is
+    With :math:`\phi = \sigma(f)`, the loss is :math:`L_{\mathrm{var}} + \lambda L_{\mathrm{reg}}`,
 
     .. math:: L_{\mathrm{var}} = \log \hat E_p[\phi] - \hat E_+[\log\phi], \qquad
         L_{\mathrm{reg}} = \hat E\bigl[(\log\tilde y - \log\phi(\tilde x))^2\bigr]
@@ -35,20 +35,20 @@ class VPU(Algorithm):
     where :math:`\tilde x = \gamma x_U + (1-\gamma)x_P`,
     :math:`\tilde y = \gamma\phi(x_U) + 1-\gamma` and
     :math:`\gamma \sim \mathrm{Beta}(\alpha, \alpha)` (Chen, Liu, Wang, Zhao and Wu 2020, *A
-    Variational Approach for Learning from Positive and Unlabeled Data*, NeurIPS). The first part
-    does not change when :math:`\phi` is multiplied by a constant: the class probability is
-    :math:`\phi` over its largest value on the training rows, which supposes that some rows are
-    surely positive.
+    Variational Approach for Learning from Positive and Unlabeled Data*, NeurIPS). The first part is
+    invariant to multiplying :math:`\phi` by a constant, so the class probability is :math:`\phi`
+    divided by its largest value on the training rows. This assumes that some rows are certain to be
+    positive.
 
-    ``variant="bench"``: :math:`\tilde y` has no gradient, the *logit* of the positive class stands
-    where :math:`\log\phi(\tilde x)` should, and nothing divides by the largest value.
+    ``variant="bench"`` computes no gradient for :math:`\tilde y`, uses the *logit* of the positive
+    class instead of :math:`\log\phi(\tilde x)`, and does not divide by the largest value.
 
     Parameters
     ----------
     regularizer : float
-        Weight :math:`\lambda`; the paper has 1e-4 to 0.3, by data set.
+        Weight :math:`\lambda`; the paper uses 1e-4 to 0.3, depending on the data set.
     alpha : float
-        Of the beta law of the mixing coefficient.
+        Parameter of the mixing coefficient's beta distribution.
 
     Examples
     --------
@@ -63,24 +63,25 @@ class VPU(Algorithm):
     title: ClassVar[str] = "VPU"
     citation: ClassVar[str] = "Chen, Liu, Wang, Zhao and Wu (NeurIPS 2020)"
     probability: ClassVar[str] = (
-        "The class probability where some training rows are surely positive, because its largest "
-        "value is set to one; the benchmark's version has an arbitrary scale."
+        "The class probability if some training rows are certain to be positive, "
+        "because its largest value is set to 1; the benchmark's version has an "
+        "arbitrary scale."
     )
     needs_prior: ClassVar[bool] = False
     corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "batch", "none")
     variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def prepare(self, data: PUData) -> None:  # noqa: ARG002
-        """Start without a scale."""
+        """Start without rescaling."""
         self.state["log_largest"] = torch.zeros((), device=self.device)
 
     def loss(self, player: str, batch: Batch) -> Tensor:
-        """Return the variational loss with its mixup term."""
+        """Return the variational loss plus the mixup term."""
         p, u = (logsigmoid(f) for f in self.scores(batch, player))
         return self.variational(p, u) + self.regularizer * self.consistency(player, batch, u)
 
     def variational(self, p: Tensor, u: Tensor) -> Tensor:
-        """Return the first part from log phi."""
+        """Return the first part of the loss, given log phi."""
         on_pos, on_unl = self.task.marginal
         log_mean = torch.logsumexp(u, 0) + math.log(on_unl / len(u))
         if on_pos:
@@ -89,7 +90,7 @@ class VPU(Algorithm):
         return log_mean - p.mean()
 
     def consistency(self, player: str, batch: Batch, u: Tensor) -> Tensor:
-        """Return the mean squared distance of log phi from its target on mixed rows."""
+        """Return the mean squared difference between log phi and its target on mixed rows."""
         g = self.draw_beta(self.alpha).to(u.device).clamp(_EDGE, 1.0 - _EDGE)
         order = self.draw_order(len(batch.pos.x)).to(u.device)
         out = self.players[player](g * batch.unl.x + (1.0 - g) * batch.pos.x[order]).float()
@@ -105,7 +106,7 @@ class VPU(Algorithm):
             self.state["log_largest"] = logsigmoid(largest)
 
     def decision(self, x: Tensor) -> Tensor:
-        """Return the log odds of phi over its largest value."""
+        """Return the log odds of phi divided by its largest value."""
         if self.bench:
             return self.margins(x)
         log_phi = logsigmoid(self.margins(x)) - self.state["log_largest"]
