@@ -1,4 +1,5 @@
-"""The fitted calibration curve, its error and its interval, against definitions and truths."""
+"""The fitted calibration curve, its error and its interval, compared with definitions and
+truths."""
 
 import json
 import math
@@ -6,12 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime, differential_evolution, minimize
-from scipy.stats import beta as beta_law
-from scipy.stats import binom
+from scipy.stats import beta as beta_law, binom
 from strategies import samples
 
 from noneg import PUScores
@@ -21,13 +20,13 @@ from noneg.calibration.bpm_fit import CurveRows, Objective, fit, local_minima, o
 from noneg.simulation import BinomialProcess, CalibrationCurve, LogisticGaussian
 
 WORLDS = {name: BinomialProcess(name) for name in ("D1", "D2", "D3", "D4", "D5")}
-# The logit of the score is calibrated as it is: the error is zero.
+# The score is already calibrated, so the error is zero.
 CALIBRATED = BinomialProcess(CalibrationCurve("logit", 0.0, 1.0, -1.0), alpha=1.0, beta=0.4)
 GRID = np.arange(1001) / 1000
 
 
 def draw(world, setting, n, seed, ratio=5):
-    if setting == "labelled":
+    if setting == "labeled":
         return world.draw(n=n, setting=setting, seed=seed)
     return world.draw(n, ratio * n, setting=setting, seed=seed)
 
@@ -95,7 +94,7 @@ def test_means_next_to_1_keep_their_distance():
 
 
 def test_cells_add_up_to_bins():
-    rows = CurveRows(WORLDS["D3"].draw(n=700, setting="labelled", seed=0))
+    rows = CurveRows(WORLDS["D3"].draw(n=700, setting="labeled", seed=0))
     points = rows.points()
     s, mass = rows.marginal
     below = np.append(0.0, np.cumsum(mass))[np.searchsorted(s, points.cuts, side="right")]
@@ -135,7 +134,7 @@ def test_derivatives_are_those_of_the_value(theta):
 
 
 def test_the_value_is_the_logarithm_of_equation_9():
-    rows = CurveRows(WORLDS["D4"].draw(n=900, setting="labelled", seed=0))
+    rows = CurveRows(WORLDS["D4"].draw(n=900, setting="labeled", seed=0))
     curve, total = bpm.fit_curve(rows), 0.0
     for n_bins in rows.numbers:
         points = rows.points([n_bins])
@@ -146,7 +145,8 @@ def test_the_value_is_the_logarithm_of_equation_9():
 
 
 def test_frequencies_far_above_1_do_not_overflow():
-    """All positives at one score of many: an assumption is broken, the answer stays finite."""
+    """All positives have one of many scores: an assumption is violated, but the result stays
+    finite."""
     unlabeled = np.linspace(0.01, 0.99, 20_000)
     scores = PUScores(np.full(10_000, 0.5), unlabeled, prior=0.5, setting="two-sample")
     curve = bpm_curve(scores)
@@ -157,7 +157,8 @@ def test_frequencies_far_above_1_do_not_overflow():
 
 
 def search_evolution(f, seed=1):
-    """Minimum of F by differential evolution over slopes and the logit at the middle."""
+    """Return the minimum of F by differential evolution over slopes and the logit at the
+    midpoint."""
     middle = f.design[len(f.design) // 2]
 
     def theta(u):
@@ -181,7 +182,7 @@ def search_evolution(f, seed=1):
 @pytest.mark.parametrize(
     "scores",
     [
-        WORLDS["D2"].draw(n=500, setting="labelled", seed=0),  # has a second minimum
+        WORLDS["D2"].draw(n=500, setting="labeled", seed=0),  # has a second minimum
         WORLDS["D3"].draw(100, 1500, setting="two-sample", seed=3),  # likewise
         WORLDS["D5"].draw(60, 800, setting="one-sample", seed=3),
         PUScores.from_labels(np.arange(400) % 7 > 2, np.linspace(0, 1, 400) ** 2),
@@ -197,7 +198,7 @@ def test_the_minimum_is_global(scores):
 
 
 def test_the_minimum_is_that_of_scipy():
-    rows = CurveRows(WORLDS["D5"].draw(n=3000, setting="labelled", seed=2))
+    rows = CurveRows(WORLDS["D5"].draw(n=3000, setting="labeled", seed=2))
     f = objective(rows.points(), rows.limits)
     found = minimize(
         lambda t: (f.value(t[None])[0] * 1e4, f.derivatives(t[None])[0][0] * 1e4),
@@ -228,7 +229,7 @@ def test_constraints_hold_and_the_curve_never_falls():
     assert (curve.alpha, curve.beta) == (0, 0)
     assert curve([0, 0.3, 1]) == pytest.approx(0.4, abs=0.05)
     for world in WORLDS.values():
-        values = bpm_curve(world.draw(n=500, setting="labelled", seed=1))(GRID)
+        values = bpm_curve(world.draw(n=500, setting="labeled", seed=1))(GRID)
         assert (np.diff(values) >= 0).all()
 
 
@@ -238,8 +239,8 @@ def test_constraints_hold_and_the_curve_never_falls():
 @pytest.mark.parametrize(("name", "reach"), [("D1", 0.04), ("D4", 0.01), ("D5", 0.01)])
 def test_a_curve_of_the_family_is_recovered(name, reach):
     world = WORLDS[name]
-    curve = bpm_curve(world.draw(n=100_000, setting="labelled", seed=0))
-    # At 0 any alpha > 0 takes the curve to 0.
+    curve = bpm_curve(world.draw(n=100_000, setting="labeled", seed=0))
+    # At 0, the curve is 0 for any alpha > 0.
     assert np.abs(curve(GRID[1:]) - world.posterior(GRID[1:])).max() < reach
 
 
@@ -286,7 +287,7 @@ def test_the_curve_is_equation_12():
 
 
 def test_the_curve_is_plain_json():
-    curve = bpm_curve(WORLDS["D1"].draw(n=800, setting="labelled", seed=0))
+    curve = bpm_curve(WORLDS["D1"].draw(n=800, setting="labeled", seed=0))
     fields = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
     fields["n_bins"] = tuple(fields["n_bins"])
     assert BPMCurve(**fields) == curve
@@ -346,7 +347,7 @@ def test_concentrated_scores(variance):
 
 
 def test_the_empirical_error_is_a_mean_over_rows():
-    for setting in ("labelled", "two-sample", "one-sample"):
+    for setting in ("labeled", "two-sample", "one-sample"):
         data = draw(WORLDS["D3"], setting, 400, 1)
         curve, rows = bpm_curve(data), CurveRows(data)
         s, mass = rows.marginal
@@ -358,29 +359,29 @@ def test_the_empirical_error_is_a_mean_over_rows():
 @pytest.mark.parametrize("density", ["beta", "empirical"])
 @pytest.mark.parametrize("name", ["D1", "D4", "D5"])
 def test_the_error_tends_to_the_true_one(name, density):
-    data = WORLDS[name].draw(n=60_000, setting="labelled", seed=0)
+    data = WORLDS[name].draw(n=60_000, setting="labeled", seed=0)
     assert tce_bpm(data, density=density) == pytest.approx(WORLDS[name].tce(), abs=0.005)
 
 
 def test_a_calibrated_score_has_next_to_no_error():
-    assert tce_bpm(CALIBRATED.draw(n=60_000, setting="labelled", seed=0)) < 0.004
+    assert tce_bpm(CALIBRATED.draw(n=60_000, setting="labeled", seed=0)) < 0.004
     world = LogisticGaussian.calibrated()
     assert tce_bpm(world.draw(6000, 60_000, setting="two-sample", seed=0)) < 0.01
 
 
 @settings(max_examples=15)
 @given(st.sampled_from(sorted(WORLDS)), st.integers(0, 10**6), st.integers(40, 1500))
-def test_everything_labelled_is_the_labelled_case(name, seed, n):
+def test_everything_labeled_is_the_labeled_case(name, seed, n):
     score, y = WORLDS[name].draw_rows(n, seed)
     y[0], y[1] = 1, 0
-    labelled = PUScores.from_labels(y, score)
+    labeled = PUScores.from_labels(y, score)
     one = PUScores.from_pu_labels(y, score, prior=y.mean(), setting="one-sample")
     two = PUScores(score[y == 1], score, prior=y.mean(), setting="two-sample")
-    expected = bpm_curve(labelled)
+    expected = bpm_curve(labeled)
     for other in (one, two):
         assert bpm_curve(other).n_bins == expected.n_bins
         for density in ("beta", "empirical"):
-            a, b = (tce_bpm(x, density=density) for x in (labelled, other))
+            a, b = (tce_bpm(x, density=density) for x in (labeled, other))
             assert a == pytest.approx(b, abs=1e-8)
 
 
@@ -426,7 +427,7 @@ def test_equal_importance_weights_are_none_and_zero_weights_drop_rows():
 
 @pytest.mark.parametrize("name", ["D3", "D5"])
 def test_larger_bins_instead_of_more_give_the_same(name, monkeypatch):
-    data = WORLDS[name].draw(n=200_000, setting="labelled", seed=0)
+    data = WORLDS[name].draw(n=200_000, setting="labeled", seed=0)
     capped = tce_bpm(data)
     monkeypatch.setattr(bpm_fit, "MOST_ROWS", 10**9)
     assert len(CurveRows(data).points().score) > 50_000
@@ -484,7 +485,7 @@ def test_one_positive_and_one_unlabeled_row():
 
 @pytest.mark.parametrize("function", [tce_bpm, tce_bpm_interval])
 def test_bad_options(function):
-    data = WORLDS["D5"].draw(n=100, setting="labelled", seed=0)
+    data = WORLDS["D5"].draw(n=100, setting="labeled", seed=0)
     with pytest.raises(ValueError, match="'density' must be 'beta' or 'empirical', got 'normal'"):
         function(data, density="normal")
     with pytest.raises(ValueError, match="confidence level"):
@@ -497,7 +498,7 @@ def test_bad_options(function):
 @pytest.mark.parametrize(
     ("world", "setting", "density"),
     [
-        (WORLDS["D4"], "labelled", "beta"),
+        (WORLDS["D4"], "labeled", "beta"),
         (WORLDS["D5"], "two-sample", "empirical"),
         (CALIBRATED, "two-sample", "beta"),
     ],
@@ -508,7 +509,7 @@ def test_nominal_95_percent_covers(world, setting, density):
     for seed in range(trials):
         interval = tce_bpm_interval(draw(world, setting, 600, seed), density=density)
         covered += interval.low <= world.tce() + 1e-12 <= interval.high
-    # Fewer hits than this have a probability below 0.1 % if the coverage is 95 %.
+    # If the coverage is 95%, the probability of fewer hits than this is below 0.1%.
     assert covered >= binom.ppf(0.001, trials, 0.95)
 
 
@@ -547,7 +548,7 @@ def test_an_unknown_prior_widens_the_interval():
 def test_more_rows_narrow_the_interval():
     widths = []
     for n in (300, 3000, 60_000):
-        interval = tce_bpm_interval(WORLDS["D4"].draw(n=n, setting="labelled", seed=4))
+        interval = tce_bpm_interval(WORLDS["D4"].draw(n=n, setting="labeled", seed=4))
         widths.append(interval.high - interval.low)
     assert widths[0] > 2 * widths[1] > 6 * widths[2]
 
@@ -560,14 +561,14 @@ def test_an_infinite_sample_leaves_no_doubt():
 
 
 def test_the_search_needs_no_fine_binning():
-    rows = CurveRows(WORLDS["D2"].draw(n=8000, setting="labelled", seed=0))
+    rows = CurveRows(WORLDS["D2"].draw(n=8000, setting="labeled", seed=0))
     full = fit(rows.points(), rows.points(), rows.limits)
     coarse = fit(rows.points(), rows.coarse_points(500), rows.limits)
     assert full.theta == pytest.approx(coarse.theta, abs=1e-8)
 
 
 def test_interval_of_scores_that_hardly_vary():
-    """Two neighbouring floats: the density of their beta law would overflow."""
+    """Two neighboring floats: the density of their beta distribution would overflow."""
     scores = PUScores([0.0, 0.0], [0.5, np.nextafter(0.5, 1.0)], prior=0.5, setting="two-sample")
     found = tce_bpm_interval(scores)
     assert np.isfinite([found.low, found.value, found.high]).all()

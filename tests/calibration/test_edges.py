@@ -1,4 +1,4 @@
-"""Corners of the calibration modules that ordinary data do not reach."""
+"""Corner cases of the calibration modules that ordinary data do not reach."""
 
 import numpy as np
 import pytest
@@ -18,17 +18,17 @@ def test_the_number_of_bins_of_the_test_can_be_given():
     assert given.value == pytest.approx(calibration_test(ROWS, bins=7, replicates=9).value)
 
 
-def test_a_known_marginal_law_adds_no_noise_to_the_null():
-    """With the marginal law known, redraws of positives are all that varies."""
+def test_a_known_marginal_distribution_adds_no_noise_to_the_null():
+    """With a known marginal distribution, only the redraws of positives vary."""
     scores = WORLD.draw(200, np.inf, setting="two-sample", seed=0)
     assert calibration_test(scores, replicates=19).p_value == pytest.approx(1 / 20)
 
 
 def test_finer_nodes_are_tried_for_a_small_fixed_point():
-    """Scores a rounding away from calibrated: the error is far below the coarsest nodes."""
+    """Scores calibrated up to rounding: the error is far below the coarsest grid."""
     n = 4000
     s = (np.arange(n) + 0.5) / n
-    # Labels whose running sum stays within one of that of the scores.
+    # Labels whose running sum stays within one of the running sum of the scores.
     y = np.diff(np.floor(np.cumsum(s) + 0.5), prepend=0.0)
     value = smooth_ece(PUScores.from_labels(y, s))
     assert 0.0 < value < 0.02
@@ -36,9 +36,10 @@ def test_finer_nodes_are_tried_for_a_small_fixed_point():
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-4, 2e-5, 1e-5, 1e-6])
 def test_one_residual_is_the_fixed_point_at_every_resolution(gap):
-    """Rows at a single score spread one residual, whose integral is the gap at any width.
+    """Rows at a single score have one smoothed residual, whose integral equals the gap at any
+    width.
 
-    Small gaps need finer lines of nodes, and one below 1.5e-5 ends the search at the finest.
+    Small gaps need finer grids, and a gap below 1.5e-5 ends the search at the finest one.
     """
     half, shift = 5_000_000, round(gap * 10_000_000)
     scores = PUScores.from_labels([0, 1], [0.5, 0.5], sample_weight=[half - shift, half + shift])
@@ -60,7 +61,7 @@ def test_scores_that_equal_their_labels_have_no_error():
         ({"n_unlabeled": 10**400}, "'n_unlabeled' must be a whole number up to 9007199254740992"),
         (
             {"eps": 1e-300},
-            "'eps' must be above .*, got 1e-300: that much remains with 9.0e.15 rows",
+            "'eps' must be above .*, got 1e-300: this error remains even with 9.0e.15 rows",
         ),
     ],
 )
@@ -82,7 +83,7 @@ def test_the_smallest_error_of_a_plan_is_what_countable_rows_reach(method, ratio
 
 
 def test_a_plan_with_fewer_unlabeled_rows_than_positives():
-    """A ratio below one tries single unlabeled rows, which make no bins of equal mass."""
+    """With a ratio below one, single unlabeled rows are tried, which form no equal-mass bins."""
     found = plan(eps=0.5, prior=0.01, ratio=0.01)
     assert found.n_unlabeled >= 2
     assert found.error <= 0.5

@@ -1,6 +1,6 @@
-"""Binned errors: outside references, exact variances, and the laws they must obey.
+"""Binned errors: outside references, exact variances, and required properties.
 
-The debiased error has no bias in known worlds; the sweep is held to its definition row by row.
+The debiased error is unbiased in known populations; the sweep is compared with its definition.
 """
 
 import json
@@ -12,31 +12,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import binom, foldnorm
 from sklearn.calibration import calibration_curve
 from strategies import samples
 
 from noneg import PUScores, ece, kernels
 from noneg.bins import bin_scores
-from noneg.calibration import ece_by_prior, errors
+from noneg.calibration import ece_by_prior, sweep
 from noneg.calibration.errors import (
     debiased_ece,
     debiased_ece_interval,
     debiased_total,
     frequency_variance,
-    sweep_ece,
-    sweep_ece_interval,
-    sweep_edges,
 )
+from noneg.calibration.sweep import sweep_ece, sweep_ece_interval, sweep_edges
 from noneg.simulation import LogisticGaussian
 
 PEERS = json.loads((Path(__file__).parents[1] / "reference" / "peers.json").read_text())
 
 
 def peers_sample():
-    """The sample of reference/make_peers.py."""
+    """The sample from reference/make_peers.py."""
     i = np.arange(1, PEERS["rows"] + 1)
     s = (i * 0.6180339887498949) % 1.0
     return PUScores.from_labels(((i * 0.7548776662466927) % 1.0 < s**1.5).astype(int), s)
@@ -54,14 +51,14 @@ def peers_sample():
         ("uncertainty-calibration plugin_ce power 2, 15 equal masses", {"p": 2}),
     ],
 )
-def test_labelled_error_is_that_of_other_libraries(peer, options):
+def test_labeled_error_is_that_of_other_libraries(peer, options):
     assert ece(peers_sample(), bins=PEERS["bins"], **options) == pytest.approx(
         PEERS["values"][peer], abs=1e-12
     )
 
 
 @given(st.integers(0, 100), st.integers(1, 20))
-def test_labelled_error_from_scikit_learn_curve(seed, n_bins):
+def test_labeled_error_from_scikit_learn_curve(seed, n_bins):
     rng = np.random.default_rng(seed)
     s = rng.random(200)
     y = (rng.random(200) < s**2).astype(int)
@@ -82,21 +79,21 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def fitting(options, n):
-    """The same options with no more mass bins than n rows allow."""
+    """The same options, with no more mass bins than n rows allow."""
     return options | {"bins": max(1, min(options["bins"], int(n) // 2))}
 
 
-@given(samples(settings=("labelled",)), OPTIONS)
-def test_pu_error_is_the_labelled_error_when_nothing_is_hidden(sample, options):
-    labelled = sample.build()
+@given(samples(settings=("labeled",)), OPTIONS)
+def test_pu_error_is_the_labeled_error_when_nothing_is_hidden(sample, options):
+    labeled = sample.build()
     positive = sample.score[sample.flags]
-    options = fitting(options, labelled.n_marginal)
+    options = fitting(options, labeled.n_marginal)
     if not sample.flags.all():
-        separate = PUScores(positive, sample.score, prior=labelled.prior, setting="two-sample")
+        separate = PUScores(positive, sample.score, prior=labeled.prior, setting="two-sample")
         one = PUScores.from_pu_labels(
-            sample.flags, sample.score, prior=labelled.prior, setting="one-sample"
+            sample.flags, sample.score, prior=labeled.prior, setting="one-sample"
         )
-        expected = ece(labelled, **options)
+        expected = ece(labeled, **options)
         assert ece(separate, **options) == pytest.approx(expected, abs=1e-12)
         assert ece(one, **options) == pytest.approx(expected, abs=1e-12)
 
@@ -120,7 +117,7 @@ def test_norms_are_ordered_and_in_range(sample, options):
     try:
         errors = [ece(scores, **options | {"p": p}) for p in (1, 1.5, 2, 10, math.inf)]
     except ValueError as error:
-        assert "holds positives but no marginal row" in str(error)  # noqa: PT017
+        assert "contains positives but no marginal row" in str(error)  # noqa: PT017
         return
     assert all(a <= b + 1e-12 for a, b in pairwise(errors))
     mean = bin_scores(scores, bins=1).score[0]
@@ -193,14 +190,14 @@ def test_bad_norms(p):
 def test_a_higher_norm_needs_marginal_rows_where_positives_are():
     scores = PUScores([0.9], [0.1, 0.2], prior=0.5, setting="two-sample")
     assert ece(scores, bins=2, binning="width") == pytest.approx(0.5 + 0.15)
-    with pytest.raises(ValueError, match=r"bin \(0.5, 1\] holds positives but no marginal row"):
+    with pytest.raises(ValueError, match=r"bin \(0.5, 1\] contains positives but no marginal row"):
         ece(scores, bins=2, binning="width", p=2)
 
 
 def test_the_bin_that_is_named_is_the_one_with_positives():
-    """Empty bins before it are none of the trouble."""
+    """Empty bins before it are not a problem."""
     scores = PUScores([0.9], [0.1, 0.2], prior=0.5, setting="two-sample")
-    with pytest.raises(ValueError, match=r"got 2.0: bin \(0.8, 1\] holds positives"):
+    with pytest.raises(ValueError, match=r"got 2.0: bin \(0.8, 1\] contains positives"):
         ece(scores, bins=5, binning="width", p=2)
 
 
@@ -236,7 +233,8 @@ def test_the_range_is_that_of_a_fine_grid(low, high):
 
 
 def test_priors_of_the_curve_rise_from_zero_to_one():
-    """A bin whose scores outweigh its positives turns at a prior above one, which is none."""
+    """A bin whose scores outweigh its positives would turn at a prior above one, which is
+    impossible."""
     scores = PUScores([0.9, 0.1], [0.8, 0.9, 0.95], prior=0.4, setting="two-sample")
     curve = ece_by_prior(scores, bins=2, binning="width")
     assert curve.prior[0] == 0.0
@@ -259,13 +257,13 @@ EDGES = np.linspace(0, 1, 9)
 
 
 def draw(world, setting, seed, n=150):
-    if setting == "labelled":
+    if setting == "labeled":
         return world.draw(n=5 * n, setting=setting, seed=seed)
     return world.draw(n, 4 * n, setting=setting, seed=seed)
 
 
 def reference_sample(kind):
-    """The samples of reference/make_errors.py."""
+    """The samples from reference/make_errors.py."""
     i = np.arange(1, REFERENCE["rows"] + 1)
     s = (i * 0.6180339887498949) % 1.0
     step = i if kind == "even" else i * i
@@ -273,7 +271,7 @@ def reference_sample(kind):
 
 
 @pytest.mark.parametrize("kind", ["even", "rough"])
-def test_labelled_errors_are_those_of_uncertainty_calibration(kind):
+def test_labeled_errors_are_those_of_uncertainty_calibration(kind):
     scores, values = reference_sample(kind), REFERENCE["values"][kind]
     options = {"bins": REFERENCE["bins"]}
     square = debiased_total(scores, norm="l2", **options)
@@ -281,14 +279,14 @@ def test_labelled_errors_are_those_of_uncertainty_calibration(kind):
     assert square == pytest.approx(values["uncertainty-calibration unbiased_square_ce"], abs=1e-12)
     for name in ("unbiased_l2_ce", "lower_bound_scaling_ce"):
         assert root == pytest.approx(values[f"uncertainty-calibration {name}"], abs=1e-12)
-    # Theirs is a mean over random draws.
+    # Their value is a mean over random draws.
     assert debiased_ece(scores, **options) == pytest.approx(
         values["uncertainty-calibration normal_debiased_ce"], abs=2e-4
     )
 
 
 def by_hand(sample, scores, norm):
-    """Labelled data, bin by bin, as Kumar, Liang & Ma write it."""
+    """Labeled data, bin by bin, as in Kumar, Liang & Ma."""
     inside = np.searchsorted(EDGES[1:-1], sample.score)
     total = 0.0
     for b in range(EDGES.size - 1):
@@ -307,8 +305,8 @@ def by_hand(sample, scores, norm):
     return total
 
 
-@given(samples(settings=("labelled",)), st.sampled_from(["l1", "l2"]))
-def test_labelled_errors_by_hand(sample, norm):
+@given(samples(settings=("labeled",)), st.sampled_from(["l1", "l2"]))
+def test_labeled_errors_by_hand(sample, norm):
     scores = sample.build()
     expected = by_hand(sample, scores, norm)
     assert debiased_total(scores, norm=norm, edges=EDGES) == pytest.approx(expected, abs=1e-9)
@@ -330,7 +328,7 @@ def test_pu_variance_by_hand(sample):
     np.testing.assert_allclose(frequency_variance(binned), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_variance_matches_the_spread_of_repeated_draws(setting):
     world, trials = WORLDS["less"], 600
     law = bin_scores(world.draw(math.inf, math.inf, setting="two-sample", seed=0), edges=EDGES)
@@ -343,7 +341,7 @@ def test_variance_matches_the_spread_of_repeated_draws(setting):
     assert (np.abs(ratio - 1) < 5 * math.sqrt(2 / (trials - 1))).all()
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_square_is_unbiased(name, setting):
     world, trials = WORLDS[name], 400
@@ -356,7 +354,7 @@ def test_the_square_is_unbiased(name, setting):
     assert np.mean([ece(scores, edges=EDGES, p=2) ** 2 for scores in drawn]) > truth + 4 * error
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_absolute_error_loses_much_of_its_bias(name, setting):
     world = WORLDS[name]
@@ -382,7 +380,7 @@ def error_or_words(scores, options):
     try:
         return debiased_ece(scores, **options)
     except ValueError as error:
-        assert "holds positives but no marginal row" in str(error)  # noqa: PT017
+        assert "contains positives but no marginal row" in str(error)  # noqa: PT017
         return None
 
 
@@ -422,19 +420,20 @@ def test_it_is_at_most_the_plain_error(sample, options):
 
 
 def test_settings_differ_by_what_they_know_when_nothing_is_hidden():
-    """The error is the same; its noise is that of another way to collect the same rows."""
+    """The error is the same, but its noise depends on how the same rows were collected."""
     s, y = WORLDS["less"].draw_rows(40_000, seed=1)
-    labelled = PUScores.from_labels(y, s)
-    prior = labelled.prior
+    labeled = PUScores.from_labels(y, s)
+    prior = labeled.prior
     one = PUScores.from_pu_labels(y, s, prior=prior, setting="one-sample")
     two = PUScores(s[y == 1], s, prior=prior, setting="two-sample")
-    binned = {scores.setting: bin_scores(scores, bins=200) for scores in (labelled, one, two)}
+    binned = {scores.setting: bin_scores(scores, bins=200) for scores in (labeled, one, two)}
     variance = {name: frequency_variance(b) for name, b in binned.items()}
-    freq = binned["labelled"].frequency
+    freq = binned["labeled"].frequency
     inner = (freq > 0.05) & (freq < 0.95)
-    # Beside what is left of order 1 / bins: a known prior tells nothing of one narrow bin, and a
-    # second sample makes the masses of both laws vary on their own.
-    base = variance["labelled"][inner]
+    # This ignores terms of order 1 / bins: with a known prior, one narrow bin carries no
+    # information about it, and a second sample makes the masses of both distributions vary
+    # independently.
+    base = variance["labeled"][inner]
     np.testing.assert_allclose(variance["one-sample"][inner], base, rtol=0.12)
     factor = (1 + freq[inner]) / (1 - freq[inner])
     np.testing.assert_allclose(variance["two-sample"][inner], base * factor, rtol=0.05)
@@ -459,7 +458,7 @@ def test_numba_rows_answer_like_numpy_rows(sample, norm):
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_the_interval_covers(setting, norm):
     world, trials, covered = WORLDS["calibrated"], 60, 0
     for seed in range(trials):
@@ -531,13 +530,13 @@ WORLD = LogisticGaussian(beta0=-0.5, beta1=1.5)
 
 
 def sweep_draw(setting, seed, n=200, world=WORLD):
-    if setting == "labelled":
+    if setting == "labeled":
         return world.draw(n=5 * n, setting=setting, seed=seed)
     return world.draw(n, 4 * n, setting=setting, seed=seed)
 
 
 @pytest.mark.parametrize("kind", ["even", "rough"])
-def test_labelled_error_is_that_of_the_authors(kind):
+def test_labeled_error_is_that_of_the_authors(kind):
     i = np.arange(1, REFERENCE["rows"] + 1)
     s = (i * 0.6180339887498949) % 1.0
     step = i if kind == "even" else i * i
@@ -552,7 +551,7 @@ def test_labelled_error_is_that_of_the_authors(kind):
 
 
 def bins_by_definition(marginal, n_bins):
-    """Row i of n is in bin floor(i B / n), and so are the rows of the same score after it."""
+    """Row i of n is in bin floor(i B / n), together with later rows that have the same score."""
     n = len(marginal)
     bins, scores = [], sorted(marginal)
     for i, s in enumerate(scores):
@@ -562,7 +561,7 @@ def bins_by_definition(marginal, n_bins):
 
 
 def by_definition(sample, prior):
-    """Return the number of bins and the error, from rows alone."""
+    """Return the number of bins and the error, computed from rows."""
     positive = sample.score[sample.flags].tolist()
     marginal = sample.score[~sample.flags] if sample.setting == "two-sample" else sample.score
     marginal = marginal.tolist()
@@ -596,13 +595,13 @@ def by_definition(sample, prior):
 def test_the_definition_row_by_row(sample):
     scores = sample.build()
     n_bins, error = by_definition(sample, scores.prior)
-    assert errors._sweep(errors._Rows.of(scores)) == n_bins
+    assert sweep._sweep(sweep._Rows.of(scores)) == n_bins
     assert sweep_ece(scores) == pytest.approx(error, abs=1e-12)
 
 
 @st.composite
 def separated(draw_, max_size=60):
-    """Labels that rise with the score, but for a few."""
+    """Labels that increase with the score, with a few exceptions."""
     sample = draw_(samples(max_size=max_size))
     cut = draw_(st.floats(0, 1))
     flags = sample.score > cut
@@ -617,20 +616,20 @@ def separated(draw_, max_size=60):
 @given(st.one_of(separated(), samples()), st.sampled_from([1, 7, 1000]))
 def test_looking_where_rows_are_out_of_order_is_enough(sample, at_once):
     scores = sample.build()
-    rows = errors._Rows.of(scores)
+    rows = sweep._Rows.of(scores)
     most = max(1, int(rows.n) - 1)
     n_bins = next((b for b in range(1, most) if not rows.rises(b + 1)), most)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(errors, "AT_ONCE", at_once)
-        assert errors._sweep_descents(rows.ties, 1, most) == n_bins
-        patch.setattr(errors, "ALL_BINS", 1)
-        assert errors._sweep(rows) == n_bins
+        patch.setattr(sweep, "AT_ONCE", at_once)
+        assert sweep._sweep_descents(rows.ties, 1, most) == n_bins
+        patch.setattr(sweep, "ALL_BINS", 1)
+        assert sweep._sweep(rows) == n_bins
 
 
 def test_rows_out_of_order_may_never_show():
-    rows = errors._Rows.of(PUScores.from_labels([1, 0, 1], [0.1, 0.2, 0.3]))
+    rows = sweep._Rows.of(PUScores.from_labels([1, 0, 1], [0.1, 0.2, 0.3]))
     assert rows.ties.descents.tolist() == [1]
-    assert errors._sweep_descents(rows.ties, 1, 2) == errors._sweep(rows) == 2
+    assert sweep._sweep_descents(rows.ties, 1, 2) == sweep._sweep(rows) == 2
 
 
 @given(samples(), st.randoms(use_true_random=False))
@@ -665,25 +664,25 @@ def test_equal_importance_weights_change_nothing(sample):
 def test_importance_weights_give_bins_that_rise(sample, seed):
     w = np.random.default_rng(seed).random(sample.score.size) + 0.1
     scores = sample.build(sample_weight=w, weight_kind="importance")
-    rows = errors._Rows.of(scores)
-    n_bins = errors._sweep(rows)
+    rows = sweep._Rows.of(scores)
+    n_bins = sweep._sweep(rows)
     assert n_bins == 1 or rows.rises(n_bins)
     assert sweep_ece(scores) >= 0
     assert sweep_edges(scores).size <= n_bins + 1
 
 
-@given(samples(settings=("labelled",)))
-def test_sweep_pu_error_is_the_labelled_error_when_nothing_is_hidden(sample):
-    labelled = sample.build()
+@given(samples(settings=("labeled",)))
+def test_sweep_pu_error_is_the_labeled_error_when_nothing_is_hidden(sample):
+    labeled = sample.build()
     if not sample.flags.all():
         separate = PUScores(
-            sample.score[sample.flags], sample.score, prior=labelled.prior, setting="two-sample"
+            sample.score[sample.flags], sample.score, prior=labeled.prior, setting="two-sample"
         )
         one = PUScores.from_pu_labels(
-            sample.flags, sample.score, prior=labelled.prior, setting="one-sample"
+            sample.flags, sample.score, prior=labeled.prior, setting="one-sample"
         )
         for scores in (separate, one):
-            assert sweep_ece(scores) == pytest.approx(sweep_ece(labelled), abs=1e-12)
+            assert sweep_ece(scores) == pytest.approx(sweep_ece(labeled), abs=1e-12)
 
 
 @given(samples(settings=("two-sample",)), st.floats(0.01, 0.99))
@@ -705,14 +704,14 @@ def test_sweep_numba_rows_answer_like_numpy_rows(sample):
         assert sweep_ece(fast) == pytest.approx(error, abs=1e-12)
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_more_rows_bring_more_bins_and_the_truth(setting):
     few = [sweep_edges(sweep_draw(setting, seed, 100)).size for seed in range(10)]
     many = [sweep_draw(setting, seed, 10_000) for seed in range(10)]
     assert np.mean([sweep_edges(scores).size for scores in many]) > np.mean(few)
     errors = [sweep_ece(scores) for scores in many]
     spread = np.std(errors, ddof=1) / math.sqrt(len(errors))
-    # A bias of the size of the noise in the bins is left.
+    # A bias of the size of the noise in the bins remains.
     assert abs(np.mean(errors) - WORLD.tce()) < 4 * spread + 0.005
 
 
@@ -726,10 +725,10 @@ def test_data_in_perfect_order_takes_as_many_bins_as_there_are():
     nearly = sweep_edges(PUScores.from_labels(spoilt, s))
     assert time.perf_counter() - start < 10
     assert perfect.size == n
-    assert errors.ALL_BINS < nearly.size < n
+    assert sweep.ALL_BINS < nearly.size < n
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_sweep_the_interval_covers(setting):
     calibrated, trials, covered = LogisticGaussian(beta0=0.0, beta1=2.0), 60, 0
     for seed in range(trials):
@@ -752,7 +751,7 @@ def test_the_interval_of_very_many_bins_uses_fewer():
     scores = PUScores.from_labels(s > 0.5, s)
     full = sweep_ece_interval(scores)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(errors, "INTERVAL_BINS", 64)
+        patch.setattr(sweep, "INTERVAL_BINS", 64)
         quick = sweep_ece_interval(scores)
     assert quick.value == full.value
     assert quick.low <= quick.value <= quick.high
@@ -795,7 +794,7 @@ def test_scores_of_zero_can_be_a_bin():
     assert sweep_ece(scores) == pytest.approx(1 / 6 + 0.7 / 6)
 
 
-def test_a_population_is_refused_in_words():
+def test_a_population_is_rejected_with_a_message():
     scores = WORLD.draw(math.inf, math.inf, setting="two-sample", seed=0)
-    with pytest.raises(ValueError, match="must hold rows for this metric"):
+    with pytest.raises(ValueError, match="must contain rows for this metric"):
         sweep_ece(scores)

@@ -1,11 +1,11 @@
-"""The interval against its definition split by split, its coverage, and the test of calibration."""
+"""The interval compared with its definition for each split, its coverage, and the calibration
+test."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import bisect
 from scipy.special import ndtri
 from scipy.stats import binom, foldnorm
@@ -35,12 +35,12 @@ WORLDS = {
 
 
 def draw(world, setting, n, seed):
-    if setting == "labelled":
+    if setting == "labeled":
         return world.draw(n=11 * n, setting=setting, seed=seed)
     return world.draw(n, 10 * n, setting=setting, seed=seed)
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("name", WORLDS)
 def test_nominal_95_percent_covers(name, setting):
     """A small version of experiments/coverage."""
@@ -50,7 +50,7 @@ def test_nominal_95_percent_covers(name, setting):
         target = world.binned_tce(bin_scores(scores).edges)
         interval = ece_interval(scores)
         covered += interval.low <= target <= interval.high
-    # Fewer hits than this have a probability below 0.1 % if the coverage is 95 %.
+    # If the coverage is 95%, the probability of fewer hits than this is below 0.1%.
     assert covered >= binom.ppf(0.001, trials, 0.95)
 
 
@@ -68,7 +68,7 @@ def test_other_norms_cover(p):
 
 def test_hoeffding_always_covers_and_is_wider():
     world = WORLDS["less"]
-    for setting in ("two-sample", "one-sample", "labelled"):
+    for setting in ("two-sample", "one-sample", "labeled"):
         for seed in range(20):
             scores = draw(world, setting, 500, seed)
             safe = ece_interval(scores, method="hoeffding", bins=10, binning="width")
@@ -142,7 +142,7 @@ def test_a_residual_of_zero_can_still_vary(p):
 
 @pytest.mark.parametrize("world", ["calibrated", "less"])
 def test_the_inverted_end_is_never_above_the_normal_one(world):
-    """At good calibration it is at least 12 % shorter."""
+    """For good calibration, it is at least 12% shorter."""
     shares = []
     for seed in range(20):
         scores = draw(WORLDS[world], "two-sample", 300, seed)
@@ -180,23 +180,24 @@ def test_bad_options(options, words):
 WORLD = LogisticGaussian(beta0=-2.0, beta1=3.0)
 
 
-SETTINGS = ["two-sample", "one-sample", "labelled"]
+SETTINGS = ["two-sample", "one-sample", "labeled"]
 
 
 def rows(setting, seed=1):
-    sizes = {"n": 300} if setting == "labelled" else {"n_positive": 80, "n_unlabeled": 400}
+    sizes = {"n": 300} if setting == "labeled" else {"n_positive": 80, "n_unlabeled": 400}
     return WORLD.draw(**sizes, setting=setting, seed=seed)
 
 
 def own_noise(binned, seed):
-    """Noise of the residuals of one split: each sum's own, less what its normaliser moves."""
+    """Return the noise of the residuals in one split: that of each sum, minus the effect of its
+    normalizer."""
     normal = stream(seed, "split").standard_normal((SPLITS, binned.n_bins, 3))
     root = square_roots(binned.second)
     out = np.empty((SPLITS, binned.n_bins))
     for r in range(SPLITS):
         a, w, ws = np.array([root[b] @ normal[r, b] for b in range(binned.n_bins)]).T
         if binned.prior_is_estimated:
-            # rho = (sum y - s) / n: one normaliser for all.
+            # rho = (sum y - s) / n: one normalizer for all.
             out[r] = binned.prior * a - ws - binned.residual * w.sum()
         else:
             positive = a - binned.positive * a.sum()
@@ -205,7 +206,7 @@ def own_noise(binned, seed):
 
 
 def own_dual(d, mass, p):
-    """Gradient of the L_p error, by cases."""
+    """Return the gradient of the L_p error, by cases."""
     if p == 1:
         return np.where(np.abs(d) > 1e-12, np.sign(d), 1.0)
     gap = np.where(mass > 0, d / np.where(mass > 0, mass, 1.0), 0.0)
@@ -217,7 +218,8 @@ def own_dual(d, mass, p):
 
 
 def own_inversion(binned, value, sd, z):
-    """The largest error of k standard errors in each bin that the plug-in error does not refute."""
+    """Return the largest error with k standard errors in each bin that the plug-in error does not
+    reject."""
     own = np.sqrt([binned.variance(row) for row in np.eye(binned.n_bins)])
     most, near = max(sd**2, (own**2).sum()), 1 - 2 / np.pi
 
@@ -233,7 +235,7 @@ def own_inversion(binned, value, sd, z):
 
 
 def own_ends(binned, level, p, seed=0):
-    """The two ends as the module's text defines them."""
+    """Return the two ends as defined in the module docstring."""
     d, mass = binned.residual, binned.marginal
     v = own_dual(d, mass, p)
     upper = v @ d + ndtri(0.5 + level / 2) * np.sqrt(binned.variance(v))
@@ -264,10 +266,10 @@ def test_the_ends_are_the_definition(setting, p):
     assert (found.method, found.level) == (INVERTED if p == 1 else METHOD, 0.9)
     other = ece_interval(scores, bins=6, p=p, level=0.9, seed=5)
     assert other.low == pytest.approx(own_ends(bin_scores(scores, bins=6), 0.9, p, 5)[0])
-    assert p in (1, np.inf) or other.low != found.low  # stable signs need no luck
+    assert p in (1, np.inf) or other.low != found.low  # stable signs do not depend on chance
 
 
-def test_splits_are_those_of_seed_zero_unless_told():
+def test_splits_use_seed_zero_by_default():
     scores = rows("two-sample")
     binned = bin_scores(scores, bins=6)
     dual = power_dual(binned.marginal, 1)
@@ -277,7 +279,8 @@ def test_splits_are_those_of_seed_zero_unless_told():
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_noise_of_splits_has_the_variance_of_the_residuals(setting):
-    """Over many draws, in several directions; a relative deviation of 5 standard errors."""
+    """Checked over many draws in several directions; the relative deviation is at most 5 standard
+    errors."""
     binned = bin_scores(rows(setting), bins=5)
     shift = Noise.draw(binned, 20_000, seed=3).of_residual(binned)
     for seed in range(4):
@@ -322,12 +325,12 @@ def test_one_row_may_have_an_error_above_one():
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_hoeffding_is_its_formula(setting):
     sizes = {"n": 90_000}
-    if setting != "labelled":
+    if setting != "labeled":
         sizes = {"n_positive": 30_000, "n_unlabeled": 60_000}
     scores = WORLD.draw(**sizes, setting=setting, seed=0)
     found = ece_interval(scores, bins=3, method="hoeffding", level=0.9)
     n_p, n_m = scores.n_positive, scores.n_marginal
-    rate = 1 / n_m if setting == "labelled" else scores.prior**2 / n_p + 1 / n_m
+    rate = 1 / n_m if setting == "labeled" else scores.prior**2 / n_p + 1 / n_m
     lower = found.value - np.sqrt(2 * rate * (3 * np.log(2) + np.log(20)))
     assert found.low == pytest.approx(lower)
     assert found.low > 0.0
@@ -349,7 +352,7 @@ MASS = np.array([0.5, 0.0, 0.25, 0.25])
 
 @pytest.mark.parametrize("p", [1, 1.5, 2, 4, np.inf])
 def test_duals_reach_the_norm_and_nothing_beats_it(p):
-    """Bins without mass, residuals of zero and two equal gaps among them."""
+    """Includes bins without mass, zero residuals and two equal gaps."""
     rng = np.random.default_rng(0)
     d = rng.normal(size=(50, 4)) * (MASS > 0)
     d[0], d[1], d[2, 0] = 0.0, [0.2, 0.0, 0.1, -0.1], 0.0
@@ -369,7 +372,7 @@ def test_duals_reach_the_norm_and_nothing_beats_it(p):
 
 @pytest.mark.parametrize("p", [1, 2, np.inf])
 def test_residuals_up_to_rounding_are_zero_and_any_sign_will_do(p):
-    """Next to a real residual they count for nothing in norms that weigh by size."""
+    """Compared with a real residual, they do not count in norms that weight by size."""
     dual = power_dual(MASS, p)
     assert (dual(np.array([[-ZERO, 0.0, ZERO, -ZERO / 2]])) == 1.0).all()
     (v,) = dual(np.array([[-1.0, 0.0, -ZERO, ZERO]]))
@@ -384,13 +387,13 @@ def test_bins_without_mass_do_not_count_in_higher_norms(p):
 
 
 def significance_draw(world, setting, n_positive, seed):
-    if setting == "labelled":
+    if setting == "labeled":
         return world.draw(n=10 * n_positive, setting=setting, seed=seed)
     return world.draw(n_positive, 3 * n_positive, setting=setting, seed=seed)
 
 
 @pytest.mark.parametrize("statistic", ["ece", "ks"])
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("prior", [0.5, 0.1])
 def test_size_is_the_level(statistic, setting, prior):
     world, trials = LogisticGaussian.calibrated(prior), 600
@@ -419,7 +422,7 @@ def test_size_is_the_level(statistic, setting, prior):
     assert abs(np.mean(np.array(p) <= 0.05) - 0.05) < 3.4 * math.sqrt(0.05 * 0.95 / trials)
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_it_finds_miscalibration(setting):
     wrong = LogisticGaussian(beta0=-0.5, beta1=1.5)
     scores = significance_draw(wrong, setting, 600, 0)
@@ -436,18 +439,18 @@ def test_p_values_are_probabilities(sample):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"statistic": "chi"}, "'ece', 'ks' or 'both'"), ({"replicates": 0}, "at least 1, got 0")],
+    [({"statistic": "chi"}, "'ks', 'both', 'grouped'"), ({"replicates": 0}, "at least 1, got 0")],
     ids=str,
 )
 def test_significance_bad_options(options, words):
-    scores = LogisticGaussian.calibrated().draw(n=100, setting="labelled", seed=0)
+    scores = LogisticGaussian.calibrated().draw(n=100, setting="labeled", seed=0)
     with pytest.raises(ValueError, match=words):
         calibration_test(scores, **options)
 
 
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
 @pytest.mark.parametrize("binning", ["mass", "width"])
-@pytest.mark.parametrize("n", [1000, 200_000])  # with NumPy, and compiled
+@pytest.mark.parametrize("n", [1000, 200_000])  # with NumPy, and with compiled code
 def test_a_constant_equal_to_the_prior_is_calibrated(setting, binning, n):
     for prior in (0.1, 0.3, 1 / 3):
         s = PUScores(np.full(n // 20, prior), np.full(n, prior), prior=prior, setting=setting)

@@ -1,4 +1,4 @@
-"""Multiclass errors through binary questions."""
+"""Multiclass errors through binary problems."""
 
 import numpy as np
 import pytest
@@ -30,8 +30,8 @@ def test_classwise_from_pu_samples_of_each_class():
         PUScores(prob[label == k, k], prob[:, k], prior=(label == k).mean(), setting="two-sample")
         for k in range(4)
     ]
-    labelled = classwise_ece(one_vs_rest(label, prob), bins=8)
-    assert classwise_ece(classes, bins=8) == pytest.approx(labelled, abs=1e-12)
+    labeled = classwise_ece(one_vs_rest(label, prob), bins=8)
+    assert classwise_ece(classes, bins=8) == pytest.approx(labeled, abs=1e-12)
 
 
 def test_top_label_compares_confidence_with_hits():

@@ -1,12 +1,13 @@
-"""The test of calibration over sets of priors, and the priors at which it does not reject."""
+"""The calibration test over sets of priors, and the priors at which it does not reject."""
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from noneg import PUScores
+from noneg.bins import bin_scores
 from noneg.calibration import calibration_test, consistent_priors
-from noneg.calibration.interval import bin_scores, null_residuals
+from noneg.calibration.testing import null_residuals
 from noneg.knowledge import NOTHING, Knowledge
 from noneg.simulation import LogisticGaussian
 
@@ -21,7 +22,7 @@ def draw(setting, seed=0, n=300, m=2000):
 
 @every_setting
 def test_one_prior_is_the_test_itself(setting):
-    """Against the redraws, compared by hand."""
+    """Compared with the redraws by hand."""
     scores = draw(setting)
     binned = bin_scores(scores)
     null = np.abs(null_residuals(scores, binned, 999, 0)).sum(axis=1)
@@ -76,7 +77,8 @@ def test_scores_that_fit_no_prior():
 
 @every_setting
 def test_a_set_that_holds_the_truth_keeps_the_level(setting):
-    """Known up to [.9, 1.2] of the truth, the test rejected four of ten calibrated models."""
+    """With the prior known up to [.9, 1.2] of the truth, the test rejected four of ten calibrated
+    models."""
     known = Knowledge.given(0.315, (0.27, 0.36))
     draws = (draw(setting, seed, 500, 4000).with_knowledge(known) for seed in range(60))
     rejected = sum(calibration_test(one, replicates=199).p_value <= 0.05 for one in draws)

@@ -1,4 +1,5 @@
-"""Proper scores: scikit-learn on labelled data, no bias in known worlds, and their parts."""
+"""Proper scores: scikit-learn on labeled data, unbiasedness in known populations, and
+components."""
 
 import json
 import math
@@ -6,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import expit
 from scipy.stats import binom
-from sklearn.metrics import brier_score_loss
-from sklearn.metrics import log_loss as scikit_log_loss
+from sklearn.metrics import brier_score_loss, log_loss as scikit_log_loss
 from strategies import samples
 
 from noneg import PUScores, ece
@@ -29,20 +28,20 @@ from noneg.simulation import LogisticGaussian
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "errors.json").read_text())
 WORLD = LogisticGaussian(beta0=-0.5, beta1=1.5)
 CALIBRATED = LogisticGaussian(beta0=0.0, beta1=2.0)
-SETTINGS = ["two-sample", "one-sample", "labelled"]
+SETTINGS = ["two-sample", "one-sample", "labeled"]
 PARTS = ["reliability", "resolution", "uncertainty", "remainder"]
 EDGES = np.linspace(0, 1, 7)
 SCORES = {"brier": (brier, brier_interval), "log": (log_loss, log_loss_interval)}
 
 
 def draw(setting, seed, n=200, world=WORLD):
-    if setting == "labelled":
+    if setting == "labeled":
         return world.draw(n=5 * n, setting=setting, seed=seed)
     return world.draw(n, 4 * n, setting=setting, seed=seed)
 
 
 def loss(score, s, q):
-    """Mean loss of predicting s for rows of which a share q is positive."""
+    """Return the mean loss of predicting s for rows with a share q of positives."""
     if score == "brier":
         return q * (1 - s) ** 2 + (1 - q) * s**2
     return -q * np.log(s) - (1 - q) * np.log1p(-s)
@@ -56,7 +55,7 @@ def truth(score, world=WORLD):
 
 
 def true_parts(score, world=WORLD):
-    """The parts over EDGES of the population."""
+    """Return the components over EDGES for the population."""
     law = bin_scores(world.draw(math.inf, math.inf, setting="two-sample", seed=0), edges=EDGES)
     m, y, q, prior = law.marginal, law.frequency, law.mean_score, world.prior
     reliability = m @ (loss(score, q, y) - loss(score, y, y))
@@ -70,8 +69,8 @@ def true_parts(score, world=WORLD):
     }
 
 
-@given(samples(settings=("labelled",)))
-def test_labelled_scores_are_those_of_scikit_learn(sample):
+@given(samples(settings=("labeled",)))
+def test_labeled_scores_are_those_of_scikit_learn(sample):
     scores = sample.build()
     expected = brier_score_loss(sample.flags, sample.score)
     assert brier(scores) == pytest.approx(expected, abs=1e-12)
@@ -101,22 +100,22 @@ def test_pu_scores_may_be_negative():
     assert brier_interval(scores).raw == brier(scores)
 
 
-@given(samples(settings=("labelled",)))
-def test_pu_scores_are_labelled_scores_when_nothing_is_hidden(sample):
-    labelled = sample.build()
+@given(samples(settings=("labeled",)))
+def test_pu_scores_are_labeled_scores_when_nothing_is_hidden(sample):
+    labeled = sample.build()
     if sample.flags.all():
         return
     separate = PUScores(
-        sample.score[sample.flags], sample.score, prior=labelled.prior, setting="two-sample"
+        sample.score[sample.flags], sample.score, prior=labeled.prior, setting="two-sample"
     )
     one = PUScores.from_pu_labels(
-        sample.flags, sample.score, prior=labelled.prior, setting="one-sample"
+        sample.flags, sample.score, prior=labeled.prior, setting="one-sample"
     )
     for scores in (separate, one):
-        assert brier(scores) == pytest.approx(brier(labelled), abs=1e-12)
-        assert log_loss(scores) == pytest.approx(log_loss(labelled), rel=1e-12, abs=1e-12)
+        assert brier(scores) == pytest.approx(brier(labeled), abs=1e-12)
+        assert log_loss(scores) == pytest.approx(log_loss(labeled), rel=1e-12, abs=1e-12)
         for score in SCORES:
-            a, b = (decomposition(x, score=score, edges=EDGES) for x in (scores, labelled))
+            a, b = (decomposition(x, score=score, edges=EDGES) for x in (scores, labeled))
             for part in PARTS:
                 assert getattr(a, part) == pytest.approx(getattr(b, part), rel=1e-9, abs=1e-9)
 
@@ -136,7 +135,7 @@ def test_a_row_twice_is_a_row_of_weight_two(sample):
     weighted = sample.build(sample_weight=np.full(sample.score.size, 2))
     for function in (brier_interval, log_loss_interval):
         a, b = function(twice), function(weighted)
-        # The variance of equal losses is zero up to rounding, and its root is taken.
+        # The variance of equal losses is zero up to rounding, and its square root is taken.
         assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high), abs=1e-5)
 
 
@@ -163,14 +162,14 @@ def test_parts_with_weights():
 def test_ranges(sample):
     scores = sample.build()
     prior = scores.prior
-    low, high = (0, 1) if sample.setting == "labelled" else (-prior, 1 + prior)
+    low, high = (0, 1) if sample.setting == "labeled" else (-prior, 1 + prior)
     assert low - 1e-12 <= brier(scores) <= high + 1e-12
-    if sample.setting == "labelled":
+    if sample.setting == "labeled":
         assert log_loss(scores) >= 0
 
 
 def murphy(y, s, edges):
-    """Murphy's decomposition of labelled data, bin by bin."""
+    """Murphy's decomposition for labeled data, bin by bin."""
     inside = np.searchsorted(edges[1:-1], s)
     reliability = resolution = 0.0
     for b in np.unique(inside):
@@ -181,7 +180,7 @@ def murphy(y, s, edges):
 
 
 def within(y, s, edges):
-    """The two extra components of Stephenson et al.: variance, less twice the covariance."""
+    """The two extra components of Stephenson et al.: variance, minus twice the covariance."""
     inside = np.searchsorted(edges[1:-1], s)
     total = 0.0
     for b in np.unique(inside):
@@ -191,8 +190,8 @@ def within(y, s, edges):
     return total
 
 
-@given(samples(settings=("labelled",)))
-def test_labelled_parts_by_hand(sample):
+@given(samples(settings=("labeled",)))
+def test_labeled_parts_by_hand(sample):
     parts = decomposition(sample.build(), edges=EDGES)
     expected = murphy(sample.flags, sample.score, EDGES)
     got = (parts.reliability, parts.resolution, parts.uncertainty)
@@ -201,7 +200,7 @@ def test_labelled_parts_by_hand(sample):
 
 
 @pytest.mark.parametrize("kind", ["even", "rough"])
-def test_labelled_parts_are_those_of_probcal(kind):
+def test_labeled_parts_are_those_of_probcal(kind):
     i = np.arange(1, REFERENCE["rows"] + 1)
     s = (i * 0.6180339887498949) % 1.0
     step = i if kind == "even" else i * i
@@ -228,7 +227,7 @@ def test_parts_add_up(sample, options):
     try:
         parts = decomposition(scores, **options)
     except ValueError as error:
-        assert "holds positives but no marginal row" in str(error)  # noqa: PT017
+        assert "contains positives but no marginal row" in str(error)  # noqa: PT017
         return
     total = parts.reliability - parts.resolution + parts.uncertainty + parts.remainder
     assert parts.value == pytest.approx(total, abs=1e-12)
@@ -318,7 +317,7 @@ def test_part_intervals_are_numbers(sample, part, score):
     try:
         interval = decomposition_interval(scores, part=part, score=score, edges=EDGES)
     except ValueError as error:
-        assert "holds positives but no marginal row" in str(error)  # noqa: PT017
+        assert "contains positives but no marginal row" in str(error)  # noqa: PT017
         return
     assert interval.low <= interval.value <= interval.high
     assert math.isfinite(interval.low)
@@ -349,7 +348,7 @@ def test_poor_data_has_a_value(scores):
             assert math.isfinite(interval.high - interval.low)
 
 
-def test_one_positive_tells_only_the_range():
+def test_one_positive_determines_only_the_range():
     scores = DEGENERATE["one positive"]
     assert (brier_interval(scores).low, brier_interval(scores).high) == (0, 1)
     assert log_loss_interval(scores, clip=0.01).high == pytest.approx(-math.log(0.01))
@@ -365,7 +364,7 @@ def test_one_positive_tells_only_the_range():
         (lambda x: brier_interval(x, level=0), "confidence level"),
         (
             lambda x: decomposition(x, bins=2, binning="width"),
-            r"bin \(0.5, 1\] holds positives but no marginal row",
+            r"bin \(0.5, 1\] contains positives but no marginal row",
         ),
     ],
 )
@@ -385,7 +384,7 @@ def test_frequencies_above_one_count_as_one_for_the_log_loss():
     assert interval.value == pytest.approx(-math.log(0.8))
 
 
-def test_a_population_is_refused_in_words():
+def test_a_population_is_rejected_with_a_message():
     scores = WORLD.draw(100, math.inf, setting="two-sample", seed=0)
-    with pytest.raises(ValueError, match="must hold rows for this metric"):
+    with pytest.raises(ValueError, match="must contain rows for this metric"):
         brier(scores)

@@ -1,4 +1,4 @@
-"""Points and bars of the reliability diagram."""
+"""Points and bars in the reliability diagram."""
 
 import math
 
@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from strategies import samples
 
 from noneg import PUScores
-from noneg.calibration import reliability
+from noneg.calibration import reliability, smooth_reliability
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian(beta0=-0.5, beta1=1.5)
@@ -26,7 +26,7 @@ def true_frequency(result):
     [
         ("two-sample", {"n_positive": 400, "n_unlabeled": 1200}),
         ("one-sample", {"n_positive": 400, "n_unlabeled": 1200}),
-        ("labelled", {"n": 1200}),
+        ("labeled", {"n": 1200}),
     ],
 )
 @pytest.mark.parametrize("band", ["pointwise", "simultaneous"])
@@ -37,12 +37,12 @@ def test_intervals_cover(setting, sizes, band):
         truth = true_frequency(result)
         inside = (result.low <= truth) & (truth <= result.high)
         hits.append(inside.all() if band == "simultaneous" else inside.mean())
-    # Exact binomial limits are conservative; 3.4 standard errors guard against chance.
+    # Exact binomial limits are conservative; 3.4 standard errors allow for chance.
     error = np.std(hits, ddof=1) / math.sqrt(200)
     assert np.mean(hits) >= 0.95 - 3.4 * max(error, math.sqrt(0.05 * 0.95 / 200))
 
 
-def test_labelled_bars_are_clopper_pearson():
+def test_labeled_bars_are_clopper_pearson():
     rng = np.random.default_rng(0)
     s = rng.random(300)
     y = rng.random(300) < s
@@ -92,3 +92,32 @@ def test_as_a_table():
         result.frame("excel")
     with pytest.raises(ValueError, match="'pointwise' or 'simultaneous'"):
         reliability(PUScores.from_labels([0, 1], [0.1, 0.4]), band="wide")
+
+
+@pytest.mark.parametrize("width", [0.02, 0.2])
+def test_smoothing_leaves_calibrated_scores_on_the_diagonal(width):
+    """The score and the share of positives are averaged over the same windows, so neither is
+    biased."""
+    world = LogisticGaussian.calibrated(0.2)
+    curve = smooth_reliability(
+        world.draw(math.inf, math.inf, setting="two-sample", seed=0), width=width
+    )
+    np.testing.assert_allclose(curve.frequency, curve.score, atol=1e-9)
+    np.testing.assert_allclose(curve.low, curve.high)
+    assert (np.diff(curve.score) > 0.0).all()
+
+
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
+def test_the_band_of_the_smooth_curve_covers(setting):
+    """At every score of a calibrated population, the band contains the diagonal at the stated
+    rate."""
+    world = LogisticGaussian.calibrated(0.2)
+    size = {"n": 2000} if setting == "labeled" else {"n_positive": 100, "n_unlabeled": 2000}
+    draws = 100
+    curves = [
+        smooth_reliability(world.draw(setting=setting, seed=seed, **size)) for seed in range(draws)
+    ]
+    inside = np.array([(one.low <= one.score) & (one.score <= one.high) for one in curves])
+    error = math.sqrt(0.05 * 0.95 / draws)
+    assert inside.mean() >= 0.95 - 3.0 * error
+    assert inside.mean(axis=0).min() >= 0.95 - 5.0 * error  # the smallest over 81 points

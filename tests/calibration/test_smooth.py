@@ -1,4 +1,4 @@
-"""Smoothed and cumulative errors: outside references, slow oracles, and the laws of blurring."""
+"""Smoothed and cumulative errors: outside references, slow oracles, and properties of smoothing."""
 
 import json
 import math
@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.special import expit, logit
 from scipy.stats import binom
-from strategies import samples, scores
-from strategies import scores as score_lists
+from strategies import samples, scores, scores as score_lists
 
 from noneg import PUScores, ece, kernels, kernels_numba
 from noneg.bins import bin_scores
@@ -35,7 +33,7 @@ WIDTHS = st.sampled_from([0.02, 0.05, 0.1, 0.4, 2.0])
 
 
 def reference_sample():
-    """The sample of reference/make_smooth.py."""
+    """The sample from reference/make_smooth.py."""
     i = np.arange(1, REFERENCE["rows"] + 1)
     s = (i * 0.6180339887498949) % 1.0
     truth = s + 0.15 * np.sin(2 * np.pi * s)
@@ -43,9 +41,9 @@ def reference_sample():
 
 
 def residuals(sample):
-    """Each row's mass in the residual measure, from the definition."""
+    """Return the mass of each row in the residual measure, from the definition."""
     positive, n = sample.flags, sample.score.size
-    if sample.setting == "labelled":
+    if sample.setting == "labeled":
         return sample.score, (positive - sample.score) / n
     everyone = ~positive if sample.setting == "two-sample" else np.ones(n, dtype=bool)
     mass = sample.prior * positive / positive.sum()
@@ -53,7 +51,7 @@ def residuals(sample):
 
 
 def slow(points, masses, sigma, cells=20_000):
-    """The definition: a sum of mirrored Gaussians at each point of a fine line."""
+    """Compute the definition: a sum of reflected Gaussians at each point of a fine grid."""
     x = (np.arange(cells) + 0.5) / cells
     f = np.zeros(cells)
     for shift in range(-1 - math.ceil(4.5 * sigma), 2 + math.ceil(4.5 * sigma)):
@@ -64,12 +62,12 @@ def slow(points, masses, sigma, cells=20_000):
 
 
 def test_relplot():
-    labelled = reference_sample()
-    assert smooth_ece(labelled) == pytest.approx(REFERENCE["relplot smECE"], abs=5e-4)
+    labeled = reference_sample()
+    assert smooth_ece(labeled) == pytest.approx(REFERENCE["relplot smECE"], abs=5e-4)
     for sigma, expected in REFERENCE["relplot smECE_sigma"].items():
-        # relplot cuts its kernel off at a distance of 0.5.
+        # relplot truncates its kernel at a distance of 0.5.
         if float(sigma) < 0.2:
-            assert smooth_ece(labelled, sigma=float(sigma)) == pytest.approx(expected, abs=5e-4)
+            assert smooth_ece(labeled, sigma=float(sigma)) == pytest.approx(expected, abs=5e-4)
 
 
 @given(samples(max_size=12), WIDTHS)
@@ -81,10 +79,10 @@ def test_the_definition(sample, sigma):
 
 def test_narrow_kernels_are_resolved():
     labels, s = np.array([1, 0, 1, 0]), np.array([0.3, 0.3005, 0.7, 0.70002])
-    labelled = PUScores.from_labels(labels, s)
+    labeled = PUScores.from_labels(labels, s)
     for sigma in (3e-3, 1e-3, 3e-4):
         expected = slow(s, (labels - s) / 4, sigma, cells=400_000)
-        assert smooth_ece(labelled, sigma=sigma) == pytest.approx(expected, abs=1e-6)
+        assert smooth_ece(labeled, sigma=sigma) == pytest.approx(expected, abs=1e-6)
 
 
 @given(samples())
@@ -119,15 +117,15 @@ def test_a_narrow_kernel_leaves_separate_points_alone(rows):
     assert smooth_ece(PUScores.from_labels(labels, s), sigma=1e-3) == pytest.approx(total, abs=1e-6)
 
 
-@given(samples(settings=("labelled",)), st.one_of(st.none(), WIDTHS))
-def test_pu_error_is_the_labelled_error_when_nothing_is_hidden(sample, sigma):
+@given(samples(settings=("labeled",)), st.one_of(st.none(), WIDTHS))
+def test_pu_error_is_the_labeled_error_when_nothing_is_hidden(sample, sigma):
     if sample.flags.all():
         return
-    labelled = sample.build()
-    prior = labelled.prior
+    labeled = sample.build()
+    prior = labeled.prior
     separate = PUScores(sample.score[sample.flags], sample.score, prior=prior, setting="two-sample")
     one = PUScores.from_pu_labels(sample.flags, sample.score, prior=prior, setting="one-sample")
-    expected = smooth_ece(labelled, sigma=sigma)
+    expected = smooth_ece(labeled, sigma=sigma)
     assert smooth_ece(separate, sigma=sigma) == pytest.approx(expected, abs=1e-10)
     assert smooth_ece(one, sigma=sigma) == pytest.approx(expected, abs=1e-10)
 
@@ -162,7 +160,7 @@ def test_importance_weights_are_masses():
 
 
 def test_rows_at_the_ends_count_fully():
-    """A library that samples its kernel at the ends counts them half."""
+    """A library that samples its kernel at the ends gives them half weight."""
     ends = PUScores.from_labels([1, 0, 1, 0], [0.0, 0.0, 1.0, 1.0])
     assert smooth_ece(ends, sigma=0.05) == pytest.approx(0.5, abs=1e-6)
     assert smooth_ece(PUScores.from_labels([1, 1], [0.0, 0.0])) == pytest.approx(1.0)
@@ -178,9 +176,9 @@ def test_rows_at_the_ends_count_fully():
     ],
 )
 def test_degenerate_data(labels, s, expected):
-    labelled = PUScores.from_labels(labels, s)
-    assert smooth_ece(labelled) == pytest.approx(expected, abs=1e-9)
-    interval = smooth_ece_interval(labelled)
+    labeled = PUScores.from_labels(labels, s)
+    assert smooth_ece(labeled) == pytest.approx(expected, abs=1e-9)
+    interval = smooth_ece_interval(labeled)
     assert 0 <= interval.low <= interval.value <= interval.high
 
 
@@ -201,7 +199,7 @@ def test_bad_widths(sigma):
 def test_infinite_samples_are_the_limit():
     world = LogisticGaussian(beta0=-0.5, beta1=1.5)
     law = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
-    many = world.draw(n=100_000, setting="labelled", seed=1)
+    many = world.draw(n=100_000, setting="labeled", seed=1)
     assert smooth_ece(many) == pytest.approx(smooth_ece(law), abs=5e-3)
     fine = bin_scores(law, bins=2000, binning="width")
     expected = slow((fine.edges[1:] + fine.edges[:-1]) / 2, fine.residual, 0.05, cells=2000)
@@ -226,7 +224,7 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("sigma", [None, 0.05])
 def test_nominal_95_percent_covers(name, setting, sigma):
@@ -234,16 +232,16 @@ def test_nominal_95_percent_covers(name, setting, sigma):
     law = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
     target = smooth_ece(law, sigma=sigma)
     for seed in range(trials):
-        n = {"n": 1500} if setting == "labelled" else {"n_positive": 150, "n_unlabeled": 1500}
+        n = {"n": 1500} if setting == "labeled" else {"n_positive": 150, "n_unlabeled": 1500}
         interval = smooth_ece_interval(world.draw(**n, setting=setting, seed=seed), sigma=sigma)
         covered += interval.low <= target + 1e-9 <= interval.high + 1e-9
-    # Fewer hits than this have a probability below 0.1 % if the coverage is 95 %.
+    # Fewer hits than this have a probability below 0.1% if the coverage is 95%.
     assert covered >= binom.ppf(0.001, trials, 0.95)
 
 
 @given(samples(), st.randoms(use_true_random=False), st.one_of(st.none(), WIDTHS))
 @settings(max_examples=25)
-def test_the_interval_obeys_the_same_laws(sample, random, sigma):
+def test_the_interval_has_the_same_properties(sample, random, sigma):
     order = list(range(sample.score.size))
     random.shuffle(order)
     interval = smooth_ece_interval(sample.build(), sigma=sigma)
@@ -331,11 +329,11 @@ INTERVALS = {"kernel": kernel_ece_interval, "logit": logit_smoothed_ece_interval
 
 
 def laws(sample):
-    """Scores of both laws and the prior, from the definition of the setting."""
+    """Return the scores of both distributions and the prior, from the definition of the setting."""
     positive = sample.score[sample.flags]
     if sample.setting == "two-sample":
         return positive, sample.score[~sample.flags], sample.prior
-    prior = sample.flags.mean() if sample.setting == "labelled" else sample.prior
+    prior = sample.flags.mean() if sample.setting == "labeled" else sample.prior
     return positive, sample.score, prior
 
 
@@ -388,7 +386,7 @@ def test_the_definition_on_scores(sample, bandwidth):
     assert kernel_ece(sample.build(), bandwidth=bandwidth) == pytest.approx(expected, abs=3e-5)
 
 
-@given(samples(settings=("labelled",), max_size=12), st.sampled_from([1.5, 2, 5]))
+@given(samples(settings=("labeled",), max_size=12), st.sampled_from([1.5, 2, 5]))
 @settings(max_examples=15)
 def test_the_definition_of_other_norms(sample, p):
     expected = slow_kernel(*laws(sample), 0.1, p)
@@ -412,16 +410,16 @@ def test_the_rule_of_thumb():
 
 
 @pytest.mark.parametrize("name", ERRORS)
-@given(sample=samples(settings=("labelled",)))
+@given(sample=samples(settings=("labeled",)))
 @settings(max_examples=15)
-def test_kernel_pu_error_is_the_labelled_error_when_nothing_is_hidden(name, sample):
+def test_kernel_pu_error_is_the_labeled_error_when_nothing_is_hidden(name, sample):
     if sample.flags.all():
         return
-    labelled = sample.build()
-    prior = labelled.prior
+    labeled = sample.build()
+    prior = labeled.prior
     separate = PUScores(sample.score[sample.flags], sample.score, prior=prior, setting="two-sample")
     one = PUScores.from_pu_labels(sample.flags, sample.score, prior=prior, setting="one-sample")
-    expected = ERRORS[name](labelled)
+    expected = ERRORS[name](labeled)
     assert ERRORS[name](separate) == pytest.approx(expected, abs=1e-10)
     assert ERRORS[name](one) == pytest.approx(expected, abs=1e-10)
 
@@ -448,7 +446,7 @@ def test_the_rule_of_thumb_counts_weights():
     assert kernel_ece(weighted) == pytest.approx(kernel_ece(twice), abs=1e-10)
 
 
-@given(samples(settings=("one-sample", "labelled")))
+@given(samples(settings=("one-sample", "labeled")))
 @settings(max_examples=15)
 def test_norms_are_ordered(sample):
     scores = sample.build()
@@ -463,9 +461,9 @@ def test_kernel_a_narrow_kernel_leaves_separate_points_alone(rows):
     labels[0] = True
     s = place / 20
     total = np.abs(np.bincount(place, weights=(labels - s) / s.size)).sum()
-    labelled = PUScores.from_labels(labels, s)
-    assert kernel_ece(labelled, bandwidth=4e-3) == pytest.approx(total, abs=4e-3)
-    assert logit_smoothed_ece(labelled, sigma=1e-2) == pytest.approx(total, abs=1e-2)
+    labeled = PUScores.from_labels(labels, s)
+    assert kernel_ece(labeled, bandwidth=4e-3) == pytest.approx(total, abs=4e-3)
+    assert logit_smoothed_ece(labeled, sigma=1e-2) == pytest.approx(total, abs=1e-2)
 
 
 @given(samples(), st.sampled_from([1e-4, 1e-6, 1e-8]))
@@ -487,11 +485,11 @@ def test_the_clip_moves_the_error_by_no_more_than_itself(sample, clip):
     ],
 )
 def test_kernel_degenerate_data(name, labels, s, expected):
-    labelled = PUScores.from_labels(labels, s)
+    labeled = PUScores.from_labels(labels, s)
     options = {"bandwidth": 1e-3} if name == "kernel" else {"sigma": 1e-2}
-    assert ERRORS[name](labelled, **options) == pytest.approx(expected, abs=3e-3)
-    assert np.isfinite(ERRORS[name](labelled))
-    interval = INTERVALS[name](labelled)
+    assert ERRORS[name](labeled, **options) == pytest.approx(expected, abs=3e-3)
+    assert np.isfinite(ERRORS[name](labeled))
+    interval = INTERVALS[name](labeled)
     assert 0 <= interval.low <= interval.value <= interval.high
 
 
@@ -525,7 +523,7 @@ def test_a_population_needs_a_bandwidth():
     law = world.draw(math.inf, math.inf, setting="two-sample", seed=0)
     with pytest.raises(ValueError, match="'bandwidth' must be given for a population"):
         kernel_ece(law)
-    many = world.draw(n=100_000, setting="labelled", seed=1)
+    many = world.draw(n=100_000, setting="labeled", seed=1)
     for p in (1, 2):
         expected = kernel_ece(law, bandwidth=0.05, p=p)
         assert kernel_ece(many, bandwidth=0.05, p=p) == pytest.approx(expected, abs=5e-3)
@@ -554,7 +552,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_kernel_nominal_95_percent_covers(name, world, setting):
@@ -563,11 +561,11 @@ def test_kernel_nominal_95_percent_covers(name, world, setting):
     error, interval = ERRORS[name.split(",")[0]], INTERVALS[name.split(",")[0]]
     target, covered, below = error(law, **options), 0, 0
     for seed in range(trials):
-        n = {"n": 1500} if setting == "labelled" else {"n_positive": 150, "n_unlabeled": 1500}
+        n = {"n": 1500} if setting == "labeled" else {"n_positive": 150, "n_unlabeled": 1500}
         found = interval(world.draw(**n, setting=setting, seed=seed), **options)
         covered += found.low <= target <= found.high
         below += found.low <= (world.tce() if name != "kernel, p = 2" else target)
-    # Fewer hits than this have a probability below 0.1 % if the coverage is 95 %.
+    # Fewer hits than this have a probability below 0.1% if the coverage is 95%.
     assert covered >= binom.ppf(0.001, trials, 0.95)
     assert below >= binom.ppf(0.001, trials, 0.975)
 
@@ -575,7 +573,7 @@ def test_kernel_nominal_95_percent_covers(name, world, setting):
 @pytest.mark.parametrize("name", ERRORS)
 @given(sample=samples(), random=st.randoms(use_true_random=False))
 @settings(max_examples=10)
-def test_kernel_the_interval_obeys_the_same_laws(name, sample, random):
+def test_kernel_the_interval_has_the_same_properties(name, sample, random):
     options = {"bandwidth": 0.05} if name == "kernel" else {"sigma": 0.3}
     order = list(range(sample.score.size))
     random.shuffle(order)
@@ -607,7 +605,7 @@ KS_REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "errors.jso
 
 
 def draw(world, setting, seed, n=200):
-    if setting == "labelled":
+    if setting == "labeled":
         return world.draw(n=5 * n, setting=setting, seed=seed)
     return world.draw(n, 4 * n, setting=setting, seed=seed)
 
@@ -618,7 +616,7 @@ def truth(world):
 
 
 @pytest.mark.parametrize("kind", ["even", "rough"])
-def test_labelled_error_is_that_of_other_libraries(kind):
+def test_labeled_error_is_that_of_other_libraries(kind):
     i = np.arange(1, KS_REFERENCE["rows"] + 1)
     s = (i * 0.6180339887498949) % 1.0
     step = i if kind == "even" else i * i
@@ -647,7 +645,7 @@ def test_ks_the_definition(sample):
 
 @pytest.fixture(params=["numpy", "numba"])
 def buckets(request, monkeypatch):
-    """Make a few rows take the path of very many."""
+    """Force a few rows to take the code path for very many rows."""
     monkeypatch.setattr(smooth, "FEW_ROWS", 0)
     if request.param == "numba":
         monkeypatch.setattr(kernels, "ROWS_WORTH_A_CALL", 0)
@@ -661,7 +659,7 @@ def near(sample, bits):
 
 @pytest.mark.usefixtures("buckets")
 def test_buckets_give_the_same_error():
-    # Hypothesis does not mix with function-scoped fixtures: the property is inside.
+    # Hypothesis does not work with function-scoped fixtures, so the property is defined inside.
     @settings(max_examples=40)
     @given(samples(), st.sampled_from([0, 1, 10, 14, 18]), st.booleans())
     def property_(sample, bits, weighted):
@@ -684,7 +682,7 @@ def test_buckets_give_the_same_error():
     property_()
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_many_rows_take_the_path_of_buckets(setting):
     for name, world in WORLDS.items():
         scores = draw(world, setting, 0, n=80_000)
@@ -737,18 +735,18 @@ def test_importance_weights_have_no_scale(sample, scale):
     assert ks_error(a) == pytest.approx(ks_error(b), abs=1e-12)
 
 
-@given(samples(settings=("labelled",)))
-def test_ks_pu_error_is_the_labelled_error_when_nothing_is_hidden(sample):
-    labelled = sample.build()
+@given(samples(settings=("labeled",)))
+def test_ks_pu_error_is_the_labeled_error_when_nothing_is_hidden(sample):
+    labeled = sample.build()
     if not sample.flags.all():
         separate = PUScores(
-            sample.score[sample.flags], sample.score, prior=labelled.prior, setting="two-sample"
+            sample.score[sample.flags], sample.score, prior=labeled.prior, setting="two-sample"
         )
         one = PUScores.from_pu_labels(
-            sample.flags, sample.score, prior=labelled.prior, setting="one-sample"
+            sample.flags, sample.score, prior=labeled.prior, setting="one-sample"
         )
         for scores in (separate, one):
-            assert ks_error(scores) == pytest.approx(ks_error(labelled), abs=1e-12)
+            assert ks_error(scores) == pytest.approx(ks_error(labeled), abs=1e-12)
 
 
 @given(samples())
@@ -771,7 +769,7 @@ def test_ks_a_wrong_prior_moves_the_error_by_no_more_than_itself(sample, other):
     assert gap <= abs(scores.prior - other) + 1e-12
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_error_converges_from_above(name, setting):
     world, target = WORLDS[name], truth(WORLDS[name])
@@ -779,11 +777,11 @@ def test_the_error_converges_from_above(name, setting):
     many = [ks_error(draw(world, setting, seed, n=4000)) for seed in range(40)]
     error = np.std(many, ddof=1) / math.sqrt(len(many))
     assert np.mean(few) > target - 4 * np.std(few, ddof=1) / math.sqrt(len(few))
-    # The largest of noise around the truth: a bias of the order of one standard deviation is left.
+    # A maximum of noise around the truth is biased by about one standard deviation.
     assert -4 * error < np.mean(many) - target < 4 * error + 0.02
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_interval_covers(name, setting):
     world, trials, covered = WORLDS[name], 60, 0
@@ -831,12 +829,12 @@ def test_poor_data_has_a_value(scores, value):
     assert 0 <= interval.low <= interval.value <= interval.high < math.inf
 
 
-def test_a_population_is_refused_in_words():
+def test_a_population_is_rejected_with_a_message():
     scores = WORLDS["less"].draw(100, math.inf, setting="two-sample", seed=0)
-    with pytest.raises(ValueError, match="must hold rows for this metric"):
+    with pytest.raises(ValueError, match="must contain rows for this metric"):
         ks_error(scores)
 
 
 def test_bad_level():
     with pytest.raises(ValueError, match="confidence level"):
-        ks_error_interval(draw(WORLDS["less"], "labelled", 0), level=1)
+        ks_error_interval(draw(WORLDS["less"], "labeled", 0), level=1)

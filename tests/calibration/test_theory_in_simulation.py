@@ -1,4 +1,4 @@
-"""Theorem 1 of the PU-ECE paper holds in a world whose truth is known."""
+"""Theorem 1 of the PU-ECE paper in a population whose truth is known."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,14 @@ import pytest
 from noneg import ece
 from noneg.bins import bin_scores
 from noneg.simulation import LogisticGaussian
-from noneg.theory import bias_bound, labelled_bias_bound
+from noneg.theory import bias_bound, labeled_bias_bound
 
 WORLD = LogisticGaussian.less_calibrated()
 TRIALS, DELTA = 120, 0.2
 
 
 def steepest(world):
-    """Lipschitz constant of P(Y = 1 | score), on a fine grid."""
+    """Return the Lipschitz constant of P(Y = 1 | score), on a fine grid."""
     logits = np.linspace(-12, 12, 100_001)
     scores = 1 / (1 + np.exp(-logits))
     return float(np.max(np.abs(np.diff(world.posterior(scores)) / np.diff(scores))))
@@ -33,7 +33,7 @@ def test_pu_bounds(binning, sizes):
 
 
 def test_statistical_part_alone():
-    """Lemma 2: the distance from the error over the same bins, without the binning bias."""
+    """Lemma 2: the distance from the error over the same bins, excluding the binning bias."""
     draws = [WORLD.draw(40, 200, setting="two-sample", seed=seed) for seed in range(TRIALS)]
     binned = [bin_scores(d, bins=6, binning="width") for d in draws]
     gaps = [abs(np.abs(b.residual).sum() - WORLD.binned_tce(b.edges)) for b in binned]
@@ -44,9 +44,9 @@ def test_statistical_part_alone():
 
 
 @pytest.mark.parametrize("binning", ["width", "mass"])
-def test_labelled_bounds(binning):
-    draws = [WORLD.draw(n=300, setting="labelled", seed=seed) for seed in range(TRIALS)]
+def test_labeled_bounds(binning):
+    draws = [WORLD.draw(n=300, setting="labeled", seed=seed) for seed in range(TRIALS)]
     gaps = np.array([abs(ece(d, binning=binning) - WORLD.tce()) for d in draws])
     options = {"bins": 6, "binning": binning, "lipschitz": steepest(WORLD)}
-    assert gaps.mean() <= labelled_bias_bound(300, **options).value
-    assert (gaps > labelled_bias_bound(300, **options, delta=DELTA).value).mean() <= DELTA
+    assert gaps.mean() <= labeled_bias_bound(300, **options).value
+    assert (gaps > labeled_bias_bound(300, **options, delta=DELTA).value).mean() <= DELTA

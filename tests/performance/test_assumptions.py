@@ -1,4 +1,4 @@
-"""Contradictions are found, and hardly ever where there are none."""
+"""Contradictions are found, and false alarms are very rare."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ def test_the_truth_is_rarely_contradicted(setting):
     for seed in range(200):
         scores = WORLD.draw(150, 1000, setting=setting, seed=seed)
         wrong += any(c.verdict == "contradicted" for c in check_assumptions(scores))
-    # Two families of checks at 5 % each; 3.4 standard errors of a share of 10 % among 200.
+    # Two families of checks at 5% each; 3.4 standard errors of a share of 10% among 200.
     assert wrong / 200 <= 0.10 + 3.4 * np.sqrt(0.1 * 0.9 / 200)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_true_prior_of_rare_positives_is_rarely_contradicted(weighted):
-    """Scores that separate the classes leave no room: PPR / TPR is the prior at every cut."""
+    """Scores that separate the classes leave no slack: PPR / TPR is the prior at every cut."""
     wrong, runs, prior = 0, 200, 0.005
     for seed in range(runs):
         rng = np.random.default_rng(seed)
@@ -43,7 +43,7 @@ def test_the_true_prior_of_rare_positives_is_rarely_contradicted(weighted):
             }
         scores = PUScores(positive, unlabeled, prior=prior, setting="two-sample", **options)
         wrong += check_assumptions(scores)[0].verdict == "contradicted"
-    # At most 5 %; 3 standard errors of that share among 200.
+    # At most 5%; 3 standard errors of that share among 200.
     assert wrong / runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
 
 
@@ -71,14 +71,14 @@ def test_the_floor_is_what_calibrated_scores_show():
         errors.append(ece(scores))
         floors.append(noise_floor(scores))
     error = np.std(errors, ddof=1) / np.sqrt(200)
-    # The floor uses the normal approximation of counts of about five a bin.
+    # The floor uses the normal approximation for counts of about five per bin.
     assert abs(np.mean(errors) - np.mean(floors)) < 4 * error + 0.03 * np.mean(floors)
 
 
 @given(samples())
 def test_any_data_gets_sentences(sample):
     checks = check_assumptions(sample.build())
-    assert len(checks) == (0 if sample.setting == "labelled" else 3)
+    assert len(checks) == (0 if sample.setting == "labeled" else 3)
     for check in checks:
         assert check.sentence.endswith(".")
         assert check.to_dict()["verdict"] in ("holds", "doubtful", "contradicted")

@@ -1,17 +1,15 @@
-"""Bounds on curves and tables, against every completion of small data and hidden-label worlds."""
+"""Bounds on curves and tables, compared with all completions of small data and hidden labels."""
 
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import binom, hypergeom
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
 from noneg import PUScores
-from noneg.performance import bands, contingency
-from noneg.performance import bounds as bounds_module
+from noneg.performance import bands, bounds as bounds_module, contingency
 from noneg.performance.bands import BANDS, band_limits
 from noneg.performance.bounds import (
     contingency_bounds,
@@ -44,7 +42,7 @@ def pu(positive, unlabeled, beta=0.5):
 
 
 def completions(unlabeled, size, threshold):
-    """Latent positives at or above each threshold, a row for every possible set of them."""
+    """Latent positives at or above each threshold, one row for every possible set of them."""
     above = unlabeled[:, None] >= threshold
     sets = [list(rows) for rows in combinations(range(unlabeled.size), size)]
     return np.array([above[rows].sum(axis=0) for rows in sets]).reshape(len(sets), threshold.size)
@@ -74,7 +72,7 @@ class Truth:
             self.precision = self.tp / (self.tp + self.fp)
 
     def within(self, low, high):
-        """Whether the latent positives above each cut-off keep to the band."""
+        """Return whether the latent positives above each cutoff stay within the band."""
         return (self.latent >= low * self.size - SLACK) & (self.latent <= high * self.size + SLACK)
 
 
@@ -86,8 +84,9 @@ small_worlds = st.tuples(
 @settings(max_examples=60)
 @given(small_worlds, st.sampled_from(["exact", "dkw", "pointwise", "prediction"]))
 def test_tables_solve_equations_8_and_9(world, band):
-    # The upper table has the fewest latent positives above the cut-off that reach T_ub, or all
-    # that fit; the lower one the most that stay below T_lb, or all that must be there.
+    # The upper table has the smallest number of latent positives above the cutoff that reaches
+    # T_ub, or as many as fit; the lower one has the largest number that stays below T_lb, or as
+    # many as there must be.
     seed, size, n_negative, level = world
     data = small(seed, n_negative=n_negative)
     options = {"beta": size / 7, "band": band, "level": level}
@@ -151,7 +150,8 @@ def test_no_beta_of_an_interval_leads_outside(world, more, table):
 
 
 def height(points, x, side):
-    """A monotone curve at x; at a vertical step the end that is safe."""
+    """Return the value of a monotone curve at x; at a vertical step, return the conservative
+    end."""
     xs, ys = points
     last = np.searchsorted(xs, x, side="right") - 1
     first = np.searchsorted(xs, x, side="left")
@@ -250,11 +250,11 @@ def test_metrics_agree_with_scikit_learn_on_labels():
 # --- nothing hidden, nothing positive ------------------------------------------------------------
 
 
-def test_bounds_of_labelled_data_are_the_curve():
+def test_bounds_of_labeled_data_are_the_curve():
     scores, y = WORLD.draw_rows(300, seed=1)
     scores = scores.round(2)
-    labelled = PUScores.from_labels(y, scores)
-    roc, pr = roc_bounds(labelled), pr_bounds(labelled)
+    labeled = PUScores.from_labels(y, scores)
+    roc, pr = roc_bounds(labeled), pr_bounds(labeled)
     fpr, tpr, _ = roc_curve(y, scores, drop_intermediate=False)
     precision, recall, _ = precision_recall_curve(y, scores)
     for side in SIDES:
@@ -300,7 +300,7 @@ def test_the_area_follows_the_points_in_order():
     assert bounds.envelope_auc[0] <= bounds.auc[0] < bounds.auc[1] <= bounds.envelope_auc[1]
 
 
-# --- what may not matter -------------------------------------------------------------------------
+# --- what must not matter -------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -363,7 +363,7 @@ def test_bootstrap_tends_to_binomial_quantiles():
     assert np.abs(sampled[1] - high).max() < 1.01 / 200
 
 
-def test_bootstrap_in_blocks_has_the_law_of_whole_resamples(monkeypatch):
+def test_bootstrap_in_blocks_has_the_distribution_of_whole_resamples(monkeypatch):
 
     monkeypatch.setattr(bands, "_RESAMPLED", 20_000 * 9)
     share = np.linspace(0.0, 1.0, 41)
@@ -382,7 +382,7 @@ def test_long_tables_are_interpolated_closely(band, monkeypatch):
     quick = band_limits(share, n, **options)
     monkeypatch.setattr(bands, "_MANY", n + 2)
     exact = band_limits(share, n, **options)
-    # Binomial quantiles are whole counts: a line between two may be off by one.
+    # Binomial quantiles are integers, so a line between two may be off by one.
     tolerance = 1.01 / n if band == "pointwise" else 2e-8
     for one, other in zip(quick, exact, strict=True):
         assert np.abs(one - other).max() < tolerance
@@ -390,19 +390,20 @@ def test_long_tables_are_interpolated_closely(band, monkeypatch):
 
 @pytest.mark.parametrize(("n", "latent"), [(20, 400), (30, 30), (50, 12), (100, 1), (10, 1000)])
 def test_prediction_covers_latent_rows_of_any_number(n, latent):
-    # Known rows are a random subset of all positives: the number above a cut-off that has k
-    # positives above it is hypergeometric.
+    # Known rows are a random subset of all positives, so the number above a cutoff with k positives
+    # above it is hypergeometric.
     shares = coverage(n, latent, "prediction", 0.95)
     assert shares.min() >= 0.95 - 0.004
 
 
-def test_exact_covers_the_law_and_not_few_latent_rows():
+def test_exact_covers_the_distribution_and_not_few_latent_rows():
     assert coverage(50, 1000, "exact", 0.95).min() >= 0.95 - 0.004
     assert coverage(50, 50, "exact", 0.95).min() < 0.9
 
 
 def coverage(n, latent, band, level):
-    """Chance that the table contains the truth, for every number of positives above a cut-off."""
+    """Return the probability that the table contains the truth, for every number of positives above
+    a cutoff."""
     low, high = band_limits(np.arange(n + 1) / n, n, band=band, level=level, latent=latent)
     least, most = np.floor(low * latent + SLACK), np.ceil(high * latent - SLACK)
     total = np.arange(n + latent + 1)[:, None]
@@ -421,11 +422,12 @@ def test_dkw_holds_for_the_whole_curve():
     assert kept >= 200 * 0.95 - 2 * np.sqrt(200 * 0.95 * 0.05)
 
 
-# --- hidden-label worlds -------------------------------------------------------------------------
+# --- hidden-label populations ---------------------------------------------------------------------
 
 
 def hidden(n_positive, n_unlabeled, seed):
-    """A one-sample data set and, for its unlabeled rows in rising order, the hidden labels."""
+    """Return a one-sample data set and the hidden labels of its unlabeled rows in increasing
+    order."""
     rng = np.random.default_rng(seed)
     scores, y = WORLD.draw_rows(n_positive + n_unlabeled, rng)
     labeled = np.zeros(y.size, dtype=bool)
@@ -505,7 +507,7 @@ def test_an_interval_for_chance_contains_the_share_of_latent_positives():
 
 
 def width(n_positive, n_unlabeled, beta, n_negative=0, **options):
-    """Mean range of the area when a ranking of fixed quality is labelled more or less."""
+    """Return the mean range of the area if a ranking of fixed quality is labeled more or less."""
     widths = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -522,7 +524,8 @@ def width(n_positive, n_unlabeled, beta, n_negative=0, **options):
 def test_bounds_shrink_with_known_positives():
     widths = [width(n, 2000, 0.3) for n in (25, 100, 400, 1600)]
     assert np.all(np.diff(widths) < 0.0)
-    # A band's margin falls like the root of the positives, and their own share is certain.
+    # The margin of a band decreases like the square root of the positives, and their own share is
+    # certain.
     assert widths[0] > 1.7 * widths[1] > 1.7**2 * widths[2]
 
 
@@ -548,7 +551,7 @@ def test_a_higher_level_is_wider():
 
 
 def test_lemma_4():
-    # More positives at the same true positive rate: fewer false ones, if better than random.
+    # More positives at the same true positive rate mean fewer false ones, if better than random.
     positive, unlabeled, negative = small(3, n_unlabeled=2000, n_negative=50)
     scores = pu(np.tile(positive, 20), unlabeled)
     cdf = rank_cdf(scores, known_negatives=negative)
@@ -578,7 +581,7 @@ def test_ends_of_an_interval_bound_the_curve():
     np.testing.assert_array_equal(both.upper.fpr[better], high.upper.fpr[better])
     np.testing.assert_array_equal(both.upper.tpr[better], high.upper.tpr[better])
     assert both.auc == pytest.approx((low.auc[0], high.auc[1]), abs=1e-4)
-    # Worse than random, the ends change places.
+    # If worse than random, the ends are swapped.
     worse = pu(scores.in_order()[1][0] ** 8, scores.in_order()[0][0])
     both = roc_bounds(worse, beta=(0.25, 0.35))
     low, high = roc_bounds(worse, beta=0.25), roc_bounds(worse, beta=0.35)
@@ -669,7 +672,7 @@ BASES = ("positives", "negatives", "tighter")
 
 
 def test_precision_in_two_samples_is_that_of_the_unlabeled_rows():
-    # Ten times as many labelled positives must not make positives look more common.
+    # Ten times as many labeled positives must not make positives look more common.
     few, many = (WORLD.draw(n, 2000, setting="two-sample", seed=1) for n in (500, 5000))
     bounds = [metric_bounds(s, "precision", threshold=0.0) for s in (few, many)]
     assert [b.low[0] for b in bounds] == [b.high[0] for b in bounds] == [0.3, 0.3]
@@ -680,7 +683,7 @@ def test_precision_in_two_samples_is_that_of_the_unlabeled_rows():
     assert pr_bounds(hidden(50, 500, seed=1)[0]).assumes.table == "all"
 
 
-def test_labelling_rates_are_allowed_for():
+def test_labeling_rates_are_allowed_for():
     # Latent positives of one sample follow the known ones weighted by 1 / e - 1.
     rng = np.random.default_rng(1)
     kept, trials = 0, 100
@@ -702,7 +705,7 @@ def test_labelling_rates_are_allowed_for():
 # --- refusals ------------------------------------------------------------------------------------
 
 GOOD = pu([0.9, 0.6], [0.8, 0.5, 0.2, 0.1])
-LABELLED = PUScores.from_labels([0, 1, 1], [0.2, 0.6, 0.9])
+LABELED = PUScores.from_labels([0, 1, 1], [0.2, 0.6, 0.9])
 
 
 @pytest.mark.parametrize(
@@ -720,20 +723,20 @@ LABELLED = PUScores.from_labels([0, 1, 1], [0.2, 0.6, 0.9])
         ),
         (GOOD, {"band": "normal"}, r"'band' must be one of .*'normal'.*Clopper"),
         (GOOD, {"level": 1.0}, r"'level' must be .* got 1\.0"),
-        (GOOD, {"basis": "both"}, r"'basis' must be 'positives' or .* got 'both'"),
+        (GOOD, {"basis": "both"}, r"'basis' must be 'positives', .* got 'both'"),
         (GOOD, {"basis": "negatives"}, r"no known negatives.*known_negatives"),
         (GOOD, {"table": "known"}, r"'table' must be 'all' .* got 'known'"),
         (GOOD, {"known_negatives": [0.2, 1.5]}, r"'known_negatives' .* got 1\.5 in row 1"),
         (GOOD, {"resamples": 1}, r"'resamples' must be .* at least 2, got 1"),
         (GOOD, {"seed": -1}, r"'seed' must be .* got -1"),
-        (LABELLED, {"beta": 0.3}, r"'beta' must be left out for labelled data.* got 0\.3"),
-        (LABELLED, {"table": "unlabeled"}, r"'table' must be 'all' for labelled"),
-        (LABELLED, {"known_negatives": [0.1]}, r"'known_negatives' must be left out"),
+        (LABELED, {"beta": 0.3}, r"'beta' must be omitted for labeled data.* got 0\.3"),
+        (LABELED, {"table": "unlabeled"}, r"'table' must be 'all' for labeled"),
+        (LABELED, {"known_negatives": [0.1]}, r"'known_negatives' must be omitted"),
         (PUScores.from_labels([1, 1], [0.2, 0.6]), {}, r"at least one negative row"),
         (PUScores.from_labels([0, 0], [0.2, 0.6]), {}, r"at least one positive row"),
     ],
 )
-def test_bad_options_are_refused(scores, options, message):
+def test_bad_options_are_rejected(scores, options, message):
     with pytest.raises(ValueError, match=message):
         roc_bounds(scores, **options)
 
@@ -755,7 +758,7 @@ def test_other_refusals():
     with pytest.raises(ValueError, match=r"'metric' must be one of accuracy, .* got 'auc'"):
         metric_bounds(GOOD, "auc")
     with pytest.raises(ValueError, match=r"'scores' must have unlabeled rows"):
-        rank_cdf(LABELLED)
+        rank_cdf(LABELED)
     with pytest.raises(ValueError, match=r"population"):
         roc_bounds(WORLD.draw(np.inf, 100, setting="two-sample", seed=0))
     with pytest.raises(ValueError, match=r"'beta' must leave at least one positive row"):

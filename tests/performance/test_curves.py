@@ -4,21 +4,19 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import ndtr, ndtri
 from sklearn import metrics as sk
 from strategies import samples, scores
 
-from noneg import PUScores, kernels, kernels_numba
-from noneg import performance as pf
+from noneg import PUScores, kernels, kernels_numba, performance as pf
 from noneg.laws import Ordered
 from noneg.performance.ranking import _area
 from noneg.simulation import LogisticGaussian
 
 FEW = settings(max_examples=30)
-SETTINGS = ["two-sample", "one-sample", "labelled"]
+SETTINGS = ["two-sample", "one-sample", "labeled"]
 AREAS = {
     "auroc": {},
     "average_precision": {},
@@ -34,8 +32,8 @@ def intervals(data):
     return [getattr(pf, f"{name}_interval")(data, **options) for name, options in AREAS.items()]
 
 
-@given(sample=samples(settings=("labelled",)), weighted=st.booleans(), data=st.data())
-def test_labelled_areas_are_those_of_scikit_learn(sample, weighted, data):
+@given(sample=samples(settings=("labeled",)), weighted=st.booleans(), data=st.data())
+def test_labeled_areas_are_those_of_scikit_learn(sample, weighted, data):
     y, s = sample.flags, sample.score
     weight = {"sample_weight": 1 + np.arange(y.size) % 3} if weighted else {}
     ours = sample.build(**weight)
@@ -44,14 +42,14 @@ def test_labelled_areas_are_those_of_scikit_learn(sample, weighted, data):
     assert_allclose(pf.average_precision(ours), expected, atol=1e-12)
     m = data.draw(st.floats(0.01, 0.99))
     expected = sk.roc_auc_score(y, s, max_fpr=m, **weight)
-    assert_allclose(pf.partial_auc(ours, max_fpr=m, standardised=True), expected, atol=1e-12)
+    assert_allclose(pf.partial_auc(ours, max_fpr=m, standardized=True), expected, atol=1e-12)
     raw = pf.partial_auc(ours, max_fpr=m)
     least, most = m * m / 2, m
     assert_allclose((1 + (raw - least) / (most - least)) / 2, expected, atol=1e-12)
     assert_allclose(pf.partial_auc(ours, max_fpr=1), pf.auroc(ours), atol=1e-12)
 
 
-@given(sample=samples(settings=("labelled",)), importance=st.booleans())
+@given(sample=samples(settings=("labeled",)), importance=st.booleans())
 def test_weighted_areas_are_those_of_scikit_learn(sample, importance):
     weight = np.random.default_rng(0).integers(1, 5, sample.score.size)
     weight = weight / 4 if importance else weight
@@ -66,8 +64,8 @@ def test_weighted_areas_are_those_of_scikit_learn(sample, importance):
 
 
 @pytest.mark.parametrize("drop", [False, True])
-@given(sample=samples(settings=("labelled",)))
-def test_labelled_roc_curve_is_that_of_scikit_learn(drop, sample):
+@given(sample=samples(settings=("labeled",)))
+def test_labeled_roc_curve_is_that_of_scikit_learn(drop, sample):
     curve = pf.roc(sample.build(), drop_intermediate=drop)
     expected = sk.roc_curve(sample.flags, sample.score, drop_intermediate=drop)
     for ours, theirs in zip((curve.fpr, curve.tpr, curve.thresholds), expected, strict=True):
@@ -90,7 +88,7 @@ def test_dropping_intermediate_points_keeps_the_area(sample, kind, data):
     if kind is not None:
         some = st.lists(st.integers(1, 3), min_size=sample.score.size, max_size=sample.score.size)
         options = {"sample_weight": data.draw(some), "weight_kind": kind}
-    if sample.setting != "labelled" and data.draw(st.booleans()):
+    if sample.setting != "labeled" and data.draw(st.booleans()):
         rates = st.lists(
             st.sampled_from([0.25, 0.5, 1.0]),
             min_size=sample.score.size,
@@ -99,7 +97,7 @@ def test_dropping_intermediate_points_keeps_the_area(sample, kind, data):
         options["propensity"] = data.draw(rates)
     try:
         built = sample.build(**options)
-    except ValueError:  # weights may leave more labelled positives than the prior allows
+    except ValueError:  # weights may leave more labeled positives than the prior allows
         return
     areas = [
         np.trapezoid(curve.tpr, curve.fpr)
@@ -108,8 +106,8 @@ def test_dropping_intermediate_points_keeps_the_area(sample, kind, data):
     assert_allclose(areas[0], areas[1], atol=1e-11 / (1.0 - built.prior))
 
 
-@given(sample=samples(settings=("labelled",)))
-def test_labelled_pr_curve_is_that_of_scikit_learn(sample):
+@given(sample=samples(settings=("labeled",)))
+def test_labeled_pr_curve_is_that_of_scikit_learn(sample):
     curve = pf.pr(sample.build())
     precision, recall, thresholds = sk.precision_recall_curve(sample.flags, sample.score)
     assert_allclose(curve.precision[::-1], precision, atol=1e-12)
@@ -118,21 +116,22 @@ def test_labelled_pr_curve_is_that_of_scikit_learn(sample):
 
 
 @FEW
-@given(sample=samples(settings=("labelled",)))
-def test_two_samples_that_hide_nothing_are_labelled_data(sample):
-    labelled = sample.build()
+@given(sample=samples(settings=("labeled",)))
+def test_two_samples_that_hide_nothing_are_labeled_data(sample):
+    labeled = sample.build()
     positives = sample.score[sample.flags]
-    both = PUScores(positives, sample.score, prior=labelled.prior, setting="two-sample")
+    both = PUScores(positives, sample.score, prior=labeled.prior, setting="two-sample")
     tied = np.unique(sample.score).size < sample.score.size
     for name, options in AREAS.items():
-        # That a positive is a row of the other sample is only seen if no other row has its score.
+        # That a positive is a row of the other sample is visible only if no other row has its
+        # score.
         if name == "average_precision" and tied:
             continue
         function = getattr(pf, name)
-        assert_allclose(function(both, **options), function(labelled, **options), atol=1e-12)
-    a, b = pf.roc(both), pf.roc(labelled)
+        assert_allclose(function(both, **options), function(labeled, **options), atol=1e-12)
+    a, b = pf.roc(both), pf.roc(labeled)
     assert_allclose(a.fpr, b.fpr, atol=1e-12)
-    a, b = pf.pr(both), pf.pr(labelled)
+    a, b = pf.pr(both), pf.pr(labeled)
     assert_allclose(a.precision, b.precision, atol=1e-12)
 
 
@@ -141,19 +140,19 @@ def test_auc_is_the_chance_that_a_positive_wins(sample):
     p, u = sample.score[sample.flags], sample.score[~sample.flags]
     win = np.mean((p[:, None] > u) + 0.5 * (p[:, None] == u))
     data = sample.build()
-    share = {"two-sample": 0.0, "one-sample": p.size / sample.score.size, "labelled": None}
+    share = {"two-sample": 0.0, "one-sample": p.size / sample.score.size, "labeled": None}
     latent = data.prior
     if sample.setting == "one-sample":  # the prior of the unlabeled rows
         c = share["one-sample"] / latent
         latent = (1 - c) * latent / (1 - c * latent)
-    expected = win if sample.setting == "labelled" else (win - latent / 2) / (1 - latent)
+    expected = win if sample.setting == "labeled" else (win - latent / 2) / (1 - latent)
     assert_allclose(pf.auroc(data), expected, rtol=1e-9, atol=1e-9)
     # From positives and all rows, and as the area under the curve.
     assert_allclose(_area(Ordered(data), data.prior).value, expected, rtol=1e-9, atol=1e-9)
 
 
 def delong(y, s):
-    """Variance of the AUC by DeLong, DeLong & Clarke-Pearson (1988), straight from the paper."""
+    """Return the variance of the AUC by DeLong, DeLong & Clarke-Pearson (1988), as in the paper."""
     p, u = s[y], s[~y]
     wins = (p[:, None] > u) + 0.5 * (p[:, None] == u)
     return np.var(wins.mean(axis=1), ddof=1) / p.size + np.var(wins.mean(axis=0), ddof=1) / u.size
@@ -167,7 +166,7 @@ def test_variance_of_the_area_is_delongs(sample):
     data = sample.build()
     steps = Ordered(data)
     variance = _area(steps, data.prior).variance(steps)
-    if sample.setting == "labelled":
+    if sample.setting == "labeled":
         assert_allclose(variance, delong(y, s), rtol=1e-6, atol=1e-12)
     elif sample.setting == "two-sample":
         p, u = s[y], s[~y]
@@ -175,7 +174,7 @@ def test_variance_of_the_area_is_delongs(sample):
         worst = np.max((place - place.mean()) ** 2) / p.size**2  # counts twice
         expected = (delong(y, s) + worst) / (1 - data.prior) ** 2
         assert_allclose(variance, expected, rtol=1e-6, atol=1e-12)
-    else:  # the share of labelled rows varies too
+    else:  # the share of labeled rows varies as well
         share = y.mean()
         fixed = delong(y, s) * ((1 - share) / (1 - data.prior)) ** 2
         assert variance >= fixed * (1 - 1e-6)
@@ -205,10 +204,10 @@ def test_scaled_importance_weights_change_nothing(sample):
 
 
 @given(sample=samples())
-def test_intervals_contain_their_value_and_labelled_ones_stay_in_range(sample):
+def test_intervals_contain_their_value_and_labeled_ones_stay_in_range(sample):
     for estimate in intervals(sample.build()):
         assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9
-        if sample.setting == "labelled":
+        if sample.setting == "labeled":
             assert 0.0 <= estimate.low <= estimate.high <= 1.0
 
 
@@ -219,21 +218,26 @@ def test_an_interval_of_priors_is_covered(setting, name):
     interval = getattr(pf, f"{name}_interval")
     wide = interval(data.with_prior(0.4, (0.3, 0.6)), **AREAS[name])
     ends = [interval(data.with_prior(p), **AREAS[name]) for p in np.linspace(0.3, 0.6, 13)]
-    assert_allclose(wide.low, min(e.low for e in ends), atol=1e-3)
-    assert_allclose(wide.high, max(e.high for e in ends), atol=1e-3)
+    # If the prior is so large that the estimate leaves its range, only the interval at that prior
+    # is widened, not the union over priors.
+    inside = [e for e in ends if e.raw is None]
+    assert inside
+    room = 1e-3 if len(inside) == len(ends) else np.inf
+    assert -room <= wide.low - min(e.low for e in inside) <= 1e-3
+    assert -1e-3 <= wide.high - max(e.high for e in inside) <= room
     assert wide.value == getattr(pf, name)(data, **AREAS[name])
 
 
-def test_unequal_known_labelling_rates_are_undone():
+def test_unequal_known_labeling_rates_are_undone():
     world, trials = LogisticGaussian.less_calibrated(0.3), 100
     expected = [*truth(0.3), 0.3 * ndtr(2 / 3) / (0.3 * ndtr(2 / 3) + 0.7 * ndtr(-4 / 3))]
     found = []
     for seed in range(trials):
         score, y = world.draw_rows(2500, seed)
         rate = 0.1 + 0.6 * score
-        labelled = (np.random.default_rng(10_000 + seed).random(y.size) < rate) & (y == 1)
+        labeled = (np.random.default_rng(10_000 + seed).random(y.size) < rate) & (y == 1)
         data = PUScores.from_pu_labels(
-            labelled, score, prior=0.3, setting="one-sample", propensity=rate
+            labeled, score, prior=0.3, setting="one-sample", propensity=rate
         )
         estimates = [*intervals(data), pf.precision_interval(data)]
         found.append([triple(estimate) for estimate in estimates])
@@ -249,10 +253,11 @@ def test_separated_scores_still_have_an_interval():
     for estimate in intervals(data):
         assert estimate.low < estimate.value <= estimate.high
     assert pf.auroc_interval(data).value == 1.0
-    assert pf.auroc_interval(data).low == pytest.approx(20 / (20 + ndtri(0.975) ** 2))
+    # Mid-p limit of 20 hits in 20: half of p^20 is 2.5%.
+    assert pf.auroc_interval(data).low == pytest.approx(0.05 ** (1 / 20))
 
 
-def test_one_row_of_a_kind_tells_nothing_about_noise():
+def test_one_row_of_a_kind_carries_no_information_about_noise():
     estimate = pf.auroc_interval(PUScores.from_labels([1, 0, 0], [0.5, 0.1, 0.7]))
     assert triple(estimate) == [0.5, 0.0, 1.0]
 
@@ -267,7 +272,7 @@ def test_without_two_classes_areas_are_undefined(label):
 
 
 @pytest.mark.parametrize("max_fpr", [0, -0.1, 1.1, "most"])
-def test_a_wrong_rate_is_refused(max_fpr):
+def test_a_wrong_rate_is_rejected(max_fpr):
     data = PUScores.from_labels([0, 1], [0.1, 0.5])
     with pytest.raises(ValueError, match="'max_fpr' must be"):
         pf.partial_auc(data, max_fpr=max_fpr)
@@ -277,7 +282,7 @@ def test_curves_can_be_passed_on():
     data = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
     assert pf.roc(data).frame("pandas").shape == (7, 3)
     assert pf.pr(data).to_dict()["recall"][:3] == [0.0, 0.5, 0.5]
-    assert math.isnan(pf.pr(data).precision[1])  # no unlabeled row so high
+    assert math.isnan(pf.pr(data).precision[1])  # no unlabeled row scores this high
     assert pf.roc(data).fpr.min() < 0.0
 
 
@@ -302,7 +307,8 @@ def test_many_rows_take_the_fast_path():
 
 
 def truth(prior):
-    """Areas in the world of LogisticGaussian: classes N(1, 1) and N(-1, 1), any rising score."""
+    """Areas in the population of LogisticGaussian: classes N(1, 1) and N(-1, 1), any increasing
+    score."""
     x = np.linspace(-11, 11, 400_001)
     step = x[1] - x[0]
     density = np.exp(-((x - 1) ** 2) / 2) / math.sqrt(2 * math.pi)
@@ -325,7 +331,7 @@ def test_areas_are_right_on_average_and_intervals_cover(setting):
     for k, prior in enumerate((0.02, 0.1, 0.5)):
         world = LogisticGaussian.less_calibrated(prior)
         sizes = {
-            "labelled": {"n": 4000},
+            "labeled": {"n": 4000},
             "two-sample": {"n_positive": 400, "n_unlabeled": 3600},
             "one-sample": {"n_positive": min(400, int(2000 * prior)), "n_unlabeled": 3600},
         }[setting]

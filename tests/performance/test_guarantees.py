@@ -1,9 +1,8 @@
-"""Promises against worlds whose truth is known: they are kept, and not by promising nothing."""
+"""Guarantees in populations whose truth is known: they hold, and they are not trivial."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr
 from scipy.stats import beta, betabinom, binom
@@ -25,7 +24,7 @@ def positives(p, **options):
 
 
 def at_most(broken, draws, tail):
-    """Three standard errors above the tail that was promised."""
+    """Three standard errors above the guaranteed tail probability."""
     assert broken / draws <= tail + 3 * np.sqrt(tail * (1 - tail) / draws)
 
 
@@ -34,7 +33,7 @@ def at_most(broken, draws, tail):
 
 @pytest.mark.parametrize("n", [30, 100, 200])
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2])
-def test_the_order_statistic_is_the_last_one_that_keeps_the_promise(n, alpha):
+def test_the_order_statistic_is_the_last_one_for_which_the_guarantee_holds(n, alpha):
     s = np.arange(1, n + 1) / (n + 1)
     threshold = recall_threshold(positives(s), recall=1 - alpha).threshold
     k = round(threshold * (n + 1))
@@ -52,8 +51,8 @@ def test_the_example_of_the_formula():
 def test_recall_needs_no_prior_and_too_few_positives_flag_everything():
     assert recall_threshold(positives([0.9] * 28)).threshold == 0.0
     assert recall_threshold(positives([0.9] * 29)).threshold == 0.9
-    labelled = PUScores.from_labels([1] * 29 + [0], [0.9] * 29 + [0.1])
-    assert recall_threshold(labelled).threshold == 0.9
+    labeled = PUScores.from_labels([1] * 29 + [0], [0.9] * 29 + [0.1])
+    assert recall_threshold(labeled).threshold == 0.9
 
 
 @pytest.mark.parametrize("draw", ["continuous", "ties", "importance", "propensity"])
@@ -103,12 +102,13 @@ def test_the_tolerated_miss_solves_its_equation(miss, c, g):
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
 @pytest.mark.parametrize("gamma", [1.5, 2.0])
 def test_recall_is_kept_by_the_worst_selection(setting, gamma):
-    """Hidden positives crowd below: gamma times as many of the lowest 1 / (1 + gamma)."""
+    """Hidden positives are concentrated below: gamma times as many of the lowest 1 / (1 +
+    gamma)."""
     rng, draws, broken, n, pi = np.random.default_rng(3), 600, 0, 4000, 0.1
     c = 0.4 if setting == "one-sample" else 0.0
     corner = 1 / (1 + gamma)
 
-    def miss(p):  # of all positives, where a share p of the labeled ones is missed
+    def miss(p):  # among all positives, if a share p of the labeled ones is missed
         hidden = np.where(p < corner, gamma * p, 1 - (1 - p) / gamma)
         return c * p + (1 - c) * hidden
 
@@ -154,7 +154,7 @@ class World:
     def draw(self, rng, n_positive, n_unlabeled, setting="two-sample", **options):
         y = rng.random(n_unlabeled) < self.prior
         x = rng.normal(size=n_unlabeled) + self.d * y
-        if setting == "labelled":
+        if setting == "labeled":
             return PUScores.from_labels(y, expit(x))
         p = rng.normal(self.d, 1, n_positive)
         if setting == "one-sample":
@@ -164,7 +164,7 @@ class World:
         return PUScores(expit(p), expit(x), setting=setting, **options)
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_the_envelope_holds_at_all_thresholds_at_once(setting):
     world, rng, draws, broken = World(1.5, 0.2), np.random.default_rng(4), 300, 0
     for _ in range(draws):
@@ -176,7 +176,7 @@ def test_the_envelope_holds_at_all_thresholds_at_once(setting):
 
 @pytest.mark.parametrize("prior", [0.02, 0.3])
 @pytest.mark.parametrize("interval", [None, (0.9, 1.2)])
-def test_a_promised_precision_is_kept_and_finds_positives(prior, interval):
+def test_a_guaranteed_precision_holds_and_finds_positives(prior, interval):
     world, rng, draws = World(2.0, prior), np.random.default_rng(5), 100
     wanted = world.precision(world.at_recall(0.8 if interval is None else 0.9))
     ends = None if interval is None else (prior * interval[0], prior * interval[1])
@@ -189,8 +189,8 @@ def test_a_promised_precision_is_kept_and_finds_positives(prior, interval):
     assert world.recall(np.array(found)).mean() > 0.55
 
 
-def test_flat_precision_is_not_promised_by_luck():
-    """Scores that tell nothing: every threshold has the prior as its precision."""
+def test_flat_precision_is_not_guaranteed_by_chance():
+    """Uninformative scores: every threshold has the prior as its precision."""
     world, rng, draws, broken = World(0.0, 0.3), np.random.default_rng(6), 200, 0
     for _ in range(draws):
         try:
@@ -202,7 +202,7 @@ def test_flat_precision_is_not_promised_by_luck():
 
 
 def test_precision_under_the_worst_selection():
-    """Hidden positives sit low, as low as gamma allows; the promise of precision holds."""
+    """Hidden positives have scores as low as gamma allows; the precision guarantee holds."""
     gamma, prior, rng = 1.5, 0.3, np.random.default_rng(7)
     corner = 1 / (1 + gamma)
     draws, broken, kept = 200, 0, 0
@@ -227,19 +227,19 @@ def test_precision_under_the_worst_selection():
     at_most(broken, draws, 0.05)
 
 
-def test_what_cannot_be_promised_says_what_can_and_what_would_help():
+def test_an_impossible_guarantee_reports_the_limit_and_a_remedy():
     scores = World(2.0, 0.1).draw(np.random.default_rng(8), 60, 3000, prior_interval=(0.08, 0.12))
     with pytest.raises(InputError) as caught:
         precision_threshold(scores, precision=0.7)
     text = str(caught.value)
     best = float(fdp_envelope(scores).promised.max())
-    assert f"can be promised up to {best:.3g}" in text
-    for words in ("labeled positives", "unlabeled rows", "prior known exactly", "a review of"):
+    assert f"can be guaranteed up to {best:.3g}" in text
+    for words in ("labeled positives", "unlabeled rows", "an exact prior", "a review of"):
         assert words in text
     assert precision_threshold(scores, precision=best - 1e-9).value == best - 1e-9
 
 
-def test_more_is_known_more_is_promised():
+def test_more_knowledge_allows_stronger_guarantees():
     world, rng = World(2.0, 0.1), np.random.default_rng(9)
     scores = world.draw(rng, 500, 5000)
     plain = fdp_envelope(scores).promised
@@ -261,7 +261,7 @@ def test_a_single_positive_and_any_confidence_have_an_answer(confidence, setting
     assert recall_threshold(scores, recall=0.3, confidence=confidence).threshold in (0.0, 0.9)
 
 
-def test_labelled_rows_with_weights_are_counted_in_one_unit():
+def test_labeled_rows_with_weights_are_counted_in_one_unit():
     rng = np.random.default_rng(14)
     y = rng.random(500) < 0.3
     s = expit(rng.normal(size=500) + 2 * y)
@@ -316,8 +316,8 @@ def test_limits_are_clopper_pearson():
 # --- cost and workload ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
-def test_a_promised_cost_is_kept_and_not_far_from_the_best(setting):
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
+def test_a_guaranteed_cost_holds_and_is_near_the_optimum(setting):
     world, rng, draws, found = World(2.0, 0.2), np.random.default_rng(11), 150, []
 
     def cost(t):
@@ -335,7 +335,7 @@ def test_a_promised_cost_is_kept_and_not_far_from_the_best(setting):
     assert promised.mean() < 1.6 * best
 
 
-def test_never_to_act_can_be_promised():
+def test_never_acting_can_be_guaranteed():
     scores = World(0.0, 0.1).draw(np.random.default_rng(12), 100, 1000)
     promise = cost_threshold(scores, cost=(10, 1))
     assert promise.threshold == np.inf

@@ -1,4 +1,4 @@
-"""Certified negatives: the false discovery rate is kept, ties and weights counted."""
+"""Certified negatives: the false discovery rate holds, with ties and weights."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_the_false_discovery_rate_is_kept(setting, prior_known):
         wrong.append((certified & y[kept]).sum() / max(certified.sum(), 1))
         power.append((certified & ~y[kept]).sum() / (~y[kept]).sum())
     assert np.mean(wrong) <= q + 3 * np.std(wrong) / np.sqrt(draws)
-    if prior_known:  # neither careless nor idle
+    if prior_known:  # neither too lenient nor too strict
         assert np.mean(wrong) > 0.7 * q
         assert np.mean(power) > 0.6
 

@@ -1,18 +1,17 @@
-"""The order of models by prior: closed forms against brute force."""
+"""The ranking of models by prior: closed forms compared with brute force."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import samples
 
 from noneg import PUScores, ece
 from noneg.calibration.proper import log_loss
 from noneg.metrics import METRICS, find_metric
 from noneg.performance import thresholds
+from noneg.performance.ordering import ordering, prior_range
 from noneg.performance.ranking import average_precision
 from noneg.performance.risk import risk
-from noneg.performance.selection import ordering, prior_range
 from noneg.rules import Curve
 
 ORDERED = [*(name for name, metric in METRICS.items() if metric.has_curve), "f1"]
@@ -41,7 +40,7 @@ def values_at(models, metric, prior, edges=None):
 
 
 def frozen_edges(models, metric):
-    """Bins of the models' own prior."""
+    """Bins for the models' own prior."""
     from noneg.bins import bin_scores
 
     if metric != "ece":
@@ -71,7 +70,7 @@ def test_crossings_equal_brute_force(metric, seed):
         keys = sign * values_at(models, metric, prior, edges).round(12)
         assert found.at(prior) == tuple(f"m{k}" for k in np.argsort(keys, kind="stable"))
     for crossing in found.crossings:
-        # Two models that swap places are equal there.
+        # Two models that swap ranks are equal there.
         gaps = np.diff(np.sort(values_at(models, metric, crossing, edges)))
         assert gaps.min() < 1e-9
     for one, other in zip(found.orders[:-1], found.orders[1:], strict=True):
@@ -183,13 +182,13 @@ def test_the_default_range():
 
 def test_wrong_models_are_explained():
     models = draw_models(0, 2)
-    labelled = PUScores.from_labels([0, 1], [0.2, 0.7])
+    labeled = PUScores.from_labels([0, 1], [0.2, 0.7])
     one = PUScores([0.9] * 3, [0.1] * 7, prior=0.5, setting="one-sample")
     for wrong, options, words in (
-        ({"a": labelled, "b": labelled}, {}, "same PU setting.*got 'labelled'"),
+        ({"a": labeled, "b": labeled}, {}, "same PU setting.*got 'labeled'"),
         ({"a": one, "b": models["m0"]}, {}, "got 'one-sample' and 'two-sample'"),
         ({"a": one}, {}, "at least two models.*got 1"),
-        ({"a": one, "b": one}, {"priors": (0.01, 0.5)}, "must start at 0.0.*labelled share"),
+        ({"a": one, "b": one}, {"priors": (0.01, 0.5)}, "must start at 0.0.*labeled share"),
         (models, {"priors": (0.5, 0.2)}, "low <= high"),
         (models, {"priors": (0.0, 0.2)}, "'priors' must be the share of positives"),
         (models, {"metric": "x"}, "'metric' must be a registered metric"),

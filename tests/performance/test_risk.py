@@ -1,24 +1,22 @@
-"""Risks: scikit-learn's losses on labelled data, both forms, and intervals that cover."""
+"""Risks: scikit-learn's losses on labeled data, both forms, and intervals that cover."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 from sklearn import metrics as sk
 from strategies import samples
 
-from noneg import PUScores
-from noneg import performance as pf
+from noneg import PUScores, performance as pf
 from noneg.calibration.proper import brier, brier_interval, log_loss
 from noneg.losses import CLIP, check_cost, cost_threshold
 from noneg.simulation import LogisticGaussian
 
 LOSSES = ["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]
-SETTINGS = ["two-sample", "one-sample", "labelled"]
+SETTINGS = ["two-sample", "one-sample", "labeled"]
 
 
 def margin(s):
@@ -37,10 +35,10 @@ REFERENCES = {
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@given(sample=samples(settings=("labelled",)))
-def test_labelled_risks_are_plain_means(loss, sample):
+@given(sample=samples(settings=("labeled",)))
+def test_labeled_risks_are_plain_means(loss, sample):
     y, s = sample.flags.astype(int), sample.score
-    inside = np.clip(s, CLIP, 1 - CLIP)  # scikit-learn clips one column of the two
+    inside = np.clip(s, CLIP, 1 - CLIP)  # scikit-learn clips one of the two columns
     expected = REFERENCES[loss](y, inside if loss == "log" else s)
     tolerance = 1e-12 if loss != "sigmoid" else 1e-9
     assert_allclose(pf.risk(sample.build(), loss), expected, rtol=1e-12, atol=tolerance)
@@ -68,7 +66,7 @@ def test_a_function_of_score_and_label_is_a_loss(sample, threshold):
     named = {"loss": "cost-sensitive", "cost": [[-1, 2], [3, 0]], "threshold": threshold}
     scores = sample.build()
     assert_allclose(pf.risk(scores, loss), pf.risk(scores, **named), atol=1e-12)
-    # Of a function neither the range nor that it is a decision is known.
+    # For a function, neither its range nor whether it is a decision is known.
     free, bounded = pf.risk_interval(scores, loss), pf.risk_interval(scores, **named)
     assert_allclose(np.clip(free.value, -1.0, 3.0), bounded.value, atol=1e-12)
     assert -1.0 <= bounded.low <= bounded.value <= bounded.high <= 3.0
@@ -122,7 +120,7 @@ def test_an_interval_of_priors_is_covered_exactly(setting, loss):
     assert "every prior" in wide.method
 
 
-def test_one_row_of_a_kind_tells_nothing_about_noise():
+def test_one_row_of_a_kind_carries_no_information_about_noise():
     scores = PUScores([0.9], [0.2, 0.4], prior=0.5, setting="two-sample")
     estimate = pf.risk_interval(scores, "brier")
     assert (estimate.low, estimate.high) == (0.0, 1.0)
@@ -137,11 +135,11 @@ def test_one_row_of_a_kind_tells_nothing_about_noise():
         ({"loss": "log", "clip": 0.0}, "'clip' must be"),
         ({"loss": "hinge", "clip": 0.5}, "'clip' must be"),
         ({"loss": "cost-sensitive", "cost": [1, 2, 3]}, "'cost' must be a pair"),
-        ({"loss": "cost-sensitive", "cost": [-1, 2]}, "both mistakes dearer"),
+        ({"loss": "cost-sensitive", "cost": [-1, 2]}, "both mistakes more costly"),
         ({"threshold": "high"}, "'threshold' must be a number"),
     ],
 )
-def test_wrong_options_are_refused_in_words(options, words):
+def test_wrong_options_are_rejected_with_a_message(options, words):
     scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     with pytest.raises(ValueError, match=words):
         pf.risk(scores, **options)
@@ -153,7 +151,7 @@ def test_costs_come_as_a_pair_or_a_matrix():
 
 
 def expected_loss(loss, prior):
-    """Risk in the world of LogisticGaussian.less_calibrated, by a fine Riemann sum."""
+    """Risk in the population of LogisticGaussian.less_calibrated, by a fine Riemann sum."""
     x = np.linspace(-12, 12, 200_001)
     s = expit(-0.5 + 1.5 * x)
     total = 0.0
@@ -177,7 +175,7 @@ def test_risks_are_right_on_average_and_intervals_cover(setting):
     for k, prior in enumerate((0.02, 0.1, 0.5)):
         world = LogisticGaussian.less_calibrated(prior)
         sizes = {
-            "labelled": {"n": 2500},
+            "labeled": {"n": 2500},
             "two-sample": {"n_positive": 250, "n_unlabeled": 2250},
             "one-sample": {"n_positive": min(250, int(1000 * prior)), "n_unlabeled": 2250},
         }[setting]

@@ -1,4 +1,4 @@
-"""A test of random labels from features."""
+"""Test of random labels based on features."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,12 @@ from scipy.stats import ks_2samp
 
 from noneg.errors import InputError
 from noneg.performance import scar_test
-from noneg.performance.scar import _distances
+from noneg.performance.assumptions import _distances
 
 
 def rows(seed, rate, gap=5.0, n=1500):
-    """Draw features of two classes; labels with a rate that may depend on the second feature."""
+    """Draw features of two classes, and labels with a rate that may depend on the second
+    feature."""
     random = np.random.default_rng(seed)
     y = np.arange(n) < 0.3 * n
     x = random.normal(size=(n, 3)) + gap * y[:, None] * [1, 0, 0]
@@ -47,7 +48,7 @@ def test_labels_that_follow_a_feature_are_found():
 
 
 def test_overlapping_classes_break_the_condition():
-    """What the documentation warns of: random labels, and yet the test rejects."""
+    """The case that the documentation warns about: labels are random, yet the test rejects."""
     found = [
         scar_test(*rows(seed, at_random, gap=1.0), prior=0.3, replicates=99).p_value
         for seed in range(5)
@@ -62,7 +63,7 @@ def test_overlapping_classes_break_the_condition():
         ({"names": ["a"]}, "'names' must name 3 features"),
     ],
 )
-def test_what_cannot_be_tested_is_refused(change, match):
+def test_what_cannot_be_tested_is_rejected(change, match):
     x, labeled, score = rows(0, at_random)
     with pytest.raises(InputError, match=match):
         scar_test(x, labeled, score, **{"prior": 0.3} | change)

@@ -1,4 +1,4 @@
-"""Criteria for choosing among models: exact identities, and what they estimate."""
+"""Criteria for model selection: exact identities, and what they estimate."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,7 @@ from hypothesis import given
 from strategies import samples
 
 from noneg import PUScores
-from noneg.performance.paired import Differences, PairedRows
-from noneg.performance.ranking import auroc, auroc_interval
-from noneg.performance.selection import (
+from noneg.performance.ordering import (
     CRITERIA,
     find_criterion,
     oracle_accuracy,
@@ -20,6 +18,8 @@ from noneg.performance.selection import (
     proxy_auc_interval,
     select,
 )
+from noneg.performance.paired import Differences, PairedRows
+from noneg.performance.ranking import auroc, auroc_interval
 from noneg.performance.thresholds import accuracy
 from noneg.simulation import LogisticGaussian
 
@@ -33,7 +33,7 @@ def definition_1(flags, s, prior, setting, threshold):
 
 
 def published_code(flags, s, prior, threshold):
-    """The one-sample branch of the benchmark's code: labelled positives with the other sign."""
+    """The one-sample branch of the benchmark's code: labeled positives with the opposite sign."""
     hits = (s[flags] >= threshold).sum() + (s[~flags] < threshold).sum()
     return 2.0 * prior * np.mean(s[flags] >= threshold) + hits / s.size
 
@@ -50,7 +50,7 @@ def test_definitions_hold_row_by_row(sample):
     assert proxy_accuracy(scores, threshold=0.5) == pytest.approx(
         accuracy(scores, threshold=0.5) + scores.prior
     )
-    if sample.setting != "labelled":
+    if sample.setting != "labeled":
         expected = definition_1(sample.flags, sample.score, sample.prior, sample.setting, 0.5)
         assert proxy_accuracy(scores) == pytest.approx(expected)
 
@@ -75,26 +75,26 @@ def test_weights_count_rows(sample):
         assert [one.value, one.low, one.high] == pytest.approx([two.value, two.low, two.high])
 
 
-def draw_one_sample(rng, n=400, n_labelled=60):
+def draw_one_sample(rng, n=400, n_labeled=60):
     s, y = WORLD.draw_rows(n, rng)
-    labelled = np.zeros(n, dtype=bool)
-    labelled[rng.choice(np.flatnonzero(y), n_labelled, replace=False)] = True
-    return s, y, labelled
+    labeled = np.zeros(n, dtype=bool)
+    labeled[rng.choice(np.flatnonzero(y), n_labeled, replace=False)] = True
+    return s, y, labeled
 
 
 def test_in_one_sample_the_mean_less_the_prior_is_the_accuracy():
     rng = np.random.default_rng(0)
     ours, theirs, oracle = [], [], []
     for _ in range(400):
-        s, y, labelled = draw_one_sample(rng)
-        scores = PUScores.from_pu_labels(labelled, s, prior=0.3, setting="one-sample")
+        s, y, labeled = draw_one_sample(rng)
+        scores = PUScores.from_pu_labels(labeled, s, prior=0.3, setting="one-sample")
         ours.append(proxy_accuracy(scores, threshold=T) - 0.3)
-        theirs.append(published_code(labelled, s, 0.3, T) - 0.3)
-        oracle.append(oracle_accuracy(y, s, threshold=T, labeled=labelled, setting="one-sample"))
+        theirs.append(published_code(labeled, s, 0.3, T) - 0.3)
+        oracle.append(oracle_accuracy(y, s, threshold=T, labeled=labeled, setting="one-sample"))
     ours, theirs, oracle = map(np.array, (ours, theirs, oracle))
     error = np.std(ours - oracle) / 20.0
     assert abs(np.mean(ours - oracle)) < 3.5 * error
-    # The published code counts labelled positives above the threshold instead of those below it.
+    # The published code counts labeled positives above the threshold instead of those below it.
     tpr = WORLD.draw(20_000, 10, setting="two-sample", seed=1)
     shift = 60 / 400 * (2.0 * np.mean(tpr.in_order()[1][0] >= T) - 1.0)
     assert np.mean(theirs - oracle) == pytest.approx(shift, abs=0.01)
@@ -111,7 +111,7 @@ def test_proxy_auc_uses_unlabeled_rows_only_in_one_sample():
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
 def test_intervals_cover(setting):
     rng = np.random.default_rng(5)
-    big = WORLD.draw(n=400_000, setting="labelled", seed=9)
+    big = WORLD.draw(n=400_000, setting="labeled", seed=9)
     truth = accuracy(big, threshold=T) + 0.3
     beta = 0.3 if setting == "two-sample" else (0.3 * 500 - 80) / 420
     area = (1.0 - beta) * auroc(big) + beta / 2.0
@@ -121,13 +121,13 @@ def test_intervals_cover(setting):
         one = proxy_accuracy_interval(scores, threshold=T)
         two = proxy_auc_interval(scores)
         misses += [not one.low <= truth <= one.high, not two.low <= area <= two.high]
-    # A share of 5 % among 300 has a standard error of 1.3 %.
+    # With 300 draws, a share of 5% has a standard error of 1.3%.
     assert (misses / 300 < 0.05 + 3.0 * 0.0126).all()
     assert misses.sum() > 5  # they are not trivially wide
 
 
-def test_the_interval_is_delongs_when_all_is_labelled():
-    scores = WORLD.draw(n=300, setting="labelled", seed=0)
+def test_the_interval_is_delongs_when_all_is_labeled():
+    scores = WORLD.draw(n=300, setting="labeled", seed=0)
     one, two = proxy_auc_interval(scores), auroc_interval(scores)
     assert (one.value, one.low, one.high) == pytest.approx((two.value, two.low, two.high))
 
@@ -159,13 +159,13 @@ def test_oracle_accuracy_follows_definition_3():
     assert oracle_accuracy(y, s, sample_weight=[0, 1, 1, 1, 1]) == 0.5
     one = oracle_accuracy_interval(y, s, labeled=labeled, setting="two-sample", level=0.9)
     assert one.low < 0.5 < one.high
-    with pytest.raises(ValueError, match="'setting' must say"):
+    with pytest.raises(ValueError, match="'setting' must specify"):
         oracle_accuracy(y, s, labeled=labeled)
-    with pytest.raises(ValueError, match="'labeled' must have one entry a row"):
+    with pytest.raises(ValueError, match="'labeled' must have one entry per row"):
         oracle_accuracy(y, s, labeled=[1], setting="one-sample")
 
 
-def test_the_table_of_criteria_knows_values_intervals_and_directions():
+def test_the_table_of_criteria_has_values_intervals_and_directions():
     good = LogisticGaussian.calibrated(0.3).draw(400, 4000, setting="two-sample", seed=0)
     noise = np.random.default_rng(0).random(4400)
     bad = PUScores(noise[:400], noise[400:], prior=0.3, setting="two-sample")
@@ -174,7 +174,7 @@ def test_the_table_of_criteria_knows_values_intervals_and_directions():
         found = criterion.interval(good, level=0.9)
         assert found.value == criterion.function(good)
         assert found.low <= found.value <= found.high
-        assert criterion.sign == {"higher": 1.0, "lower": -1.0}[criterion.better]
+        assert criterion.merit(1.0) == {"higher": 1.0, "lower": -1.0}[criterion.better]
         assert select(models, by=name) == "good"
     assert select(models, by="proxy_accuracy", threshold=0.3) == "good"
 
@@ -185,7 +185,9 @@ def test_wrong_criteria_are_explained():
     ):
         find_criterion("x")
     empty = PUScores.from_labels([0, 0], [0.1, 0.2])
-    with pytest.raises(ValueError, match="'models' must hold one for which proxy_auc is defined"):
+    with pytest.raises(
+        ValueError, match="'models' must include a model for which proxy_auc is defined"
+    ):
         select({"a": empty})
 
 
@@ -195,5 +197,5 @@ def test_rows_of_weight_zero_are_not_compared():
     rows = PairedRows.checked(models, [1, 1, 0, 0, 1], **options)
     found = Differences(rows, rows.scores(0.4, None), threshold=0.5, level=0.95)
     assert found.estimate(CRITERIA["brier"], "a", "b").method == "equal scores"
-    with pytest.raises(ValueError, match="'label' must hold at least one labelled positive"):
+    with pytest.raises(ValueError, match="'label' must contain at least one labeled positive"):
         PairedRows.checked(models, [0, 0, 0, 0, 1], **options)

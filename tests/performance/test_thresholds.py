@@ -4,25 +4,30 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import ndtr, ndtri
 from sklearn import metrics as sk
 from strategies import HARD, samples
 
-from noneg import PUScores
-from noneg import performance as pf
-from noneg.intervals import Shares, law_means, over_priors, share_limits, tail_means, wilson
+from noneg import PUScores, performance as pf
+from noneg.intervals import (
+    Shares,
+    exact_limits,
+    law_means,
+    over_priors,
+    share_limits,
+    tail_means,
+)
 from noneg.performance.thresholds import ACCURACY, KAPPA, MCC, NPV, PRECISION, f_beta_rule
 from noneg.simulation import LogisticGaussian
 
-# Examples for tests that go through all metrics each time.
+# Number of examples for tests that loop over all metrics.
 FEW = settings(max_examples=30)
 THRESHOLDS = st.one_of(st.sampled_from([*HARD, 1.1, -0.1]), st.floats(0.0, 1.0))
 NAMES = ["accuracy", "balanced_accuracy", "precision", "recall", "specificity"]
 NAMES += ["false_positive_rate", "npv", "f_beta", "mcc", "cohen_kappa"]
-SETTINGS = ["two-sample", "one-sample", "labelled"]
+SETTINGS = ["two-sample", "one-sample", "labeled"]
 
 
 def npv(y, z, **weight):
@@ -52,18 +57,18 @@ def interval(name, scores, **options):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@given(sample=samples(settings=("labelled",)), threshold=THRESHOLDS, weighted=st.booleans())
-def test_labelled_values_are_those_of_scikit_learn(name, sample, threshold, weighted):
+@given(sample=samples(settings=("labeled",)), threshold=THRESHOLDS, weighted=st.booleans())
+def test_labeled_values_are_those_of_scikit_learn(name, sample, threshold, weighted):
     y, z = sample.flags.astype(int), (sample.score >= threshold).astype(int)
     weight = {"sample_weight": 1 + np.arange(y.size) % 3} if weighted else {}
     ours = value(name, sample.build(**weight), threshold)
     if name == "mcc" and z.min() == z.max():
-        assert math.isnan(ours)  # undefined; scikit-learn says 0
+        assert math.isnan(ours)  # undefined; scikit-learn returns 0
     else:
         assert_allclose(ours, REFERENCES[name](y, z, **weight), atol=1e-12)
 
 
-@given(sample=samples(settings=("labelled",)), beta=st.sampled_from([0.5, 2, 3.5]))
+@given(sample=samples(settings=("labeled",)), beta=st.sampled_from([0.5, 2, 3.5]))
 def test_f_beta_is_that_of_scikit_learn(sample, beta):
     z = sample.score >= 0.5
     expected = sk.fbeta_score(sample.flags, z, beta=beta)
@@ -71,17 +76,17 @@ def test_f_beta_is_that_of_scikit_learn(sample, beta):
 
 
 @FEW
-@given(sample=samples(settings=("labelled",)), threshold=THRESHOLDS)
-def test_two_samples_that_hide_nothing_are_labelled_data(sample, threshold):
-    labelled = sample.build()
+@given(sample=samples(settings=("labeled",)), threshold=THRESHOLDS)
+def test_two_samples_that_hide_nothing_are_labeled_data(sample, threshold):
+    labeled = sample.build()
     positives = sample.score[sample.flags]
-    if labelled.prior == 1.0:
+    if labeled.prior == 1.0:
         return
-    both = PUScores(positives, sample.score, prior=labelled.prior, setting="two-sample")
+    both = PUScores(positives, sample.score, prior=labeled.prior, setting="two-sample")
     for name in NAMES:
-        assert_allclose(value(name, both, threshold), value(name, labelled, threshold), atol=1e-12)
+        assert_allclose(value(name, both, threshold), value(name, labeled, threshold), atol=1e-12)
     for k in (1, 0.3, 1.0):
-        assert_allclose(pf.precision_at(both, k=k), pf.precision_at(labelled, k=k), atol=1e-12)
+        assert_allclose(pf.precision_at(both, k=k), pf.precision_at(labeled, k=k), atol=1e-12)
 
 
 @FEW
@@ -122,14 +127,14 @@ def test_scaled_importance_weights_change_nothing(sample, threshold):
 
 @FEW
 @given(sample=samples(), threshold=THRESHOLDS)
-def test_intervals_contain_their_value_and_labelled_ones_stay_in_range(sample, threshold):
+def test_intervals_contain_their_value_and_labeled_ones_stay_in_range(sample, threshold):
     scores = sample.build()
     for name in NAMES:
         estimate = interval(name, scores, threshold=threshold)
         if not math.isnan(estimate.value):
             assert estimate.low - 1e-12 <= estimate.value <= estimate.high + 1e-12
         least = -1.0 if name in ("mcc", "cohen_kappa") else 0.0
-        if sample.setting == "labelled" or name == "recall":
+        if sample.setting == "labeled" or name == "recall":
             assert least <= estimate.low <= estimate.high <= 1.0
 
 
@@ -150,7 +155,7 @@ def test_one_class_only():
     assert math.isnan(pf.recall(negatives))
     assert math.isnan(pf.lift_at(negatives))
     assert math.isnan(float(pf.confusion(negatives).tpr))
-    assert pf.accuracy_interval(negatives).low > 0.0
+    assert pf.accuracy_interval(negatives).high < 1.0
     positives = PUScores.from_labels([1, 1, 1], [0.1, 0.6, 0.4])
     assert pf.recall(positives) == pytest.approx(1 / 3)
     assert pf.accuracy(positives) == pytest.approx(1 / 3)
@@ -159,7 +164,7 @@ def test_one_class_only():
 
 
 @given(sample=samples(), threshold=THRESHOLDS)
-def test_tail_means_are_law_means_of_indicators(sample, threshold):
+def test_tail_means_are_distribution_means_of_indicators(sample, threshold):
     lower = threshold / 2
     cuts = [lambda s: (s >= threshold) * 1.0, lambda s: (s >= lower) * 1.0]
     scores = sample.build()
@@ -203,8 +208,10 @@ def test_precision_at_holds_for_every_prior():
     world = LogisticGaussian.less_calibrated(0.4)
     scores = world.draw(80, 400, setting="two-sample", seed=3)
     wide = pf.precision_at_interval(scores.with_prior(0.4, (0.2, 0.6)))
-    assert wide.low == pytest.approx(pf.precision_at_interval(scores.with_prior(0.2)).low)
-    assert wide.high == pytest.approx(pf.precision_at_interval(scores.with_prior(0.6)).high)
+    low, high = (pf.precision_at_interval(scores.with_prior(p)) for p in (0.2, 0.6))
+    assert wide.raw > 1.0  # so its interval moves by the same amount as its value
+    assert wide.low == pytest.approx(low.low + 1.0 - wide.raw)
+    assert wide.high == pytest.approx(high.high)
 
 
 def test_extremes_inside_an_interval_of_priors_are_found():
@@ -259,7 +266,7 @@ def test_the_top_is_the_mean_over_all_orders_of_ties(sample, k):
 
 
 @pytest.mark.parametrize("k", [0, 5, 0.0, 1.5, -1, True, "all", math.nan])
-def test_a_wrong_k_is_refused(k):
+def test_a_wrong_k_is_rejected(k):
     scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     with pytest.raises(ValueError, match="'k' must be"):
         pf.precision_at(scores, k=k)
@@ -294,7 +301,7 @@ def test_best_thresholds_beat_all_others(sample):
     assert_allclose(best.confusion.tpr, pf.recall(scores, threshold=best.threshold), atol=1e-12)
 
 
-def test_best_threshold_says_what_it_did():
+def test_best_threshold_describes_its_choice():
     scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     best = pf.best_threshold(scores, cost=(1, 3))
     assert (best.threshold, best.value, best.criterion) == (0.4, 0.25, "smallest expected cost")
@@ -314,21 +321,21 @@ def test_best_threshold_says_what_it_did():
         ({"cost": "dear"}, "'cost' must be a pair"),
         ({"f_beta": -1}, "'beta' must be"),
         ({"precision": 1.2}, "'precision' must be a rate"),
-        ({"precision": 0.99}, "largest precision of any threshold is 0.5"),
+        ({"precision": 0.99}, "largest precision at any threshold is 0.5"),
     ],
 )
-def test_best_threshold_refuses_in_words(options, words):
+def test_best_threshold_rejects_in_words(options, words):
     scores = PUScores.from_labels([0, 0, 1, 1], [0.9, 0.9, 0.9, 0.9])
     with pytest.raises(ValueError, match=words):
         pf.best_threshold(scores, **options)
 
 
 def test_best_threshold_needs_a_positive():
-    with pytest.raises(ValueError, match="must hold a positive"):
+    with pytest.raises(ValueError, match="must contain a positive"):
         pf.best_threshold(PUScores.from_labels([0, 0], [0.9, 0.4]), recall=0.5)
 
 
-def test_wrong_options_are_refused_in_words():
+def test_wrong_options_are_rejected_with_a_message():
     scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     with pytest.raises(ValueError, match="'threshold' must be a number"):
         pf.accuracy(scores, threshold="high")
@@ -347,8 +354,9 @@ def test_a_known_population_has_no_noise():
     assert_allclose(pf.lift_at(scores, k=0.1), expected["lift_at"], atol=1e-6)
 
 
-def test_lift_in_a_known_world_at_any_share():
-    # X | Y = 1 is N(1, 1) and X | Y = 0 is N(-1, 1). No row lies at the cut of a known law.
+def test_lift_in_a_known_population_at_any_share():
+    # X | Y = 1 is N(1, 1) and X | Y = 0 is N(-1, 1). No row lies at the cut of a known
+    # distribution.
     scores = LogisticGaussian(-0.5, 1.5).draw(math.inf, math.inf, setting="two-sample", seed=0)
     cuts = np.linspace(-3.5, 3.5, 41)
     found, top = ndtr(1.0 - cuts), 0.5 * (ndtr(1.0 - cuts) + ndtr(-1.0 - cuts))
@@ -357,7 +365,7 @@ def test_lift_in_a_known_world_at_any_share():
 
 
 def test_shares_without_rows_say_nothing():
-    low, high = wilson(np.array([0.5]), np.array([0.0]), 0.95)
+    low, high = exact_limits(np.array([0.5]), np.array([0.0]), 0.95)
     assert (low[0], high[0]) == (0.0, 1.0)
     assert share_limits(1.2, 0.01, 10, 0.95) == pytest.approx((1.004, 1.396), abs=1e-3)
     one = Shares.build(np.array([0.0, 1.0]), np.zeros((2, 2)), np.array([10.0, 20.0]), 0.95)
@@ -365,7 +373,7 @@ def test_shares_without_rows_say_nothing():
 
 
 def truth(prior):
-    """Values in the world of LogisticGaussian.less_calibrated at the threshold 0.5."""
+    """Values in the population of LogisticGaussian.less_calibrated at the threshold 0.5."""
     x = 1 / 3  # where the score is 0.5
     tp, fp = prior * ndtr(1 - x), (1 - prior) * ndtr(-1 - x)
     fn, tn = prior - tp, 1 - prior - fp
@@ -392,7 +400,7 @@ def truth(prior):
 def draw(setting, prior, seed, n_positive=250, n_unlabeled=2250):
     world = LogisticGaussian.less_calibrated(prior)
     n = n_positive + n_unlabeled
-    if setting == "labelled":
+    if setting == "labeled":
         return world.draw(n=n, setting=setting, seed=seed)
     if setting == "one-sample":
         n_positive = min(n_positive, int(prior * n / 2))
@@ -409,7 +417,7 @@ def test_estimates_are_right_on_average_and_intervals_cover(setting):
         found = np.array(
             [
                 [
-                    # Clipping to the range makes a little bias.
+                    # Clipping to the range causes a small bias.
                     (e.value if e.raw is None else e.raw, e.low <= target[name] <= e.high)
                     for name in names
                     for e in [interval(name, scores)]

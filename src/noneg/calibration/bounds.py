@@ -1,19 +1,21 @@
-r"""The range of the calibration error over bins when hidden positives may differ from labeled ones.
+r"""Bounds on the binned calibration error when hidden positives may differ from labeled ones.
 
-In bin b let :math:`x_b` be the mass of positives, anywhere between :math:`l_b` and :math:`u_b`
-(`noneg.selection`), and :math:`m_b` the integral of the score. Together the :math:`x_b` make the
-prior. The error :math:`\sum_b |x_b - m_b|` is smallest where each :math:`x_b` is as close to
-:math:`m_b` as it may be,
+In bin b, let :math:`x_b` be the mass of positives, which may lie anywhere between :math:`l_b` and
+:math:`u_b` (`noneg.selection`), and let :math:`m_b` be the integral of the score. The :math:`x_b`
+add up to the prior. The error :math:`\sum_b |x_b - m_b|` is smallest when each :math:`x_b` is as
+close to :math:`m_b` as its limits allow,
 
 .. math:: \min = \sum_b \mathrm{dist}(m_b, [l_b, u_b]) + \Bigl|\pi - \sum_b
     \mathrm{clip}(m_b, l_b, u_b)\Bigr|.
 
-It is largest at a corner. Replacing :math:`|x_b - m_b|` by the chord over its interval makes the
-largest error a fractional knapsack, solved by one sort and exact but for one bin; splitting that
-bin's interval at :math:`m_b` and solving both parts removes the difference.
+The error is largest at a corner. Replacing :math:`|x_b - m_b|` with its chord over the interval
+turns the maximization into a fractional knapsack problem, which one sort solves exactly except in
+one bin. Splitting that bin's interval at :math:`m_b` and solving both parts makes the result exact.
+With more than `EXACT_BINS` bins, a single bin contributes little, and the excess is left in.
 
-The smallest error without caps is convex in the sums of the bins and homogeneous, so the lower end
-of its interval is that of `noneg.calibration.interval`. The upper end is normal.
+Without caps, the smallest error is convex and homogeneous in the bin sums, so the lower end of its
+interval is computed as in `noneg.calibration.interval`. The upper end is normal. In the one-sample
+setting, both ends use the lower confidence limit of the labeled share.
 """
 
 from __future__ import annotations
@@ -42,18 +44,18 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Intervals that are split before what is left of the difference is added to the bound.
+# Largest number of splits before the remaining excess is added to the bound.
 SPLIT_AT_MOST = 400
-EXACT = 1e-11
-# Chords whose slopes agree to so many digits are equal, and masses that differ by less.
+EXACT, EXACT_BINS = 1e-11, 32
+# Chord slopes equal to this many digits are ties; smaller differences in mass are rounding error.
 DIGITS, ROUNDING = 9, 1e-12
-# Selection factors at which the lower end of the interval is looked at, up to the one asked for.
+# Selection factors at which the lower end is computed, up to the requested factor.
 LADDER = (1.0, 1.25, 1.5, 2.0, 3.0, 6.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """Possible masses of positives in bins, and the masses that perfect calibration asks for.
+    """Possible masses of positives in bins, and the masses that perfect calibration requires.
 
     Attributes
     ----------
@@ -62,7 +64,7 @@ class Ranges:
     target : ndarray
         Integral of the score.
     total : float
-        The prior, which the masses add up to.
+        The prior, which equals the sum of the masses.
     """
 
     low: Floats
@@ -77,9 +79,9 @@ class Ranges:
         return float(np.abs(self.target - nearest).sum() + abs(self.total - nearest.sum()))
 
     def largest(self, *, exact: bool = True) -> float:
-        """Return the largest error; an upper bound of it, short of one bin, if not exact."""
+        """Return the largest error, or, if not `exact`, an upper bound that is off in one bin."""
         bound, masses, split = self.corner()
-        if not exact:
+        if not exact or self.low.size > EXACT_BINS:
             return bound
         best, queue = self._error(masses), [(-bound, 0, self, split)]
         for count in range(1, SPLIT_AT_MOST):
@@ -96,7 +98,7 @@ class Ranges:
         return float(np.abs(masses - self.target).sum())
 
     def corner(self) -> tuple[float, Floats, int | None]:
-        """Return the largest sum of chords, its masses, and a bin whose chord lies too high."""
+        """Return the largest sum of chords, its masses, and a bin whose chord is too high."""
         gain, width = self._gain()
         start = np.abs(self.low - self.target)
         order = np.argsort(-np.round(gain, DIGITS), kind="stable")
@@ -116,20 +118,20 @@ class Ranges:
         return np.divide(end - start, width, out=np.zeros_like(width), where=width > 0.0), width
 
     def halves(self, at: int) -> list[Ranges]:
-        """Return the parts in which a bin's mass lies below and above its target, if possible."""
+        """Return the feasible parts in which a bin's mass lies below or above its target."""
         low, high = self.low.copy(), self.high.copy()
         low[at] = high[at] = self.target[at]
         parts = [replace(self, high=high), replace(self, low=low)]
         return [one for one in parts if one.low.sum() <= self.total <= one.high.sum()]
 
     def price(self) -> float:
-        """Return what a little more prior adds to the sum of chords."""
+        """Return the derivative of the largest sum of chords with respect to the prior."""
         filled = self.corner()[1] > self.low + ROUNDING
         return float(self._gain()[0][filled].min()) if filled.any() else 0.0
 
 
 def ranges(binned: Binned, box: Box, prior: float, slack: float = 0.0) -> Ranges:
-    """Return the ranges at a prior; the box has the bins of `binned` in falling order."""
+    """Return the ranges at a prior; the box contains the bins of `binned` in decreasing order."""
     least, most = box.ends(prior)
     caps = np.minimum(most * box.positive, box.caps(prior, slack))[::-1]
     return Ranges(prior * least * binned.positive, prior * caps, binned.score, prior)
@@ -137,7 +139,7 @@ def ranges(binned: Binned, box: Box, prior: float, slack: float = 0.0) -> Ranges
 
 @dataclass(frozen=True)
 class Nearest(Convex):
-    """The smallest error without caps, as `noneg.calibration.interval.Convex` asks for it."""
+    """The smallest error without caps, as a `noneg.calibration.interval.Convex`."""
 
     least: float
     most: float
@@ -152,7 +154,7 @@ class Nearest(Convex):
         return noise.of_laws(binned)
 
     def touching(self, sums: Sums) -> Sums:
-        """Return the slopes of the error in the sums."""
+        """Return the slopes of the error with respect to the sums."""
         positive, marginal, score = sums
         low, high = self.least * positive, self.most * positive
         rest = (positive - np.clip(score, low, high)).sum(axis=-1, keepdims=True)
@@ -167,8 +169,9 @@ class Nearest(Convex):
 def error_bounds(
     scores: PUScores, binned: Binned, value: float, level: float, seed: int, method: str
 ) -> Estimate:
-    """Return the calibration error over bins with its range over priors and selection."""
-    box = Box.over(scores, binned.edges)
+    """Return the binned calibration error with its range over priors and selection."""
+    box, z = Box.over(scores, binned.edges), z_score(level)
+    careful = box.with_fewer_labeled(z)
     noise = cache(lambda: Noise.draw(binned, SPLITS, seed))
 
     def identified(prior: float) -> Limits:
@@ -176,12 +179,12 @@ def error_bounds(
         return found.smallest, found.largest()
 
     def lower_end(prior: float, factor: float) -> Floats:
-        error = Nearest(*replace(box, selection=factor).ends(prior))
+        error = Nearest(*replace(careful, selection=factor).ends(prior))
         given = scores.with_prior(prior)
         return np.array(error_limits(given, binned, error, noise(), level)[0])
 
     def lowest(prior: float) -> float:
-        # A lower end for less selection holds, too; with the least of them it never rises.
+        # A lower end for less selection is also valid; taking the minimum keeps it monotone.
         factors = [g for g in LADDER if g < scores.selection] + [scores.selection]
         made = ("lower end", binned.edges.tobytes(), seed, level, prior)
         kept = (scores.kept((*made, g), partial(lower_end, prior, g)) for g in factors)
@@ -189,9 +192,9 @@ def error_bounds(
 
     def limits(prior: float) -> Limits:
         low, there = lowest(prior), replace(binned, prior=prior)
-        found = ranges(binned, box, prior, SLACK)
-        spread = float(there.variance(*_slopes(found, box, there)))
-        return low, found.largest(exact=False) + z_score(level) * float(np.sqrt(spread))
+        found = ranges(binned, careful, prior, SLACK)
+        spread = float(there.variance(*_slopes(found, careful, there)))
+        return low, found.largest(exact=False) + z * float(np.sqrt(spread))
 
     return assembled(
         scores,
@@ -205,7 +208,7 @@ def error_bounds(
 
 
 def _slopes(found: Ranges, box: Box, binned: Binned) -> tuple[Floats, Floats, Floats]:
-    """Return the slopes of the largest error in masses of positives, of rows, and in scores."""
+    """Return slopes of the largest error with respect to positive mass, row mass, and scores."""
     _, masses, _ = found.corner()
     least, most = box.ends(binned.prior)
     price, sign = found.price(), np.where(masses < found.target, -1.0, 1.0)
@@ -219,7 +222,7 @@ def _slopes(found: Ranges, box: Box, binned: Binned) -> tuple[Floats, Floats, Fl
 def over_prior_points(
     scores: PUScores, limits: Callable[[float], Limits], grid: tuple[int, int]
 ) -> Limits:
-    """Return the extremes of limits over what is known of the prior."""
+    """Return the extremes of the limits over all priors in the known set."""
 
     def at(tried: Floats) -> tuple[Floats, Floats]:
         found = np.array([limits(prior) for prior in tried.tolist()])

@@ -1,28 +1,30 @@
 r"""Calibration curve and true calibration error by binomial process modeling (Dong et al.).
 
 The paper is Combining Priors with Experience: Confidence Calibration Based on Binomial Process
-Modeling (AAAI 2025). A curve with three parameters is fitted to the bins of many binnings at once;
-the calibration error is then an integral of the curve, not a sum over bins.
+Modeling (AAAI 2025). A three-parameter curve is fitted to the bins of many binnings at once; the
+calibration error is then an integral over the curve rather than a sum over bins.
 
-As in `noneg.calibration.interval` both ends of its interval come from signed integrals, which have
-no upward bias. For signs :math:`\sigma(s)` write
-:math:`V(\sigma) = \int \sigma\,(\hat g - s)\,\hat\xi\,ds`; with the signs of :math:`\hat g - s` it
-is the estimate.
+As in `noneg.calibration.interval`, both ends of the interval come from signed integrals, which have
+no upward bias. For signs :math:`\sigma(s)`, write
+:math:`V(\sigma) = \int \sigma\,(\hat g - s)\,\hat\xi\,ds`; with the signs of :math:`\hat g - s`,
+this is the estimate.
 
 Upper end
-    The estimate is at least :math:`V(\sigma)` with the true signs, whose mean is the target; hence
-    the estimate plus :math:`z_{1-\alpha/2}\,\mathrm{sd}(V)`.
+    The estimate is at least :math:`V(\sigma)` with the true signs, whose mean is the target. The
+    upper end is therefore the estimate plus :math:`z_{1-\alpha/2}\,\mathrm{sd}(V)`.
 Lower end
-    Signs from one half of the data, curve and density from the other, both ways, averaged: e with
-    standard error se. The median over the splits of :math:`e - z_{1-\alpha/4}\,\mathrm{se}`.
+    The signs come from one half of the data, the curve and the density from the other half. The
+    average over both directions is e, with standard error se. The lower end is the median of
+    :math:`e - z_{1-\alpha/4}\,\mathrm{se}` over the splits.
 
 Halves are made by adding and subtracting Gaussian noise with the covariance of the sums in the
-cells that all binnings have in common. Each half has a curve of its own, and all of them together
-give the standard deviations, so that constraints and curvature are taken into account.
+cells that all binnings have in common. Each half gets its own curve, and the standard deviations
+are computed across these curves, which accounts for the constraints and the curvature.
 
-What the interval does not cover: that the true curve is of the family of Eq. 12, that the score has
-a beta law (with ``density="beta"``), and that bins are narrow, which they are not with fewer than
-about 500 rows (PU data: positives over prior). It is an interval for what `tce_bpm` estimates.
+The interval assumes that the true curve belongs to the family of Eq. 12, that the score has a beta
+distribution (with ``density="beta"``), and that bins are narrow, which they are not with fewer than
+about 500 rows (for PU data: positives divided by prior). It covers the quantity that `tce_bpm`
+estimates.
 """
 
 from __future__ import annotations
@@ -62,45 +64,47 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Density = Literal["beta", "empirical"]
-# Points per panel at which a change of sign is looked for, and rows evaluated at a time.
+# Points per panel for finding sign changes, and number of rows evaluated at a time.
 GRID_PER_PANEL, CHUNK = 16, 1 << 16
-# Share of m (1 - m) below which a variance is so small that the gap is a straight line.
+# Share of m (1 - m) below which the variance is small enough to treat the gap as a straight line.
 NARROW = 1e-6
-# Largest exponent of a double.
+# Largest exponent for which exp fits in a double.
 MOST_EXPONENT = 709.0
-# Each split is two fits. Binnings are left out, the finest first, beyond so many points.
+# Each split takes two fits. Beyond this many points, binnings are dropped, finest first.
 SPLITS, MOST_POINTS = 50, 800
 PRIOR_GRID = 9
-# Correlation of the two ways at zero error: E|A| E|B| / sd(A) sd(B) of normal A and B. It is less
-# elsewhere. Three parameters have too few directions for it to average out over the splits.
+# Correlation of the two directions at zero error: E|A| E|B| / sd(A) sd(B) for normal A and B. It is
+# smaller elsewhere. With only three parameters, it does not average out over the splits.
 BOTH_WAYS = 2.0 / np.pi
-METHOD = f"normal upper end, median of {SPLITS} split lower ends; the curve is of the family"
+METHOD = f"normal upper end, median of {SPLITS} split lower ends; the curve belongs to the family"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BPMCurve:
     r"""A calibration curve :math:`g(s) = 1 / (1 + s^{-\alpha} (1 - s)^{\beta} e^c)`.
 
-    Eq. 12 of Dong et al.; it rises with s. The diagonal is :math:`\alpha = \beta = 1, c = 0`.
+    This is Eq. 12 of Dong et al.; g increases with s. The diagonal is
+    :math:`\alpha = \beta = 1, c = 0`.
 
     Attributes
     ----------
     alpha, beta, c : float
         The parameters, :math:`\alpha, \beta \ge 0`.
     low, high : float
-        Scores below `low` count as `low` and scores above ``1 - high`` as ``1 - high``: half the
-        distance of the next score where the data holds scores of exactly 0 or 1, else next to
-        nothing.
+        Scores below `low` are treated as `low`, and scores above ``1 - high`` as ``1 - high``. If
+        the data contain scores of exactly 0 or 1, this is half the distance to the next score;
+        otherwise it is negligibly small.
     log_objective : float
         Logarithm of the smallest value of Eq. 9; 0 when the curve meets every bin.
     n_rows : int
-        The N of the binnings: rows, or rows that hold so many positives (PU data).
+        The N of the binnings: the number of rows or, for PU data, the number of rows that would
+        contain as many positives.
     n_bins : tuple of int
-        Numbers of bins of the binnings.
+        Number of bins in each binning.
     n_points : int
-        Bins of all binnings together, empty ones left out.
+        Number of non-empty bins in all binnings together.
     last_step : float
-        Relative length of the last step of the optimizer; tiny when it has converged.
+        Relative length of the optimizer's last step; tiny if it converged.
 
     Examples
     --------
@@ -129,7 +133,7 @@ class BPMCurve:
 
     @property
     def objective(self) -> float:
-        """The smallest value of Eq. 9, at least 1; infinite where it overflows."""
+        """The smallest value of Eq. 9, at least 1; infinite on overflow."""
         return math.exp(self.log_objective) if self.log_objective < MOST_EXPONENT else math.inf
 
     def __call__(self, s: ArrayLike) -> Floats:
@@ -143,7 +147,7 @@ class BPMCurve:
         return np.asarray(expit(x @ self.parameters), dtype=np.float64)
 
     def at_logit(self, logits: ArrayLike) -> Floats:
-        """Return the curve at ``s = sigmoid(logits)``, precise where s is close to 0 or 1."""
+        """Return the curve at ``s = sigmoid(logits)``, accurate even when s is close to 0 or 1."""
         v = np.asarray(logits, dtype=np.float64)
         return curves_at_logit(self.parameters, v, (self.low, self.high))
 
@@ -153,7 +157,7 @@ class BPMCurve:
 
 
 def curves_at_logit(theta: Floats, v: Floats, limits: tuple[float, float]) -> Floats:
-    """Return the curves of one or many parameters at logits, shape (..., len(v))."""
+    """Evaluate one or many curves at logits, shape (..., len(v))."""
     log_s = np.maximum(log_expit(v), np.log(limits[0]))
     log_rest = np.maximum(log_expit(-v), np.log(limits[1]))
     x = np.stack([log_s, -log_rest, np.full_like(v, -1.0)])
@@ -161,14 +165,14 @@ def curves_at_logit(theta: Floats, v: Floats, limits: tuple[float, float]) -> Fl
 
 
 def bpm_curve(scores: PUScores) -> BPMCurve:
-    r"""Fit the calibration curve of Dong et al. (Algorithm 1) to PU or labelled scores.
+    r"""Fit the calibration curve of Dong et al. (Algorithm 1) to PU or labeled scores.
 
     .. math:: \min_{\alpha, \beta \ge 0,\, c}\; \frac{1}{|\mathcal B|} \sum_{B \in \mathcal B}
         \sum_{b \in B} \frac{|b|}{N} \exp\bigl((g(\bar s_b) - y_b)^2\bigr) \qquad (9)
 
-    over binnings B of equal mass with N/100 to N/20 bins. :math:`\bar s_b` is the mean score of a
-    bin and :math:`y_b = \pi\,\mu_+(I_b) / \mu(I_b)` its frequency of positives, which for labelled
-    data is the share of positives in it.
+    The average is over equal-mass binnings B with N/100 to N/20 bins. :math:`\bar s_b` is the mean
+    score of a bin and :math:`y_b = \pi\,\mu_+(I_b) / \mu(I_b)` is its frequency of positives; for
+    labeled data, this is the share of positives in the bin.
 
     Parameters
     ----------
@@ -180,21 +184,21 @@ def bpm_curve(scores: PUScores) -> BPMCurve:
 
     Notes
     -----
-    All rows are used, bins weigh by their rows, the constraints hold, and the minimum is the global
-    one; the code released with the paper differs in each of these. The numbers of bins are
-    ``N // 100, N // 100 + step, ..., <= N // 20``, step = ``(N // 20 - N // 100) // 10``, both
-    at least 1. With PU data :math:`N = \min(n_M, n_P/\pi)`, the rows that would hold so many
-    positives. From N = 50,000 on the bins grow instead of their number, which moves the error
-    by less than 1e-4.
+    All rows are used, bins are weighted by their rows, the constraints are enforced, and the
+    minimum is global; the code released with the paper differs on each of these points. The numbers
+    of bins are ``N // 100, N // 100 + step, ..., <= N // 20``, with
+    ``step = (N // 20 - N // 100) // 10``; both N // 100 and the step are at least 1. With PU data,
+    :math:`N = \min(n_M, n_P/\pi)`, the number of rows that would contain as many positives. Beyond
+    N = 50,000, bins grow in size rather than in number, which changes the error by less than 1e-4.
 
-    Where the data leaves the curve open (fewer than three bins, or bins that a step would meet) a
-    ridge of 1e-9 picks the curve that is closest to the diagonal.
+    Where the data do not determine the curve (fewer than three bins, or bins that a step function
+    would fit), a ridge penalty of 1e-9 selects the curve closest to the diagonal.
 
     Examples
     --------
     >>> from noneg.simulation import BinomialProcess
     >>> world = BinomialProcess("D5")
-    >>> curve = bpm_curve(world.draw(n=20_000, setting="labelled", seed=0))
+    >>> curve = bpm_curve(world.draw(n=20_000, setting="labeled", seed=0))
     >>> float(abs(curve([0.2, 0.5, 0.8]) - world.posterior([0.2, 0.5, 0.8])).max()) < 0.02
     True
     """
@@ -225,31 +229,32 @@ def tce_bpm(scores: PUScores, *, density: Density = "beta") -> float:
 
     .. math:: \int_0^1 |g(s) - s|\,\xi(s)\,ds
 
-    with the curve g of `bpm_curve` and the density :math:`\xi` of the score.
+    where g is the curve from `bpm_curve` and :math:`\xi` is the density of the score.
 
     Parameters
     ----------
     scores : PUScores
     density : {"beta", "empirical"}
-        The beta density with the mean and the variance (ddof = 1) of the marginal sample, as in the
-        paper, or the marginal sample itself. Confidences of neural nets have no beta law: for them
-        the beta density gave up to 1.3 times the error that the sample itself gives.
+        Either the beta density with the mean and the variance (ddof = 1) of the marginal sample, as
+        in the paper, or the marginal sample itself. The confidences of neural networks are not
+        beta-distributed: for them, the beta density gave errors up to 1.3 times as large as the
+        sample itself.
 
     Returns
     -------
     float
-        The error. If the true curve is not of the family, it tends to the error of the curve of the
-        family that is closest to it, which may be far from the truth. With fewer than about 500
-        rows the bins are wide, and the error too small where the curve is steep.
+        The error. If the true curve is not in the family, the estimate converges to the error of
+        the closest curve in the family, which may be far from the truth. With fewer than about 500
+        rows, bins are wide, and the error is underestimated where the curve is steep.
 
     Raises
     ------
     ValueError
-        With density "beta" when the scores are all equal, or vary as much as only 0 and 1 can.
+        If `density` is "beta" and the scores are all equal, or are all 0 or 1.
 
     See Also
     --------
-    tce_bpm_interval : the same with a confidence interval.
+    tce_bpm_interval : The same error with a confidence interval.
 
     Examples
     --------
@@ -267,7 +272,7 @@ def tce_bpm(scores: PUScores, *, density: Density = "beta") -> float:
 
 
 def check_density(density: object) -> None:
-    """Refuse densities that are unknown."""
+    """Raise an error if the density is unknown."""
     if density not in get_args(Density):
         raise InputError("density", "must be 'beta' or 'empirical'", value=density)
 
@@ -286,13 +291,14 @@ def curve_error(curve: BPMCurve, rows: CurveRows, density: Density) -> float:
 
 
 def beta_shape(mean: float, variance: float) -> tuple[float, float]:
-    """Return the shape of the beta law with this mean and variance, or say why there is none."""
+    """Return the shape of the beta distribution with this mean and variance, or raise an error."""
     most = mean * (1.0 - mean)
     if not 0.0 < variance < most:
         why = "vary" if variance <= 0.0 else "vary less than scores of only 0 and 1"
         msg = (
             f"must {why} for density='beta', got a variance of {variance:.6g} at mean "
-            f"{mean:.6g} (a beta law needs one in (0, {most:.6g})). Use density='empirical'."
+            f"{mean:.6g} (a beta distribution needs a variance in (0, {most:.6g})). "
+            "Use density='empirical'."
         )
         raise InputError("scores", msg)
     strength = most / variance - 1.0
@@ -300,12 +306,12 @@ def beta_shape(mean: float, variance: float) -> tuple[float, float]:
 
 
 def is_narrow(mean: float, variance: float) -> bool:
-    """Whether scores vary so little that every calibration curve is straight among them."""
+    """Whether scores vary so little that any calibration curve is linear over their range."""
     return variance < NARROW * mean * (1.0 - mean)
 
 
 def _beta_error(curve: BPMCurve, mean: float, variance: float) -> float:
-    """Integrate over the logit, where a beta density has no poles, between the signs of g - s."""
+    """Integrate over the logit, where a beta density has no poles, splitting where g - s is 0."""
     law = BetaLaw(*beta_shape(mean, variance))
     if is_narrow(mean, variance):
         return _narrow_error(curve, mean, math.sqrt(variance))
@@ -317,7 +323,7 @@ def _beta_error(curve: BPMCurve, mean: float, variance: float) -> float:
         return law.density(v) * np.abs(gap(v))
 
     breaks = law.breaks()
-    ends = np.array([np.log(curve.low), -np.log(curve.high)])  # where the curve stops changing
+    ends = np.array([np.log(curve.low), -np.log(curve.high)])  # Where the curve stops changing.
     breaks = np.union1d(breaks, np.clip(ends, breaks[0], breaks[-1]))
     position = np.arange(GRID_PER_PANEL * (breaks.size - 1) + 1) / GRID_PER_PANEL
     grid = np.interp(position, np.arange(breaks.size), breaks)
@@ -327,7 +333,7 @@ def _beta_error(curve: BPMCurve, mean: float, variance: float) -> float:
 
 
 def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
-    """Return the mean of ``|g(s) - s|`` when s is normal and the curve straight: folded normal."""
+    """Return the mean of ``|g(s) - s|``, a folded normal, for normal s and a straight curve."""
     g = float(curve(mean))
     slope = g * (1.0 - g) * (curve.alpha / mean + curve.beta / (1.0 - mean)) - 1.0
     middle, spread = g - mean, max(abs(slope) * sd, np.finfo(np.float64).tiny)
@@ -340,12 +346,12 @@ def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
 def tce_bpm_interval(
     scores: PUScores, *, level: float = 0.95, density: Density = "beta", seed: int = 0
 ) -> Estimate:
-    """Return `tce_bpm` with an interval for what it estimates.
+    """Return `tce_bpm` with an interval for the quantity it estimates.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the ends hold for nine priors spread over it.
+        With a ``prior_interval``, the interval covers nine priors spread over it.
     level : float
         Nominal coverage.
     density : {"beta", "empirical"}
@@ -357,7 +363,7 @@ def tce_bpm_interval(
     --------
     >>> from noneg.simulation import BinomialProcess
     >>> world = BinomialProcess("D5")
-    >>> estimate = tce_bpm_interval(world.draw(n=2000, setting="labelled", seed=0))
+    >>> estimate = tce_bpm_interval(world.draw(n=2000, setting="labeled", seed=0))
     >>> estimate.low < world.tce() < estimate.high
     True
     """
@@ -382,9 +388,9 @@ def _ends(rows: CurveRows, density: Density, level: float, seed: int) -> tuple[f
     curve = fit_curve(rows)
     value = curve_error(curve, rows, density)
     if no_spread(rows.scores):
-        return value, 0.0, 1.0  # all that is known is the range of the target
+        return value, 0.0, 1.0  # Only the range of the target is known.
     halves = _Halves.draw(rows, curve, seed)
-    # A beta law so narrow is the scores themselves, and its density no longer a number.
+    # The density of such a narrow beta distribution overflows, so the scores themselves are used.
     beta = density == "beta" and not is_narrow(*rows.moments)
     gap, mass = halves.beta() if beta else halves.empirical()
     spread = np.std((gap[1:] * mass[1:]) @ np.sign(gap[0]), ddof=1)
@@ -392,9 +398,9 @@ def _ends(rows: CurveRows, density: Density, level: float, seed: int) -> tuple[f
 
 
 def _lower_end(gap: Floats, mass: Floats, level: float) -> float:
-    """Return the median of the split lower ends; halves r and r + SPLITS belong together."""
-    signed = np.sign(gap) @ (gap * mass).T  # signs of the row, curve and density of the column
-    # The added noise is as large as that of all data, so a half has twice its variance.
+    """Return the median of the lower ends over splits; half r is paired with half r + SPLITS."""
+    signed = np.sign(gap) @ (gap * mass).T  # Row: signs; column: curve and density.
+    # The added noise is as large as the noise of all data, so a half has twice the variance.
     one, other = 2.0 * np.var(signed, axis=1, ddof=1).reshape(2, -1)
     variance = (one + other + 2.0 * BOTH_WAYS * np.sqrt(one * other)) / 4.0
     r = np.arange(SPLITS)
@@ -404,7 +410,7 @@ def _lower_end(gap: Floats, mass: Floats, level: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Halves:
-    """The curve of all data first, then those of the halves, with the noise of their scores.
+    """The curve for all data, followed by the curves for the halves, with their score noise.
 
     Attributes
     ----------
@@ -412,7 +418,7 @@ class _Halves:
     theta : ndarray, shape (1 + 2 R, 3)
     cells : Binned
     marginal, score : ndarray, shape (1 + 2 R, cells)
-        Noise of the mass of the cells and of the integral of s over them; zero in the first row.
+        Noise in the mass of each cell and in the integral of s over it; zero in the first row.
     """
 
     rows: CurveRows
@@ -435,7 +441,7 @@ class _Halves:
         return cls(rows, theta, cells, marginal, score)
 
     def beta(self) -> tuple[Floats, Floats]:
-        """Return ``g - s`` of each curve on nodes of the logit, and the mass of the nodes."""
+        """Return ``g - s`` for each curve at logit-scale nodes, and the mass of the nodes."""
         shape = _shapes(self)
         v, weight = _nodes(BetaLaw(*shape[0]))
         a, b = shape[:, :1], shape[:, 1:]
@@ -443,7 +449,7 @@ class _Halves:
         return curves_at_logit(self.theta, v, self.rows.limits) - expit(v), mass
 
     def empirical(self) -> tuple[Floats, Floats]:
-        """Return ``g - s`` of each curve at the means of the cells, and the mass of the cells."""
+        """Return ``g - s`` for each curve at the means of the cells, and the mass of the cells."""
         full = self.cells.marginal > 0.0
         s = self.cells.mean_score[full]
         x = design(s, 1.0 - s, self.rows.limits)
@@ -452,19 +458,19 @@ class _Halves:
 
 
 def _frequency_noise(points: Points, cells: Binned, positive: Floats, marginal: Floats) -> Floats:
-    """Return the noise of ``y_b = pi mu_plus(I_b) / mu(I_b)``, linearized."""
+    """Return linearized noise in ``y_b = pi mu_plus(I_b) / mu(I_b)``."""
     change = points.add_up(positive) - points.frequency * points.add_up(marginal)
     noise: Floats = change / points.add_up(cells.marginal)
     return noise
 
 
 def _shapes(halves: _Halves) -> Floats:
-    """Return the shapes of the beta laws of all data and of the halves, shape (1 + 2 R, 2)."""
+    """Return the beta shapes for all data and for the halves, shape (1 + 2 R, 2)."""
     mean, variance = halves.rows.moments
     middle = np.nan_to_num(halves.cells.mean_score)
     means = mean + halves.score.sum(axis=1)
     squares = (2.0 * middle * halves.score - middle**2 * halves.marginal).sum(axis=1)
-    # Noise must not take a half out of the reach of beta laws.
+    # Keep each half's moments within the range of beta distributions.
     means = np.clip(means, 0.1 * mean, 1.0 - 0.1 * (1.0 - mean))
     share = (variance + squares - 2.0 * mean * (means - mean)) / (means * (1.0 - means))
     share = np.clip(share, 0.1 * variance / (mean * (1.0 - mean)), 0.999)
@@ -473,7 +479,7 @@ def _shapes(halves: _Halves) -> Floats:
 
 
 def _nodes(law: BetaLaw) -> tuple[Floats, Floats]:
-    """Return Gauss-Legendre nodes and weights on the panels of a law."""
+    """Return Gauss-Legendre nodes and weights on the panels of a distribution."""
     node, weight = np.polynomial.legendre.leggauss(16)
     breaks = law.breaks()
     half = np.diff(breaks)[:, None] / 2.0

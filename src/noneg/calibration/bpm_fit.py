@@ -1,28 +1,31 @@
-r"""Points of the calibration curve of Dong et al., and the curve that fits them best.
+r"""Bins used to fit the calibration curve of Dong et al., and the fit itself.
 
 The points are the bins of several mass binnings (Eq. 8).
 
-For N rows the numbers of bins are ``N // 100, N // 100 + step, ..., <= N // 20`` with
-``step = (N // 20 - N // 100) // 10``, both at least 1: a dozen binnings with 20 to 100 rows a bin.
-The paper gives the two ends (Appendix B.2), its code the step.
+For N rows, the numbers of bins are ``N // 100, N // 100 + step, ..., <= N // 20`` with
+``step = (N // 20 - N // 100) // 10``; both N // 100 and the step are at least 1. This gives about a
+dozen binnings with 20 to 100 rows per bin. The paper gives the two ends (Appendix B.2), and its
+code gives the step.
 
-With PU data a frequency is as uncertain as its positives are few, so N is the number of rows that
-hold so many positives: :math:`N = \min(n_M, n_P / \pi)`, which is n when everything is labelled.
-From N = 50,000 on the bins grow instead of their number; the curve no longer depends on it.
+With PU data, the precision of a frequency is limited by the number of positives, so N is the number
+of rows that would contain as many positives: :math:`N = \min(n_M, n_P / \pi)`, which is n when all
+rows are labeled. Beyond N = 50,000, bins grow in size rather than in number; at that size, the
+curve no longer depends on the number of bins.
 
 Eq. 9 is minimized over the curves of Eq. 12. With :math:`x = (\log s, -\log(1 - s), -1)` and
-:math:`\theta = (\alpha, \beta, c)` the curve is :math:`g = \sigma(x\cdot\theta)`. The logarithm of
-the objective is minimized in its place, which keeps large deviations of PU frequencies finite and
-moves no minimum:
+:math:`\theta = (\alpha, \beta, c)`, the curve is :math:`g = \sigma(x\cdot\theta)`. The code
+minimizes the logarithm of the objective, which keeps large deviations of PU frequencies finite and
+has the same minima:
 
 .. math:: F(\theta) = \log\sum_b w_b\,e^{(g_b - y_b)^2} + \lambda\,|\theta - \theta_0|^2 .
 
-The ridge :math:`\lambda = 10^{-9}` towards the diagonal :math:`\theta_0 = (1, 1, 0)` only speaks
-where the data says nothing: fewer than three bins, or a curve that would like to be a step.
+The ridge :math:`\lambda = 10^{-9}` toward the diagonal :math:`\theta_0 = (1, 1, 0)` matters only
+where the data do not determine the curve: with fewer than three bins, or when the best curve is a
+step.
 
-F is not convex. It is searched on a grid of curves, the best of which are improved by Newton steps
-(saddle-free, damped, projected on :math:`\alpha, \beta \ge 0`), all of them side by side: first
-with the coarsest binnings, then with all bins.
+F is not convex. It is evaluated on a grid of curves, and the best of these are improved in parallel
+by Newton steps (saddle-free, damped, projected onto :math:`\alpha, \beta \ge 0`), first with the
+coarsest binnings and then with all bins.
 """
 
 from __future__ import annotations
@@ -46,18 +49,18 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# More rows than this make larger bins, not more of them.
+# Beyond this many rows, bins grow in size rather than in number.
 MOST_ROWS = 50_000
-# A score of exactly 0 or 1 is taken for one at most so far from there, and at least as far as half
-# the distance of the next double (or so, next to 0).
+# A score of exactly 0 or 1 is moved inward by at most LARGEST_GAP, and by at least about half the
+# distance to the next double (1e-300 near 0).
 LARGEST_GAP, LEAST_GAP_LOW, LEAST_GAP_HIGH = 0.005, 1e-300, 2.0**-54
 RIDGE = 1e-9
 DIAGONAL = np.array([1.0, 1.0, 0.0])
-# Relative lengths of steps: one that ends the search, and one too short for values to judge it.
+# Relative step lengths: one that ends the search, and one too short to judge by its value of F.
 LAST_STEP, SHORT_STEP, MOST_STEPS, MOST_DAMPING = 1e-11, 1e-7, 200, 1e12
-# Values of F closer than these are the same minimum, and the same up to rounding.
+# Values of F this close belong to the same minimum, or are equal up to rounding error.
 SAME_MINIMUM, SAME_VALUE = 1e-10, 1e-14
-# Slopes and places of the curves that the search starts from, and how many of them are improved.
+# Slopes and positions of the starting curves for the search, and how many of them are improved.
 SLOPES = np.array([0.0, 0.1, 0.4, 1.0, 3.0, 12.0, 60.0])
 PLACES = np.array([0.02, 0.15, 0.4, 0.6, 0.85, 0.98])
 SEARCH_POINTS, SCREEN_POINTS, STARTS, FINALISTS = 500, 200, 16, 3
@@ -65,7 +68,7 @@ SEARCH_POINTS, SCREEN_POINTS, STARTS, FINALISTS = 500, 200, 16, 3
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Bins of several binnings, empty ones left out.
+    """Non-empty bins of several binnings.
 
     Attributes
     ----------
@@ -74,13 +77,13 @@ class Points:
     frequency : ndarray
         ``y_b = pi mu_plus(I_b) / mu(I_b)``.
     weight : ndarray
-        Mass of the bin over the number of binnings; sums to 1.
+        Mass of the bin divided by the number of binnings; the weights sum to 1.
     cuts : ndarray, shape (C,)
         Upper ends of the cells that all binnings have in common.
     first, last : ndarray of int
         The bin consists of the cells ``first <= i < last``.
     n_bins : tuple of int
-        Bins asked for in each binning.
+        Number of bins requested in each binning.
     """
 
     score: Floats
@@ -93,7 +96,7 @@ class Points:
     n_bins: tuple[int, ...]
 
     def add_up(self, cells: Floats) -> Floats:
-        """Return the sums over the bins of sums over cells, shape (..., C) to (..., M)."""
+        """Add up cell sums over bins, shape (..., C) to (..., M)."""
         zero = np.zeros((*cells.shape[:-1], 1))
         total = np.concatenate([zero, np.cumsum(cells, axis=-1)], axis=-1)
         sums: Floats = total[..., self.last] - total[..., self.first]
@@ -101,9 +104,10 @@ class Points:
 
 
 class CurveRows:
-    """The rows of both laws in order, with running sums.
+    """The rows of both distributions in increasing order of score, with running sums.
 
-    When a sample is infinite its law is known only in bins, and moments are those of the bins.
+    If a sample is infinite, its distribution is known only in bins, and moments are computed from
+    the bins.
     """
 
     def __init__(self, scores: PUScores) -> None:
@@ -112,19 +116,19 @@ class CurveRows:
 
     @cached_property
     def _masses(self) -> tuple[Floats, Floats, Floats]:
-        """Distinct scores, rising, and the mass of both laws at each."""
+        """Distinct scores in increasing order, and the mass of both distributions at each."""
         return Ordered(self.scores).masses()
 
     @cached_property
     def marginal(self) -> tuple[Floats, Floats]:
-        """Scores of the marginal sample, rising, and their masses."""
+        """Scores of the marginal sample in increasing order, and their masses."""
         s, _, mass = self._masses
         full = mass > 0.0
         return s[full], mass[full]
 
     @cached_property
     def _running(self) -> tuple[Floats, ...]:
-        """Positive mass, mass and integral of s up to each score, of 1 - s from each score on."""
+        """Positive mass, mass and integral of s below each score, and integral of 1 - s above."""
         s, positive, mass = self._masses
         up = (np.concatenate([[0.0], np.cumsum(x)]) for x in (positive, mass, mass * s))
         return *up, np.concatenate([np.cumsum((mass * (1.0 - s))[::-1])[::-1], [0.0]])
@@ -139,7 +143,7 @@ class CurveRows:
 
     @cached_property
     def moments(self) -> tuple[float, float]:
-        """Mean and variance (ddof = 1) of the marginal law."""
+        """Mean and variance (ddof = 1) of the marginal distribution."""
         if self.infinite:
             points = self.points(self.numbers[-1:])
             mean = float(points.weight @ points.score)
@@ -154,9 +158,9 @@ class CurveRows:
 
     @cached_property
     def limits(self) -> tuple[float, float]:
-        """Distances from 0 and from 1 that scores of exactly 0 and 1 are taken for.
+        """Distances from 0 and 1 at which scores of exactly 0 and 1 are placed.
 
-        Half the distance of the next score, as if rounding had brought them there.
+        This is half the distance to the next score, as if the scores had been rounded to 0 or 1.
         """
         if self.infinite:
             return 1e-9, 1e-9
@@ -175,16 +179,16 @@ class CurveRows:
         """The paper's numbers of bins."""
         low, high = max(1, self.n_rows // 100), max(1, self.n_rows // 20)
         if np.isinf(self.scores.n_marginal) and np.isinf(self.scores.n_positive):
-            return [high]  # without noise there is nothing to average
+            return [high]  # Without noise, there is nothing to average.
         return list(range(low, high + 1, max(1, (high - low) // 10)))
 
     def coarse_points(self, most: int) -> Points:
-        """Return the bins of the coarsest binnings, as many as have `most` bins together."""
+        """Return the bins of the coarsest binnings, at most `most` bins in total if possible."""
         within = int(np.searchsorted(np.cumsum(self.numbers), most, side="right"))
         return self.points(self.numbers[: max(1, within)])
 
     def points(self, numbers: Sequence[int] | None = None) -> Points:
-        """Return the bins of binnings with these numbers of bins, by default those of the paper."""
+        """Return the bins of binnings with the given numbers of bins (default: as in the paper)."""
         numbers = tuple(self.numbers if numbers is None else numbers)
         ends = np.concatenate([self._edges(n_bins) for n_bins in numbers])
         cuts, last = np.unique(ends, return_inverse=True)
@@ -195,7 +199,7 @@ class CurveRows:
         return self._collect(cuts, first[full], last[full], numbers)
 
     def _edges(self, n_bins: int) -> Floats:
-        """Upper edges of bins of equal mass; the last bin that holds marginal rows ends at 1."""
+        """Return upper edges of equal-mass bins; the last one with marginal rows ends at 1."""
         if self.infinite:
             return mass_edges(self.scores, n_bins)[1:]
         (s, *_), (_, mass, *_) = self._masses, self._running
@@ -235,7 +239,7 @@ class CurveRows:
             return positive, mass, score, mass - score
         place = np.concatenate([[0], np.searchsorted(self._masses[0], cuts, side="right")])
         positive, mass, score, above = (running[place] for running in self._running)
-        # A running sum from above is exact where 1 - s is small.
+        # A running sum from above stays accurate where 1 - s is small.
         return positive, mass, score, -above
 
 
@@ -247,13 +251,13 @@ def design(score: Floats, complement: Floats, limits: tuple[float, float]) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """F for one or many vectors of frequencies at the same points.
+    """The objective F for one or many vectors of frequencies at the same points.
 
     Attributes
     ----------
     design : ndarray, shape (M, 3)
     frequency : ndarray, shape (1, M) or (K, M)
-        One for all members of a batch, or one for each.
+        One vector for all members of a batch, or one per member.
     weight : ndarray, shape (M,)
     """
 
@@ -272,7 +276,7 @@ class Objective:
     def derivatives(
         self, theta: Floats, members: NDArray[np.intp] | None = None
     ) -> tuple[Floats, Floats, Floats]:
-        """Return gradient, Hessian and the squares of the natural scales of the parameters."""
+        """Return the gradient, the Hessian, and the squared natural scales of the parameters."""
         g = expit(theta @ self.design.T)
         d = g - self._frequency(members)
         p = self.weight * np.exp(d * d - _shift(d * d))
@@ -295,14 +299,14 @@ class Objective:
 
 
 def _shift(square: Floats) -> Floats:
-    """Return what to take out of exponents: nothing while they are small, which is most precise."""
+    """Return the shift for the exponents; it is zero for small exponents, for best precision."""
     top = square.max(axis=1, keepdims=True)
     return np.where(top > 1.0, top, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Minimum of F: parameters, F there without the ridge, and the length of the last step."""
+    """A minimum of F: its parameters, its value without the ridge, and the last step length."""
 
     theta: Floats
     loss: float
@@ -310,7 +314,7 @@ class Fit:
 
 
 def fit(points: Points, coarse: Points, limits: tuple[float, float]) -> Fit:
-    """Return the global minimum of F over all points; the coarse ones serve the search."""
+    """Return the global minimum of F over all points; `coarse` is used only for the search."""
     rough = objective(coarse, limits)
     theta, _ = local_minima(rough, _starts(rough))
     value = rough.value(theta)
@@ -330,7 +334,7 @@ def objective(points: Points, limits: tuple[float, float]) -> Objective:
 
 
 def _starts(rough: Objective) -> Floats:
-    """Return the most promising curves of a grid, and the diagonal."""
+    """Return the best curves of a grid, together with the diagonal."""
     m = rough.weight.size
     some = np.unique(np.linspace(0, m - 1, min(m, SCREEN_POINTS)).astype(np.intp))
     weight = rough.weight[some] / rough.weight[some].sum()
@@ -340,7 +344,7 @@ def _starts(rough: Objective) -> Floats:
     alpha, beta, place, level = np.meshgrid(
         SLOPES, SLOPES, np.arange(PLACES.size), logit([mean, 0.5]), indexing="ij"
     )
-    # The curve takes the given level at the given place.
+    # The curve takes the given level at the given position.
     c = alpha * center[place, 0] + beta * center[place, 1] - level
     grid = np.stack([alpha, beta, c], axis=-1).reshape(SLOPES.size**2, -1, 3)
     value = screen.value(grid.reshape(-1, 3)).reshape(grid.shape[:2])
@@ -351,7 +355,7 @@ def _starts(rough: Objective) -> Floats:
 
 
 def local_minima(f: Objective, start: Floats) -> tuple[Floats, Floats]:
-    """Return a local minimum for each row of `start`, and the length of each last step."""
+    """Return a local minimum for each row of `start`, and the length of each final step."""
     theta, value = start.copy(), f.value(start)
     damping, last_step = np.full(len(start), 1e-3), np.zeros(len(start))
     running = np.arange(len(start))
@@ -360,7 +364,7 @@ def local_minima(f: Objective, start: Floats) -> tuple[Floats, Floats]:
         length = np.abs(trial - theta[running]).max(axis=1) / (1.0 + np.abs(trial).max(axis=1))
         last_step[running] = length
         new = f.value(trial, running)
-        # Steps so short that rounding decides about the value are taken on trust.
+        # Steps this short are accepted even if rounding error hides the decrease.
         trusted = (length < SHORT_STEP) & (new <= value[running] + SAME_VALUE)
         good = (new < value[running]) | trusted
         theta[running[good]], value[running[good]] = trial[good], new[good]
@@ -372,7 +376,7 @@ def local_minima(f: Objective, start: Floats) -> tuple[Floats, Floats]:
 
 
 def _step(f: Objective, theta: Floats, damping: Floats, members: NDArray[np.intp]) -> Floats:
-    """Return where a damped Newton step leads, parameters in units of their natural scales."""
+    """Return the result of a damped Newton step in naturally scaled parameters."""
     gradient, hessian, scales = f.derivatives(theta, members)
     scale = np.sqrt(scales)
     gradient = gradient / scale

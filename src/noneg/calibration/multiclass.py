@@ -1,4 +1,4 @@
-"""Multiclass calibration through binary questions."""
+"""Multiclass calibration through binary problems."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def class_table(values: ArrayLike, name: str = "y_prob") -> NDArray[np.float64]:
 def class_numbers(
     y_true: ArrayLike, table: NDArray[np.float64], name: str = "y_prob"
 ) -> NDArray[np.intp]:
-    """Return the class of each row, the number of a column."""
+    """Return the class of each row as a column number."""
     labels = np.asarray(y_true)
     check_same_length(**{name: len(table), "y_true": labels.size})
     numbers = labels.dtype.kind in "iu"
     if not numbers or (labels.size and not (labels.min() >= 0 and labels.max() < table.shape[1])):
         raise InputError(
             "y_true",
-            f"must hold class numbers from 0 to {table.shape[1] - 1}, the columns of '{name}'. "
-            "Encode the classes first, for example by numpy.unique(return_inverse=True).",
+            f"must contain class numbers from 0 to {table.shape[1] - 1}, the columns of '{name}'. "
+            "Encode the classes first, for example with numpy.unique(return_inverse=True).",
         )
     return labels.astype(np.intp)
 
 
 def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[PUScores]:
-    """Return one labelled `PUScores` a class: the class's probability against its indicator.
+    """Return one labeled `PUScores` per class: its probability against its indicator.
 
     Examples
     --------
     >>> one_vs_rest([0, 1, 2], [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])[0]
-    PUScores(1 positive, 3 labelled rows, prior 0.333333)
+    PUScores(1 positive, 3 labeled rows, prior 0.333333)
     """
     table = class_table(y_prob)
     labels = class_numbers(y_true, table)
@@ -58,7 +58,7 @@ def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[PUScores]:
 
 
 def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> PUScores:
-    """Return the top-label question: is the most probable class right as often as it says.
+    """Return the top probabilities, with labels for whether the most probable class is right.
 
     Examples
     --------
@@ -79,12 +79,12 @@ def classwise_ece(
     binning: Binning = "mass",
     p: float = 1,
 ) -> float:
-    """Mean over classes of the one-vs-rest error (PU-ECE paper, Appendix H).
+    """Return the mean one-vs-rest error over classes (PU-ECE paper, Appendix H).
 
     Parameters
     ----------
     classes : sequence of PUScores
-        One a class: from `one_vs_rest` for labelled data, or a PU sample of each class.
+        One per class: from `one_vs_rest` for labeled data, or a PU sample of each class.
     bins, binning, p
         As in `ece`.
 

@@ -1,9 +1,9 @@
-r"""Proper scores without negatives, and what they are made of.
+r"""Proper scores without negatives, and their decompositions.
 
-The Brier score and the log loss are expected losses (`noneg.losses`): unbiased, but on few rows of
-PU data they may be negative although the loss is not. Each is the sum of reliability, resolution,
-uncertainty and a remainder, which is what scores inside a bin differ among themselves; with it the
-parts add up exactly.
+The Brier score and the log loss are expected losses (`noneg.losses`). Their estimates are unbiased,
+but with only a few rows of PU data they may be negative although the loss is not. Each is the sum
+of reliability, resolution, uncertainty, and a remainder for the variation of scores within bins,
+which makes the sum exact.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from noneg.losses import (
     loss_method,
     loss_value,
 )
-from noneg.registry import Metric, in_range, register
+from noneg.registry import add_metric, in_range
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def brier(scores: PUScores) -> float:
     Returns
     -------
     float
-        In [0, 1] for labelled data. For PU data it is unbiased, and may leave that range by noise
-        or a wrong prior.
+        In [0, 1] for labeled data. For PU data, the estimate is unbiased but may fall outside this
+        range because of noise or a wrong prior.
 
     References
     ----------
@@ -85,7 +85,7 @@ def brier_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it: the score is linear in
+        With a ``prior_interval``, the result holds for every prior in it: the score is linear in
         the prior, so its extremes are at the ends.
     level : float
         Nominal coverage.
@@ -110,13 +110,13 @@ def log_loss(scores: PUScores, *, clip: float = CLIP) -> float:
     ----------
     scores : PUScores
     clip : float
-        Scores are moved into [clip, 1 - clip] first; the default is that of scikit-learn, 2^-52.
-        A row that is wrong with certainty then costs ``-log(clip)``, about 36.
+        Scores are first clipped to [clip, 1 - clip]; the default is the same as in scikit-learn,
+        2^-52. A row that is wrong with certainty then costs ``-log(clip)``, about 36.
 
     Returns
     -------
     float
-        Not negative for labelled data; for PU data it may be, by noise or a wrong prior.
+        Nonnegative for labeled data; for PU data, noise or a wrong prior may make it negative.
 
     References
     ----------
@@ -139,7 +139,7 @@ def log_loss_interval(scores: PUScores, *, level: float = 0.95, clip: float = CL
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it.
+        With a ``prior_interval``, the result holds for every prior in it.
     level : float
         Nominal coverage.
     clip : float
@@ -157,16 +157,16 @@ def log_loss_interval(scores: PUScores, *, level: float = 0.95, clip: float = CL
 
 @dataclass(frozen=True)
 class _Brier:
-    """The squared distance of a score from the label.
+    """The squared difference between score and label.
 
     Attributes
     ----------
     loss : callable
-        Loss of a score and a label.
+        Loss as a function of score and label.
     largest : float
         The largest loss.
     highest : float
-        Frequencies are taken for this at most.
+        Cap on the frequencies.
     """
 
     loss: Loss
@@ -175,21 +175,21 @@ class _Brier:
     highest: float = np.inf
 
     def entropy(self, prior: float) -> tuple[float, float]:
-        """Mean loss of predicting the prior, and its slope."""
+        """Return the mean loss of predicting the prior, and its slope."""
         return prior * (1.0 - prior), 1.0 - 2.0 * prior
 
     def divergence(self, y: Floats, q: Floats) -> Floats:
-        """Mean loss of predicting q, beyond that of predicting the frequency y."""
+        """Return the mean loss of predicting q minus the mean loss of predicting y."""
         return (y - q) ** 2
 
     def slopes(self, y: Floats, q: Floats) -> tuple[Floats, Floats]:
-        """Slopes of the divergence in y and in q."""
+        """Return the derivatives of the divergence with respect to y and q."""
         return 2.0 * (y - q), 2.0 * (q - y)
 
 
 @dataclass(frozen=True)
 class _Log:
-    """The negative logarithm of the probability given to the label; all else as in `_Brier`."""
+    """The negative log probability of the label; otherwise like `_Brier`."""
 
     loss: Loss
     clip: float
@@ -219,7 +219,7 @@ if TYPE_CHECKING:
 
 
 def scoring_rule(score: object, clip: float = CLIP) -> Rule:
-    """Return the rule of a name."""
+    """Return the scoring rule with this name."""
     if score == "brier":
         return _Brier(find_loss("brier"))
     if score != "log":
@@ -233,7 +233,7 @@ def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
         value, reach = loss_value(means, scores.known_prior), (0.0, rule.largest)
         return loss_bounds(scores, rule.loss, level, value=value, reach=reach)
     limits = loss_limits(scores, rule.loss, level)
-    # A single row has no spread to learn from: only the range of the score is known.
+    # A single row does not reveal the spread, so only the range of the score is known.
     known = (0.0, rule.largest) if no_spread(scores) else over_prior_grid(limits, scores, 2)
     value = loss_value(means, scores.known_prior)
     return enclosing(scores, value, known, level, loss_method(scores))
@@ -241,20 +241,20 @@ def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Decomposition:
-    """The parts of a proper score: ``reliability - resolution + uncertainty + remainder``.
+    """The components of a proper score: ``reliability - resolution + uncertainty + remainder``.
 
     Attributes
     ----------
     value : float
-        The Brier score or the log loss, the sum of the parts.
+        The Brier score or the log loss, obtained by combining the components.
     reliability : float
-        Loss by bad calibration over the bins; 0 at best.
+        Loss due to miscalibration over the bins; 0 at best.
     resolution : float
-        Gain by telling bins of high from bins of low frequency.
+        Gain from separating bins of high frequency from bins of low frequency.
     uncertainty : float
         The score of always predicting the prior.
     remainder : float
-        What the bins do not see: how much scores vary within a bin, and how well.
+        Part not captured by the bins: the variation of scores within a bin.
     score : {"brier", "log"}
     n_bins : int
     """
@@ -287,10 +287,10 @@ def decomposition(
         \text{resolution} = \sum_b \mu(I_b)\,d(y_b, \pi), \qquad
         \text{uncertainty} = e(\pi)
 
-    with bin frequencies :math:`y_b = \pi\,\mu_+(I_b)/\mu(I_b)`; d is the squared distance and
-    :math:`e(\pi) = \pi(1 - \pi)` for the Brier score, the Kullback-Leibler divergence and the
-    entropy for the log loss, for which frequencies above 1 are taken for 1. The remainder makes the
-    sum exact; it is zero when all scores of a bin are equal (and no frequency exceeds 1).
+    with bin frequencies :math:`y_b = \pi\,\mu_+(I_b)/\mu(I_b)`. For the Brier score, d is the
+    squared distance and :math:`e(\pi) = \pi(1 - \pi)`; for the log loss, they are the
+    Kullback-Leibler divergence and the entropy, and frequencies above 1 are set to 1. The remainder
+    makes the sum exact; it is zero when all scores in a bin are equal (and no frequency exceeds 1).
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def decomposition(
     bins, binning, edges
         As in `noneg.ece`.
     clip : float
-        As in `log_loss`; used by "log" only.
+        As in `log_loss`; used only for "log".
 
     References
     ----------
@@ -332,25 +332,25 @@ def decomposition_interval(  # noqa: PLR0913
     clip: float = CLIP,
     seed: int = 0,
 ) -> Estimate:
-    """Return one part of a `decomposition` with an interval for its population value.
+    """Return one component of a `decomposition` with an interval for its population value.
 
-    The reliability of the Brier score is the squared L2 calibration error, with the interval of
-    `noneg.calibration.ece_interval`. That of the log loss is convex in the sums of the bins, so
-    its normal upper end holds at good calibration too; it is at least twice that of the Brier
-    score (Pinsker), which gives its lower end. The other parts have normal intervals by the delta
-    method.
+    The reliability of the Brier score is the squared L2 calibration error, and its interval comes
+    from `noneg.calibration.ece_interval`. The reliability of the log loss is convex in the bin
+    sums, so its normal upper end is valid even when calibration is good. Its lower end follows from
+    Pinsker's inequality: it is at least twice the reliability of the Brier score. The other
+    components have normal intervals from the delta method.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it.
+        With a ``prior_interval``, the result holds for every prior in it.
     part : {"reliability", "resolution", "uncertainty", "remainder"}
     level : float
         Nominal coverage.
     score, bins, binning, edges, clip
         As in `decomposition`.
     seed : int
-        Seed of the random splits behind the lower end of the reliability.
+        Seed of the random splits for the lower end of the reliability.
 
     Examples
     --------
@@ -392,18 +392,18 @@ def _parts(binned: Binned, rule: Rule, value: float) -> Decomposition:
 
 
 def _frequencies(binned: Binned, rule: Rule) -> tuple[Floats, Floats, Floats]:
-    """Return mass, frequency and mean score of the bins; empty ones have frequency 0."""
+    """Return mass, frequency and mean score of each bin; empty bins have frequency 0."""
     if np.isinf(rule.highest):
         check_frequencies(binned, f"'score' must be 'log' here, got {rule.name!r}")
     m, positive = binned.marginal, binned.prior * binned.positive
     y = np.divide(positive, m, out=np.where(positive > 0.0, np.inf, 0.0), where=m > 0.0)
     y = np.minimum(y, rule.highest)
     q = np.divide(binned.score, m, out=np.zeros_like(m), where=m > 0.0)
-    # A logarithm would tell apart means that differ from 1 by the rounding of their sums.
+    # In a logarithm, rounding error in a mean that should be 1 would matter.
     return m, y, np.where(q > 1.0 - ROUNDING, 1.0, q)
 
 
-# How each part is put together: reliability, resolution, uncertainty, the score itself.
+# Weights of reliability, resolution, uncertainty, and the score itself in each component.
 _SIGNS: dict[str, tuple[float, float, float, float]] = {
     "reliability": (1.0, 0.0, 0.0, 0.0),
     "resolution": (0.0, 1.0, 0.0, 0.0),
@@ -415,18 +415,18 @@ _SIGNS: dict[str, tuple[float, float, float, float]] = {
 def _reliability_limits(
     scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, level: float, seed: int
 ) -> Limits:
-    """Return limits of the reliability that hold at good calibration too."""
+    """Return limits for the reliability that are also valid when calibration is good."""
     low, high = power_limits(scores, binned, 2.0, level=level, seed=seed)
     if rule.name == "brier":
         return low**2, high**2
-    # Pinsker: the divergence is at least twice the squared distance.
+    # Pinsker's inequality: the divergence is at least twice the squared distance.
     return 2.0 * low**2, _part_limits(scores, binned, rule, risk, "reliability", level)[1]
 
 
 def _part_limits(
     scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, part: Part, level: float
 ) -> Limits:
-    """Return normal limits of a part, over all priors that are possible."""
+    """Return normal limits for a component over all possible priors."""
     if no_spread(scores):
         return 0.0, rule.largest
     z = z_score(level)
@@ -441,20 +441,20 @@ def _part_limits(
 
 
 def _priors(scores: PUScores) -> tuple[float, ...]:
-    """Return the priors among which each part has its extremes."""
+    """Return the priors at which each component can attain its extremes."""
     if scores.prior_interval is None:
         return (scores.known_prior,)
     low, high = scores.prior_interval
-    # The uncertainty is largest at one half; all else is monotone.
+    # The uncertainty is largest at one half; everything else is monotone.
     return low, min(max(0.5, low), high), high
 
 
 def _deviation(scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, part: Part) -> float:
-    """Return the standard deviation of a part, by its slopes in the sums of the bins."""
+    """Return the standard deviation of a component, from its slopes in the bin sums."""
     reliability, resolution, uncertainty, whole = _SIGNS[part]
     m, y, q = _frequencies(binned, rule)
     if rule.highest == 1.0:
-        # Half a row is left on either side, because the slopes end at 0 and 1.
+        # Keep half a row away from 0 and 1, where the slopes are infinite.
         half = 0.5 * np.divide(binned.second[:, 1, 1], m**2, out=np.ones_like(m), where=m > 0.0)
         y = np.clip(y, half, 1.0 - half)
     prior = np.full_like(y, binned.prior)
@@ -478,28 +478,22 @@ def _deviation(scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, par
     return float(np.sqrt(means.variance(np.array([1.0, 1.0, by_prior]))))
 
 
-register(
-    Metric(
-        name="brier",
-        title="Brier score",
-        function=brier,
-        interval=brier_interval,
-        citation="Brier (1950); PU form by du Plessis et al. (2014)",
-        family="proper score",
-        better="lower",
-        loss=lambda: find_loss("brier"),
-    )
+add_metric(
+    brier,
+    brier_interval,
+    title="Brier score",
+    citation="Brier (1950); PU form by du Plessis et al. (2014)",
+    family="proper score",
+    better="lower",
+    loss=lambda: find_loss("brier"),
 )
-register(
-    Metric(
-        name="log_loss",
-        title="Log loss",
-        function=log_loss,
-        interval=log_loss_interval,
-        citation="Good (1952); PU form by du Plessis et al. (2014)",
-        family="proper score",
-        range=(0.0, np.inf),
-        better="lower",
-        loss=lambda clip=CLIP: find_loss("log", clip=clip),
-    )
+add_metric(
+    log_loss,
+    log_loss_interval,
+    title="Log loss",
+    citation="Good (1952); PU form by du Plessis et al. (2014)",
+    family="proper score",
+    range=(0.0, np.inf),
+    better="lower",
+    loss=lambda clip=CLIP: find_loss("log", clip=clip),
 )

@@ -1,34 +1,34 @@
 r"""Calibration errors without bins: smoothed residuals, smoothed densities, cumulative residuals.
 
 Blurring
-    A kernel folded at both ends of [0, 1] is diagonal in the cosine basis: it multiplies the
-    coefficient number k of a measure by its Fourier transform at the frequency :math:`\pi k`. With
-    the Gaussian the blurred residuals are the series
+    A kernel reflected at both ends of [0, 1] is diagonal in the cosine basis: it multiplies the
+    k-th coefficient of a measure by its Fourier transform at the frequency :math:`\pi k`. For the
+    Gaussian kernel, the blurred residuals are the series
 
     .. math:: (K_\sigma * \rho)(x) = c_0 + 2 \sum_{k \ge 1} c_k\, e^{-\sigma^2 \pi^2 k^2 / 2}
         \cos(\pi k x), \qquad c_k = \int \cos(\pi k s)\, d\rho(s).
 
-    Rows are gathered on a fine line of nodes first, one pass like that of a histogram. One cosine
-    transform gives the coefficients, another one the series for any width.
+    Rows are first gathered on a fine grid of nodes, in one pass like that of a histogram. One
+    cosine transform gives the coefficients, and a second one evaluates the series for any width.
 Densities
-    With densities blurred by a kernel, on the scores or on their logits,
+    With both densities blurred by a kernel, on the scores or on their logits,
 
     .. math:: f = K * \mu, \qquad g = \pi\, K * \mu_+,
 
-    the ratio g / f estimates the frequency of positives at x, and the error is
-    :math:`\int f\, \lvert g / f - x \rvert^p`. This power is a convex function of the two laws and
+    the ratio g / f estimates the frequency of positives at x, and the error is :math:`\int f\,
+    \lvert g / f - x \rvert^p`. This power is a convex function of the two distributions and
     homogeneous of degree one, so both ends of `ece_interval` carry over.
 
-    The kernel blurs the frequency but not the x it is compared with. By this *smoothing bias*,
-    :math:`\int \lvert K * (s \mu) - x\, f \rvert` for p = 1, even a calibrated score has a small
-    error. The bias can be estimated, and lower ends are reduced by it: they are positive only if
-    calibration itself is in doubt, and bound from below the error of the score as well as that of
-    its estimate.
+    The kernel blurs the frequency but not the x it is compared with. Because of this *smoothing
+    bias*, :math:`\int \lvert K * (s \mu) - x\, f \rvert` for p = 1, even a calibrated score has a
+    small error. The bias can be estimated, and lower ends are reduced by it: they are positive only
+    if there is evidence against calibration itself, and they are lower bounds both for the error of
+    the score and for its smoothed version.
 Kolmogorov-Smirnov
     :math:`\rho((-\infty, t])` is the share of positives with a score up to t minus the sum of these
-    scores; it stays at zero when calibration is perfect. Its largest absolute value is found
-    without sorting: sums in narrow buckets of scores bound what can happen inside each, and only
-    the rows of buckets that can beat the largest value at the end of a bucket are put in order.
+    scores; it is zero everywhere when calibration is perfect. Its largest absolute value is found
+    without a full sort: sums in narrow buckets of scores bound the values inside each bucket, and
+    only buckets that could exceed the largest value at a bucket boundary are sorted.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ from noneg.calibration.interval import (
     Noise,
     error_limits,
     error_value,
-    ks_bins,
     norm_limits,
 )
+from noneg.calibration.testing import ks_bins
 from noneg.checks import check_level, check_number
 from noneg.errors import InputError
 from noneg.intervals import enclosing
@@ -76,30 +76,30 @@ if TYPE_CHECKING:
     Blur = Callable[[Floats], Floats]
 
 FEWEST_NODES, MOST_NODES = 2**14, 2**20
-# Nodes in a kernel's standard deviation: gathering rows errs by less than 2e-6 of their total.
+# Nodes per standard deviation of a kernel: gathering rows errs by less than 2e-6 of their total.
 NODES_IN_WIDTH = 256
-# A width that the finest line of nodes still resolves.
+# Smallest width that the finest grid of nodes still resolves.
 SMALLEST_WIDTH = 1e-5
-# Bins in a kernel's standard deviation from which limits are computed, and their number.
+# Bins per standard deviation of a kernel for computing limits, and bounds on the number of bins.
 BINS_IN_WIDTH = 8
 FEWEST_BINS, MOST_BINS = 64, 4096
-# Numbers of nodes to try for the fixed point, whose width is not known beforehand.
+# Numbers of nodes to try for the fixed point, whose width is not known in advance.
 LINES = (FEWEST_NODES, 2**17, MOST_NODES)
-# Nodes in the fixed point: the blurred residuals are as small as it, and errors a share of them.
+# Nodes per fixed-point width: the blurred residuals are equally small, so relative errors suffice.
 NODES_IN_FIXED_POINT = 16
-# An error that finer nodes need not look at.
+# Errors this small need no finer grid.
 NOTHING = 1e-9
-# Relative difference of two errors that is taken for a rounding.
+# Relative difference between two errors that is attributed to rounding.
 ROUNDING = 1e-9
-# Width of the kernel when all scores are the same.
+# Width of the kernel when all scores are equal.
 NARROW = 1e-4
-# Room beyond the clipped logits, in standard deviations: all of the kernel.
+# Room beyond the clipped logits, in standard deviations; it contains the whole kernel.
 ROOM = 10.0
 SMALLEST_SIGMA, SMALLEST_CLIP = 1e-3, 1e-12
-# Share of its highest value below which a density is rounding, at nodes and in bins, and share of
-# the positives that may lie there.
+# Share of its maximum below which a density is rounding error, at nodes and in bins, and the share
+# of positives allowed there.
 EMPTY, EMPTY_BIN, LOST = 1e-9, 1e-4, 1e-6
-# Below this number of rows all are put in order.
+# With fewer rows than this, all rows are sorted.
 FEW_ROWS = 1 << 16
 
 
@@ -109,8 +109,8 @@ def ks_error(scores: PUScores) -> float:
     .. math:: \sup_t\,\lvert \rho((-\infty, t])\rvert
         = \sup_t\,\Bigl\lvert \pi\,\mu_+(s \le t) - \int_{s \le t} s\,d\mu \Bigr\rvert
 
-    over the scores t in the data; equal scores count together. It needs no bins, and is not larger
-    than the ECE over any bins of which that t is an edge.
+    where t ranges over the scores in the data, and equal scores count together. It needs no bins,
+    and is at most the ECE over any bins that have the maximizing t as an edge.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def ks_error(scores: PUScores) -> float:
     References
     ----------
     Gupta et al. (2021), Calibration of Neural Networks using Splines; Arrieta-Ibarra et al. (2022),
-    Metrics of Calibration for Probabilistic Predictions, whose ECCE-MAD is this value for labelled
+    Metrics of Calibration for Probabilistic Predictions, whose ECCE-MAD is this value for labeled
     data.
 
     Examples
@@ -140,18 +140,18 @@ def ks_error(scores: PUScores) -> float:
 def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Return the Kolmogorov-Smirnov error with an interval for its population value.
 
-    The ends are those of `noneg.calibration.ece_interval`, with the largest cumulative sum of
-    residuals in place of their sum, over up to 256 bins of equal mass; what the error gains
-    between the ends of bins is added to the upper end.
+    The ends are computed as in `noneg.calibration.ece_interval`, with the largest cumulative sum of
+    residuals instead of their absolute sum, over up to 256 equal-mass bins. The amount by which
+    the error is larger between bin edges is added to the upper end.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it.
+        With a ``prior_interval``, the result holds for every prior in it.
     level : float
         Nominal coverage.
     seed : int
-        Seed of the random splits of the lower end.
+        Seed of the random splits for the lower end.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -
 
 
 def _dual(d: Floats) -> Floats:
-    """Return the sign of the largest cumulative sum, up to where it is reached."""
+    """Return the sign of the largest cumulative sum up to the bin where it is reached, then 0."""
     sums = np.cumsum(d, axis=1)
     last = np.abs(sums).argmax(axis=1)[:, None]
     return np.sign(np.take_along_axis(sums, last, axis=1)) * (np.arange(d.shape[1]) <= last)
@@ -182,7 +182,7 @@ def _at_ends(binned: Binned, prior: float) -> float:
 
 
 def _largest(scores: PUScores, prior: float) -> float:
-    # Both laws rise to at most one; what rounding alone can make of zero is zero.
+    # Both distributions are at most one, so a value this small is zero up to rounding error.
     height = _height(scores, prior)
     return height if height > 2.0 * scores.rounding else 0.0
 
@@ -197,7 +197,7 @@ def _height(scores: PUScores, prior: float) -> float:
     positive, score = np.cumsum(sums[:, 0]) * up, np.cumsum(sums[:, 2]) * down
     before_positive, before_score = (np.concatenate([[0.0], x[:-1]]) for x in (positive, score))
     at_ends = float(np.abs(positive - score).max())
-    # Inside a bucket all positives may come first, or all marginal rows.
+    # Inside a bucket, all positives may come first, or all marginal rows.
     inside = np.maximum(positive - before_score, score - before_positive) > at_ends
     s, a, w = _rows(scores, inside)
     start = before_positive - before_score
@@ -205,7 +205,7 @@ def _height(scores: PUScores, prior: float) -> float:
 
 
 def _rows(scores: PUScores, marked: NDArray[np.bool_]) -> Floats:
-    """Return the rows of marked buckets: scores, and masses in the positive and marginal law."""
+    """Return the rows in marked buckets: scores, and masses in both distributions."""
     pieces = []
     for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
         keep = marked[kernels.bucket_of(s)]
@@ -217,7 +217,7 @@ def _rows(scores: PUScores, marked: NDArray[np.bool_]) -> Floats:
 
 
 def _highest(s: Floats, jumps: Floats, bucket: NDArray[np.int64], start: Floats) -> float:
-    """Return the largest height at the end of a tie; each bucket starts at a height of its own."""
+    """Return the largest height at the end of a tie; each bucket has its own starting height."""
     if s.size == 0:
         return 0.0
     order = np.argsort(s, kind="stable")
@@ -231,7 +231,7 @@ def _highest(s: Floats, jumps: Floats, bucket: NDArray[np.int64], start: Floats)
 
 
 def check_width(value: object, name: str, smallest: float = SMALLEST_WIDTH) -> float:
-    """Return the width of a kernel, large enough to be resolved."""
+    """Return the width of a kernel after checking that it can be resolved."""
     rule = f"the width of a kernel, at least {smallest:g}"
     width = check_number(value, name, rule)
     if width < smallest:
@@ -240,7 +240,7 @@ def check_width(value: object, name: str, smallest: float = SMALLEST_WIDTH) -> f
 
 
 def nodes_for(width: float) -> int:
-    """Return the number of nodes that resolves a kernel."""
+    """Return a number of nodes that resolves a kernel of this width."""
     n = FEWEST_NODES
     while n * width < NODES_IN_WIDTH and n < MOST_NODES:
         n *= 2
@@ -248,7 +248,7 @@ def nodes_for(width: float) -> int:
 
 
 def bins_for(width: float) -> int:
-    """Return a number of bins that is enough for the limits of an error."""
+    """Return a sufficient number of bins for the limits of an error."""
     wanted = np.clip(np.ceil(BINS_IN_WIDTH / width), FEWEST_BINS, MOST_BINS)
     return int(next_fast_len(int(wanted), real=True))
 
@@ -259,7 +259,7 @@ def gaussian(frequency: Floats) -> Floats:
 
 
 def triweight(frequency: Floats) -> Floats:
-    r"""Return the Fourier transform of the triweight kernel of unit variance.
+    r"""Return the Fourier transform of the unit-variance triweight kernel.
 
     The kernel :math:`\tfrac{35}{32} (1 - u^2)^3` on [-1, 1] has variance 1/9 and the transform
     :math:`105\, j_3(\omega) / \omega^3` with the spherical Bessel function j_3.
@@ -270,14 +270,14 @@ def triweight(frequency: Floats) -> Floats:
 
 
 def transfer(spectrum: Blur, width: float, n: int) -> Floats:
-    """Return the factors by which a kernel multiplies the first n cosine coefficients."""
+    """Return the factors with which a kernel multiplies the first n cosine coefficients."""
     return spectrum(np.pi * width * np.arange(n, dtype=np.float64))
 
 
 def moments(masses: Floats) -> Floats:
     r"""Return the cosine coefficients :math:`\int \cos(\pi k x)` of masses gathered at nodes.
 
-    Sharing a row between two nodes blurs it by a triangle, on average; that is undone.
+    Splitting a row between two nodes blurs it, on average, with a triangle; this is undone here.
     """
     n = masses.shape[-1]
     triangle = np.sinc(np.arange(n) / (2.0 * n)) ** 2
@@ -292,7 +292,7 @@ def density(coefficients: Floats) -> Floats:
 
 
 def blurring(factors: Floats) -> Blur:
-    """Return the map that blurs masses in bins (the last axis); it is its own transpose."""
+    """Return a function that blurs masses in bins (the last axis); it is its own transpose."""
 
     def blur(masses: Floats) -> Floats:
         out: Floats = idct(dct(masses, norm="ortho") * factors, norm="ortho")
@@ -302,11 +302,11 @@ def blurring(factors: Floats) -> Blur:
 
 
 def mean_size(values: Floats) -> float:
-    """Return the integral of ``|f|`` over [0, 1] from values of a smooth f at the nodes.
+    """Return the integral of ``|f|`` over [0, 1] from the values of a smooth f at the nodes.
 
-    The rule of equal weights is exact but for the kinks of ``|f|`` at its zeros. Their first term
-    in the Euler-Maclaurin formula, the second Bernoulli polynomial of the zero's place in its
-    cell, is added.
+    The equal-weight rule is exact except for the kinks of ``|f|`` at its zeros. The first
+    correction term in the Euler-Maclaurin formula, the second Bernoulli polynomial of the zero's
+    position in its cell, is added.
     """
     size, sign = np.abs(values), values >= 0.0
     kink = np.flatnonzero(sign[1:] != sign[:-1])
@@ -321,22 +321,22 @@ def smooth_ece(scores: PUScores, *, sigma: float | None = None) -> float:
     .. math:: \mathrm{smECE}_\sigma = \int_0^1 \lvert (K_\sigma * \rho)(x) \rvert\, dx,
         \qquad \rho = \pi \mu_+ - s\,\mu,
 
-    with the Gaussian kernel of standard deviation sigma folded at 0 and at 1 (Blasiok & Nakkiran
-    2024). It falls as sigma grows, so there is exactly one width at which
-    :math:`\mathrm{smECE}_\sigma = \sigma`; that is the default.
+    with a Gaussian kernel of standard deviation sigma, reflected at 0 and at 1 (Blasiok & Nakkiran
+    2024). The error decreases as sigma grows, so there is exactly one width at which
+    :math:`\mathrm{smECE}_\sigma = \sigma`; this is the default.
 
     Parameters
     ----------
     scores : PUScores
     sigma : float, optional
-        Width of the kernel, at least 1e-5. By default the fixed point described above.
+        Width of the kernel, at least 1e-5. Defaults to the fixed point described above.
 
     Returns
     -------
     float
-        The error. It depends on no bin edge, and rows at scores of exactly 0 or 1 count fully. A
-        fixed point below 1.5e-5 is beyond the resolution; the error at that width, which is no
-        larger, is returned then.
+        The error. It does not depend on bin edges, and rows with scores of exactly 0 or 1 count
+        fully. A fixed point below 1.5e-5 cannot be resolved; in that case, the error at that width,
+        which is no larger, is returned.
 
     References
     ----------
@@ -366,21 +366,21 @@ def smooth_ece_interval(
 ) -> Estimate:
     """Return the smooth calibration error with an interval for its population value.
 
-    The limits are those of `ece_interval` for another norm of the residuals. With the default
-    width they are taken at the fixed point of the sample. As both fall when sigma grows, they
-    enclose every width that lies between its own limits, and so the fixed point of the population
-    at the nominal level or better.
+    The limits are computed as in `ece_interval`, for a different norm of the residuals. With the
+    default width, they are taken at the fixed point of the sample. Because both the error and its
+    limits decrease in sigma, they also cover the fixed point of the population at the nominal level
+    or better.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it.
+        With a ``prior_interval``, the result holds for every prior in it.
     level : float
         Nominal coverage.
     sigma : float, optional
         As in `smooth_ece`.
     seed : int
-        Seed of the random splits of the lower end.
+        Seed of the random splits for the lower end.
 
     Examples
     --------
@@ -418,14 +418,14 @@ def _error(coefficients: Floats, sigma: float) -> float:
 
 
 def _fixed_point(coefficients: Floats) -> float:
-    """Return the width that equals its error, or the error at the smallest width resolved."""
+    """Return the width that equals its error, or the error at the smallest resolvable width."""
     smallest = NODES_IN_FIXED_POINT / coefficients.size
-    # No width has a smaller error than the mean residual, which blurring leaves as it is.
+    # The error is at least the absolute mean residual, which blurring does not change.
     low = max(smallest, abs(float(coefficients[0])))
     high = _error(coefficients, low)
     if high <= low * (1.0 + ROUNDING):
         return high
-    # Where residuals have one sign the error is the same at all widths, up to rounding.
+    # If all residuals have one sign, the error is the same at all widths, up to rounding error.
     high *= 1.0 + ROUNDING
     root: float = brentq(lambda sigma: _error(coefficients, sigma) - sigma, low, high, xtol=1e-12)
     return root
@@ -437,30 +437,30 @@ def kernel_ece(scores: PUScores, *, p: float = 1, bandwidth: float | None = None
     .. math:: \Bigl(\int_0^1 f(x)\, \lvert g(x) / f(x) - x \rvert^p\, dx\Bigr)^{1/p},
         \qquad f = K_h * \mu, \quad g = \pi\, K_h * \mu_+,
 
-    with the triweight kernel folded at 0 and 1 and one bandwidth for both densities (Zhang et al.
-    2020, whose estimate is the p-th power of this one).
+    with the triweight kernel reflected at 0 and 1 and the same bandwidth for both densities (Zhang
+    et al. 2020, whose estimate is the p-th power of this one).
 
     Parameters
     ----------
     scores : PUScores
     p : float
-        Order of the norm, at least 1 and finite.
+        Order of the norm, finite and at least 1.
     bandwidth : float, optional
-        Standard deviation of the kernel (a third of its reach), at least 1e-5. By default
-        ``1.06 sd n^(-1/5)`` with the standard deviation of the marginal scores and
-        ``n = min(n_marginal, n_positive / prior)``, the size of the labelled sample that would hold
-        as many positives, for labelled data simply its size.
+        Standard deviation of the kernel (one third of its half-width), at least 1e-5. Defaults to
+        ``1.06 sd n^(-1/5)``, where sd is the standard deviation of the marginal scores and
+        ``n = min(n_marginal, n_positive / prior)``, the size of a labeled sample that would contain
+        as many positives; for labeled data, n is the sample size.
 
     Returns
     -------
     float
-        The error. A frequency above 1, by noise or a wrong prior, counts as it is. Even a
+        The error. Frequencies above 1, due to noise or a wrong prior, are used as they are. Even a
         calibrated score has a small error, of the order of the squared bandwidth.
 
     Notes
     -----
-    Popordanoska et al. (2022) take a beta kernel, average over the rows instead of integrating,
-    and leave each row out of its own estimate; the limit is the same.
+    Popordanoska et al. (2022) use a beta kernel, average over the rows instead of integrating, and
+    leave each row out of its own estimate; the limit is the same.
 
     References
     ----------
@@ -489,21 +489,21 @@ def kernel_ece_interval(
     bandwidth: float | None = None,
     seed: int = 0,
 ) -> Estimate:
-    """Return the kernel calibration error with an interval for its value in the population.
+    """Return the kernel calibration error with an interval for its population value.
 
-    The target is the error at the same bandwidth. The lower end is reduced by the smoothing bias,
-    so it also bounds the L_p calibration error of the score from below.
+    The target is the error at the same bandwidth. The smoothing bias is subtracted from the lower
+    end, which is therefore also a lower bound for the L_p calibration error of the score.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it.
+        With a ``prior_interval``, the result holds for every prior in it.
     level : float
         Nominal coverage.
     p, bandwidth
         As in `kernel_ece`.
     seed : int
-        Seed of the random splits of the lower end.
+        Seed of the random splits for the lower end.
 
     Examples
     --------
@@ -524,23 +524,24 @@ def logit_smoothed_ece(scores: PUScores, *, sigma: float = 1.0 / 15.0, clip: flo
         = \int \bigl\lvert \pi\,(K_\sigma * \mu_+)(t)
         - \mathrm{sigmoid}(t)\, (K_\sigma * \mu)(t) \bigr\rvert\, dt
 
-    with :math:`T = \mathrm{logit}(s) + \sigma \xi` for standard normal noise, and the laws on the
-    logit scale (Chidambaram et al. 2024, Eq. 4.1). The integral is computed, not sampled.
+    with :math:`T = \mathrm{logit}(s) + \sigma \xi` for standard normal noise :math:`\xi`, and the
+    distributions on the logit scale (Chidambaram et al. 2024, Eq. 4.1). The integral is computed,
+    not sampled.
 
     Parameters
     ----------
     scores : PUScores
     sigma : float
-        Standard deviation of the noise, at least 0.001. The authors take one over the number of
-        bins of the binned error to compare with.
+        Standard deviation of the noise, at least 0.001. The authors use the reciprocal of the
+        number of bins in the binned error being compared.
     clip : float
-        Scores are moved into [clip, 1 - clip] first, because 0 and 1 have no logit. This changes
-        the error by no more than about the clip: beyond it only the labels matter.
+        Scores are first clipped to [clip, 1 - clip], because 0 and 1 have no logit. This changes
+        the error by at most about `clip`: beyond it, only the labels matter.
 
     Returns
     -------
     float
-        The error. Even a calibrated score has a small one, of the order of sigma squared.
+        The error. Even a calibrated score has a small error, of the order of sigma squared.
 
     References
     ----------
@@ -568,19 +569,19 @@ def logit_smoothed_ece_interval(
 ) -> Estimate:
     """Return the logit-smoothed calibration error with an interval for its population value.
 
-    The lower end is reduced by the smoothing bias, so it also bounds the calibration error of the
-    score from below.
+    The smoothing bias is subtracted from the lower end, which is therefore also a lower bound for
+    the calibration error of the score.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it.
+        With a ``prior_interval``, the result holds for every prior in it.
     level : float
         Nominal coverage.
     sigma, clip
         As in `logit_smoothed_ece`.
     seed : int
-        Seed of the random splits of the lower end.
+        Seed of the random splits for the lower end.
 
     Examples
     --------
@@ -601,9 +602,9 @@ class _Kernel:
     Attributes
     ----------
     spectrum : callable
-        Fourier transform of the kernel of unit variance.
+        Fourier transform of the unit-variance kernel.
     width : float
-        Standard deviation, as a share of the axis.
+        Standard deviation, as a fraction of the axis length.
     p : float
     clip, reach : float
         See `noneg.kernels.Axis`.
@@ -631,7 +632,9 @@ def _on_scores(scores: PUScores, p: float, bandwidth: float | None) -> _Kernel:
 def _rule_of_thumb(scores: PUScores) -> float:
     n = min(scores.effective_marginal, scores.effective_positive / (scores.known_prior or 1.0))
     if np.isinf(n):
-        raise InputError("bandwidth", "must be given for a population; its rule is for samples.")
+        raise InputError(
+            "bandwidth", "must be given for a population, because the default rule is for samples."
+        )
     axis = Axis(FEWEST_NODES)
     mass = scores.sums_at_nodes(axis)[:, 1]
     mean = np.average(axis.nodes, weights=mass)
@@ -667,7 +670,7 @@ def _norm_of_gap(g: Floats, f: Floats, x: Floats, p: float) -> float:
         at = x[~full][np.argmax(g[~full])]
         msg = (
             f"must be 1 here, got {p!r}: positives lie near {at:.3g}, where no marginal row "
-            "does, so the frequency there is infinite. Use a larger bandwidth."
+            "does, so the frequency there is infinite. Increase the bandwidth."
         )
         raise InputError("p", msg)
     return power_mean(np.abs(g[full] / f[full] - x[full]), f[full] / x.size, p)
@@ -680,13 +683,13 @@ def _kernel_interval(scores: PUScores, kernel: _Kernel, level: float, seed: int)
     noise = Noise.signs(binned, SPLITS, seed)
     low, high = error_limits(scores, binned, power, noise, level)
     bias = error_value(power, (binned.score, binned.marginal))
-    words = f"{METHOD}, less a smoothing bias of {bias:.2g}"
+    words = f"{METHOD}, minus a smoothing bias of {bias:.2g}"
     return enclosing(scores, value, (max(0.0, low - bias), high), level, words)
 
 
 @dataclass(frozen=True)
 class Power(Convex):
-    """The p-th power of the error, a function of the masses of both laws in bins.
+    """The p-th power of the error as a function of the masses of both distributions in bins.
 
     Attributes
     ----------
@@ -701,15 +704,15 @@ class Power(Convex):
     p: float = 1.0
 
     def sums(self, binned: Binned) -> Sums:
-        """Return positives times the prior, and everyone."""
+        """Return the masses of positives, times the prior, and of all rows."""
         return binned.prior * binned.positive, binned.marginal
 
     def noise(self, binned: Binned, noise: Noise) -> Sums:
-        """Return the noise of both."""
+        """Return the noise in both masses."""
         return noise.of_laws(binned)[:2]
 
     def touching(self, sums: Sums) -> Sums:
-        """Return the linear function of both that touches the power here."""
+        """Return the linear function of both masses that touches the power at these sums."""
         g, f = self.blur(sums[0]), self.blur(sums[1])
         if self.p == 1:
             first = np.where(g - self.x * f < -ZERO, -1.0, 1.0)
@@ -722,7 +725,7 @@ class Power(Convex):
 
 
 def _in_bins(scores: PUScores, kernel: _Kernel) -> tuple[Binned, Power]:
-    """Return bins over the part of the axis that holds rows, and the error as a function."""
+    """Return bins over the occupied part of the axis, and the error as a function of the bins."""
     axis = kernel.axis(bins_for(kernel.width))
     if kernel.clip == 0.0:
         binned = bin_scores(scores, bins=axis.n, binning="width")

@@ -1,3 +1,3 @@
-"""Another name of `noneg.theory`."""
+"""Alias of `noneg.theory`."""
 
 from noneg.theory import *  # noqa: F403

@@ -1,7 +1,7 @@
-r"""Bands on the rank CDF of a class whose members are partly known (Claesen et al., Section 4.2).
+r"""Bands on the rank CDF of a partially known class (Claesen et al., Section 4.2).
 
-A band is a table: entry j bounds the share of the class among the ranks down to the j-th best of
-its known rows. Cut-offs only look entries up, so its cost is that of the known rows.
+A band is a table: entry j bounds the share of the class ranked at or above its j-th best known row.
+A cutoff only looks up an entry, so the cost depends on the number of known rows alone.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 Band = Literal["pointwise", "exact", "dkw", "bootstrap", "prediction"]
 BANDS: Final[dict[str, str]] = {
-    "pointwise": "binomial quantiles, what infinitely many bootstrap resamples give",
-    "exact": "Clopper-Pearson limits at each cut-off",
-    "dkw": "one margin for all cut-offs together (Dvoretzky, Kiefer, Wolfowitz and Massart)",
+    "pointwise": "binomial quantiles, the limit of infinitely many bootstrap resamples",
+    "exact": "Clopper-Pearson limits at each cutoff",
+    "dkw": "one margin for all cutoffs together (Dvoretzky, Kiefer, Wolfowitz and Massart)",
     "bootstrap": "percentiles of resampled known rows",
     "prediction": "'exact', widened by the sampling error of the latent rows themselves",
 }
 
 
-_MANY: Final = 20_000  # longer tables are evaluated at nodes and interpolated
-_ENDS: Final = 1000  # entries next to both ends that are always evaluated
+_MANY: Final = 20_000  # Longer tables are evaluated at nodes and interpolated.
+_ENDS: Final = 1000  # Number of entries next to both ends that are always evaluated.
 _NODES: Final = 4001
-_RESAMPLED: Final = 4_000_000  # resampled counts held at a time
+_RESAMPLED: Final = 4_000_000  # Number of resampled counts held in memory at a time.
 
 
 def check_band(band: object) -> Band:
-    """Return the kind of band, or say what each one means.
+    """Return the kind of band, or raise an error that explains each kind.
 
     Examples
     --------
@@ -70,16 +70,16 @@ def band_limits(
     share : ndarray
         The rank CDF after 0, 1, 2, ... known rows, best first: from 0 to 1.
     n : float
-        Known rows; Kish's effective number if they carry unequal weights.
+        Number of known rows; Kish's effective number if their weights are unequal.
     band : {"pointwise", "exact", "dkw", "bootstrap", "prediction"}
         "pointwise": quantiles of Binomial(n, share). "exact": Clopper-Pearson. "dkw": share
         :math:`\pm \sqrt{\log(2/\alpha) / 2n}`. "bootstrap": percentiles of `resamples` resamples.
-        "prediction": as "exact", for the share of `latent` further rows of the same law and not
-        for the law itself.
+        "prediction": like "exact", but for the share among `latent` further rows from the same
+        distribution rather than for the distribution itself.
     level : float
-        Nominal coverage, for all cut-offs together with "dkw" and at each one otherwise.
+        Nominal coverage: simultaneous over all cutoffs for "dkw", at each cutoff otherwise.
     latent : float
-        Rows whose share is predicted; used by "prediction" only.
+        Number of rows whose share is predicted; used only by "prediction".
     resamples, seed : int
         For "bootstrap".
 
@@ -113,15 +113,16 @@ def _quantile(q: float, n: float, share: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def _prediction(share: NDArray[np.float64], n: float, alpha: float, latent: float) -> Limits:
-    """Return limits of the share among latent rows.
+    """Return prediction limits for the share among latent rows.
 
-    Given the known rows, the number of latent rows above the k-th best of them is beta-binomial,
-    with parameters k and n + 1 - k; a beta law with the same mean and variance stands for it.
+    Given the known rows, the number of latent rows above the k-th best of them is beta-binomial
+    with parameters k and n + 1 - k; it is approximated by a beta distribution with the same mean
+    and variance.
     """
     size = max(latent, 1.0 + 1e-6)
     shrunk = 1.0 if np.isinf(size) else (size - 1.0) / (size + n + 1.0)
     hits, misses = share * n, (1.0 - share) * n
-    few = 1e-9  # in place of none, where the limit is known
+    few = 1e-9  # Replaces zero, where the limit is known exactly.
     low = betaincinv(np.maximum(hits, few) * shrunk, (misses + 1.0) * shrunk, alpha / 2)
     high = betaincinv((hits + 1.0) * shrunk, np.maximum(misses, few) * shrunk, 1.0 - alpha / 2)
     return np.where(hits > few, low, 0.0), np.where(misses > few, high, 1.0)
@@ -130,9 +131,9 @@ def _prediction(share: NDArray[np.float64], n: float, alpha: float, latent: floa
 def _at_nodes(
     share: NDArray[np.float64], limits: Callable[[NDArray[np.float64]], Limits]
 ) -> Limits:
-    """Evaluate limits entry by entry, or at nodes between which they are interpolated.
+    """Evaluate limits at every entry, or at nodes with interpolation in between.
 
-    On the scale arcsin(sqrt(share)) the margins are close to a sine, so that a straight line
+    On the arcsin(sqrt(share)) scale, the margins are close to a sine, so linear interpolation
     between 4,001 nodes is off by less than 1e-9.
     """
     if share.size <= _MANY:
@@ -154,10 +155,10 @@ def _spread(
 def _resampled(
     share: NDArray[np.float64], n: int, alpha: float, resamples: int, seed: int
 ) -> Limits:
-    """Return percentiles of the rank CDF of resampled rows, a block of ranks at a time.
+    """Return percentiles of the rank CDF of resampled rows, computed one block of ranks at a time.
 
-    Given the resampled rows above a rank, those below are a multinomial draw over the rest, so no
-    more than a block of ranks is ever held.
+    Given the resampled rows above a rank, the rows below it are a multinomial draw over the
+    remaining ranks, so only one block of ranks is ever held in memory.
     """
     rng = stream(seed, "rank band")
     low, high = np.zeros_like(share), np.zeros_like(share)

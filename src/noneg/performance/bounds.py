@@ -1,8 +1,8 @@
 """Bounds from positives and unlabeled rows (Claesen et al. 2015).
 
 `roc_bounds` and `pr_bounds` return bounding curves with their areas, `contingency_bounds` and
-`metric_bounds` bound the contingency table and any metric of it, and `rank_cdf` returns the rank
-CDF of the known positives that all of them rest on.
+`metric_bounds` bound the contingency table and any metric computed from it, and `rank_cdf` returns
+the rank CDF of the known positives, on which all of them are based.
 """
 
 from __future__ import annotations
@@ -47,37 +47,39 @@ def roc_bounds(
     scores: PUScores,
     **options: Unpack[BoundOptions],
 ) -> RocBounds:
-    r"""Return curves between which the ROC curve of all rows lies (Claesen et al., Section 5).
+    r"""Return lower and upper bounds on the ROC curve of all rows (Claesen et al., Section 5).
 
     Known positives, known negatives and unlabeled rows are ranked together. If positives were
-    labelled at random, the latent positives among the :math:`|U|` unlabeled rows follow the rank
-    CDF of the known ones, up to a band :math:`T_{lb} \le \mathrm{TPR} \le T_{ub}`. At each cut-off
-    :math:`\lceil T_{ub}\,\beta|U| \rceil` latent positives above it give the least false positive
-    rate, :math:`\lfloor T_{lb}\,\beta|U| \rfloor` the greatest (Theorem 1, Eqs. 10-13); with
-    :math:`|P_U| = \beta|U|` rounded to a whole number. Labelled data hides nothing: both curves are
-    the ROC curve.
+    labeled at random, the latent positives among the :math:`|U|` unlabeled rows follow the rank
+    CDF of the known ones, up to a band :math:`T_{lb} \le \mathrm{TPR} \le T_{ub}`. At each cutoff,
+    the smallest false positive rate is obtained with :math:`\lceil T_{ub}\,\beta|U| \rceil` latent
+    positives above the cutoff and the largest with :math:`\lfloor T_{lb}\,\beta|U| \rfloor`
+    (Theorem 1, Eqs. 10-13), where :math:`|P_U| = \beta|U|` is rounded to a whole number. For
+    labeled data, both curves equal the ROC curve.
 
     Parameters
     ----------
     scores : PUScores
     beta : float or (float, float), optional
-        Share of positives among the unlabeled rows, or an interval of it; by default what the prior
-        of `scores` and its interval imply (`latent_fraction`). Of an interval, the smaller end
-        bounds the curve from below and the larger from above wherever the ranking is better than
-        random, and the other way round elsewhere (Lemma 4).
+        Share of positives among the unlabeled rows, or an interval for it. By default, it follows
+        from the prior of `scores` and its interval (`latent_fraction`). For an interval, the
+        smaller end bounds the curve from below and the larger end from above wherever the ranking
+        is better than random, and vice versa elsewhere (Lemma 4).
     band : {"exact", "pointwise", "dkw", "bootstrap", "prediction"}
         Kind of band; see Notes.
     level : float
-        Nominal coverage of the band: at each cut-off, and of all together with "dkw".
+        Nominal coverage of the band: simultaneous over all cutoffs for "dkw", at each cutoff
+        otherwise.
     known_negatives : array-like, optional
-        Scores of rows known to be negative, beside those of `scores`. If they were taken out of the
-        sample that `scores` holds, pass the `beta` of the rows that remain.
+        Scores of rows known to be negative, in addition to those in `scores`. If they were removed
+        from the sample in `scores`, pass the `beta` of the remaining rows.
     basis : {"positives", "negatives", "tighter"}
-        Whose rank CDF the bounds rest on: known positives; known negatives, which exchanges the
-        classes and beta with 1 - beta (Appendix C); or whichever gives the smaller range of areas.
+        The class whose rank CDF the bounds are based on: known positives; known negatives, which
+        swaps the classes and replaces beta with 1 - beta (Appendix C); or whichever gives the
+        smaller range of areas.
     table : {"all", "unlabeled"}, optional
-        Which rows are counted; all by default. In the two-sample setting the unlabeled rows alone
-        are the sample of everyone.
+        Which rows are counted; all by default. In the two-sample setting, only the unlabeled rows
+        are a sample of the population.
     resamples, seed : int
         For the band "bootstrap".
 
@@ -88,10 +90,11 @@ def roc_bounds(
     Notes
     -----
     "pointwise" takes binomial quantiles, the limit of infinitely many bootstrap resamples (the
-    paper's band); "bootstrap" resamples. Both have no width where the rank CDF is 0 or 1. "exact"
-    (Clopper-Pearson) has, and "dkw" holds for the whole curve. These four bound the law of the
-    positives; the latent ones scatter around it too. This is negligible if they are many times more
-    than the known ones, and "prediction" allows for it otherwise.
+    paper's band); "bootstrap" resamples. Both have zero width where the rank CDF is 0 or 1, unlike
+    "exact" (Clopper-Pearson); "dkw" holds for the whole curve at once. These four bound the
+    distribution of the positives, but the latent positives also vary around that distribution. This
+    variation is negligible if the latent positives far outnumber the known ones; otherwise, use
+    "prediction", which accounts for it.
 
     Examples
     --------
@@ -123,11 +126,12 @@ def pr_bounds(
     scores: PUScores,
     **options: Unpack[BoundOptions],
 ) -> PrBounds:
-    r"""Return curves between which the precision-recall curve lies (Claesen et al., Section 5).
+    r"""Return lower and upper bounds on the precision-recall curve (Claesen et al., Section 5).
 
-    The tables are those of `roc_bounds`. Precision depends on the share of positives among the rows
-    counted, and rises with beta at every cut-off (Eq. 15): of an interval the smaller end gives the
-    lower curve and the larger the upper one, whatever the ranking.
+    The contingency tables are the same as in `roc_bounds`. Precision depends on the share of
+    positives among the rows counted and increases with beta at every cutoff (Eq. 15). For an
+    interval of beta, the smaller end therefore gives the lower curve and the larger end the upper
+    curve, for any ranking.
 
     Parameters
     ----------
@@ -135,9 +139,9 @@ def pr_bounds(
     beta, band, level, known_negatives, basis, resamples, seed
         As in `roc_bounds`.
     table : {"all", "unlabeled"}, optional
-        Which rows are counted. By default all in the one-sample setting, as in the paper, and the
-        unlabeled ones in the two-sample setting: positives collected separately say nothing about
-        how common positives are.
+        Which rows are counted. By default, all rows in the one-sample setting, as in the paper, and
+        the unlabeled rows in the two-sample setting, where positives collected separately carry no
+        information about how common positives are.
 
     Returns
     -------
@@ -176,10 +180,10 @@ def _pr(problem: Problem) -> PrBounds:
 
 
 class _Trace:
-    """Two rates along the ranking, and each at its own extreme over all beta.
+    """Two rates along the ranking, plus the extreme of each rate over all beta.
 
-    Tables are chosen by one of the rates, so this one is at its extreme anyway. The first `origin`
-    points are left at (0, 0).
+    Tables are chosen by one of the rates, so that rate is already at its extreme. The first
+    `origin` points stay at (0, 0).
     """
 
     def __init__(
@@ -195,7 +199,7 @@ class _Trace:
         )
 
     def write(self, place: slice, part: Problem) -> None:
-        """Fill in the points of a block of cut-offs."""
+        """Fill in the points of a block of cutoffs."""
         candidates = list(part.candidates(self.side))
         tables = chosen(candidates, self.side, self.by)
         for rate, point, end in zip(self.rates, self.points, self.extremes, strict=True):
@@ -210,35 +214,41 @@ def _follow(problem: Problem, traces: list[_Trace]) -> None:
             trace.write(place, part)
 
 
-_BLOCK: Final = 65_536  # points summed at a time, so that no more memory is needed
+_BLOCK: Final = 65_536  # Number of points summed at a time, to limit memory use.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RocSide:
+class _Side:
+    """Base class of the bounding curves."""
+
+    threshold: NDArray[np.float64]
+    extremes: Points
+    side: Side
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RocSide(_Side):
     """One of the two curves that bound a ROC curve.
 
     Attributes
     ----------
     threshold : ndarray
-        Cut-offs, falling, after the point (0, 0).
+        Cutoffs in decreasing order, after the point (0, 0).
     fpr, tpr : ndarray
-        False and true positive rate of the bounding table at each cut-off. Where a known row
-        passes and no unlabeled one, a rate may step back.
+        False and true positive rates of the bounding table at each cutoff. A rate may decrease from
+        one cutoff to the next where a known row is added but no unlabeled one.
     extremes : (ndarray, ndarray)
-        Both rates, each at its own best (upper curve) or worst (lower curve) over the whole range
-        of beta; `fpr` and `tpr` themselves if beta is one number.
+        Each rate at its best (upper curve) or worst (lower curve) over the whole range of beta;
+        `fpr` and `tpr` themselves if beta is a single number.
     side : {"lower", "upper"}
     """
 
-    threshold: NDArray[np.float64]
     fpr: NDArray[np.float64]
     tpr: NDArray[np.float64]
-    extremes: Points
-    side: Side
 
     @cached_property
     def auc(self) -> float:
-        """Area by the trapezoidal rule over the points in order of their false positive rate."""
+        """Area by the trapezoidal rule, with points sorted by false positive rate."""
         return _trapezoids(*_in_order(self.fpr, self.tpr))
 
     @cached_property
@@ -249,8 +259,8 @@ class RocSide:
     def envelope(self) -> Points:
         """Return the monotone curve that no ROC curve within the bounds crosses.
 
-        Points are taken in order of their false positive rate; the upper curve is the largest true
-        positive rate so far, the lower one the smallest from there on.
+        Points are sorted by false positive rate; the upper curve is the running maximum of the true
+        positive rate from the left, and the lower curve its running minimum from the right.
         """
         x, y = _in_order(*self.extremes)
         if self.side == "upper":
@@ -259,51 +269,48 @@ class RocSide:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PrSide:
+class PrSide(_Side):
     """One of the two curves that bound a precision-recall curve.
 
     Attributes
     ----------
     threshold : ndarray
-        Cut-offs, falling.
+        Cutoffs in decreasing order.
     recall, precision : ndarray
-        Rates of the bounding table at each cut-off.
+        Rates of the bounding table at each cutoff.
     extremes : (ndarray, ndarray)
-        Both rates, each at its own best (upper curve) or worst (lower curve) over the whole range
-        of beta; `recall` and `precision` themselves if beta is one number.
+        Each rate at its best (upper curve) or worst (lower curve) over the whole range of beta;
+        `recall` and `precision` themselves if beta is a single number.
     side : {"lower", "upper"}
     """
 
-    threshold: NDArray[np.float64]
     recall: NDArray[np.float64]
     precision: NDArray[np.float64]
-    extremes: Points
-    side: Side
 
     @cached_property
     def auc(self) -> float:
-        """Area by the trapezoidal rule, points in order of recall, level up to the first one."""
+        """Area by the trapezoidal rule, with points sorted by recall and a flat first segment."""
         x, y = _in_order(self.recall, self.precision)
         return _trapezoids(x, y) + float(x[0] * y[0])
 
     @cached_property
     def envelope_auc(self) -> float:
-        """Area of the steps of `envelope`: the average interpolated precision."""
+        """Area under the steps of `envelope`, which is the average interpolated precision."""
         x, y = self.envelope()
         return float((np.diff(x, prepend=0.0) * y).sum())
 
     def envelope(self) -> Points:
-        """Return interpolated precision: the largest one at this recall or a higher one.
+        """Return interpolated precision: the largest precision at this recall or higher.
 
-        Interpolated precision of the true ranking lies between the two envelopes. Plain precision
-        has no useful lower envelope, since the best row alone may be a negative.
+        The interpolated precision of the true ranking lies between the two envelopes. Plain
+        precision has no useful lower envelope because the top-ranked row may be a negative.
         """
         x, y = _in_order(*self.extremes)
         return x, np.maximum.accumulate(y[::-1])[::-1]
 
 
 class _TwoCurves(ResultTable):
-    """What bounds on ROC and PR curves share."""
+    """Base class of the bounds on ROC and PR curves."""
 
     lower: RocSide | PrSide
     upper: RocSide | PrSide
@@ -312,16 +319,16 @@ class _TwoCurves(ResultTable):
 
     @property
     def auc(self) -> tuple[float, float]:
-        """Areas under both curves, points in order: the paper's."""
+        """Areas under both curves, with points sorted, as in the paper."""
         return self.lower.auc, self.upper.auc
 
     @property
     def envelope_auc(self) -> tuple[float, float]:
-        """Areas under both envelopes: safe, and a little wider."""
+        """Areas under both envelopes, which are conservative and slightly wider."""
         return self.lower.envelope_auc, self.upper.envelope_auc
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
-        """Return both curves, a column a name."""
+        """Return both curves as named columns."""
         table = {"threshold": self.lower.threshold}
         for side in (self.lower, self.upper):
             table |= {f"{side.side}_{rate}": getattr(side, rate) for rate in self._rates}
@@ -333,7 +340,7 @@ class _TwoCurves(ResultTable):
         return super().to_dict() | areas | self.assumes.to_dict()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RocBounds(_TwoCurves):
     """Bounds on a ROC curve.
 
@@ -342,9 +349,9 @@ class RocBounds(_TwoCurves):
     lower, upper : RocSide
         The bounding curves.
     assumes : Assumptions
-        Beta, band, level, basis and table they rest on.
+        Beta, band, level, basis and table that the bounds are based on.
     auc, envelope_auc : (float, float)
-        Areas under the two curves as they are, and under their monotone envelopes.
+        Areas under the two unmodified curves, and under their monotone envelopes.
     """
 
     lower: RocSide
@@ -353,7 +360,7 @@ class RocBounds(_TwoCurves):
     _rates = ("fpr", "tpr")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PrBounds(_TwoCurves):
     """Bounds on a precision-recall curve.
 
@@ -362,9 +369,9 @@ class PrBounds(_TwoCurves):
     lower, upper : PrSide
         The bounding curves.
     assumes : Assumptions
-        Beta, band, level, basis and table they rest on.
+        Beta, band, level, basis and table that the bounds are based on.
     auc, envelope_auc : (float, float)
-        Areas under the two curves as they are, and under interpolated precision.
+        Areas under the two unmodified curves, and under interpolated precision.
     """
 
     lower: PrSide
@@ -374,7 +381,7 @@ class PrBounds(_TwoCurves):
 
 
 def _in_order(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
-    """Return points in order of x; where x is equal, in their order before, y rising with it."""
+    """Return points sorted by x; points with equal x keep their order, in which y increases."""
     if np.all(x[1:] >= x[:-1]):
         return x, y
     order = np.argsort(x, kind="stable")
@@ -390,9 +397,9 @@ def _trapezoids(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 Floats: TypeAlias = NDArray[np.float64]
-# From true positives, false positives, false negatives and true negatives, arrays alike.
+# A function of arrays of true positives, false positives, false negatives and true negatives.
 TableMetric: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
-_BETWEEN: Final = 7  # numbers of latent positives tried between the ends of a range
+_BETWEEN: Final = 7  # Number of latent-positive counts tried between the ends of a range.
 # Metrics of the contingency table that are not registered.
 _MORE: Final = {
     "jaccard": Rule(lambda t, p: (0.0, t, p, 1.0 - t)),
@@ -400,20 +407,20 @@ _MORE: Final = {
 }
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ContingencyBounds(ResultTable):
-    """Bounding contingency tables, cut-off by cut-off.
+    """Bounding contingency tables at each cutoff.
 
     Attributes
     ----------
     threshold : ndarray
-        Cut-offs, falling; a row counts as positive when its score is at or above.
+        Cutoffs in decreasing order; a row with a score at or above the cutoff counts as positive.
     lower : Tables
-        With the least upper bound on the false positive rate: the lower curve.
+        Tables with the least upper bound on the false positive rate, which form the lower curve.
     upper : Tables
-        With its greatest lower bound: the upper curve.
+        Tables with its greatest lower bound, which form the upper curve.
     assumes : Assumptions
-        Beta, band, level, basis and table they rest on.
+        Beta, band, level, basis and table that the bounds are based on.
     """
 
     threshold: Floats
@@ -422,7 +429,7 @@ class ContingencyBounds(ResultTable):
     assumes: Assumptions
 
     def columns(self) -> dict[str, Floats]:
-        """Return all entries, a column a name."""
+        """Return all entries as named columns."""
         table = {"threshold": self.threshold}
         for side, tables in (("lower", self.lower), ("upper", self.upper)):
             table |= {f"{side}_{cell}": getattr(tables, cell) for cell in ("tp", "fp", "fn", "tn")}
@@ -439,13 +446,13 @@ def contingency_bounds(
     threshold: ArrayLike | None = None,
     **options: Unpack[BoundOptions],
 ) -> ContingencyBounds:
-    """Return the tables with the least and the greatest false positive rate (Theorem 1, Eq. 12).
+    """Return the tables with the smallest and largest false positive rates (Theorem 1, Eq. 12).
 
     Parameters
     ----------
     scores : PUScores
     threshold : float or array-like, optional
-        Where to cut, positive at or above; by default at every distinct score.
+        Cutoffs; scores at or above a cutoff count as positive. By default, every distinct score.
     beta, band, level, known_negatives, basis, resamples, seed
         As in `roc_bounds`; the tighter basis is the one with the smaller mean range of rates.
     table : {"all", "unlabeled"}, optional
@@ -490,19 +497,19 @@ def _chosen_tables(problem: Problem, side: Side) -> Tables:
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MetricBounds(ResultTable):
-    """Bounds on a metric, cut-off by cut-off.
+    """Bounds on a metric at each cutoff.
 
     Attributes
     ----------
     threshold : ndarray
-        Cut-offs, falling; a row counts as positive when its score is at or above.
+        Cutoffs in decreasing order; a row with a score at or above the cutoff counts as positive.
     low, high : ndarray
         Bounds; nan where the metric is undefined.
     metric : str
     assumes : Assumptions
-        Beta, band, level, basis and table they rest on.
+        Beta, band, level, basis and table that the bounds are based on.
     """
 
     threshold: Floats
@@ -513,11 +520,11 @@ class MetricBounds(ResultTable):
     _names = ("threshold", "low", "high")
 
     def at(self, threshold: float) -> tuple[float, float]:
-        """Return the bounds at a threshold, which need not be a cut-off itself."""
+        """Return the bounds at a threshold, which need not be a cutoff itself."""
         row = int(np.searchsorted(-self.threshold, -threshold, side="right")) - 1
         if row < 0:
             msg = (
-                f"must not exceed the largest cut-off {self.threshold[0]:g}, got "
+                f"must not exceed the largest cutoff {self.threshold[0]:g}, got "
                 f"{threshold!r}: no row lies at or above it."
             )
             raise InputError("threshold", msg)
@@ -537,11 +544,12 @@ def metric_bounds(
 ) -> MetricBounds:
     r"""Return bounds on any metric of the contingency table (Claesen et al., Section 4).
 
-    At a cut-off the rows above it and, for one beta, the positives in all are fixed. What is
-    hidden is how many positives lie above, and the two tables of `roc_bounds` hold its least and
-    greatest value. A metric that rises or falls with it, as all those named here do, has its
-    extremes there. Over an interval of beta these are sought at its ends, at the two values where
-    clipping (Eq. 11) sets in and at seven values between.
+    At a given cutoff, the number of rows above it is fixed and, for a given beta, so is the total
+    number of positives. Only the number of positives above the cutoff is unknown, and the two
+    tables of `roc_bounds` contain its smallest and largest values. A metric that is monotone in
+    this number, as are all the metrics named here, attains its extremes at these two tables. For
+    an interval of beta, the search covers its ends, the two values where clipping (Eq. 11) begins,
+    and seven values in between.
 
     Parameters
     ----------
@@ -552,7 +560,7 @@ def metric_bounds(
         positives, false positives, false negatives and true negatives (arrays) that is monotone in
         the number of true positives when row and column sums are fixed.
     threshold : float or array-like, optional
-        Where to cut, positive at or above; by default at every distinct score.
+        Cutoffs; scores at or above a cutoff count as positive. By default, every distinct score.
     beta, band, level, known_negatives, basis, resamples, seed
         As in `roc_bounds`; the tighter basis is the one with the smaller mean width.
     table : {"all", "unlabeled"}, optional
@@ -591,7 +599,7 @@ def _find(metric: str | TableMetric) -> tuple[str, TableMetric]:
 
 
 def table_rules() -> dict[str, Rule]:
-    """Return the metrics of the contingency table by name."""
+    """Return the contingency-table metrics by name."""
     named = registered_rules()
     aliases = {short: named[name] for short, name in ALIASES.items()}
     return dict(sorted((named | aliases | _MORE).items()))
@@ -618,8 +626,7 @@ def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
 def _tables(problem: Problem) -> Iterator[Tables]:
     low, high = problem.latent
     between = np.unique(np.linspace(low, high, _BETWEEN + 2).round())[1:-1]
-    sides: tuple[Side, Side] = ("lower", "upper")
-    for side in sides:
+    for side in _SIDES:
         yield from problem.candidates(side)
         for latent in between:
             yield problem.tables(side, float(latent))
@@ -630,20 +637,20 @@ def _mean(width: Floats) -> float:
     return float(known.mean()) if known.size else np.inf
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RankCdf(ResultTable):
-    """Share of the known positives at or above each cut-off, with its band.
+    """Share of the known positives at or above each cutoff, with its band.
 
     Attributes
     ----------
     threshold : ndarray
-        Cut-offs, falling.
+        Cutoffs in decreasing order.
     rank : ndarray
-        Rows at or above each cut-off.
+        Number of rows at or above each cutoff.
     share, low, high : ndarray
         The rank CDF, T_lb and T_ub.
     unlabeled : ndarray
-        Share of the unlabeled rows at or above each cut-off.
+        Share of the unlabeled rows at or above each cutoff.
     assumes : Assumptions
     """
 
@@ -658,21 +665,21 @@ class RankCdf(ResultTable):
 
     @property
     def better_than_random(self) -> NDArray[np.bool_]:
-        """Cut-offs above which positives are more common than elsewhere (Lemma 4, case a)."""
+        """Cutoffs above which positives are more common than elsewhere (Lemma 4, case a)."""
         return self.share > self.unlabeled
 
     def fpr_by_beta(self, beta: float) -> NDArray[np.float64]:
-        r"""Return the derivative of the false positive rate by beta.
+        r"""Return the derivative of the false positive rate with respect to beta.
 
         :math:`(|\mathrm{head}(U, r)|/|U| - T(r)) / (1 - \beta)^2` at the rank CDF itself: negative
-        where the ranking is better than random. Eqs. 15 and 20 print it without the first
+        where the ranking is better than random. The paper's Eqs. 15 and 20 omit the first
         :math:`|U|`.
         """
         slope: NDArray[np.float64] = (self.unlabeled - self.share) / (1.0 - beta) ** 2
         return slope
 
     def precision_by_beta(self) -> NDArray[np.float64]:
-        r"""Return the derivative of the precision among unlabeled rows by beta (Eq. 21).
+        r"""Return the derivative with respect to beta of precision among unlabeled rows (Eq. 21).
 
         :math:`T(r)|U| / |\mathrm{head}(U, r)|`, never negative; nan where no unlabeled row lies
         above.
@@ -697,12 +704,13 @@ def rank_cdf(
 ) -> RankCdf:
     r"""Return the rank CDF of the known positives with its band (Claesen et al., Eqs. 6 and 14).
 
-    It is the true positive rate when all rows down to a rank are called positive.
+    The rank CDF is the true positive rate when all rows down to a given rank are predicted
+    positive.
 
     Parameters
     ----------
     scores : PUScores
-        Two-sample or one-sample; labelled data has no latent positives.
+        From the two-sample or one-sample setting; labeled data have no latent positives.
     band, level, known_negatives, resamples, seed
         As in `noneg.performance.roc_bounds`.
 
@@ -714,11 +722,10 @@ def rank_cdf(
     array([0.5, 0.5, 1. , 1. , 1. , 1. ])
     """
     if not scores.hidden:
-        msg = (
-            "must have unlabeled rows for a band on their positives, got labelled data. "
-            "Its ROC curve is known: use roc_bounds."
+        rule = "must have unlabeled rows for a band on their positives, got labeled data"
+        raise InputError(
+            "scores", rule, remedy="The ROC curve of labeled data is known: use roc_bounds."
         )
-        raise InputError("scores", msg)
     options = Options(
         band=band, level=level, known_negatives=known_negatives, resamples=resamples, seed=seed
     )

@@ -1,9 +1,9 @@
-r"""Contingency tables at every cut-off when some labels are hidden (Claesen et al., Sections 3, 4).
+r"""Contingency tables at every cutoff when some labels are hidden (Claesen et al., Sections 3, 4).
 
-Known positives P_L, known negatives N_L and unlabeled rows U are ranked together. U holds
-:math:`|P_U| = \beta |U|` latent positives, and a band bounds their rank CDF. At each cut-off two
-tables follow: the one with the greatest lower and the one with the least upper bound on the false
-positive rate (Theorem 1, Lemma 3). Their curves are the upper and the lower bound.
+Known positives P_L, known negatives N_L and unlabeled rows U are ranked together. U contains
+:math:`|P_U| = \beta |U|` latent positives, and a band bounds their rank CDF. This determines two
+tables at each cutoff: one with the greatest lower bound on the false positive rate and one with the
+least upper bound (Theorem 1, Lemma 3). They form the upper and the lower bounding curve.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar, get_a
 import numpy as np
 from scipy.stats import binom
 
-from noneg.checks import check_count, check_level, check_number, check_scores
+from noneg.checks import check_choice, check_count, check_level, check_number, check_scores
 from noneg.errors import InputError
 from noneg.performance.bands import Band, band_limits, check_band
 
@@ -35,23 +35,23 @@ Basis = Literal["positives", "negatives", "tighter"]
 Table = Literal["all", "unlabeled"]
 Side = Literal["lower", "upper"]
 Rate = Literal["fpr", "tpr", "precision"]
-_GUARD: Final = 1e-9  # ceil(0.3 * 10) is 3, although 0.3 * 10 is not
+_GUARD: Final = 1e-9  # Protects ceil and floor from rounding error.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tables:
-    """Contingency tables, one a cut-off.
+    """Contingency tables, one per cutoff.
 
     Attributes
     ----------
     tp : ndarray
-        Positives at or above each cut-off.
+        Number of positives at or above each cutoff.
     predicted : ndarray
-        Rows at or above each cut-off.
+        Number of rows at or above each cutoff.
     positives : float or ndarray
-        Positives in all.
+        Total number of positives.
     total : float
-        Rows in all.
+        Total number of rows.
     """
 
     tp: NDArray[np.float64]
@@ -61,22 +61,22 @@ class Tables:
 
     @property
     def fp(self) -> NDArray[np.float64]:
-        """Negatives at or above each cut-off."""
+        """Number of negatives at or above each cutoff."""
         return self.predicted - self.tp
 
     @property
     def fn(self) -> NDArray[np.float64]:
-        """Positives below each cut-off."""
+        """Number of positives below each cutoff."""
         return self.positives - self.tp
 
     @property
     def tn(self) -> NDArray[np.float64]:
-        """Negatives below each cut-off."""
+        """Number of negatives below each cutoff."""
         return (self.total - self.positives) - self.fp
 
     @property
     def tpr(self) -> NDArray[np.float64]:
-        """True positive rate, recall (Eq. 1)."""
+        """True positive rate, or recall (Eq. 1)."""
         return _ratio(self.tp, self.positives)
 
     @property
@@ -86,7 +86,7 @@ class Tables:
 
     @property
     def precision(self) -> NDArray[np.float64]:
-        """Share of positives among the rows at or above each cut-off."""
+        """Share of positives among the rows at or above each cutoff."""
         return _ratio(self.tp, self.predicted)
 
 
@@ -98,16 +98,16 @@ def _ratio(top: NDArray[np.float64], bottom: Counts) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Assumptions:
-    """What bounds were computed from.
+    """The assumptions that bounds are based on.
 
     Attributes
     ----------
     beta : (float, float)
-        Share of latent positives among the unlabeled rows: what is known of it.
+        Interval for the share of latent positives among the unlabeled rows.
     band : {"pointwise", "exact", "dkw", "bootstrap", "prediction"}
     level : float
     basis : {"positives", "negatives"}
-        Whose rank CDF the band bounds.
+        The class whose rank CDF the band bounds.
     table : {"all", "unlabeled"}
         Which rows the tables count.
     """
@@ -126,15 +126,15 @@ class Assumptions:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A ranking with a band and a range of latent positives: all that bounds need.
+    """A ranking with a band and a range of latent positives, from which bounds are computed.
 
     Attributes
     ----------
     ranking : Ranking
     limits : (ndarray, ndarray)
-        T_lb and T_ub, tables over the known rows of the basis.
+        T_lb and T_ub, tabulated over the known rows of the basis.
     latent : (float, float)
-        Least and greatest number of latent positives, whole.
+        Smallest and largest number of latent positives, as whole numbers.
     assumes : Assumptions
     """
 
@@ -144,12 +144,12 @@ class Problem:
     assumes: Assumptions
 
     def blocks(self) -> Iterator[tuple[slice, Problem]]:
-        """Yield the problem a block of cut-offs at a time, with its place."""
+        """Yield the problem one block of cutoffs at a time, with the slice of each block."""
         for place, ranking in self.ranking.parts():
             yield place, replace(self, ranking=ranking)
 
     def band_at(self, end: int) -> NDArray[np.float64]:
-        """Return T_lb (0) or T_ub (1) at every cut-off."""
+        """Return T_lb (0) or T_ub (1) at every cutoff."""
         at: NDArray[np.float64] = self.limits[end][self.ranking.rows[self._kind]]
         return at
 
@@ -159,16 +159,16 @@ class Problem:
 
     @property
     def moved(self) -> Rate:
-        """The rate that beta moves; a band on one class leaves the rate of that class alone."""
+        """The rate that depends on beta: the rate of the class without the band."""
         return "tpr" if self._kind else "fpr"
 
     def latent_above(self, side: Side, positives: Counts) -> NDArray[np.float64]:
-        r"""Return the latent positives at or above each cut-off in the table of one side.
+        r"""Return the number of latent positives at or above each cutoff in the table of one side.
 
         :math:`\theta = \lceil T_{ub} |P_U| \rceil` (Eq. 10) or
-        :math:`\lfloor T_{lb} |P_U| \rfloor` (Eq. 13), clipped by what the unlabeled rows above
-        and below allow (Eq. 11). From known negatives the same is done for the latent negatives,
-        with the ends of the band exchanged (Appendix C).
+        :math:`\lfloor T_{lb} |P_U| \rfloor` (Eq. 13), clipped to the numbers of unlabeled rows
+        above and below (Eq. 11). If the basis is known negatives, the same is done for the latent
+        negatives with the ends of the band swapped (Appendix C).
         """
         total = self.ranking.n_unlabeled
         if self._kind == 0:
@@ -185,7 +185,7 @@ class Problem:
         else:
             np.floor(np.add(theta, guard, out=theta), out=theta)
         head = self.ranking.unlabeled
-        below = latent - self.ranking.n_unlabeled  # minus what the tail can hold, once head joins
+        below = latent - self.ranking.n_unlabeled  # Plus head: positives that exceed the tail.
         np.maximum(theta, np.maximum(below + head, 0.0), out=theta)
         return np.minimum(theta, np.minimum(head, latent), out=theta)
 
@@ -209,16 +209,16 @@ class Problem:
         )
 
     def candidates(self, side: Side) -> Iterator[Tables]:
-        """Yield tables among which every rate has its extremes over all beta.
+        """Yield tables that include the extremes of every rate over all beta.
 
-        Between the ends of the range a rate is monotone in the number of latent positives (Lemma
-        4, Eq. 15), but for the two numbers at which clipping (Eq. 11) sets in.
+        Between the ends of the range, a rate is monotone in the number of latent positives (Lemma
+        4, Eq. 15) except at the two values where clipping (Eq. 11) begins.
         """
         low, high = self.latent
         if low == high:
             yield self.tables(side, low)
             return
-        # First the end that Lemma 4 names for a ranking better than random.
+        # Start with the end given by Lemma 4 for a ranking better than random.
         for latent in (high, low) if (side == "upper") != bool(self._kind) else (low, high):
             yield self.tables(side, latent)
         for turn in self._turns(side):
@@ -234,7 +234,7 @@ class Problem:
                 yield total - finite if self._kind else finite
 
     def counted(self) -> Problem:
-        """Return the problem at the cut-offs with a row of the table at or above them."""
+        """Return the problem restricted to cutoffs with a counted row at or above them."""
         if self.assumes.table == "all":
             return self
         best = self.ranking.groups[2].scores[-1]
@@ -242,7 +242,7 @@ class Problem:
         return replace(self, ranking=replace(self.ranking, threshold=threshold))
 
     def check_classes(self, *, negatives: bool) -> None:
-        """Raise unless every beta leaves a positive row and, if needed, a negative one."""
+        """Raise unless every beta leaves at least one positive row and, if needed, a negative."""
         known = [group.total for group in self.ranking.groups[:2]]
         if self.assumes.table == "unlabeled":
             known = [0.0, 0.0]
@@ -254,7 +254,7 @@ class Problem:
     def _no_row(self, kind: str, way: str) -> ValueError:
         if self.ranking.n_unlabeled == 0:
             return ValueError(
-                f"'scores' must hold at least one {kind} row for a curve, got none. Add such rows."
+                f"'scores' must contain at least one {kind} row for a curve, got none."
             )
         low, high = self.assumes.beta
         shown = f"{low:g}" if low == high else f"({low:g}, {high:g})"
@@ -266,15 +266,15 @@ class Problem:
 
 
 def chosen(candidates: Sequence[Tables], side: Side, rate: Rate) -> Tables:
-    """Return at each cut-off the table with the best (upper) or worst (lower) rate.
+    """Return the table with the best (upper) or worst (lower) rate at each cutoff.
 
-    Where two are equal, the first one stands.
+    In case of a tie, the first table is used.
     """
     return reduce(lambda one, other: _pick(one, other, side, rate), candidates)
 
 
 def extreme(candidates: Sequence[Tables], side: Side, rate: Rate) -> NDArray[np.float64]:
-    """Return a rate at its best (upper) or worst (lower), at each cut-off."""
+    """Return the best (upper) or worst (lower) value of a rate at each cutoff."""
     better = np.maximum if _largest(side, rate) else np.minimum
     return reduce(better, (getattr(tables, rate) for tables in candidates))
 
@@ -294,20 +294,22 @@ def _pick(one: Tables, other: Tables, side: Side, rate: Rate) -> Tables:
 
 
 _NEGATIVES: Final = "known_negatives"
-_BLOCK: Final = 65_536  # cut-offs worked on at a time, so that what is made of them stays in cache
+_BLOCK: Final = (
+    65_536  # Number of cutoffs processed at a time, so that intermediate arrays stay in cache.
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rows of one kind, scores rising.
+    """Rows of one kind, sorted by increasing score.
 
     Attributes
     ----------
     scores : ndarray
     counts : ndarray or None
-        How many identical rows each one stands for; None for one each.
+        Number of identical rows that each entry represents; None for one each.
     masses : ndarray or None
-        Weight of each row in the rank CDF; None for its count.
+        Weight of each entry in the rank CDF; None to use its count.
     """
 
     scores: NDArray[np.float64]
@@ -320,12 +322,12 @@ class Group:
         return float(self.scores.size if self.counts is None else self.counts.sum())
 
     def rows_above(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return how many entries lie at or above each of the thresholds, which fall."""
+        """Return the number of entries at or above each threshold (in decreasing order)."""
         below: NDArray[np.int64] = np.searchsorted(self.scores, thresholds[::-1])[::-1]
         return self.scores.size - below
 
     def count_above(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the number of rows that the best entries stand for."""
+        """Return the number of rows represented by the best entries."""
         if self.counts is None:
             return rows.astype(np.float64)
         counts: NDArray[np.float64] = self._counts_from_the_top[rows]
@@ -351,12 +353,13 @@ def _from_the_top(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Cut-offs, and the rows of each kind at or above them, counted when asked for.
+    """Cutoffs, and the rows of each kind at or above them, counted on demand.
 
     Attributes
     ----------
     threshold : ndarray
-        Cut-offs, falling; a row is predicted positive when its score is at or above.
+        Cutoffs in decreasing order; a row with a score at or above the cutoff is predicted
+        positive.
     groups : (Group, Group, Group)
         Known positives, known negatives, unlabeled rows.
     """
@@ -370,31 +373,31 @@ class Ranking:
         return self.groups[2].total
 
     def parts(self) -> Iterator[tuple[slice, Ranking]]:
-        """Yield the ranking a block of cut-offs at a time, with its place."""
+        """Yield the ranking one block of cutoffs at a time, with the slice of each block."""
         for start in range(0, self.threshold.size, _BLOCK):
             place = slice(start, start + _BLOCK)
             yield place, Ranking(self.threshold[place], self.groups)
 
     @cached_property
     def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Entries of the known positives and negatives at or above each cut-off."""
+        """Numbers of known positive and negative entries at or above each cutoff."""
         positive, negative, _ = self.groups
         return positive.rows_above(self.threshold), negative.rows_above(self.threshold)
 
     @cached_property
     def unlabeled(self) -> NDArray[np.float64]:
-        """Unlabeled rows at or above each cut-off."""
+        """Number of unlabeled rows at or above each cutoff."""
         return self.groups[2].count_above(self.groups[2].rows_above(self.threshold))
 
     def known(self, kind: int) -> NDArray[np.float64]:
-        """Return known positives (0) or negatives (1) at or above each cut-off."""
+        """Return the number of known positives (0) or negatives (1) at or above each cutoff."""
         return self.groups[kind].count_above(self.rows[kind])
 
 
 def rank(
     scores: PUScores, known_negatives: ArrayLike | None, threshold: ArrayLike | None = None
 ) -> Ranking:
-    """Return the ranking, with a cut-off at every distinct score or at the given thresholds.
+    """Return the ranking, with a cutoff at every distinct score or at the given thresholds.
 
     Examples
     --------
@@ -412,9 +415,9 @@ def rank(
 
 
 def _distinct(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the distinct values of arrays that are each in order."""
+    """Return the distinct values of several sorted arrays."""
     joined = np.concatenate(parts)
-    joined.sort(kind="stable")  # merges the parts
+    joined.sort(kind="stable")  # Merges the parts.
     last = np.ones(joined.size, dtype=np.bool_)
     np.not_equal(joined[1:], joined[:-1], out=last[:-1])
     return joined[last]
@@ -428,27 +431,23 @@ def _groups(scores: PUScores, known_negatives: ArrayLike | None) -> tuple[Group,
     if scores.hidden:
         return positives, Group(extra), unlabeled
     if extra.size:
-        msg = (
-            f"must be left out when every row has its label, got {extra.size} "
-            "scores. Add these rows to the labelled ones."
-        )
-        raise InputError(_NEGATIVES, msg)
+        rule = f"must be omitted if every row has its label, got {extra.size} scores"
+        raise InputError(_NEGATIVES, rule, remedy="Add these rows to the labeled rows.")
     return positives, unlabeled, Group(extra)
 
 
 def _group(chunk: Chunk, name: str, *, latent_law: bool = False) -> Group:
-    """Return the rows of a chunk; only labelling rates may weigh them unequally.
+    """Return the rows of a chunk; unequal weights may come only from labeling rates.
 
-    With labelling rates e, known positives weighted by 1 / e follow the law of all positives, and
-    weighted by 1 / e - 1 the law of those left unlabeled in one sample.
+    With labeling rates e, known positives weighted by 1 / e follow the distribution of all
+    positives. Weighted by 1 / e - 1, they follow the distribution of the positives left unlabeled
+    in one sample.
     """
     scores, counts, positive_mass, marginal_mass = chunk
     if np.any(np.asarray(marginal_mass) != 1.0):
-        msg = (
-            f"must not carry importance weights, got some on {name} rows: bounds count "
-            "rows. Use frequency weights, labelling rates (propensity) or none."
-        )
-        raise InputError("scores", msg)
+        rule = f"must not have importance weights, got some on {name} rows: bounds count rows"
+        remedy = "Use frequency weights, labeling rates (propensity) or none."
+        raise InputError("scores", rule, remedy=remedy)
     f = counts if isinstance(counts, np.ndarray) else None
     a = positive_mass if isinstance(positive_mass, np.ndarray) else None
     if a is not None and np.all(a == 1.0):
@@ -464,7 +463,7 @@ T = TypeVar("T")
 
 
 class BoundOptions(TypedDict, total=False):
-    """Options that all bounds share, as keywords; see `noneg.performance.roc_bounds`."""
+    """Keyword options common to all bounds; see `noneg.performance.roc_bounds`."""
 
     beta: Beta
     band: Band
@@ -478,7 +477,7 @@ class BoundOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Options:
-    """Options of a bound with their defaults; see `noneg.performance.roc_bounds`."""
+    """Options of a bound and their defaults; see `noneg.performance.roc_bounds`."""
 
     beta: Beta = None
     band: Band = "exact"
@@ -489,22 +488,23 @@ class Options:
     resamples: int = 2000
     seed: int = 0
     threshold: ArrayLike | None = None
-    prevalence: bool = True  # whether the answer depends on the share of positives in the table
+    prevalence: bool = True  # Whether the result depends on the share of positives in the table.
 
 
 def latent_fraction(scores: PUScores, *, level: float | None = None) -> tuple[float, float]:
-    r"""Return what is known of beta, the share of latent positives among the unlabeled rows.
+    r"""Return an interval for beta, the share of latent positives among the unlabeled rows.
 
-    It is the prior :math:`\pi` in the two-sample setting and
+    Beta is the prior :math:`\pi` in the two-sample setting and
     :math:`\bar\pi = (1 - c)\pi / (1 - c\pi)` in the one-sample setting, where c is the share of
-    positives that are labelled; an interval if the prior is one (Claesen et al., Eq. 7).
+    positives that are labeled (Claesen et al., Eq. 7). Without `level`, both ends are equal if the
+    prior is a single number.
 
     Parameters
     ----------
     scores : PUScores
     level : float, optional
-        With it, the interval also allows for chance: a sample of the population does not hold
-        exactly the population's share of positives. Exact binomial quantiles.
+        If given, the interval also allows for sampling variation, since a sample does not contain
+        exactly the population's share of positives. Uses exact binomial quantiles.
 
     Examples
     --------
@@ -529,7 +529,7 @@ def latent_fraction(scores: PUScores, *, level: float | None = None) -> tuple[fl
 
 
 def pose(scores: PUScores, options: Options) -> list[Problem]:
-    """Return the problem to solve, or both when the tighter basis is asked for."""
+    """Return the problem to solve, or both problems if the tighter basis is requested."""
     check_band(options.band)
     check_level(options.level)
     check_count(options.resamples, "resamples", 2)
@@ -553,7 +553,7 @@ def pose(scores: PUScores, options: Options) -> list[Problem]:
 
 
 def tightest(answers: list[T], width: Callable[[T], float]) -> T:
-    """Return the answer with the smallest width; the width of a single one is never computed."""
+    """Return the answer with the smallest width, which is not computed for a single answer."""
     return answers[0] if len(answers) == 1 else min(answers, key=width)
 
 
@@ -566,11 +566,9 @@ def _limits(
         return unused, unused
     share, n = group.share()
     if group.masses is not None and options.band in ("pointwise", "bootstrap"):
-        msg = (
-            f"must be 'exact', 'prediction' or 'dkw' when positives have labelling rates, "
-            f"got {options.band!r}: unequal weights have no binomial law."
-        )
-        raise InputError("band", msg)
+        rule = "must be 'exact', 'prediction' or 'dkw' if positives have labeling rates"
+        remedy = "Counts with unequal weights are not binomial."
+        raise InputError("band", rule, value=options.band, remedy=remedy)
     hidden = latent[0] if basis == "positives" else ranking.n_unlabeled - latent[1]
     return band_limits(
         share,
@@ -587,7 +585,7 @@ def check_beta(scores: PUScores, beta: Any) -> tuple[float, float]:  # noqa: ANN
     """Return beta as an interval within [0, 1]."""
     rule = "the share of positives among the unlabeled rows, a number in [0, 1] or a pair of them"
     if not scores.hidden:
-        msg = f"must be left out for labelled data, where nothing is hidden, got {beta!r}."
+        msg = f"must be omitted for labeled data, where no labels are hidden, got {beta!r}."
         raise InputError("beta", msg)
     pair = tuple(beta) if isinstance(beta, (tuple, list, np.ndarray)) else (beta, beta)
     ends = tuple(check_number(b, "beta", rule) for b in pair)
@@ -601,31 +599,23 @@ def _check_table(scores: PUScores, options: Options) -> Table:
     if table is None:
         two = not scores.pooled and options.prevalence
         return "unlabeled" if two else "all"
-    if table not in get_args(Table):
-        msg = (
-            "must be 'all' (known and unlabeled rows) or 'unlabeled' (these only, as they "
-            f"are the sample of everyone), got {table!r}."
-        )
-        raise InputError("table", msg)
+    check_choice(table, "table", get_args(Table), "It specifies whether known rows are counted.")
     if table == "unlabeled" and not scores.hidden:
-        raise InputError("table", "must be 'all' for labelled data, which has no unlabeled rows.")
+        raise InputError("table", "must be 'all' for labeled data, which has no unlabeled rows.")
     return table
 
 
 def _bases(ranking: Ranking, basis: object) -> list[Basis]:
-    if basis not in get_args(Basis):
-        msg = (
-            "must be 'positives' or 'negatives' (whose ranks the bounds rest on) or "
-            f"'tighter' (whichever gives the narrower bounds), got {basis!r}."
-        )
-        raise InputError("basis", msg)
+    check_choice(
+        basis,
+        "basis",
+        get_args(Basis),
+        "It specifies the class whose ranks the bounds are based on.",
+    )
     some = ranking.groups[1].total > 0
     if basis == "negatives" and not some:
-        msg = (
-            "is 'negatives', but there are no known negatives. Pass their scores as "
-            "known_negatives, or use basis='positives'."
-        )
-        raise InputError("basis", msg)
+        remedy = "Pass their scores as known_negatives, or use basis='positives'."
+        raise InputError("basis", "is 'negatives', but there are no known negatives", remedy=remedy)
     if basis == "tighter":
         return ["positives", "negatives"] if some else ["positives"]
     return [basis]  # type: ignore[list-item]

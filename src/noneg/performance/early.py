@@ -1,15 +1,14 @@
-r"""Numbers of other fields: drug discovery, e-discovery, ecology, clinical prediction.
+r"""Metrics from other fields: drug discovery, e-discovery, ecology, clinical prediction.
 
 Recall at k
     The share of all positives that lie among the top k rows.
 Enrichment factor
-    How many times as many positives the top 1 % holds as rows at random: the lift.
+    The share of positives in the top 1 % relative to their share in all rows, also called the lift.
 BEDROC
-    Positives weighted by :math:`e^{-\alpha u}` of their place u in the list, from 0 at the top to
-    1, and scaled so that the worst order has 0 and the best 1 (Truchon & Bayly 2007). Given the
-    places it is linear in the positive law, so no negatives are needed.
-Observed to expected
-    The prior over the mean score, O:E, which is 1 for scores that are right on average.
+    The mean of :math:`e^{-\alpha u}` over the positives, where u is a positive's relative rank in
+    the list, from 0 at the top to 1 at the bottom. It is scaled so that the worst order gets 0 and
+    the best order 1 (Truchon & Bayly 2007). Given the ranks, it is linear in the positive
+    distribution, so no negatives are needed.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.checks import check_level, check_number
-from noneg.errors import InputError
-from noneg.intervals import area_limits, law_means, prior_words, t_score
+from noneg.intervals import area_limits, prior_words, share_limits
 from noneg.laws import Ordered
-from noneg.performance.ranking import check_k, lift_at, lift_at_interval
-from noneg.registry import Metric, in_range, register
+from noneg.performance.ranking import METHOD, check_k, lift_at, lift_at_interval
+from noneg.registry import add_metric, in_range
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from noneg.intervals import Limits
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
@@ -38,7 +37,7 @@ TRUCHON = "Truchon & Bayly (2007), Evaluating virtual screening methods"
 
 
 def recall_at(scores: PUScores, *, k: float = 0.1) -> float:
-    """Return the share of all positives that lie in the top k rows; the prior does not enter.
+    """Return the share of all positives that lie in the top k rows; the prior is not used.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1)
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
     >>> print(recall_at_interval(scores, k=100))
-    0.7500 [0.6980, 0.7956]
+    0.7500 [0.6672, 0.8236]
     """
     found, share = lift_at_interval(scores, level=level, k=k), check_k(scores, k)
     low, high, value = (x * share for x in (found.low, found.high, found.value))
@@ -75,7 +74,7 @@ def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1)
 
 
 def enrichment_factor(scores: PUScores, *, k: float = 0.01) -> float:
-    """Return the enrichment factor of the top k, by default 1 %: `lift_at` by its other name.
+    """Return the enrichment factor of the top k, another name for `lift_at`; k is 1 % by default.
 
     Examples
     --------
@@ -98,26 +97,26 @@ def enrichment_factor_interval(
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
     >>> print(enrichment_factor_interval(scores, k=50))
-    2.0000 [1.7254, 2.2746]
+    2.0000 [1.7056, 2.2610]
     """
     return lift_at_interval(scores, level=level, k=k)
 
 
 def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
-    r"""Return BEDROC, how early in the list the positives come.
+    r"""Return BEDROC, a measure of how early in the list the positives appear.
 
     .. math:: \frac{\mathrm{RIE} - \mathrm{RIE}_{min}}{\mathrm{RIE}_{max} - \mathrm{RIE}_{min}},
         \qquad \mathrm{RIE} = \frac{\alpha}{1 - e^{-\alpha}}\,E_+[e^{-\alpha u}]
 
-    for the place u of a row among all, averaged over the width of a row and over ties. RIE of the
-    best and the worst order depend on the prior. Of labelled data it is that of RDKit; nan when a
-    class is empty.
+    where u is the relative rank of a row among all rows, averaged over the width of a row and over
+    ties. The RIE of the best and worst orders depends on the prior. For labeled data, the result
+    matches RDKit's. It is nan when a class is empty.
 
     Parameters
     ----------
     scores : PUScores
     alpha : float
-        Above zero; 20 gives the top 8 % of the list 80 % of the weight.
+        A positive number; 20 gives the top 8 % of the list 80 % of the weight.
 
     Examples
     --------
@@ -133,7 +132,11 @@ def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
 
 @in_range
 def bedroc_interval(scores: PUScores, *, level: float = 0.95, alpha: float = 20.0) -> Estimate:
-    """Return BEDROC with its interval: delta method, Student's interval of the logit.
+    r"""Return BEDROC with its interval.
+
+    The mean of :math:`e^{-\alpha u}` over the positives lies in [0, 1] and is dominated by those at
+    the top of the list. The interval is binomial with an effective sample size, scaled like the
+    mean itself.
 
     Examples
     --------
@@ -144,43 +147,45 @@ def bedroc_interval(scores: PUScores, *, level: float = 0.95, alpha: float = 20.
     """
     level, steps = check_level(level), Ordered(scores)
     early, by_t, by_q = _early(steps, check_alpha(alpha))
-    value, rows = bedroc(scores, alpha=alpha), scores.effective_positive
+    value = bedroc(scores, alpha=alpha)
     if np.isnan(value):
         words = "undefined, an empty class"
         return Estimate(value=value, low=0.0, high=1.0, level=level, method=words)
-    found = []
-    for prior in scores.prior_set:
-        least, most = _ends(prior, alpha)
-        width = most - least
-        # The worst and the best order move with an estimated prior.
+    found = [_limits(steps, (early, by_t, by_q), prior, alpha, level) for prior in scores.prior_set]
+    lows, highs = zip(*found, strict=True)
+    words = METHOD + prior_words(scores)
+    return Estimate(value=value, low=min(lows), high=max(highs), level=level, method=words)
+
+
+def _limits(
+    steps: Ordered, found: tuple[float, Floats, Floats], prior: float, alpha: float, level: float
+) -> Limits:
+    """Return confidence limits at a given prior."""
+    (early, by_t, by_q), (least, most) = found, _ends(prior, alpha)
+    rows, width = steps.scores.effective_positive, most - least
+    if steps.scores.prior_is_estimated:
+        # The RIE of the worst and best orders varies with an estimated prior.
         step = 1e-6 * min(prior, 1.0 - prior)
         sides = [_scaled(early, prior + d, alpha) for d in (-step, step)]
         slope = (sides[1] - sides[0]) / (2.0 * step) if step > 0.0 else 0.0
         variance = steps.variance(by_t / width, by_q / width, slope)
-        found.append(_limits(_scaled(early, prior, alpha), variance, rows, level))
-    lows, highs = zip(*found, strict=True)
-    words = "delta method" + prior_words(scores)
-    return Estimate(value=value, low=min(lows), high=max(highs), level=level, method=words)
-
-
-def _limits(value: float, variance: float, rows: float, level: float) -> tuple[float, float]:
-    if 0.0 <= value <= 1.0:
-        return area_limits(value, variance, rows, level)
-    reach = t_score(level, rows) * float(np.sqrt(variance))
-    return value - reach, value + reach
+        return area_limits(_scaled(early, prior, alpha), variance, rows, level)
+    unit = alpha / -float(np.expm1(-alpha))
+    mean = min(early / unit, 1.0)
+    # A sample may lack positives at the top; if they were as dense there as below, E[y^2] = E[y]/2.
+    least_variance = (mean / 2.0 - mean**2) / rows
+    variance = max(steps.variance(by_t / unit, by_q / unit, 0.0), least_variance)
+    ends = share_limits(mean, variance, rows, level)
+    return (unit * ends[0] - least) / width, (unit * ends[1] - least) / width
 
 
 def check_alpha(alpha: object) -> float:
-    """Return the weight of the top of the list."""
-    rule = "a number above 0, such as 20"
-    number = check_number(alpha, "alpha", rule)
-    if not number > 0.0:
-        raise InputError("alpha", f"must be {rule}", value=alpha)
-    return number
+    """Return alpha, the weight of the top of the list, after checking it."""
+    return check_number(alpha, "alpha", "a number above 0, such as 20", lambda x: x > 0.0)
 
 
 def _ends(prior: float, alpha: float) -> tuple[float, float]:
-    """Return RIE of the worst and of the best order."""
+    """Return the RIE of the worst and best orders."""
     best = float(np.expm1(-alpha * prior) / (prior * np.expm1(-alpha))) if prior > 0.0 else np.nan
     return best * float(np.exp(-alpha * (1.0 - prior))), best
 
@@ -208,73 +213,26 @@ def _early(steps: Ordered, alpha: float) -> tuple[float, Floats, Floats]:
     return value, by_t * scale, by_q * scale
 
 
-def observed_expected(scores: PUScores) -> float:
-    """Return O:E, the share of positives over the mean score; nan if all scores are zero.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> observed_expected(PUScores.from_labels([0, 0, 1, 1], [0.25, 0.25, 0.25, 0.25]))
-    2.0
-    """
-    mean = float(law_means(scores, (), [lambda s: s]).marginal[0])
-    return scores.known_prior / mean if mean > 0.0 else float("nan")
-
-
-def observed_expected_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
-    """Return O:E with its interval: Student's interval of the logarithm.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.4, 0.6, 0.9] * 50)
-    >>> print(observed_expected_interval(scores))
-    1.0000 [0.9219, 1.0847]
-    """
-    level, value = check_level(level), observed_expected(scores)
-    means = law_means(scores, (), [lambda s: s])
-    if not value > 0.0:
-        words = "undefined, all scores or labels are zero"
-        return Estimate(value=value, low=0.0, high=np.inf, level=level, method=words)
-    mean = float(means.marginal[0])
-    reach = t_score(level, scores.effective_marginal) * float(
-        np.sqrt(means.variance([-1.0 / mean, 1.0 / scores.known_prior]))
-    )
-    least, most = (prior / mean for prior in scores.prior_set)
-    low, high = least * float(np.exp(-reach)), most * float(np.exp(reach))
-    words = "Student interval of the logarithm" + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
-
-
-register(
-    Metric(
-        name="recall_at",
-        title="Recall in the top 10 %",
-        function=recall_at,
-        interval=recall_at_interval,
-        needs_prior=False,
-    )
+add_metric(
+    recall_at,
+    recall_at_interval,
+    title="Recall in the top 10 %",
+    needs_prior=False,
 )
 
-register(
-    Metric(
-        name="enrichment_factor",
-        title="Enrichment factor of the top 1 %",
-        function=enrichment_factor,
-        interval=enrichment_factor_interval,
-        citation=TRUCHON,
-        range=(0.0, np.inf),
-        needs_prior=False,
-    )
+add_metric(
+    enrichment_factor,
+    enrichment_factor_interval,
+    title="Enrichment factor of the top 1 %",
+    citation=TRUCHON,
+    range=(0.0, np.inf),
+    needs_prior=False,
 )
 
-register(
-    Metric(
-        name="bedroc",
-        title="BEDROC, alpha 20",
-        function=bedroc,
-        interval=bedroc_interval,
-        citation=TRUCHON,
-        ranks=True,
-    )
+add_metric(
+    bedroc,
+    bedroc_interval,
+    title="BEDROC, alpha 20",
+    citation=TRUCHON,
+    ranks=True,
 )

@@ -1,21 +1,22 @@
-r"""Thresholds that keep a promise, without negatives: of recall, precision, cost or workload.
+r"""Thresholds with a guaranteed recall, precision, cost or workload, without negatives.
 
 Recall
     Labeled and hidden positives are exchangeable, so the share of positives below the k-th smallest
-    of n labeled scores is at most Beta(k, n + 1 - k): neither a prior nor a negative is needed.
+    of n labeled scores is stochastically at most Beta(k, n + 1 - k). Neither a prior nor negatives
+    are needed.
 Precision
-    :math:`\pi\,\mathrm{TPR}(t)/\mathrm{PPR}(t)`, with the lower end of what is known of the prior.
-    The ratio of two counts has a lower confidence limit at each threshold, made of Clopper-Pearson
-    limits by recovered variances on the log scale. Limits that hold at all thresholds at once need
-    a smaller tail at each one (`local_tail`). A threshold chosen by looking at all of them then
-    keeps its promise.
+    :math:`\pi\,\mathrm{TPR}(t)/\mathrm{PPR}(t)`, at the smallest prior considered possible. The
+    lower confidence limit for this ratio of two counts at each threshold combines their
+    Clopper-Pearson limits by variance recovery on the log scale. Limits that hold at all thresholds
+    simultaneously need a smaller tail probability at each threshold (`local_tail`). The guarantee
+    then remains valid for a threshold chosen by looking at all of them.
 Selection
-    If hidden positives are up to :math:`\Gamma` times more or less likely than labeled ones to look
-    like this (``scores.selection``), a share p of labeled positives above a threshold guarantees
-    a share :math:`\max(p/\Gamma, 1 - \Gamma(1 - p))` of the hidden ones.
+    If the density of hidden positives differs from that of labeled positives by a factor of at most
+    :math:`\Gamma` (``scores.selection``), a share p of labeled positives above a threshold
+    guarantees a share :math:`\max(p/\Gamma, 1 - \Gamma(1 - p))` of the hidden ones.
 
 Weighted rows are counted in units of the largest weight, which is exact for equal weights and
-careful for others: no row can be worth more than one count.
+conservative otherwise, since no row counts as more than one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri
 
-from noneg.checks import check_count, check_number, percentage
+from noneg.checks import check_count, check_number, check_rate
 from noneg.errors import InputError
 from noneg.losses import check_cost
 from noneg.results import Table
@@ -42,32 +43,33 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Thresholds above which fewer positives lie are not looked at: no promise could be made there.
+# Thresholds with a smaller share of positives above them are skipped: nothing can be guaranteed.
 LEAST_SHARE = 0.05
 MOST_NODES = 500
-# Part of the failure probability that pays for the unknown share of positives that are labeled.
+# Fraction of the error probability spent on the unknown share of positives that are labeled.
 LABELED_PART = 0.1
 LEAST_CONFIDENCE = 0.5
-MOST_EXTRA = 10.0  # standard errors that many thresholds can cost beyond those of one
+MOST_EXTRA = 10.0  # Upper bound on the standard errors added by simultaneity.
 MOST_REVIEWED = 1e6
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Promise:
-    """A threshold and what it guarantees.
+    """A threshold and its guarantee.
 
     Attributes
     ----------
     threshold : float
-        Act on rows with at least this score: 0 for all rows, infinite for none.
+        Act on rows with at least this score; 0 means all rows and infinity means none.
     promised : {"recall", "precision", "cost", "flagged"}
         The quantity that is guaranteed.
     value : float
-        At least this recall or precision, at most this cost a row or this many flagged rows.
+        Lower bound on recall or precision, or upper bound on the cost per row or the number of
+        flagged rows.
     confidence : float or None
-        Probability, over the draw of the rows, that the promise holds; None for a promise that
-        holds on average over such draws.
+        Probability, over random draws of the rows, that the guarantee holds; None for a guarantee
+        that holds on average over such draws.
 
     Examples
     --------
@@ -82,7 +84,7 @@ class Promise:
 
     @property
     def words(self) -> str:
-        """The promise as a phrase."""
+        """The guarantee as a phrase."""
         side = "at least" if self.promised in ("recall", "precision") else "at most"
         sure = (
             "on average"
@@ -101,52 +103,40 @@ class Promise:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """One law above falling thresholds, counted in units of its largest weight."""
+    """One distribution above decreasing thresholds, counted in units of its largest weight."""
 
     above: Floats
     total: Floats | float
 
     @property
     def share(self) -> Floats:
-        """Share of the law above each threshold."""
+        """Share of the distribution above each threshold."""
         return self.above / self.total
 
     def low(self, tail: float) -> Floats:
-        """Return Clopper-Pearson lower limits of the share; 0 where nothing lies above."""
+        """Return Clopper-Pearson lower limits for the share; 0 where nothing lies above."""
         k = np.maximum(self.above, ROUNDING)
         return np.where(self.above > 0.0, betaincinv(k, self.total + 1.0 - k, tail), 0.0)
 
     def high(self, tail: float) -> Floats:
-        """Return Clopper-Pearson upper limits of the share; 1 where everything lies above."""
+        """Return Clopper-Pearson upper limits for the share; 1 where everything lies above."""
         rest = np.maximum(self.total - self.above, ROUNDING)
         high = betaincinv(self.above + 1.0, rest, 1.0 - tail)
         return np.where(self.total > self.above, high, 1.0)
 
     def times(self, factor: float) -> Counts:
-        """Return as many times more rows of the same shares."""
+        """Return the counts scaled by a factor, with the same shares."""
         return Counts(self.above * factor, self.total * factor)
 
 
 def check_confidence(confidence: object) -> float:
-    """Return a confidence from one half to one."""
+    """Return the confidence after checking that it lies in [0.5, 1)."""
     rule = "a confidence in [0.5, 1) such as 0.95"
-    number = check_number(confidence, "confidence", rule)
-    if not LEAST_CONFIDENCE <= number < 1.0:
-        raise InputError("confidence", f"must be {rule}, got {confidence!r}.{percentage(number)}")
-    return number
-
-
-def check_rate(rate: object, name: str) -> float:
-    """Return a rate in (0, 1]."""
-    rule = "a rate in (0, 1]"
-    number = check_number(rate, name, rule)
-    if not 0.0 < number <= 1.0:
-        raise InputError(name, f"must be {rule}, got {rate!r}.{percentage(number)}")
-    return number
+    return check_number(confidence, "confidence", rule, lambda x: LEAST_CONFIDENCE <= x < 1.0)
 
 
 def counts_above(scores: PUScores, thresholds: Floats) -> tuple[Counts, Counts]:
-    """Return the positive and the marginal law above thresholds.
+    """Return the counts of the positive and the marginal distribution above thresholds.
 
     Examples
     --------
@@ -169,12 +159,12 @@ def counts_above(scores: PUScores, thresholds: Floats) -> tuple[Counts, Counts]:
 
 
 def _first(fails: Callable[[int], bool], size: int) -> int:
-    """Return the first place at which something fails that then fails at all later ones."""
+    """Return the first index at which a monotone check fails."""
     return bisect_left(range(size), 1, key=fails)
 
 
 def largest_weight(mass: Floats | float) -> float:
-    """Return the largest weight of a group of rows; 1 for none."""
+    """Return the largest weight in a group of rows, or 1 if the group is empty."""
     return float(np.max(mass, initial=0.0)) or 1.0
 
 
@@ -182,7 +172,7 @@ def largest_weight(mass: Floats | float) -> float:
 
 
 def least_share(share: Floats, selection: float) -> Floats:
-    """Return the smallest share of hidden positives that a share of labeled ones allows.
+    """Return the smallest share of hidden positives compatible with a share of labeled ones.
 
     Examples
     --------
@@ -193,10 +183,10 @@ def least_share(share: Floats, selection: float) -> Floats:
 
 
 def tolerated(miss: float, labeled: float, selection: float) -> float:
-    """Return the share of labeled positives that may be missed, so that of all `miss` is not.
+    """Return the share of labeled positives that may be missed if `miss` is allowed overall.
 
     Solves ``c a + (1 - c) min(G a, 1 - (1 - a)/G) = miss`` for a, where c is the share of positives
-    that are labeled; the left side is the smaller of two rising lines.
+    that are labeled; the left side is the minimum of two increasing lines.
 
     Examples
     --------
@@ -210,9 +200,10 @@ def tolerated(miss: float, labeled: float, selection: float) -> float:
 
 
 def labeled_share(scores: PUScores, tail: float | None) -> float:
-    """Return the least share of positives that are labeled, 0 where nothing tells it.
+    """Return a lower bound on the share of positives that are labeled; 0 if nothing is known.
 
-    With a tail it is a lower confidence limit: the labeled rows of one sample vary by chance.
+    If a tail is given, it is a lower confidence limit, since the number of labeled rows in one
+    sample varies by chance.
     """
     if scores.prior_is_estimated:
         return 1.0
@@ -223,7 +214,7 @@ def labeled_share(scores: PUScores, tail: float | None) -> float:
 
 def _labeled_rows(scores: PUScores, tail: float | None) -> float:
     """Return the share of all rows that are labeled, or its lower confidence limit."""
-    share, n = scores.labelled_share, scores.effective_marginal
+    share, n = scores.labeled_share, scores.effective_marginal
     if tail is None or share == 0.0:
         return share
     return float(betaincinv(share * n, (1.0 - share) * n + 1.0, tail))
@@ -235,27 +226,27 @@ def _labeled_rows(scores: PUScores, tail: float | None) -> float:
 def recall_threshold(
     scores: PUScores, *, recall: float = 0.9, confidence: float | None = 0.95
 ) -> Promise:
-    r"""Return the largest threshold above which at least this share of all positives lies.
+    r"""Return the largest threshold guaranteed to have at least this recall.
 
     It is the k-th smallest score of the n labeled positives, for the largest k with
-    :math:`P(\mathrm{Beta}(k, n + 1 - k) \le 1 - \mathrm{recall}) \ge` `confidence`. That is exact:
-    one score further up, the promise would be broken too often. Equal scores only make the recall
-    larger. Neither a prior nor unlabeled rows are needed, unless ``scores.selection`` exceeds 1:
-    then fewer labeled positives may be missed, and a known prior helps in one sample.
+    :math:`P(\mathrm{Beta}(k, n + 1 - k) \le 1 - \mathrm{recall}) \ge` `confidence`. This is exact:
+    with the next higher score, the guarantee would fail too often. Tied scores can only increase
+    the recall. Neither a prior nor unlabeled rows are needed, unless ``scores.selection`` exceeds
+    1. In that case, fewer labeled positives may be missed, and a known prior helps in one sample.
 
     Parameters
     ----------
     scores : PUScores
     recall : float
-        Wanted share of all positives, in (0, 1].
+        Desired share of all positives, in (0, 1].
     confidence : float or None
-        Probability with which the promise holds. With None it holds on average over data sets:
+        Probability that the guarantee holds. If None, it holds on average over data sets:
         :math:`k = \lfloor (1 - \mathrm{recall})(n + 1) \rfloor`, as in conformal prediction.
 
     Returns
     -------
     Promise
-        Its threshold is 0, so that all rows are flagged, where there are too few positives.
+        If there are too few positives, the threshold is 0 and all rows are flagged.
 
     References
     ----------
@@ -274,7 +265,7 @@ def recall_threshold(
     miss, tail = _allowed_miss(scores, 1.0 - wanted, tail)
     at = scores.in_order()[1][0]
     if not at.size:
-        raise InputError("scores", "must hold a positive for this criterion, got none.")
+        raise InputError("scores", "must contain a positive for this criterion, got none.")
 
     def breaks(i: int) -> bool:
         law, _ = counts_above(scores, at[[i]])
@@ -287,7 +278,7 @@ def recall_threshold(
 
 
 def _allowed_miss(scores: PUScores, miss: float, tail: float | None) -> tuple[float, float | None]:
-    """Return the share of labeled positives that may be missed, and the tail that is left."""
+    """Return the share of labeled positives that may be missed, and the remaining tail."""
     if scores.selection == 1.0:
         return miss, tail
     part = None if tail is None else LABELED_PART * tail
@@ -298,7 +289,7 @@ def _allowed_miss(scores: PUScores, miss: float, tail: float | None) -> tuple[fl
 
 
 def _keeps_recall(missed: float, total: float, miss: float, tail: float | None) -> bool:
-    """Whether a threshold with these many positives below it misses no more than a share."""
+    """Return whether a threshold with this many positives below it misses at most a share."""
     if tail is None:
         return missed + 1.0 <= miss * (total + 1.0) * (1.0 + ROUNDING)
     return bool(betainc(missed + 1.0, total - missed, miss) >= 1.0 - tail)
@@ -307,23 +298,23 @@ def _keeps_recall(missed: float, total: float, miss: float, tail: float | None) 
 # --- precision ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FdpEnvelope(Table):
-    """Promises of precision at many thresholds that all hold at once.
+    """Guarantees on precision that hold at many thresholds simultaneously.
 
     Attributes
     ----------
     threshold : ndarray
-        Scores of labeled positives, falling.
+        Scores of labeled positives in decreasing order.
     recall, flagged : ndarray
-        Estimated share of positives, and share of all rows, at or above each.
+        Estimated share of positives, and share of all rows, at or above each threshold.
     precision : ndarray
-        The estimate, at the lower end of what is known of the prior, not clipped; nan where no row
-        of the marginal sample reaches the threshold.
+        The estimate at the smallest prior considered possible, not clipped; nan where no row of the
+        marginal sample reaches the threshold.
     promised : ndarray
-        With the given confidence the precision is at least this at every threshold.
+        Lower limits for the precision that hold at all thresholds with the given confidence.
     fdp : ndarray
-        The same as an upper limit of the share of false alarms, ``1 - promised``.
+        Upper limits for the share of false alarms, ``1 - promised``.
     confidence : float
     """
 
@@ -344,20 +335,20 @@ class FdpEnvelope(Table):
 
     @property
     def fdp(self) -> Floats:
-        """Upper limits of the share of false alarms."""
+        """Upper limits for the share of false alarms."""
         return 1.0 - self.promised
 
 
 @dataclass(frozen=True, eq=False)
 class _Ratio:
-    """What a promise of precision is made of: two laws above thresholds, and what is known."""
+    """The ingredients of a precision guarantee: both distributions and the tail probabilities."""
 
     scores: PUScores
     threshold: Floats
     positive: Counts
     marginal: Counts
     tail: float
-    local: float  # the tail of each limit
+    local: float  # Tail probability of each limit.
 
     @classmethod
     def build(cls, scores: PUScores, confidence: float, thresholds: Floats | None = None) -> _Ratio:
@@ -374,12 +365,12 @@ class _Ratio:
         return cls(scores, thresholds, *counts_above(scores, thresholds), tail, local)
 
     def at(self, kept: NDArray[np.bool_]) -> _Ratio:
-        """Return some of the thresholds."""
+        """Return a copy restricted to some of the thresholds."""
         laws = [Counts(law.above[kept], law.total) for law in (self.positive, self.marginal)]
         return replace(self, threshold=self.threshold[kept], positive=laws[0], marginal=laws[1])
 
     def hits(self, share: Floats, prior: float) -> Floats:
-        """Return the share of all rows that are positive and flagged, at worst."""
+        """Return the worst-case share of all rows that are positive and flagged."""
         if self.scores.prior_is_estimated:
             return prior * share
         known = min(_labeled_rows(self.scores, self._known_tail), prior)
@@ -391,7 +382,7 @@ class _Ratio:
 
     @property
     def correlation(self) -> Floats:
-        """How TPR and PPR vary together: labeled rows of one sample count in both."""
+        """Correlation of TPR and PPR, because labeled rows of one sample count in both."""
         if not self.scores.pooled:
             return np.zeros(self.threshold.size)
         tpr, ppr = self.positive.share, self.marginal.share
@@ -407,18 +398,18 @@ class _Ratio:
         )
 
     def promised(self, prior: float) -> Floats:
-        """Return lower limits of the precision that hold at all thresholds."""
+        """Return lower limits for the precision that hold at all thresholds."""
         if self.scores.prior_is_estimated:
             hits = self.hits(self.positive.share, prior) * self.marginal.total
             return Counts(hits, np.maximum(self.marginal.above, hits)).low(self.local)
         tpr, low = self.positive.share, self.positive.low(self.local)
-        # A threshold that no marginal row reaches counts as reached by one.
+        # A threshold that no marginal row reaches is treated as if one row did.
         ppr = np.maximum(self.marginal.share, 1.0 / self.marginal.total)
         with np.errstate(divide="ignore", invalid="ignore"):
             first = np.log(self.hits(tpr, prior) / self.hits(low, prior))
             second = np.log(self.marginal.high(self.local) / ppr)
             found = self.hits(tpr, prior) / ppr * np.exp(-self._length(first, second))
-        # Too few positives lie above the highest thresholds for a limit that holds with the others.
+        # Too few positives lie above the highest thresholds for a simultaneous limit.
         return np.where(tpr >= LEAST_SHARE, np.nan_to_num(found), 0.0)
 
     def _length(self, first: Floats, second: Floats) -> Floats:
@@ -426,7 +417,7 @@ class _Ratio:
         return np.sqrt(np.maximum(square, 0.0))
 
     def cost(self, prior: float, cost: Floats) -> Floats:
-        """Return upper limits of the expected cost a row that hold at all thresholds."""
+        """Return upper limits for the expected cost per row that hold at all thresholds."""
         (tn, fp), (fn, tp) = cost
         alarm, gain = fp - tn, fp - tn + fn - tp
         tpr, low = self.positive.share, self.positive.low(self.local)
@@ -439,9 +430,10 @@ class _Ratio:
 
 
 def nodes(scores: PUScores) -> Floats:
-    """Return distinct scores of labeled positives, falling: all, or 500 evenly in log-odds.
+    """Return the decreasing distinct scores of labeled positives, or 500 evenly spaced in log-odds.
 
-    Between two of them a lower threshold flags more rows and finds no more labeled positives.
+    Lowering the threshold between two of these scores flags more rows without finding more labeled
+    positives.
     """
     p = scores.in_order()[1][0]
     if p.size > MOST_NODES:
@@ -451,12 +443,13 @@ def nodes(scores: PUScores) -> Floats:
 
 
 def local_tail(tail: float, *laws: Counts) -> float:
-    r"""Return the tail at each threshold that leaves `tail` to all of them together.
+    r"""Return the tail probability at each threshold that gives `tail` over all thresholds jointly.
 
-    The standardized error of a share, as the threshold falls, is an Ornstein-Uhlenbeck process in
-    the log-odds of the share. Over a stretch T of them it exceeds z with probability about
-    :math:`1 - \Phi(z) + \tfrac{T}{2} z\,\varphi(z)` (Leadbetter, Lindgren & Rootzen 1983, Chapter
-    12). For a ratio of shares the stretches add up in proportion to their relative variances.
+    As the threshold decreases, the standardized error of a share is an Ornstein-Uhlenbeck process
+    in the log-odds of the share. Over a log-odds interval of length T, it exceeds z with
+    probability about :math:`1 - \Phi(z) + \tfrac{T}{2} z\,\varphi(z)` (Leadbetter, Lindgren &
+    Rootzen 1983, Chapter 12). For a ratio of shares, the lengths are added in proportion to their
+    relative variances.
 
     Examples
     --------
@@ -473,7 +466,7 @@ def local_tail(tail: float, *laws: Counts) -> float:
         density = np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
         return ndtr(-z) + stretch / 2.0 * z * density - tail
 
-    # The chance rises before it falls where z is small; the last z at which it is too large counts.
+    # For small z, the probability rises before it falls; use the last z at which it is too large.
     z = -float(ndtri(tail)) + np.linspace(0.0, MOST_EXTRA, 201)
     large = np.flatnonzero(excess(z) > ROUNDING * tail)
     if not large.size:
@@ -489,7 +482,7 @@ def _relative_variance(law: Counts) -> Floats:
 
 
 def _log_odds(law: Counts) -> Floats:
-    """Return the log-odds of the share; the log of the count if the rest is endless."""
+    """Return the log-odds of the share, or the log of the count if the total is infinite."""
     top = np.log(law.above + 0.5)
     return top if np.isinf(law.total) else top - np.log(law.total - law.above + 0.5)
 
@@ -497,10 +490,10 @@ def _log_odds(law: Counts) -> Floats:
 def fdp_envelope(
     scores: PUScores, *, confidence: float = 0.95, thresholds: ArrayLike | None = None
 ) -> FdpEnvelope:
-    """Return what can be promised of the precision at every threshold, all at once.
+    """Return lower limits for the precision that hold at all thresholds simultaneously.
 
-    Limits hold together, so a threshold may be chosen by looking at them, and the promise at the
-    chosen one is kept. They use the lower end of what is known of the prior and allow for
+    Because the limits hold jointly, a threshold may be chosen by looking at them without
+    invalidating its guarantee. They use the smallest prior considered possible and allow for
     ``scores.selection``.
 
     Parameters
@@ -509,8 +502,9 @@ def fdp_envelope(
     confidence : float
         Probability that all limits hold.
     thresholds : array-like, optional
-        Where to tell them; by default the scores of labeled positives, or 500 of them. Nothing is
-        promised above the highest twentieth of the positives.
+        Thresholds at which to compute the limits; by default the scores of labeled positives, or
+        500 of them. Nothing is guaranteed at thresholds with less than a twentieth of the positives
+        above them.
 
     Examples
     --------
@@ -533,31 +527,32 @@ def fdp_envelope(
 
 
 def promised_unclipped(scores: PUScores, thresholds: Floats, confidence: float) -> Floats:
-    """Return promises at thresholds as they are, which may exceed 1, for another prior to scale."""
+    """Return the unclipped precision limits, which can be rescaled to another prior."""
     return _Ratio.build(scores, confidence, thresholds).promised(scores.prior_set[0])
 
 
 def precision_threshold(
     scores: PUScores, *, precision: float = 0.9, confidence: float = 0.95
 ) -> Promise:
-    """Return the smallest threshold whose precision is certain enough to be at least this.
+    """Return the smallest threshold guaranteed to have at least this precision.
 
-    It is chosen from `fdp_envelope`, whose limits hold at all thresholds at once: the promise is
-    kept although the threshold was chosen on the same rows.
+    It is chosen from `fdp_envelope`, whose limits hold at all thresholds simultaneously, so the
+    guarantee remains valid even though the threshold was chosen on the same rows.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` its lower end counts.
+        If they have a ``prior_interval``, its lower end is used.
     precision : float
-        Wanted share of positives among flagged rows, in (0, 1].
+        Desired share of positives among flagged rows, in (0, 1].
     confidence : float
-        Probability with which the promise holds.
+        Probability that the guarantee holds.
 
     Raises
     ------
     InputError
-        If no threshold can be promised; it says which precision can be, and what would help.
+        If no threshold has such a guarantee. The message states the largest precision that can be
+        guaranteed and what would help.
 
     Examples
     --------
@@ -568,7 +563,7 @@ def precision_threshold(
     0.646301: precision at least 0.7 with 95 % confidence
     """
     wanted, ratio = check_rate(precision, "precision"), _Ratio.build(scores, confidence)
-    # A limit lies below its estimate, so the others need not be computed.
+    # A limit never exceeds its estimate, so thresholds with a lower estimate can be skipped.
     likely = ratio.at(~(ratio.precision(scores.prior_set[0]) < wanted))
     kept = np.flatnonzero(np.minimum(likely.promised(scores.prior_set[0]), 1.0) >= wanted)
     if not kept.size:
@@ -582,7 +577,7 @@ def precision_threshold(
 
 
 def _unpromised(ratio: _Ratio, wanted: float) -> InputError:
-    """Return the error of a precision that nothing guarantees, with what would help."""
+    """Return the error for a precision that cannot be guaranteed, with remedies."""
     low, high = ratio.scores.prior_set
     limits = ratio.promised(low)
     gains = {
@@ -590,22 +585,26 @@ def _unpromised(ratio: _Ratio, wanted: float) -> InputError:
     }
     if low < high:
         exact = float(ratio.promised(ratio.scores.known_prior).max())
-        gains["the prior known exactly"] = min(1.0, exact)
+        gains["an exact prior"] = min(1.0, exact)
     best, surest = min(1.0, float(limits.max())), int(np.argmax(limits))
     listed = [f"{name} would allow {gain:.3g}" for name, gain in gains.items() if gain > best]
     estimate = min(1.0, float(np.nan_to_num(ratio.precision(low))[surest]))
     rows = audited_rows(estimate, wanted, ratio.tail)
     if rows is not None:
-        review = f"a review of {rows:,} rows that score at least {ratio.threshold[surest]:.4g}"
+        review = f"a review of {rows:,} rows with scores of at least {ratio.threshold[surest]:.4g}"
         share = f"{100 * estimate:.0f} %"
-        listed.append(f"{review} would confirm it if {share} of them are positive")
-    rule = f"can be promised up to {best:.3g} from these rows, got {wanted:g}."
-    remedy = f"Ask for less. What would help: {'; '.join(listed)}." if listed else "Ask for less."
+        listed.append(f"{review} would confirm the goal if {share} of them are positive")
+    rule = f"can be guaranteed up to {best:.3g} with these rows, got {wanted:g}."
+    remedy = (
+        f"Lower the target, or improve the data: {'; '.join(listed)}."
+        if listed
+        else "Lower the target."
+    )
     return InputError("precision", rule, remedy=remedy)
 
 
 def _larger(ratio: _Ratio) -> dict[str, _Ratio]:
-    """Return what more rows would make of it; those of one sample grow together."""
+    """Return the ratio for larger samples; in one sample, both groups grow together."""
     positive, marginal = ratio.positive.times(4.0), ratio.marginal.times(4.0)
     if ratio.scores.pooled:
         return {"four times as many rows": replace(ratio, positive=positive, marginal=marginal)}
@@ -616,9 +615,9 @@ def _larger(ratio: _Ratio) -> dict[str, _Ratio]:
 
 
 def audited_rows(share: float, wanted: float, tail: float) -> int | None:
-    """Return how many reviewed rows confirm a precision, if this share of them is positive.
+    """Return the number of reviewed rows that confirm a precision if this share is positive.
 
-    Up to three digits; None if no number of rows up to a million does.
+    Accurate to about three digits; None if even a million rows would not be enough.
 
     Examples
     --------
@@ -635,10 +634,10 @@ def audited_rows(share: float, wanted: float, tail: float) -> int | None:
 
 
 def cost_threshold(scores: PUScores, *, cost: ArrayLike, confidence: float = 0.95) -> Promise:
-    """Return the threshold with the smallest expected cost that can be promised.
+    """Return the threshold with the smallest guaranteed expected cost.
 
-    Upper limits of the cost hold at all thresholds at once and for every prior that is not
-    excluded; the smallest of them is promised. Never to act is considered, too.
+    Upper limits for the cost hold at all thresholds simultaneously and for every possible prior;
+    the smallest of them is guaranteed. Flagging no rows is also considered.
 
     Parameters
     ----------
@@ -658,7 +657,7 @@ def cost_threshold(scores: PUScores, *, cost: ArrayLike, confidence: float = 0.9
     matrix = check_cost(cost)
     (tn, fp), (fn, tp) = matrix
     if not (fp >= tn and fn >= tp):
-        rule = "must make mistakes at least as dear as right predictions for a promise"
+        rule = "must make mistakes at least as costly as correct predictions for a guarantee"
         raise InputError("cost", rule, value=matrix.tolist())
     ratio = _Ratio.build(scores, confidence)
     ends = scores.prior_set
@@ -682,19 +681,20 @@ def budget_threshold(
 ) -> Promise:
     """Return the smallest threshold that flags at most this many of the next rows.
 
-    If m rows of n in the marginal sample reach a threshold, at most Beta(m + 1, n - m) of the
-    population do. The next rows come from the same population; the prior plays no part.
+    If m of the n rows in the marginal sample reach a threshold, the share of the population that
+    does is stochastically at most Beta(m + 1, n - m). The next rows are assumed to come from the
+    same population; the prior is not used.
 
     Parameters
     ----------
     scores : PUScores
     budget : int
-        Rows that can be handled.
+        Number of rows that can be handled.
     rows : int
-        The next rows, of which `budget` are to be flagged.
+        Number of next rows, of which at most `budget` are to be flagged.
     confidence : float, optional
-        Probability with which no more than `budget` rows are flagged (beta-binomial law). By
-        default the expected number is at most `budget`.
+        Probability that no more than `budget` rows are flagged (beta-binomial distribution). By
+        default, only the expected number is at most `budget`.
 
     Examples
     --------
@@ -719,7 +719,7 @@ def budget_threshold(
 
 
 def _least_within(scores: PUScores, at: Floats, fits: Callable[[Counts], bool]) -> float:
-    """Return the smallest of falling scores from which on the marginal law fits; else infinity."""
+    """Return the smallest score above which the marginal rows fit, or infinity if there is none."""
     kept = _first(lambda i: not fits(counts_above(scores, at[[i]])[1]), at.size)
     return float(at[kept - 1]) if kept else np.inf
 

@@ -1,14 +1,15 @@
-r"""Unlabeled rows that are certified negative, with control of the false discovery rate.
+r"""Certified negatives among unlabeled rows, with control of the false discovery rate.
 
-The null hypothesis of a row is that it is positive. Under it the row is exchangeable with the n
-labeled positives, so that
+The null hypothesis for a row is that it is positive. Under this hypothesis, the row is exchangeable
+with the n labeled positives, so
 
 .. math:: p_i = \frac{1 + \#\{j : s_j^+ \le s_i\}}{n + 1}
 
-is a p-value, without any model of the scores (Bates et al. 2023, Testing for Outliers with
-Conformal p-values). The procedure of Benjamini and Hochberg at level q controls the expected share
-of positives among certified rows at q times the share of positives among all unlabeled rows. An
-upper limit a of that share is known when the prior is, and the level q / a then still controls q.
+is a valid p-value without any model of the scores (Bates et al. 2023, Testing for Outliers with
+Conformal p-values). The Benjamini-Hochberg procedure at level q keeps the expected share of
+positives among certified rows at or below q times the share of positives among all unlabeled rows.
+If the prior is known, so is an upper limit a for the latter share, and running the procedure at
+level q / a still controls the false discovery rate at q.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.checks import check_number, percentage
+from noneg.checks import check_share
 from noneg.errors import InputError
 from noneg.performance.contingency import latent_fraction
 from noneg.performance.guarantees import largest_weight, least_share
@@ -33,18 +34,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedNegatives:
-    """Which unlabeled rows are certified negative.
+    """The unlabeled rows that are certified negative.
 
     Attributes
     ----------
     cutoff : float
-        Unlabeled rows that score at most this are certified; minus infinity if none are.
+        Unlabeled rows with a score of at most this are certified; minus infinity if none are.
     certified, unlabeled : float
-        Numbers of such rows, and of all unlabeled rows.
+        Number of certified rows, and of all unlabeled rows.
     fdr : float
-        Positives make up at most this share of the certified rows, on average over data sets.
+        Upper bound on the expected share of positives among the certified rows.
     hidden : float
-        Upper limit of the share of positives among unlabeled rows; 1 if nothing is known.
+        Upper limit for the share of positives among unlabeled rows; 1 if nothing is known.
     """
 
     cutoff: float
@@ -63,10 +64,10 @@ class CertifiedNegatives:
 
 
 def positive_p_values(scores: PUScores, at: Floats) -> Floats:
-    """Return conformal p-values of the hypothesis that rows with these scores are positive.
+    """Return conformal p-values for the hypothesis that rows with these scores are positive.
 
-    Weighted positives count by their weights, and the tested row by the largest of them. With
-    ``scores.selection`` G a share p of labeled positives stands for at most
+    Positives count by their weights, and the tested row by the largest of these weights. If
+    ``scores.selection`` is G, a share p of the labeled positives corresponds to a share of at most
     ``min(G p, 1 - (1 - p)/G)`` of the hidden ones.
 
     Examples
@@ -84,10 +85,10 @@ def positive_p_values(scores: PUScores, at: Floats) -> Floats:
 
 
 def certified_negatives(scores: PUScores, *, fdr: float = 0.05) -> CertifiedNegatives:
-    """Return which unlabeled rows are certified negative.
+    """Return the unlabeled rows that are certified negative.
 
-    A prior is not needed, but certifies more rows: its upper end limits how many unlabeled rows
-    can be positive at all.
+    A prior is not required, but with one, more rows can be certified, because its upper end limits
+    the number of positives among the unlabeled rows.
 
     Parameters
     ----------
@@ -104,15 +105,12 @@ def certified_negatives(scores: PUScores, *, fdr: float = 0.05) -> CertifiedNega
     3,763 of 5,000 unlabeled rows certified negative at a false discovery rate of 0.02
     """
     if scores.prior_is_estimated:
-        raise InputError("scores", "must hold unlabeled rows, but every row has its label.")
-    rule = "a false discovery rate in (0, 1)"
-    rate = check_number(fdr, "fdr", rule)
-    if not 0.0 < rate < 1.0:
-        raise InputError("fdr", f"must be {rule}, got {fdr!r}.{percentage(rate)}")
+        raise InputError("scores", "must contain unlabeled rows, but every row has its label.")
+    rate = check_share(fdr, "fdr", "a false discovery rate in (0, 1)")
     hidden = 1.0 if scores.prior is None else latent_fraction(scores)[1]
     (u, f, *_), (p, *_) = scores.in_order()
     upto = np.concatenate([[0.0], np.cumsum(np.broadcast_to(f, u.shape))])
-    # A p-value grows only where a positive lies: the best cutoff is the last row before one.
+    # The p-value increases only at positives, so the best cutoff is the last row before one.
     below = np.append(np.searchsorted(u, p), u.size)
     value = np.append(positive_p_values(scores, np.nextafter(p, -np.inf)), 1.0)
     passed = (value * hidden * upto[-1] <= rate * upto[below]) & (below > 0)

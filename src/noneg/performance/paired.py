@@ -1,22 +1,24 @@
 r"""Differences between models on the same rows.
 
-Two models' estimates come from the same rows, so their errors are correlated and the difference is
-known better than either. Every criterion but the calibration error is a smooth function of a few
-means :math:`m_j` and of the prior. A row's part in the error of a mean of f under the positive law
-is :math:`a_i (f_i - \bar f)` with its mass a in that law, and likewise for the marginal law, so
+The estimates for two models come from the same rows, so their errors are correlated and the
+difference is known more precisely than either estimate. Every criterion except the calibration
+error is a smooth function of a few means :math:`m_j` and the prior. The contribution of row i to
+the error of a mean of f under the positive distribution is :math:`a_i (f_i - \bar f)`, where
+:math:`a_i` is its mass under that distribution; the same holds for the marginal distribution. Thus
 
 .. math:: \hat\theta_A - \hat\theta_B \approx \theta_A - \theta_B
     + \sum_i \sum_j \frac{\partial(\theta_A - \theta_B)}{\partial m_j}\,\varphi_{ij},
 
 and the joint covariance of the means, :math:`\sum_i \varphi_{ij}\varphi_{ik}`, gives the variance
-at every prior. The prior of labelled data is a mean like the others.
+at every prior. For labeled data, the prior is one of the means.
 
 Rules (precision, F1, accuracy, ...)
     TPR and PPR of both models.
 Losses (log loss, Brier score, ...)
-    The means of the differences of both models' losses.
+    The mean differences between the losses of the two models.
 Areas
-    Placements of each group in the other (DeLong et al. 1988). AUC is a multiple of the proxy AUC.
+    Placements of each group within the other (DeLong et al. 1988). AUC - 1/2 is a multiple of
+    proxy AUC - 1/2.
 Calibration errors
     See `noneg.calibration.interval`.
 """
@@ -35,14 +37,14 @@ from noneg.checks import (
     check_scores,
     check_setting,
     check_weights,
-    is_labelled,
+    is_labeled,
     is_pooled,
 )
 from noneg.errors import InputError
 from noneg.intervals import over_priors, prior_words, z_score
 from noneg.laws import placements
+from noneg.performance.ordering import proxy_auc
 from noneg.performance.selected import SelectedDifferences
-from noneg.performance.selection import proxy_auc
 from noneg.registry import METRICS, registered_rules
 from noneg.results import Estimate
 from noneg.scores import PUScores
@@ -65,14 +67,14 @@ PAIRED = "paired rows, delta method"
 
 @dataclass(frozen=True, eq=False)
 class PairedRows:
-    """The same rows, scored by several models.
+    """The same rows scored by several models.
 
     Attributes
     ----------
     flags : ndarray of bool
-        Labelled positives.
+        True for labeled positives.
     columns : dict of str to ndarray
-        The scores of each model.
+        The scores from each model.
     setting : str
     weight : ndarray or None
     kind : {"frequency", "importance"}
@@ -95,9 +97,9 @@ class PairedRows:
         sample_weight: ArrayLike | None = None,
         weight_kind: WeightKind = "frequency",
     ) -> PairedRows:
-        """Check the columns of several models and their labels; see `noneg.compare`."""
+        """Check the score columns of several models and the labels; see `noneg.compare`."""
         if len(models) < 2:
-            msg = f"must hold at least two models to compare, got {len(models)}."
+            msg = f"must contain at least two models to compare, got {len(models)}."
             raise InputError("models", msg)
         setting, flags = check_setting(setting), check_flags(label, "label", positive_label)
         columns = {str(name): check_scores(x, str(name)) for name, x in models.items()}
@@ -112,21 +114,27 @@ class PairedRows:
             there = w > 0.0
             flags, w = flags[there], w[there]
             columns = {name: x[there] for name, x in columns.items()}
-        for group, what in ((flags, "labelled positive"), (~flags, "unlabeled row")):
-            if not is_labelled(setting) and not group.any():
-                raise InputError("label", f"must hold at least one {what}, got none.")
+        for group, what in ((flags, "labeled positive"), (~flags, "unlabeled row")):
+            if not is_labeled(setting) and not group.any():
+                raise InputError("label", f"must contain at least one {what}, got none.")
         return cls(flags, columns, setting, w, weight_kind)
+
+    def part(self, here: NDArray[np.bool_]) -> PairedRows:
+        """Return a subset of the rows."""
+        columns = {name: x[here] for name, x in self.columns.items()}
+        weight = None if self.weight is None else self.weight[here]
+        return PairedRows(self.flags[here], columns, self.setting, weight, self.kind)
 
     def scores(
         self, prior: float | None, interval: tuple[float, float] | None
     ) -> dict[str, PUScores]:
-        """Return the scores of each model by themselves; no prior for labelled data."""
+        """Return each model's scores separately; without a prior, the data are labeled."""
         if prior is not None or interval is not None:
             return self._built(prior=prior, prior_interval=interval, setting=self.setting)
         return self._built()
 
     def unsettled(self) -> dict[str, PUScores]:
-        """Return the scores of each model before anything is known of the prior."""
+        """Return each model's scores without a prior."""
         return self._built(setting=self.setting)
 
     def _built(self, **known: Any) -> dict[str, PUScores]:  # noqa: ANN401
@@ -136,7 +144,7 @@ class PairedRows:
 
     @cached_property
     def masses(self) -> Masses:
-        """Counts, and masses in both laws."""
+        """Row counts, and row masses under both distributions."""
         w = self.weight
         count = w if w is not None and self.kind == "frequency" else np.ones(self.flags.size)
         positive, marginal = self.flags * self.mass, self.mass
@@ -147,29 +155,29 @@ class PairedRows:
 
     @cached_property
     def mass(self) -> Floats:
-        """Importance of each row."""
+        """Importance weight of each row."""
         w = self.weight
         return w if w is not None and self.kind == "importance" else np.ones(self.flags.size)
 
     def effective(self, group: NDArray[np.bool_]) -> float:
-        """Return Kish's number of rows in a group."""
+        """Return Kish's effective number of rows in a group."""
         f, m = self.masses.count[group], self.mass[group]
         square = float(f @ m**2)
         return float(f @ m) ** 2 / square if square > 0.0 else 0.0
 
-    def centred(self, law: Floats, values: Floats) -> tuple[float, Floats]:
-        """Return a mean under a law, and each row's part in its error."""
+    def centered(self, law: Floats, values: Floats) -> tuple[float, Floats]:
+        """Return a mean under a distribution, and each row's contribution to its error."""
         mean = float((self.masses.count * law) @ values)
         return mean, law * (values - mean)
 
     @property
     def prior_part(self) -> Floats:
-        """Each row's part in the error of the share of labelled rows."""
+        """Each row's contribution to the error of the share of labeled rows."""
         w = self.masses.marginal
         return w * (self.flags - float((self.masses.count * w) @ self.flags))
 
     def area(self, name: str) -> Floats:
-        """Return each row's part in the error of a model's proxy AUC."""
+        """Return each row's contribution to the error of a model's proxy AUC."""
         s, f = self.columns[name], self.masses.count
         out = np.zeros(s.size)
         for group, sign in ((self.flags, 1.0), (~self.flags, -1.0)):
@@ -185,22 +193,22 @@ class PairedRows:
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
-    """A difference of two models as a smooth function of means and of the prior.
+    """The difference between two models as a smooth function of means and the prior.
 
     Attributes
     ----------
     parts : ndarray, shape (k, n)
-        Each row's part in the errors of k means.
+        Each row's contribution to the errors of k means.
     at : callable
-        Maps priors, shape (m,), to differences, shape (m,), and to their derivatives by the means,
-        shape (k, m).
+        Maps priors, shape (m,), to differences, shape (m,), and their derivatives with respect to
+        the means, shape (k, m).
     """
 
     parts: Floats
     at: Callable[[Floats], tuple[Floats, Floats]]
 
     def limits(self, count: Floats, priors: tuple[float, float], level: float) -> Limits:
-        """Return the widest normal limits over priors."""
+        """Return the widest normal confidence limits over the priors."""
         covariance, z = (count * self.parts) @ self.parts.T, z_score(level)
 
         def limits(grid: Floats) -> tuple[Floats, Floats]:
@@ -213,7 +221,7 @@ class Smooth:
 
 
 def rule_slopes(rule: Rule, tpr: float, ppr: float, prior: Floats) -> tuple[Floats, Floats]:
-    """Return a rule at priors, and its derivatives by TPR, PPR and the prior, shape (3, m).
+    """Return a rule at given priors, and its derivatives in TPR, PPR and the prior, shape (3, m).
 
     Examples
     --------
@@ -242,13 +250,13 @@ def rule_slopes(rule: Rule, tpr: float, ppr: float, prior: Floats) -> tuple[Floa
     return ratio, slopes
 
 
-# Metrics whose difference has an interval though they have neither a rule nor a loss.
+# Metrics without a rule or a loss whose differences still have an interval.
 ERRORS = ("ece", "debiased_ece")
 AREAS = ("auroc", "proxy_auc")
 
 
 def check_comparable(metric: Metric) -> Metric:
-    """Refuse a metric whose differences have no interval."""
+    """Raise if the differences of a metric have no interval; otherwise, return the metric."""
     known = [
         name
         for name, one in METRICS.items()
@@ -262,23 +270,23 @@ def check_comparable(metric: Metric) -> Metric:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences between models by any criterion, with intervals.
+    """Differences between models under any criterion, with intervals.
 
     Attributes
     ----------
     rows : PairedRows
     scores : dict of str to PUScores
-        The models' scores by themselves.
+        Each model's scores.
     threshold : float
-        Of the criteria that have one.
+        Threshold for the criteria that have one.
     level : float
         Nominal coverage of the intervals.
 
     Examples
     --------
-    >>> from noneg.performance.selection import CRITERIA
+    >>> from noneg.performance.ordering import CRITERIA
     >>> models = {"a": [0.9, 0.6, 0.4, 0.2] * 50, "b": [0.8, 0.7, 0.6, 0.1] * 50}
-    >>> rows = PairedRows.checked(models, [1, 1, 0, 0] * 50, setting="labelled")
+    >>> rows = PairedRows.checked(models, [1, 1, 0, 0] * 50, setting="labeled")
     >>> found = Differences(rows, rows.scores(None, None), threshold=0.5, level=0.95)
     >>> print(found.estimate(CRITERIA["brier"], "b", "a"))
     0.0325 [0.0182, 0.0468]
@@ -308,7 +316,7 @@ class Differences:
     def _selected(self, criterion: Metric, one: str, other: str, value: float) -> Estimate:
         """Return the difference with its range over priors and selection."""
         if criterion.name in ERRORS:
-            # Each error by itself: valid, and wider than both together.
+            # Bounding each error separately is valid, but wider than bounding them jointly.
             a, b = (criterion.estimate(self.scores[m], level=self.level) for m in (one, other))
             (low, high), (least, most) = a.identified or (0.0, 1.0), b.identified or (0.0, 1.0)
             identified, limits = (low - most, high - least), (a.low - b.high, a.high - b.low)
@@ -325,7 +333,7 @@ class Differences:
 
         None for calibration errors, whose difference has no joint bounds.
         """
-        if criterion.name in ERRORS or self.rows.setting == "labelled":
+        if criterion.name in ERRORS or self.rows.setting == "labeled":
             return None
 
         def holds(factor: float) -> bool:
@@ -340,7 +348,7 @@ class Differences:
 
     @cached_property
     def _enough(self) -> bool:
-        """Whether both groups have a spread to learn from."""
+        """Whether both groups have enough rows to estimate a variance."""
         return min(map(self.rows.effective, (self.rows.flags, ~self.rows.flags))) >= 2
 
     def _limits(self, criterion: Metric, one: str, other: str) -> tuple[float, float, str]:
@@ -356,7 +364,9 @@ class Differences:
         rule, masses = registered_rules([criterion.name])[criterion.name], self.rows.masses
         above = [(self.rows.columns[name] >= self.threshold).astype(float) for name in (one, other)]
         laws = masses.positive, masses.marginal
-        means, parts = zip(*(self.rows.centred(law, x) for x in above for law in laws), strict=True)
+        means, parts = zip(
+            *(self.rows.centered(law, x) for x in above for law in laws), strict=True
+        )
 
         def at(prior: Floats) -> tuple[Floats, Floats]:
             value, slopes = rule_slopes(rule, means[0], means[1], prior)
@@ -370,8 +380,8 @@ class Differences:
         loss = criterion.loss(**options)  # type: ignore[misc]
         s, t = rows.columns[one], rows.columns[other]
         base = loss(s, 0) - loss(t, 0)
-        gain, by_gain = rows.centred(rows.masses.positive, loss(s, 1) - loss(t, 1) - base)
-        level, by_base = rows.centred(rows.masses.marginal, base)
+        gain, by_gain = rows.centered(rows.masses.positive, loss(s, 1) - loss(t, 1) - base)
+        level, by_base = rows.centered(rows.masses.marginal, base)
 
         def at(prior: Floats) -> tuple[Floats, Floats]:
             slopes = np.stack([prior, np.ones_like(prior), np.full_like(prior, gain)])
@@ -380,8 +390,8 @@ class Differences:
         return self._with_prior((by_gain, by_base), at)
 
     def _with_prior(self, parts: Sequence[Floats], at: Callable[..., Any]) -> Smooth:
-        """Add the prior to the means; without labels of every row it does not vary."""
-        if is_labelled(self.rows.setting):
+        """Add the prior to the means; it varies only if every row is labeled."""
+        if is_labeled(self.rows.setting):
             return Smooth(np.stack([*parts, self.rows.prior_part]), at)
         return Smooth(np.stack(parts), lambda prior: (at(prior)[0], at(prior)[1][:-1]))
 
@@ -389,8 +399,8 @@ class Differences:
         rows, scores = self.rows, self.scores
         value = proxy_auc(scores[one]) - proxy_auc(scores[other])
         pairs = rows.area(one) - rows.area(other)
-        # AUC - 1/2 is (1 - labelled share) / (1 - prior) times that of the proxy.
-        share = scores[one].labelled_share
+        # AUC - 1/2 is (1 - labeled share) / (1 - prior) times (proxy AUC - 1/2).
+        share = scores[one].labeled_share
         stretched = criterion.name == "auroc" and not scores[one].prior_is_estimated
 
         def at(prior: Floats) -> tuple[Floats, Floats]:
@@ -402,7 +412,7 @@ class Differences:
         return Smooth(np.stack([pairs, rows.prior_part if varies else 0.0 * pairs]), at)
 
     def _error_limits(self, one: str, other: str) -> tuple[float, float]:
-        # The same splits both ways, so that the difference the other way round is the negative.
+        # Use the same splits in both directions, so that swapping the models flips the sign.
         names = list(self.rows.columns)
         if names.index(one) > names.index(other):
             low, high = self._error_limits(other, one)

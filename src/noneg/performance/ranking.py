@@ -1,26 +1,31 @@
-r"""How good is the ranking: areas under the curves, the top of the list, and the curves themselves.
+r"""Ranking quality: areas under the curves, the top of the list, and the curves themselves.
 
 AUROC
-    With PAUC, the probability that a labelled positive beats an unlabeled row (ties half),
+    If PAUC is the probability that a labeled positive scores higher than an unlabeled row, where a
+    tie counts as half,
 
     .. math:: \mathrm{AUC} - \tfrac12 = \frac{1 - \lambda}{1 - \pi}\,(\mathrm{PAUC} - \tfrac12),
 
-    where :math:`\lambda` is the labelled share of the marginal sample: 0 in two samples, which is
-    :math:`(\mathrm{PAUC} - \pi/2)/(1-\pi)`; :math:`n_P/n` in one sample, which is the same formula
-    with the prior :math:`\bar\pi` of the unlabeled rows, and the one that compares the positives
-    with all rows; and :math:`\pi` for labelled data, which is the ordinary AUC.
+    where :math:`\lambda` is the labeled share of the marginal sample. It is 0 in the two-sample
+    setting, which gives :math:`(\mathrm{PAUC} - \pi/2)/(1-\pi)`. It is :math:`n_P/n` in the
+    one-sample setting, which gives the same formula with the prior :math:`\bar\pi` of the unlabeled
+    rows and is equivalent to comparing the positives with all rows. It is :math:`\pi` for labeled
+    data, which gives the ordinary AUC.
 Range
-    With few PU rows an estimate may leave its range. Functions that return a number return it as
-    it is; those that return an `Estimate` keep it in the range, with the number in `Estimate.raw`.
+    With only a few PU rows, an estimate may leave its range. Functions that return a number do not
+    clip it; functions that return an `Estimate` clip the value and keep the original number in
+    `Estimate.raw`.
 Variance of areas
-    By the influence of each row on the area (DeLong et al. 1988); rows that tell of both laws are
-    counted once, and the prior of labelled data varies with them.
+    Computed from the influence of each row on the area (DeLong et al. 1988). Rows that belong to
+    both samples are counted once, and for labeled data the prior varies with the rows.
 Top of the list
-    Let q be the score at which a share k of the marginal sample is reached from the top. Positives
-    among the top k are counted at q; rows that tie there enter in proportion, which is the mean
-    over all orders of the ties. The noise of q itself is part of the variance: to first order the
-    share of positives found moves by :math:`\delta\mathrm{TPR} - r\,\delta\mathrm{PPR}`, with r the
-    slope :math:`d\mathrm{TPR}/d\mathrm{PPR}` at q, taken over a window around it.
+    Let q be the score at which a share k of the marginal sample is reached from the top. The
+    positives in the top k are those above q; rows tied at q enter in proportion, which equals the
+    mean over all orders of the ties. The noise in q itself is part of the variance: to first order,
+    the share of positives found changes by :math:`\delta\mathrm{TPR} - r\,\delta\mathrm{PPR}`,
+    where r is the slope :math:`d\mathrm{TPR}/d\mathrm{PPR}` at q, estimated over a window on either
+    side. The steeper slope is used, because the two differ when the top contains exactly the
+    positives.
 """
 
 from __future__ import annotations
@@ -33,19 +38,24 @@ from scipy.optimize import isotonic_regression
 
 from noneg import kernels
 from noneg.bins import order_statistics
-from noneg.checks import check_level, check_number
+from noneg.checks import check_level, check_number, check_rate
 from noneg.errors import InputError
 from noneg.intervals import (
     LawMeans,
+    Shares,
     area_limits,
     over_prior_grid,
     prior_words,
+    sample_sizes,
     share_limits,
+    skewed_limits,
     t_score,
     tail_means,
+    trust_words,
+    z_score,
 )
 from noneg.laws import Ordered
-from noneg.registry import Metric, in_range, register
+from noneg.registry import add_metric, in_range
 from noneg.results import Estimate, Table
 from noneg.rules import PRECISION, Curve
 from noneg.selection import (
@@ -58,6 +68,7 @@ from noneg.selection import (
     is_selected,
     over_box,
     running_wins,
+    widened,
 )
 
 if TYPE_CHECKING:
@@ -73,17 +84,17 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Priors at which curves are integrated when the prior is only known to lie in an interval.
+# Number of priors at which limits are evaluated if the prior is only known to lie in an interval.
 PRIOR_GRID = 9
 
 
 def auroc(scores: PUScores) -> float:
     r"""Return the area under the ROC curve.
 
-    The probability that a positive has a higher score than a negative, ties counted half; from
-    positives and unlabeled rows by
-    :math:`\mathrm{AUC} = (\mathrm{PAUC} - \pi/2)/(1 - \pi)` (two samples) and as in
-    `noneg.performance.ranking` otherwise. Not clipped; nan when a class is empty.
+    This is the probability that a positive has a higher score than a negative; a tie counts as
+    half. From positives and unlabeled rows it is
+    :math:`\mathrm{AUC} = (\mathrm{PAUC} - \pi/2)/(1 - \pi)` in the two-sample setting; see
+    `noneg.performance.ranking` for the other settings. Not clipped; nan when a class is empty.
 
     References
     ----------
@@ -110,8 +121,8 @@ def auroc(scores: PUScores) -> float:
 def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the area under the ROC curve with its interval.
 
-    DeLong's variance; Student's interval of the logit of PAUC, which stays in (0, 1). With a
-    ``prior_interval`` the ends are exact: they are monotone in the prior.
+    Uses DeLong's variance and Student's interval for the logit of PAUC, which stays in (0, 1). With
+    a ``prior_interval``, the ends are exact because they are monotone in the prior.
 
     Examples
     --------
@@ -125,7 +136,7 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
         return _unknown(scores, level, "no pair of a positive and another row")
     if is_selected(scores):
         return area_bounds(scores, value, level)
-    pair, share = pair_limits(scores, value, level), scores.labelled_share
+    pair, share = pair_limits(scores, value, level), scores.labeled_share
     ends = [
         0.5 + (end - 0.5) * _stretch(prior, share, scores)
         for prior in scores.prior_set
@@ -138,10 +149,11 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
 def area_bounds(
     scores: PUScores, value: float, level: float, *, box: Box | None = None, proxy: bool = False
 ) -> Estimate:
-    """Return an area with its range over priors and laws of the positives.
+    """Return an area with its range over priors and distributions of the positives.
 
-    The positives' mean place among all rows is linear in their law; running sums of it over the
-    labelled positives, made once, give the area at any selection. The proxy is that mean itself.
+    The mean relative rank of the positives among all rows is linear in their distribution. Its
+    running sums over the labeled positives, computed once, give the area for any selection. The
+    proxy AUC is that mean itself.
     """
     tpr, wins = running_wins(scores)
     cells, rows = Cells(scores), min(scores.effective_positive, scores.effective_marginal)
@@ -153,18 +165,24 @@ def area_bounds(
         return area(law.mean(tpr, wins), prior)
 
     def ends(law: Law, prior: float) -> Limits:
-        # At prior zero every row is a negative, and the area is the mean place.
-        steps = Selected(cells, law)
-        pair = area_limits(law.mean(tpr, wins), _area(steps, 0.0).variance(steps), rows, level)
-        return area(pair[0], prior), area(pair[1], prior)
+        # At prior zero, every row is a negative, and the area is the mean relative rank.
+        steps, place = Selected(cells, law), law.mean(tpr, wins)
+        slopes = _area(steps, 0.0).slopes()
+        variance = steps.variance(*slopes)
+        pairs = (
+            area_limits(place, variance, rows, level),
+            skewed_limits(place, variance, steps.third(slopes[0]), rows, level),
+        )
+        low, high = min(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
+        return area(low, prior), area(high, prior)
 
-    method = "variance of the influence, logit interval"
+    method = "logit interval, or one corrected for skewness where it reaches further"
     return bounded(scores, value, point, ends, level, reach=(0.0, 1.0), method=method, box=box)
 
 
 def pair_limits(scores: PUScores, area: float, level: float) -> Limits:
-    """Return the interval of PAUC that an area under the ROC curve comes with."""
-    steps, share = Ordered(scores), scores.labelled_share
+    """Return the interval for PAUC that corresponds to an area under the ROC curve."""
+    steps, share = Ordered(scores), scores.labeled_share
     stretch = _stretch(scores.known_prior, share, scores)
     variance = _area(steps, scores.known_prior).variance(steps)
     rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
@@ -176,18 +194,19 @@ def _stretch(prior: float, share: float, scores: PUScores) -> float:
     return (1.0 - share) / (1.0 - prior) if scores.hidden else 1.0
 
 
-def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = False) -> float:
+def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardized: bool = False) -> float:
     r"""Return the area under the ROC curve up to a false-positive rate.
 
     Parameters
     ----------
     scores : PUScores
     max_fpr : float
-        In (0, 1]. The curve is cut, by linear interpolation, where it first reaches this rate;
-        from PU rows, the rising rates that are closest to the estimated ones.
-    standardised : bool
-        Return McClish's :math:`\tfrac12\bigl(1 + \frac{A - m^2/2}{m - m^2/2}\bigr)` for the rate m
-        instead of the area A: 1/2 for random and 1 for perfect scores, as scikit-learn does.
+        In (0, 1]. The curve is cut, by linear interpolation, where it first reaches this rate. For
+        PU rows, the estimated rates are first replaced by the closest non-decreasing ones.
+    standardized : bool
+        If true, return McClish's :math:`\tfrac12\bigl(1 + \frac{A - m^2/2}{m - m^2/2}\bigr)` for
+        the rate m instead of the area A. It is 1/2 for random scores and 1 for perfect ones, as in
+        scikit-learn.
 
     Examples
     --------
@@ -195,22 +214,24 @@ def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardised: bool = 
     >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     >>> (
     ...     partial_auc(scores, max_fpr=0.5),
-    ...     round(partial_auc(scores, max_fpr=0.5, standardised=True), 4),
+    ...     round(partial_auc(scores, max_fpr=0.5, standardized=True), 4),
     ... )
     (0.25, 0.6667)
     """
     m = check_max_fpr(max_fpr)
     value = _area(Ordered(scores), scores.known_prior, m).value
-    return float(_mcclish(value, m)) if standardised else value
+    return float(_mcclish(value, m)) if standardized else value
 
 
 @in_range
 def partial_auc_interval(
-    scores: PUScores, *, level: float = 0.95, max_fpr: float = 0.1, standardised: bool = False
+    scores: PUScores, *, level: float = 0.95, max_fpr: float = 0.1, standardized: bool = False
 ) -> Estimate:
     """Return the partial area with its interval; see `partial_auc` and `auroc_interval`.
 
-    Student's interval of the logit of the mean height, which stays in its range.
+    Uses Student's interval for the logit of the mean height, which stays in its range. If the FPR
+    itself is known only up to half of `max_fpr`, so that the curve could be cut anywhere, the
+    interval is the whole range.
 
     Examples
     --------
@@ -220,46 +241,78 @@ def partial_auc_interval(
     0.2500 [0.1717, 0.3283]
     """
     level, m, steps = check_level(level), check_max_fpr(max_fpr), Ordered(scores)
-    value = partial_auc(scores, max_fpr=m, standardised=standardised)
+    value = partial_auc(scores, max_fpr=m, standardized=standardized)
     if np.isnan(value):
         return _unknown(scores, level, "an empty class")
 
     def shown(area: float) -> float:
-        return _mcclish(area, m) if standardised else area
+        return _mcclish(area, m) if standardized else area
 
-    def limits(prior: float, steps: Steps = steps) -> Limits:
+    def limits(prior: float) -> Limits:
         area = _area(steps, prior, m)
+        if scores.hidden and m < 1.0 and _cut_noise(scores, area.cut, prior) > m / 2.0:
+            return shown(0.0), shown(m)
         low, high = _mean_limits(scores, area.value / m, area.variance(steps) / m**2, level)
         return shown(low * m), shown(high * m)
 
     if is_selected(scores):
-        return bounded(
-            scores,
-            value,
-            lambda law, prior: shown(_area(Selected(steps, law), prior, m).value),
-            lambda law, prior: limits(prior, Selected(steps, law)),
-            level,
-            reach=(shown(0.0), shown(m)),
-            method="delta method",
-        )
+        return _bounded_partial(scores, value, m, shown, level)
 
     low, high = over_prior_grid(limits, scores, PRIOR_GRID)
     words = "delta method" + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 
+def _bounded_partial(
+    scores: PUScores, value: float, m: float, shown: Callable[[float], float], level: float
+) -> Estimate:
+    """Return the partial area with its range over priors and distributions of the positives.
+
+    The point at which the curve is cut is itself noisy, and where the classes separate, a little
+    noise moves it far, so a derivative is not informative there. Instead, all heights are moved to
+    the ends of their intervals, which is at least as much as their joint noise. Like the heights,
+    the resulting ends are monotone in the selection factor.
+    """
+    steps, box = Ordered(scores), Box.of(scores)
+    free = box.without_caps().with_fewer_labeled(z_score(level))
+
+    def area(law: Law, prior: float, way: int = 0) -> float:
+        return shown(_area(Selected(steps, law, (way, level)), prior, m).value)
+
+    identified = over_box(scores, lambda law, prior: (area(law, prior),) * 2, box=box)
+    limits = over_box(
+        scores,
+        lambda law, prior: (area(law, prior, -1), area(law, prior, 1)),
+        box=free,
+        grid=LIMIT_GRID,
+    )
+    method = "all heights at the ends of their Wilson intervals"
+    reach = (shown(0.0), shown(m))
+    return assembled(scores, value, identified, limits, level, reach=reach, method=method)
+
+
+def _cut_noise(scores: PUScores, tpr: float, prior: float) -> float:
+    """Return the standard deviation of the FPR due to the positives, at least half a row of them.
+
+    A partial area has no derivative to speak of if this is as large as its width.
+    """
+    rows = scores.effective_positive
+    share = min(max(tpr, 0.5 / rows), 1.0 - 0.5 / rows)
+    return prior / (1.0 - prior) * float(np.sqrt(share * (1.0 - share) / rows))
+
+
 def _mean_limits(scores: PUScores, value: float, variance: float, level: float) -> Limits:
     rows = scores.effective_positive
     if scores.prior_is_estimated:
         return area_limits(min(value, 1.0), variance, rows, level)
-    # Noise may put the value at an end or beyond, where a logit says nothing.
+    # Noise may push the value to an end or beyond, where a logit is not informative.
     sd = min(float(np.sqrt(variance)), 0.5)
     low, high = area_limits(min(max(value, sd), 1.0 - sd), variance, rows, level)
     return min(low, value), max(high, value)
 
 
 def average_precision(scores: PUScores) -> float:
-    r"""Return the average precision, the mean precision at the positives' own scores.
+    r"""Return the average precision, the mean precision at the scores of the positives.
 
     .. math:: \int \frac{\pi\,\mathrm{TPR}(t)}{\mathrm{PPR}(t)}\,d\mu_+(t),
 
@@ -268,11 +321,12 @@ def average_precision(scores: PUScores) -> float:
 
     .. math:: \frac{(\pi n - d)\,(r - 1)/(n_P - 1) + e}{m + 1 - d},
 
-    the positives expected among the rows there. d = 1 if i is one of the marginal rows (one sample,
-    labelled data, or two samples with one row each at its score), else 0; e = 1 if d = 1 or m = 0,
-    else 0. For labelled data it is r / m, and the result scikit-learn's. Without negatives, leaving
-    i out of its own precision avoids the bias, and the division by zero, that the plain ratio has
-    at the top. Like other PU numbers it is not clipped. nan without positives.
+    the expected share of positives among these rows. Here d = 1 if i is one of the marginal rows
+    (one sample, labeled data, or two samples with one row each at its score), else 0; e = 1 if
+    d = 1 or m = 0, else 0. For labeled data this is r / m, and the result matches scikit-learn's.
+    Without negatives, leaving i out of its own precision avoids both the bias and the division by
+    zero that the plain ratio has at the top. Like other PU estimates, it is not clipped. It is nan
+    if there are no positives.
 
     Examples
     --------
@@ -288,9 +342,9 @@ def average_precision(scores: PUScores) -> float:
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the average precision with its interval.
 
-    Delta method; Student's interval of the logit for labelled data and of the logarithm otherwise,
-    where the noise is that of a ratio. With a ``prior_interval`` the ends are
-    the extremes over a grid of nine priors; the estimate rises with the prior.
+    Uses the delta method and Student's interval, on the logit scale for labeled data and on the log
+    scale otherwise, since the noise is then that of a ratio. With a ``prior_interval``, the ends
+    are the extremes over a grid of nine priors; the estimate increases with the prior.
 
     Examples
     --------
@@ -322,20 +376,23 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
 def _bounded_mean_precision(
     scores: PUScores, value: float, limits: Callable[[float, Steps], Limits], level: float
 ) -> Estimate:
-    """Return the average precision with an outer bound of its range.
+    """Return the average precision with an outer bound on its range.
 
-    Without ties it rises with all TPR at once, and the bound is sharp. Positives that tie are
-    counted at the precision below all of them, which may rise when some of them go; as much as
-    that can change is added.
+    Without ties, it increases with the TPR at every threshold, except for the positive at which the
+    density changes. That positive is left out of its own precision, so the bound is sharp up to a
+    fraction of one row. Tied positives are all counted at the precision just below them, which may
+    rise if some of them are removed; the bound is widened by the largest such change.
     """
     steps, box = Ordered(scores), Box.of(scores)
-    tied = steps.tied_squares()
+    found = steps.positive_steps()
+    tied, rows = steps.tied_squares()[found - 1], steps.heights(found)[1]
+    own = np.where(steps.shares_row(found), 0.0, steps.own_mass(found)[1])
 
     def ends(law: Law, prior: float) -> Limits:
         one = Selected(steps, law)
         least, most = box.ends(prior)
-        square = law.slope(steps.tpr[1:]) ** 2
-        room = np.divide(prior * tied / 2.0, one.ppr[1:], out=np.zeros_like(tied), where=tied > 0.0)
+        square = law.slope(steps.tpr[found]) ** 2
+        room = prior * tied / 2.0 / (rows + own)
         middle = _mean_precision(one, prior).value
         low, high = room @ (square - least**2), room @ (most**2 - square)
         return middle - float(low), middle + float(high)
@@ -358,12 +415,8 @@ def _unknown(scores: PUScores, level: float, why: str) -> Estimate:
 
 
 def check_max_fpr(max_fpr: object) -> float:
-    """Return the largest false-positive rate of a partial area."""
-    rule = "the largest false-positive rate, in (0, 1]"
-    number = check_number(max_fpr, "max_fpr", rule)
-    if not 0.0 < number <= 1.0:
-        raise InputError("max_fpr", f"must be {rule}", value=max_fpr)
-    return number
+    """Return the largest false-positive rate of a partial area after checking it."""
+    return check_rate(max_fpr, "max_fpr", "the largest false-positive rate, in (0, 1]")
 
 
 def _mcclish(area: float, m: float) -> float:
@@ -376,8 +429,10 @@ class _Summary:
 
     value: float
     slopes: Callable[[], tuple[Floats, Floats, float]]
-    # What one more marginal row at the very top would do.
+    # The effect of one more marginal row at the very top.
     unseen: float = 0.0
+    # The TPR where a partial area ends.
+    cut: float = 1.0
 
     def variance(self, steps: Steps) -> float:
         return steps.variance(*self.slopes()) + self.unseen**2
@@ -387,12 +442,12 @@ def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
     """Return the area under the ROC curve up to the FPR m, which is first reached in step k."""
     tpr, fpr = steps.tpr, steps.fpr(prior)
     if m < 1.0 and steps.scores.hidden:
-        # Noise makes the estimate step back; where it first reaches m would come too early.
+        # Noise makes the estimate non-monotone, so it would first reach m too early.
         fpr = np.asarray(isotonic_regression(fpr).x)
     k = max(int(np.argmax(fpr >= m)), 1) if m < 1.0 else tpr.size - 1
     t, f = tpr[: k + 1], fpr[: k + 1]
     whole = float(np.diff(f[:-1]) @ (t[:-2] + t[1:-1])) / 2.0
-    # The last step, from f0 to f1, counts up to m, at the height interpolated there.
+    # The last step counts only up to m, with the height interpolated there.
     width, step = m - f[-2], f[-1] - f[-2]
     place = float(width / step) if m < 1.0 else 1.0
     rise = float(t[-1] - t[-2])
@@ -413,18 +468,17 @@ def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
         by_f /= 1.0 - prior
         return by_t, by_f, by_prior
 
-    return _Summary(value, slopes)
+    return _Summary(value, slopes, cut=float(t[-2] + place * rise))
 
 
 def _mean_precision(steps: Steps, prior: float) -> _Summary:
-    """Return the average precision (see there), in shares of the two laws."""
+    """Return the average precision in terms of the shares of the two distributions."""
     found = steps.positive_steps()
     t, q = steps.heights(found)
     mass = t - steps.heights(found - 1)[0]
     own_t, own_q = steps.own_mass(found)
-    inside = steps.shares_row(found)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        others = np.where(own_t < 1.0, (t - own_t) / (1.0 - own_t), 0.0)
+    inside, rest = steps.shares_row(found), steps.mass_of_others(found)
+    others = np.divide(t - own_t, rest, out=np.zeros_like(t), where=rest > 0.0)
     room = q + np.where(inside, 0.0, own_q)
     itself = np.where(inside | (q == 0.0), own_q, 0.0)
     precision = ((prior - np.where(inside, own_q, 0.0)) * others + itself) / room
@@ -435,11 +489,11 @@ def _mean_precision(steps: Steps, prior: float) -> _Summary:
         # The mass at a score is the difference of two heights.
         by_t[found] += precision + prior * mass / room
         by_t[found - 1] -= precision
-        # What the loss of one marginal row does, rather than a derivative: few may be left.
+        # The effect of losing one marginal row, not a derivative, since only a few may be left.
         by_q[found] -= np.divide(mass * precision, q, out=np.zeros_like(q), where=q > 0.0)
         return by_t, by_q, float((mass / room) @ t)
 
-    # Above the highest marginal rows their number is small, and its noise does not show in them.
+    # Near the top there are too few marginal rows for their noise to be visible in the data.
     top = float((mass * precision) @ (own_q / (q + own_q))) if steps.scores.hidden else 0.0
     return _Summary(value, slopes, top)
 
@@ -451,58 +505,49 @@ def _auroc_curve(scores: PUScores) -> Curve:
 
 
 def _average_precision_curve(scores: PUScores) -> Curve:
-    # For given rows it is a straight line, which two points determine.
+    # For given rows it is linear in the prior, so two points determine it.
     one, other = scores.known_prior, (1.0 + scores.known_prior) / 2.0
     low, high = (average_precision(scores.with_prior(prior)) for prior in (one, other))
     slope = (high - low) / (other - one)
     return Curve.of(low - slope * one, slope)
 
 
-def _partial_bounds(*, max_fpr: float = 0.1, standardised: bool = False) -> Limits:
+def _partial_bounds(*, max_fpr: float = 0.1, standardized: bool = False) -> Limits:
     ends = 0.0, check_max_fpr(max_fpr)
-    return (_mcclish(0.0, ends[1]), 1.0) if standardised else ends
+    return (_mcclish(0.0, ends[1]), 1.0) if standardized else ends
 
 
-register(
-    Metric(
-        name="auroc",
-        title="Area under the ROC curve",
-        function=auroc,
-        interval=auroc_interval,
-        citation="DeLong et al. (1988); PU form by Charoenphakdee et al. (2019)",
-        ranks=True,
-        by_prior=_auroc_curve,
-    )
+add_metric(
+    auroc,
+    auroc_interval,
+    title="Area under the ROC curve",
+    citation="DeLong et al. (1988); PU form by Charoenphakdee et al. (2019)",
+    ranks=True,
+    by_prior=_auroc_curve,
 )
 
-register(
-    Metric(
-        name="partial_auc",
-        title="Partial area, FPR up to 0.1",
-        function=partial_auc,
-        interval=partial_auc_interval,
-        citation="McClish (1989), Analyzing a portion of the ROC curve",
-        range=(0.0, 0.1),
-        bounds=_partial_bounds,
-    )
+add_metric(
+    partial_auc,
+    partial_auc_interval,
+    title="Partial area, FPR up to 0.1",
+    citation="McClish (1989), Analyzing a portion of the ROC curve",
+    range=(0.0, 0.1),
+    bounds=_partial_bounds,
 )
 
-register(
-    Metric(
-        name="average_precision",
-        title="Average precision",
-        function=average_precision,
-        interval=average_precision_interval,
-        ranks=True,
-        by_prior=_average_precision_curve,
-    )
+add_metric(
+    average_precision,
+    average_precision_interval,
+    title="Average precision",
+    ranks=True,
+    by_prior=_average_precision_curve,
 )
 
 
-# Ranks are compared with this much room.
+# Tolerance for comparing ranks.
 ROUNDING = 1e-9
 
-METHOD = "Wilson interval by effective size"
+METHOD = "binomial interval by effective size"
 
 
 def precision_at(scores: PUScores, *, k: float = 0.1) -> float:
@@ -514,7 +559,7 @@ def precision_at(scores: PUScores, *, k: float = 0.1) -> float:
     ----------
     scores : PUScores
     k : float or int
-        A float is a share of the marginal sample, in (0, 1]; an int a number of its rows. Ties at
+        A float in (0, 1] is a share of the marginal sample; an int is a number of its rows. Ties at
         the border count in proportion.
 
     Examples
@@ -537,32 +582,33 @@ def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
     >>> print(precision_at_interval(scores, k=100))
-    0.7500 [0.6656, 0.8189]
+    0.7500 [0.6668, 0.8213]
     """
     level, share = check_level(level), check_k(scores, k)
     value, prior = precision_at(scores, k=k), scores.known_prior
-    top = _Top.look(scores, share)
     if is_selected(scores):
         return _bounded_top(scores, value, share, level, per_row=True)
     if scores.prior_is_estimated:
-        variance = top.variance(prior / share, value / prior if prior > 0.0 else 0.0)
+        by_prior = value / prior if prior > 0.0 else 0.0
+        sides = _Top.sides(scores, share)
+        variance = max(side.variance(prior / share, by_prior) for side in sides)
         low, high = share_limits(
             min(value, 1.0), variance, share * scores.effective_marginal, level
         )
     else:
         least, most = scores.prior_set
-        found = _found_limits(scores, top, share, level)
+        found = _found_limits(scores, share, level)[0]
         low, high = found[0] * least / share, found[1] * most / share
     words = METHOD + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 
 def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
-    r"""Return how many times as many positives the top k holds as k rows drawn at random.
+    r"""Return the ratio of the positives in the top k to those expected in k random rows.
 
     .. math:: \mathrm{TPR}_k / k
 
-    The prior does not enter. nan for labelled data without positives.
+    The prior is not used. The result is nan for labeled data without positives.
 
     Parameters
     ----------
@@ -590,23 +636,23 @@ def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -
     >>> from noneg import PUScores
     >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
     >>> print(lift_at_interval(scores, k=100))
-    1.5000 [1.3961, 1.5913]
+    1.5000 [1.3345, 1.6472]
     """
     level, share = check_level(level), check_k(scores, k)
     if is_selected(scores):
         return _bounded_top(scores, lift_at(scores, k=k), share, level, per_row=False)
-    low, high = _found_limits(scores, _Top.look(scores, share), share, level)
+    low, high = _found_limits(scores, share, level)[0]
     return Estimate(
         value=lift_at(scores, k=k),
         low=low / share,
         high=high / share,
         level=level,
-        method=METHOD,
+        method=METHOD + trust_words(scores),
     )
 
 
 def check_k(scores: PUScores, k: object) -> float:
-    """Return the share of the marginal sample at the top."""
+    """Return k as a share of the marginal sample."""
     rule = "a share in (0, 1], or a whole number of rows of the marginal sample"
     number = check_number(k, "k", rule)
     whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
@@ -617,71 +663,92 @@ def check_k(scores: PUScores, k: object) -> float:
 
 
 def _tails(scores: PUScores, first: float, last: float) -> LawMeans:
-    """Return the shares strictly above the score that reaches `first`, and from `last` on."""
+    """Return the shares strictly above the score at `first`, and at or above the one at `last`."""
     q = np.array([1.0 - first, max(1.0 - last, 0.0)])
     cuts = scores.marginal_quantiles(q)
     if cuts is None:
-        # The first score that exceeds the rank below it: the last row of the top itself.
+        # The first score whose rank exceeds the given one, which is the last row in the top.
         ranks = q * scores.effective_marginal * (1.0 + ROUNDING) + ROUNDING
         cuts = order_statistics(scores, ranks)
-    # All rows are all positives too, even those below every marginal row.
+    # The top 100 % contains all positives, even those that score below every marginal row.
     return tail_means(scores, [np.nextafter(cuts[0], 2.0), cuts[1] if last < 1.0 else 0.0])
 
 
 def _found(scores: PUScores, share: float) -> float:
-    """Return TPR among the top `share`."""
+    """Return the TPR in the top `share`."""
     return _Top.between(_tails(scores, share, share), share).found
 
 
 def top_parts(scores: PUScores, share: float, level: float) -> dict[str, Any]:
-    """Return TPR above and from the border of the top on, where it lies between, and limits."""
+    """Return the quantities that describe the top of the list, for computing a range.
+
+    These are the TPR strictly above the border of the top and at or above it, the position between
+    the two, the TPR in the top with its limits widened by half a row (`Shares.continuous`), and its
+    slope with respect to the share of rows.
+    """
     means = _tails(scores, share, share)
-    top = _Top.between(means, share)
-    limits = _found_limits(scores, _Top.look(scores, share), share, level)
-    tpr = means.positive
-    return {"tpr": tpr, "place": top.place, "found": top.found, "limits": limits, "share": share}
+    top, half = _Top.between(means, share), 0.5 / scores.effective_positive
+    (low, high), slope = _found_limits(scores, share, level)
+    return {
+        "tpr": means.positive,
+        "place": top.place,
+        "found": top.found,
+        "limits": (max(low - half, 0.0), min(high + half, 1.0)),
+        "slope": slope,
+        "share": share,
+    }
 
 
 def _bounded_top(
     scores: PUScores, value: float, share: float, level: float, *, per_row: bool
 ) -> Estimate:
-    """Return precision (per row) or lift at the top with its range over priors and laws."""
+    """Return precision (per row) or lift at the top, with its range over all unknowns."""
     top = top_parts(scores, share, level)
 
     def scale(prior: float) -> float:
         return prior / share if per_row else 1.0 / share
 
     def point(law: Law, prior: float) -> float:
-        # Rows that tie at the border enter in proportion under every law.
+        # Rows that tie at the border enter in proportion under every distribution.
         above, from_there = law(top["tpr"])
         return float(above + top["place"] * (from_there - above)) * scale(prior)
 
     def ends(law: Law, prior: float) -> Limits:
-        moved = law(np.array(top["limits"])) - law(min(top["found"], 1.0))
-        one = point(law, prior)
-        return one + float(moved[0]) * scale(prior), one + float(moved[1]) * scale(prior)
+        found, one = min(top["found"], 1.0), point(law, prior)
+        moved = (law(np.array(top["limits"])) - law(found)) * scale(prior)
+        ends = one + float(moved[0]), one + float(moved[1])
+        if law.near is None:
+            return ends
+        # Additional rows at high scores move the border of the top up.
+        gap = -float(law.slope(found)) * top["slope"] * (found - share) * scale(prior)
+        added = law.drifted(0.0, law.drift(lambda near: point(near, prior)), gap)
+        return widened(one, ends, z_score(level) ** 2 * added)
 
     reach = (0.0, 1.0 if per_row else np.inf)
     return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
 
 
-def _found_limits(scores: PUScores, top: _Top, share: float, level: float) -> tuple[float, float]:
-    value = min(_found(scores, share), 1.0)
-    return share_limits(value, top.variance(1.0, 0.0), scores.effective_positive, level)
+def _found_limits(scores: PUScores, share: float, level: float) -> tuple[Limits, float]:
+    """Return confidence limits for the TPR in the top, and the steeper slope at the border."""
+    value, sides = min(_found(scores, share), 1.0), _Top.sides(scores, share)
+    sizes = sample_sizes(scores, sides[0].means.cut, level)
+    ends = [side.limits(value, share, sizes, level) for side in sides]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    return (max(low, 0.0), min(high, 1.0)), max(side.slope for side in sides)
 
 
 @dataclass(frozen=True, eq=False)
 class _Top:
-    """TPR where a share of the marginal sample is reached, between two thresholds.
+    """The TPR at which a share of the marginal sample is reached, between two thresholds.
 
     Attributes
     ----------
     means : LawMeans
-        Shares above the upper and from the lower threshold on.
+        Shares above the upper threshold, and at or above the lower threshold.
     place : float
-        Where between them the share is reached, from 0 to 1.
+        Position between the thresholds at which the share is reached, from 0 to 1.
     found, slope : float
-        TPR at that place, and its slope as a function of PPR.
+        TPR at that position, and its slope as a function of PPR.
     """
 
     means: LawMeans
@@ -698,54 +765,67 @@ class _Top:
         return cls(means, place, float(t0 + place * (t1 - t0)), float(slope))
 
     @classmethod
-    def look(cls, scores: PUScores, share: float) -> _Top:
-        """Look at a window around the place, of a size that shrinks slowly with the rows."""
+    def sides(cls, scores: PUScores, share: float) -> list[_Top]:
+        """Return one window on each side of the border; windows shrink slowly as rows increase.
+
+        Noise can move the border to either side, and where the classes separate at the border, the
+        slopes on the two sides differ.
+        """
         rows = scores.effective_marginal * share
-        reach = 0.5 * min(share, 1.0 - share) * max(rows, 1.0) ** -0.2
+        # Stay within half the distance to either end, where there are no rows.
+        reach = min(share, 1.0 - share) * max(rows, 32.0) ** -0.2
         tied = _tails(scores, share, share)
-        # A score that many rows have is a window of its own.
+        # A score shared by many rows is a window of its own.
         if tied.marginal[1] - tied.marginal[0] > reach:
-            return cls.between(tied, share)
-        return cls.between(_tails(scores, share - reach, share + reach), share)
+            return [cls.between(tied, share)]
+        windows = (share - reach, share), (share, share + reach)
+        return [cls.between(_tails(scores, *ends), share) for ends in windows]
+
+    @property
+    def weight(self) -> Floats:
+        """Weights of the two thresholds."""
+        return np.array([1.0 - self.place, self.place])
 
     def variance(self, factor: float, d_prior: float) -> float:
-        """Return the variance of ``factor * found``, plus the prior's part."""
-        weight: NDArray[np.float64] = np.array([1.0 - self.place, self.place])
-        gradient = [*(factor * weight), *(-factor * self.slope * weight), d_prior]
-        return self.means.variance(gradient)
+        """Return the variance of ``factor * found``, including the variation in the prior."""
+        by_tpr, by_ppr = factor * self.weight, -factor * self.slope * self.weight
+        return self.means.variance([*by_tpr, *by_ppr, d_prior])
+
+    def limits(self, value: float, share: float, sizes: Floats, level: float) -> Limits:
+        """Return limits for the TPR, allowing for its own noise and that of the border."""
+        both = np.kron(np.eye(2), self.weight)
+        covariance = both @ self.means.covariance[:-1, :-1] @ both.T
+        shares = Shares.build(np.array([value, share]), covariance, sizes, level)
+        low, high = shares.limits(lambda x: x[..., 0] - self.slope * (x[..., 1] - share))
+        return float(low), float(high)
 
 
-register(
-    Metric(
-        name="precision_at",
-        title="Precision in the top 10 %",
-        function=precision_at,
-        interval=precision_at_interval,
-    )
+add_metric(
+    precision_at,
+    precision_at_interval,
+    title="Precision in the top 10 %",
 )
 
-register(
-    Metric(
-        name="lift_at",
-        title="Lift in the top 10 %",
-        function=lift_at,
-        interval=lift_at_interval,
-        range=(0.0, np.inf),
-        needs_prior=False,
-    )
+add_metric(
+    lift_at,
+    lift_at_interval,
+    title="Lift in the top 10 %",
+    range=(0.0, np.inf),
+    needs_prior=False,
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RocCurve(Table):
-    """Points of a ROC curve, thresholds falling.
+    """Points of a ROC curve, in decreasing order of threshold.
 
     Attributes
     ----------
     thresholds : ndarray
         Infinity, then the distinct scores; rows with ``s >= threshold`` are predicted positive.
     fpr, tpr : ndarray
-        As estimated: without negatives noise may take the FPR out of [0, 1] or make it step back.
+        Estimated rates. Without negatives, noise may move the FPR outside [0, 1] or make it
+        non-monotone.
     """
 
     thresholds: NDArray[np.float64]
@@ -755,17 +835,17 @@ class RocCurve(Table):
     _names = ("thresholds", "fpr", "tpr")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PrCurve(Table):
-    """Points of a precision-recall curve, thresholds falling.
+    """Points of a precision-recall curve, in decreasing order of threshold.
 
     Attributes
     ----------
     thresholds : ndarray
         Infinity, then the distinct scores; rows with ``s >= threshold`` are predicted positive.
     recall, precision : ndarray
-        At infinity 0 and, by convention, 1. Without negatives noise may take the precision above
-        1; it is nan above the largest marginal score.
+        At infinity, recall is 0 and precision is 1 by convention. Without negatives, noise may move
+        the precision above 1; it is nan above the largest marginal score.
     """
 
     thresholds: NDArray[np.float64]
@@ -785,8 +865,8 @@ def roc(scores: PUScores, *, drop_intermediate: bool = False) -> RocCurve:
     ----------
     scores : PUScores
     drop_intermediate : bool
-        Leave out points on the straight line between their neighbours, as scikit-learn does by
-        default. The area stays the same.
+        Whether to drop points on the straight line between their neighbors, as scikit-learn does by
+        default. The area does not change.
 
     Examples
     --------

@@ -3,8 +3,9 @@ r"""The expected loss of a classifier without negatives.
 .. math:: R = \pi\,E_+[\ell(s,1) - \ell(s,0)] + E[\ell(s,0)]
 
 (PU-ECE paper, Eq. 2; benchmark paper, Eq. 7; du Plessis et al. 2015). The estimate is unbiased but
-may be negative, since the negatives' part :math:`E[\ell(s,0)] - \pi E_+[\ell(s,0)]` is a
-difference. The non-negative form replaces that part by 0 when it falls below (Kiryo et al. 2017).
+may be negative, since the contribution of the negatives,
+:math:`E[\ell(s,0)] - \pi E_+[\ell(s,0)]`, is a difference. The non-negative form replaces this term
+with 0 when it is negative (Kiryo et al. 2017).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from noneg.intervals import (
     tail_means,
 )
 from noneg.losses import CLIP, check_cost, cost_threshold, find_loss, loss_limits, loss_method
-from noneg.registry import Metric, in_range, register
+from noneg.registry import add_metric, in_range
 from noneg.results import Estimate
 from noneg.rules import METHOD, Rule
 from noneg.selection import is_selected, loss_bounds
@@ -59,16 +60,16 @@ def risk(
         ``loss(score, label)`` of an array of scores and the label 0 or 1.
     form : {"unbiased", "non-negative"}
         :math:`\pi E_+[\ell(s,1)] + N` with
-        :math:`N = E[\ell(s,0)] - \pi E_+[\ell(s,0)]`, or with :math:`\max(0, N)`. The latter is
-        for losses that are never negative. They are equal for labelled data.
+        :math:`N = E[\ell(s,0)] - \pi E_+[\ell(s,0)]`, or with :math:`\max(0, N)` instead of N. The
+        latter is meant for losses that are never negative. For labeled data the two are equal.
     threshold : float, optional
-        Of the losses "zero-one" and "cost-sensitive". By default the best one for calibrated
-        scores: 0.5, or with costs ``(fp - tn) / (fp - tn + fn - tp)``.
+        Threshold for the losses "zero-one" and "cost-sensitive". By default, the optimal one for
+        calibrated scores: 0.5, or with costs ``(fp - tn) / (fp - tn + fn - tp)``.
     cost : array-like
-        Of the loss "cost-sensitive": (false positive, false negative), or
+        Costs for the loss "cost-sensitive": (false positive, false negative), or
         ``[[tn, fp], [fn, tp]]``.
     clip : float
-        Scores are moved into [clip, 1 - clip] before a logarithm (log, logistic, hinge).
+        Scores are clipped to [clip, 1 - clip] before taking a logarithm (log, logistic, hinge).
 
     Examples
     --------
@@ -96,10 +97,10 @@ def risk_interval(
 ) -> Estimate:
     """Return the expected loss with its interval.
 
-    That of a decision is made of Wilson intervals of its rates; that of another loss is Student's,
-    corrected for skewness. With the non-negative form the ends, too, are not below 0. A single row
-    of a kind has no spread to learn from, and the ends are those of the range. Both ends hold for
-    every prior in ``scores.prior_interval``.
+    For the losses of a decision, the interval combines binomial intervals for the rates; for other
+    losses, it is Student's interval corrected for skewness. With the non-negative form, the ends
+    are not below 0 either. If a group has only one row, its variance cannot be estimated, and the
+    ends are those of the range. Both ends hold for every prior in ``scores.prior_interval``.
 
     Parameters
     ----------
@@ -136,14 +137,14 @@ def risk_interval(
 
 
 def check_form(form: object) -> Form:
-    """Return the form of a PU risk."""
+    """Return the form of a PU risk after checking it."""
     if form not in ("unbiased", "non-negative"):
         raise InputError("form", "must be 'unbiased' or 'non-negative'", value=form)
     return form
 
 
 def _means(scores: PUScores, loss: Loss) -> LawMeans:
-    """Return the means of the loss: positives as positives, as negatives; all as negatives."""
+    """Return the mean losses of positives under both labels, and of all rows as negatives."""
     return law_means(scores, [lambda s: loss(s, 1), lambda s: loss(s, 0)], [lambda s: loss(s, 0)])
 
 
@@ -156,7 +157,7 @@ def _value(means: LawMeans, prior: float, form: Form) -> float:
 
 
 def decision_rule(cost: Floats) -> Rule:
-    """Return the mean cost of decisions as a metric of the confusion matrix."""
+    """Return the mean cost of decisions as a confusion-matrix metric."""
     (tn, fp), (fn, tp) = cost.tolist()
 
     def piece(tpr: Floats, ppr: Floats) -> Four:
@@ -179,7 +180,7 @@ def _loss(
 def _bounds(
     loss: Name | Loss = "zero-one", *, cost: ArrayLike = (1.0, 1.0), **_: object
 ) -> tuple[float, float]:
-    """Return the smallest and the largest loss of a row; nothing is known of a given function."""
+    """Return the smallest and largest loss per row; they are unknown for a custom function."""
     if callable(loss):
         return -inf, inf
     if loss == "cost-sensitive":
@@ -188,15 +189,12 @@ def _bounds(
     return 0.0, 1.0 if loss in ("zero-one", "brier", "sigmoid") else inf
 
 
-register(
-    Metric(
-        name="risk",
-        title="Zero-one risk at 0.5",
-        function=risk,
-        interval=risk_interval,
-        citation="du Plessis et al. (2015); Kiryo et al. (2017)",
-        better="lower",
-        loss=_loss,
-        bounds=_bounds,
-    )
+add_metric(
+    risk,
+    risk_interval,
+    title="Zero-one risk at 0.5",
+    citation="du Plessis et al. (2015); Kiryo et al. (2017)",
+    better="lower",
+    loss=_loss,
+    bounds=_bounds,
 )

@@ -1,10 +1,11 @@
 r"""Differences between models when hidden positives may differ from labeled ones.
 
-Both models score the same positives, so one law of the positives decides both: at a prior, the
-difference of two metrics that are linear in that law is a constant plus the mean of
-:math:`f_A - f_B` over it, with f as in `noneg.selection`. Its extremes follow from one sort of that
-difference; limits by the unlabeled rows are left out, since no single score orders the rows.
-The range is sharp without them. Differences of calibration errors are bounded one error at a time.
+Both models score the same positives, so a single distribution of the positives determines both
+metrics. At a given prior, the difference between two metrics that are linear in that distribution
+is a constant plus the mean of :math:`f_A - f_B` under it, with f as in `noneg.selection`. Its
+extremes follow from sorting the values of :math:`f_A - f_B`. The limits implied by the unlabeled
+rows are not used, since no single score orders the rows; apart from them, the range is sharp. For
+differences between calibration errors, each error is bounded separately.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """A difference at a prior: ``constant + E_plus[value]``.
+    """A difference at a given prior: ``constant + E_plus[value]``.
 
     Attributes
     ----------
     constant : float
     value : ndarray
-        Of each labeled positive.
+        Value for each labeled positive.
     marginal : callable
-        Maps the masses of the labeled positives under a law to what each row, as one of everyone,
-        adds to the difference.
+        Maps the masses of the labeled positives under a distribution to the contribution of each
+        row, as a member of the marginal sample, to the difference.
     """
 
     constant: float
@@ -52,7 +53,7 @@ class Linear:
 
 
 class SelectedDifferences:
-    """The range of the difference of two models, and an interval that covers it."""
+    """The range of the difference between two models, and an interval that covers it."""
 
     def __init__(self, rows: PairedRows, scores: PUScores, threshold: float) -> None:
         self.rows, self.scores, self.threshold = rows, scores, threshold
@@ -62,7 +63,7 @@ class SelectedDifferences:
     def bounds(
         self, criterion: Metric, one: str, other: str, level: float
     ) -> tuple[Limits, Limits]:
-        """Return the identified range and the interval of one model minus the other."""
+        """Return the identified range and the interval for one model minus the other."""
         box, t = Box.of(self.scores).without_caps(), student(self.scores, level)
 
         def point(law: Law, prior: float) -> Limits:
@@ -72,13 +73,15 @@ class SelectedDifferences:
         def ends(law: Law, prior: float) -> Limits:
             linear = self._linear(criterion, one, other, prior)
             value, mass, h = self._moved(law, linear)
-            reach = t * np.sqrt(self._variance(h, linear.marginal(mass)))
+            k = linear.marginal(mass)
+            drift = law.drift(lambda near: self._moved(near, linear)[0])
+            reach = t * np.sqrt(law.drifted(self._variance(h, k), drift, self._gap(k)))
             return value - float(reach), value + float(reach)
 
         return tuple(over_box(self.scores, f, box=box, grid=(5, 1)) for f in (point, ends))  # type: ignore[return-value]
 
     def _moved(self, law: Law, linear: Linear) -> tuple[float, Floats, Floats]:
-        """Return the difference, the masses of the labeled positives and the function for noise."""
+        """Return the difference, the masses of the labeled positives, and the noise function."""
         order = np.argsort(linear.value, kind="stable")
         f, tpr = linear.value[order], np.append(0.0, np.cumsum(self.mass[order]))
         mass = np.empty_like(f)
@@ -87,6 +90,12 @@ class SelectedDifferences:
         y = np.append(0.0, np.cumsum(law.slopes * np.diff(f[at])))
         h = np.interp(linear.value, f[at], y)
         return linear.constant + float(mass @ linear.value), mass, h
+
+    def _gap(self, k: Floats) -> float:
+        """Return the mean of k over the labeled positives minus its mean over all rows."""
+        masses, flags = self.rows.masses, self.rows.flags
+        labeled = float(self.mass @ k[flags]) / float(self.mass.sum())
+        return labeled - float((masses.count * masses.marginal) @ k)
 
     def _variance(self, h: Floats, k: Floats) -> float:
         masses, flags = self.rows.masses, self.rows.flags
@@ -159,7 +168,7 @@ class SelectedDifferences:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SelectedCurve:
-    """ROC and precision-recall curve of one law of the positives, thresholds falling."""
+    """ROC and PR curves for one distribution of the positives, by decreasing threshold."""
 
     thresholds: Floats
     fpr: Floats
@@ -168,7 +177,7 @@ class SelectedCurve:
 
     @property
     def recall(self) -> Floats:
-        """The TPR."""
+        """The recall, which equals the TPR."""
         return self.tpr
 
     def envelope(self) -> tuple[Floats, Floats]:
@@ -178,12 +187,13 @@ class SelectedCurve:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SelectedCurves:
-    """The highest and the lowest curve that selection allows, at the prior of the scores.
+    """The highest and lowest curves that selection allows, at the prior of the scores.
 
     Attributes
     ----------
     upper, lower : SelectedCurve
-        At each threshold no law of the positives has a larger, or a smaller, TPR and precision.
+        At each threshold, no allowed distribution of the positives has a larger (upper) or smaller
+        (lower) TPR and precision.
     """
 
     upper: SelectedCurve
@@ -191,7 +201,7 @@ class SelectedCurves:
 
 
 def selected_curves(scores: PUScores) -> SelectedCurves:
-    """Return the ROC and precision-recall curves between which selection leaves the true one.
+    """Return bounds on the ROC and precision-recall curves under selection.
 
     Examples
     --------

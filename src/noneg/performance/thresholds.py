@@ -1,18 +1,18 @@
 r"""The confusion matrix without negatives, and its metrics at a threshold.
 
 A row with :math:`s \ge t` is predicted positive. With :math:`\mathrm{TPR} = \mu_+(s \ge t)` and
-:math:`\mathrm{PPR} = \mu(s \ge t)` the four shares of the confusion matrix are
+:math:`\mathrm{PPR} = \mu(s \ge t)`, the four shares of the confusion matrix are
 
 .. math:: \mathrm{TP} = \pi\,\mathrm{TPR}, \quad \mathrm{FP} = \mathrm{PPR} - \mathrm{TP}, \quad
     \mathrm{FN} = \pi - \mathrm{TP}, \quad \mathrm{TN} = 1 - \pi - \mathrm{FP},
 
-so every metric of the matrix is a function of TPR, PPR and the prior, a `Rule`. `name` returns the
-estimate, `name_interval` the estimate with its confidence interval, which holds for every prior in
-``scores.prior_interval``. On labelled data the values are scikit-learn's.
+so every confusion-matrix metric is a function of TPR, PPR and the prior, called a `Rule`. `name`
+returns the estimate; `name_interval` returns the estimate with its confidence interval, which holds
+for every prior in ``scores.prior_interval``. For labeled data, the values match scikit-learn's.
 
-Without negatives an estimate may leave its range by noise or because of a wrong prior; it is
-reported as it is. A metric that is undefined (the precision when nothing is predicted positive) is
-nan, and its interval the whole range. `best_threshold` searches all distinct scores.
+Without negatives, noise or a wrong prior may move an estimate outside its range; it is not clipped.
+An undefined metric, such as the precision when nothing is predicted positive, is nan, and its
+interval is the whole range. `best_threshold` searches all distinct scores.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from noneg.checks import check_number, percentage
+from noneg.checks import check_number, check_rate
 from noneg.errors import InputError
 from noneg.intervals import tail_means
 from noneg.laws import Ordered
 from noneg.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
-from noneg.results import Estimate, to_frame
+from noneg.results import Estimate, Table
 from noneg.rules import (
     FALSE_POSITIVE_RATE,
     PRECISION,
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Confusion:
+@dataclass(frozen=True, eq=False, repr=False)
+class Confusion(Table):
     """Shares of the confusion matrix, at one threshold (floats) or at many (arrays).
 
     Attributes
@@ -58,8 +58,9 @@ class Confusion:
     threshold : float or ndarray
         Rows with a score of at least this are predicted positive.
     tpr, fpr, ppr : float or ndarray
-        Predicted positives among the positives, the negatives, and all. Without negatives the FPR
-        is ``(PPR - pi TPR) / (1 - pi)``; noise may take it out of [0, 1] and it is not clipped.
+        Shares of predicted positives among the positives, the negatives, and all rows. Without
+        negatives, the FPR is ``(PPR - pi TPR) / (1 - pi)``; noise may move it outside [0, 1], and
+        it is not clipped.
     prior : float
         Share of positives.
 
@@ -78,9 +79,11 @@ class Confusion:
     ppr: Floats
     prior: float
 
+    _names = ("threshold", "tpr", "fpr", "ppr", "tp", "fp", "fn", "tn")
+
     @property
     def tp(self) -> Floats:
-        """Share of all rows that are positive and predicted so."""
+        """Share of all rows that are positive and predicted positive."""
         return self.prior * self.tpr
 
     @property
@@ -95,25 +98,15 @@ class Confusion:
 
     @property
     def tn(self) -> Floats:
-        """Share of all rows that are negative and predicted so."""
+        """Share of all rows that are negative and predicted negative."""
         return (1.0 - self.prior) * (1.0 - self.fpr)
-
-    def columns(self) -> dict[str, Floats]:
-        """Return the table, a column a name."""
-        names = ("threshold", "tpr", "fpr", "ppr", "tp", "fp", "fn", "tn")
-        return {name: np.atleast_1d(getattr(self, name)) for name in names}
 
     def to_dict(self) -> dict[str, object]:
         """Return the shares as plain numbers or lists."""
-        names = ("threshold", "tpr", "fpr", "ppr", "tp", "fp", "fn", "tn")
         table: dict[str, object] = {
-            name: np.asarray(getattr(self, name)).tolist() for name in names
+            name: np.asarray(getattr(self, name)).tolist() for name in self._names
         }
         return table | {"prior": self.prior}
-
-    def frame(self, backend: str | None = None) -> object:
-        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
-        return to_frame(self.columns(), backend)
 
 
 def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
@@ -142,7 +135,7 @@ def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
 
 
 def confusion_at_all(scores: PUScores) -> Confusion:
-    """Return the confusion matrix at every distinct score, falling: one sort, then one merge.
+    """Return the confusion matrix at every distinct score, in decreasing order of score.
 
     Examples
     --------
@@ -161,12 +154,12 @@ def confusion_at_all(scores: PUScores) -> Confusion:
     )
 
 
-_INTERVAL_WORDS = """Return `{name}` with its interval, made of Wilson intervals of its shares.
+_INTERVAL_WORDS = """Return `{name}` with its interval, from binomial intervals for its shares.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the result holds for every prior in it.
+        If they have a ``prior_interval``, the result holds for every prior in it.
     level : float
         Nominal coverage.
     threshold : float
@@ -209,12 +202,12 @@ def at_threshold(
     citation: str = CLAESEN,
     short: str = "",
 ) -> ThresholdMetric:
-    """Register a metric of the confusion matrix, and return what puts an interval around it.
+    """Register a confusion-matrix metric, and return the function that adds its interval.
 
     Parameters
     ----------
     function : callable
-        ``function(scores, threshold=0.5, **options) -> float``; its name is the metric's.
+        ``function(scores, threshold=0.5, **options) -> float``; its name becomes the metric's name.
     title : str
     rule : Rule, or a callable that builds it from the options
     better, needs_prior, citation, short
@@ -256,12 +249,9 @@ def at_threshold(
 
 
 def f_beta_rule(beta: object = 1.0) -> Rule:
-    """Return the F-measure that weighs recall `beta` times as much as precision."""
-    rule = "a weight of recall, at least 0, such as 1"
-    number = check_number(beta, "beta", rule)
-    if number < 0.0:
-        raise InputError("beta", f"must be {rule}", value=beta)
-    b2 = number**2
+    """Return the F-measure that weights recall `beta` times as much as precision."""
+    rule = "a weight of recall of at least 0, such as 1"
+    b2 = check_number(beta, "beta", rule, lambda x: x >= 0.0) ** 2
     return Rule(lambda t, p: (0.0, (1.0 + b2) * t, p, b2))
 
 
@@ -283,7 +273,7 @@ PROXY_ACCURACY = Rule(lambda t, p: (1.0 - p, 2.0 * t, 1.0, 0.0), high=2.0)
 
 
 def accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
-    r"""Return the share of right predictions, :math:`1 - \pi - \mathrm{PPR} + 2\pi\,\mathrm{TPR}`.
+    r"""Return the accuracy, :math:`1 - \pi - \mathrm{PPR} + 2\pi\,\mathrm{TPR}`.
 
     du Plessis et al. (2014); the proxy accuracy of the PU benchmark paper (Def. 1) minus the prior.
 
@@ -326,9 +316,9 @@ def precision(scores: PUScores, *, threshold: float = 0.5) -> float:
 
 
 def recall(scores: PUScores, *, threshold: float = 0.5) -> float:
-    r"""Return the share of positives that are predicted so, :math:`\mu_+(s \ge t)`.
+    r"""Return the share of positives that are predicted positive, :math:`\mu_+(s \ge t)`.
 
-    The labelled positives suffice; neither the prior nor the unlabeled rows enter.
+    Only the labeled positives are used, not the prior or the unlabeled rows.
 
     Examples
     --------
@@ -341,7 +331,7 @@ def recall(scores: PUScores, *, threshold: float = 0.5) -> float:
 
 
 def specificity(scores: PUScores, *, threshold: float = 0.5) -> float:
-    r"""Return the share of negatives that are predicted so, :math:`1 - \mathrm{FPR}`.
+    r"""Return the share of negatives that are predicted negative, :math:`1 - \mathrm{FPR}`.
 
     Examples
     --------
@@ -357,7 +347,7 @@ def false_positive_rate(scores: PUScores, *, threshold: float = 0.5) -> float:
 
     .. math:: \mathrm{FPR} = (\mathrm{PPR} - \pi\,\mathrm{TPR}) / (1 - \pi)
 
-    A negative value is noise, or a sign of too large a prior.
+    A negative value is due to noise or indicates that the prior is too large.
 
     Examples
     --------
@@ -403,12 +393,12 @@ def f_beta(scores: PUScores, *, beta: float = 1.0, threshold: float = 0.5) -> fl
 
 
 def mcc(scores: PUScores, *, threshold: float = 0.5) -> float:
-    r"""Return Matthews' correlation of labels and predictions.
+    r"""Return the Matthews correlation between labels and predictions.
 
     .. math:: \frac{\pi\,(\mathrm{TPR} - \mathrm{PPR})}
         {\sqrt{\pi(1-\pi)\,\mathrm{PPR}\,(1-\mathrm{PPR})}}
 
-    It is nan when all rows get the same prediction.
+    It is nan when all rows have the same prediction.
 
     Examples
     --------
@@ -421,7 +411,7 @@ def mcc(scores: PUScores, *, threshold: float = 0.5) -> float:
 
 
 def cohen_kappa(scores: PUScores, *, threshold: float = 0.5) -> float:
-    r"""Return Cohen's kappa, the agreement of labels and predictions beyond chance.
+    r"""Return Cohen's kappa, the agreement between labels and predictions beyond chance.
 
     .. math:: \frac{2\pi\,(\mathrm{TPR} - \mathrm{PPR})}{\pi + \mathrm{PPR} - 2\pi\,\mathrm{PPR}}
 
@@ -461,24 +451,25 @@ cohen_kappa_interval = at_threshold(
 )
 
 
-# A wanted rate counts as reached up to a rounding.
+# A desired rate counts as reached up to this rounding error.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BestThreshold:
-    """A threshold and what it achieves.
+    """A threshold and the value it achieves.
 
     Attributes
     ----------
     threshold : float
-        Predict positive from this score on; infinite if it is best never to do so.
+        Rows with at least this score are predicted positive; infinite if it is best never to
+        predict positive.
     value : float
-        What is achieved there: expected cost a row, F-measure, precision or recall.
+        The value achieved: expected cost per row, F-measure, precision or recall.
     criterion : str
-        What was asked for.
+        The criterion requested.
     confusion : Confusion
-        The confusion matrix there.
+        The confusion matrix at the threshold.
     """
 
     threshold: float
@@ -509,7 +500,7 @@ def best_threshold(
     precision: float | None = None,
     recall: float | None = None,
 ) -> BestThreshold:
-    r"""Return the best threshold for one criterion, exactly, over all distinct scores.
+    r"""Return the exact best threshold for one criterion over all distinct scores.
 
     Parameters
     ----------
@@ -520,16 +511,16 @@ def best_threshold(
     f_beta : float, optional
         Find the largest F-measure for this beta.
     precision : float, optional
-        Find the smallest threshold whose precision is at least this: the most positives found at
-        the wanted purity.
+        Find the smallest threshold with at least this precision, which finds the most positives at
+        the desired precision.
     recall : float, optional
         Find the largest threshold whose recall is at least this.
 
     Returns
     -------
     BestThreshold
-        Of several equally good thresholds the largest. The value is that of the data the threshold
-        was chosen on; estimate it anew on other data.
+        The largest of several equally good thresholds. The value is computed on the same data that
+        the threshold was chosen on; estimate it again on held-out data.
 
     Examples
     --------
@@ -577,24 +568,20 @@ def _expected_cost(steps: Ordered, prior: float, cost: NDArray[np.float64]) -> N
 
 def _largest(values: NDArray[np.float64]) -> int:
     if np.isnan(values[1:]).all():
-        raise InputError("scores", "must hold a positive for this criterion, got none.")
+        raise InputError("scores", "must contain a positive for this criterion, got none.")
     return 1 + int(np.nanargmax(values[1:]))
 
 
 def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np.intp]:
-    """Return the steps, thresholds falling, at which a wanted rate is reached."""
-    rule = "a rate in (0, 1]"
-    rate = check_number(wanted, name, rule)
-    if not 0.0 < rate <= 1.0:
-        raise InputError(name, f"must be {rule}, got {wanted!r}.{percentage(rate)}")
+    """Return the steps at which a desired rate is reached, in decreasing order of threshold."""
+    rate = check_rate(wanted, name)
     best = values[_largest(values)]
     places = 1 + np.flatnonzero(values[1:] >= rate - ROUNDING)
     if not places.size:
-        msg = (
-            f"must be reachable: the largest {name} of any threshold is {best:.6g}, "
-            f"got {rate:g}. Ask for no more than that."
+        rule = (
+            f"must be attainable: the largest {name} at any threshold is {best:.6g}, got {rate:g}"
         )
-        raise InputError(name, msg)
+        raise InputError(name, rule, remedy="Choose a smaller value.")
     return places
 
 

@@ -1,32 +1,34 @@
-r"""Choosing among models without negatives: proxies, criteria, and the order over the prior.
+r"""Choosing among models without negatives: proxies, criteria, and how the order depends on prior.
 
-A criterion must rank models as their hidden quality does, from labelled positives and unlabeled
-rows alone. Two do so exactly, in expectation (PU benchmark paper, Section 3, Props 1 and 2):
+From labeled positives and unlabeled rows alone, a criterion must rank models in the same order as
+their true quality. Two criteria do so exactly, in expectation (PU benchmark paper, Section 3,
+Props 1 and 2):
 
 Proxy accuracy (Def. 1)
     :math:`\mathrm{PA} = 2\pi\,\mathrm{TPR} + \mu(s < t)`, which is accuracy plus the prior.
 Proxy AUC (Def. 2)
-    The probability that a labelled positive beats an unlabeled row, ties half. It needs no prior.
+    The probability that a labeled positive scores higher than an unlabeled row; a tie counts as
+    half. It needs no prior.
 
-In one sample the marginal share of Def. 1 is taken over all rows, the labelled ones included. The
-benchmark's published code adds the labelled positives *above* the threshold there instead of those
-below, which rewards recall twice; its one-sample tables may carry that. Here
+In the one-sample setting, the marginal share in Def. 1 is taken over all rows, including the
+labeled ones. The benchmark's published code adds the labeled positives *above* the threshold
+instead of those below it, which rewards recall twice; its one-sample tables may be affected. Here,
 :math:`E[\mathrm{PA}] - \pi` equals the accuracy in both settings.
 
-The order of models by a metric is a function of the prior. A metric is a `Curve` over the prior,
-two curves meet where a quadratic polynomial is zero, and so the priors at which the order changes
-are found exactly. Some orders cannot change, because the prior enters all models in the same
-monotone way:
+The order of models under a metric depends on the prior. Each metric is a `Curve` over the prior,
+and two curves meet where a quadratic polynomial is zero, so the priors at which the order changes
+are found exactly. For some metrics the order cannot change, because the prior affects all models in
+the same monotone way:
 
 - AUROC, of which :math:`(\mathrm{PAUC} - \pi/2)/(1-\pi)` is the estimate; the proxy AUC; recall;
 - precision :math:`\pi\,\mathrm{TPR}/\mathrm{PPR}` and the negative predictive value;
 - balanced accuracy and Matthews' correlation.
 
-Others can: accuracy, risks and proper scores, specificity, F-measures, kappa, average precision
-and the calibration error, which is convex and piecewise linear in the prior. Claesen et al. (2015,
-Section 6.2) show why a model that is best at one prior need not be at another. Their Figure 4 has
-AUROCs that change order, which the estimate above, a rising linear function of PAUC at every
-prior, cannot do.
+For others it can: accuracy, risks and proper scores, specificity, F-measures, kappa, average
+precision and the calibration error, which is convex and piecewise linear in the prior. Claesen et
+al. (2015, Section 6.2) show why a model that is best at one prior need not be best at another. In
+their Figure 4, AUROCs change order, which cannot happen with the estimate above because it is an
+increasing linear function of PAUC at every prior.
 """
 
 from __future__ import annotations
@@ -47,12 +49,12 @@ from noneg.checks import (
     is_pooled,
 )
 from noneg.errors import InputError
-from noneg.intervals import area_limits
+from noneg.intervals import area_limits, trust_words
 from noneg.laws import placements
 from noneg.performance.ranking import area_bounds
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
-from noneg.registry import METRICS, Metric, find_metric, in_range, register
-from noneg.results import Estimate, to_frame
+from noneg.registry import METRICS, Metric, add_metric, find_metric, in_range
+from noneg.results import Estimate, Table
 from noneg.rules import ROUNDING, Curve
 from noneg.scores import PUScores
 from noneg.selection import Box, is_selected
@@ -73,10 +75,10 @@ def proxy_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
 
     .. math:: \mathrm{PA} = 2\pi\,\mu_+(s \ge t) + \mu(s < t)
 
-    (PU benchmark paper, Def. 1). The marginal law is that of the unlabeled rows in two samples and
-    of all rows in one sample. The published code of that paper has the wrong sign on the labelled
-    positives of the second term in one sample; with the definition, as here,
-    :math:`E[\mathrm{PA}] - \pi` is the accuracy in every setting.
+    (PU benchmark paper, Def. 1). The marginal distribution is that of the unlabeled rows in the
+    two-sample setting and of all rows in the one-sample setting. In the one-sample setting, the
+    paper's published code has the wrong sign for the labeled positives in the second term; with the
+    definition used here, :math:`E[\mathrm{PA}] - \pi` is the accuracy in every setting.
 
     Parameters
     ----------
@@ -87,11 +89,11 @@ def proxy_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
     Returns
     -------
     float
-        Of labelled data in [0, 2]; of PU data it may leave that range by noise.
+        In [0, 2] for labeled data; for PU data, noise may move it outside that range.
 
     See Also
     --------
-    noneg.performance.accuracy : the same less the prior.
+    noneg.performance.accuracy : the same minus the prior.
 
     Examples
     --------
@@ -109,15 +111,16 @@ proxy_accuracy_interval = at_threshold(
 
 
 def proxy_auc(scores: PUScores) -> float:
-    r"""Return the probability that a labelled positive beats an unlabeled row, ties half.
+    r"""Return the probability that a labeled positive scores higher than an unlabeled row.
 
     .. math:: \mathrm{PAUC} = \frac{1}{n_P n_U} \sum_{i \in P} \sum_{j \in U}
         \Bigl(1\{s_i > s_j\} + \tfrac12\,1\{s_i = s_j\}\Bigr)
 
-    (PU benchmark paper, Def. 2). In one sample, too, the second sum runs over the unlabeled rows
-    only. With the share :math:`\beta` of positives among them,
-    :math:`\mathrm{PAUC} = (1-\beta)\,\mathrm{AUC} + \beta/2`: it ranks models as their AUC does,
-    and the prior is not needed. Of labelled data it is the AUC; nan when a class is empty.
+    (PU benchmark paper, Def. 2); a tie counts as half. In the one-sample setting, too, the second
+    sum runs over the unlabeled rows only. If :math:`\beta` is the share of positives among them,
+    :math:`\mathrm{PAUC} = (1-\beta)\,\mathrm{AUC} + \beta/2`, so the proxy ranks models in the same
+    order as their AUC, and the prior is not needed. For labeled data it equals the AUC; it is nan
+    when a class is empty.
 
     Parameters
     ----------
@@ -142,9 +145,9 @@ def proxy_auc(scores: PUScores) -> float:
 def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the proxy AUC with its interval.
 
-    DeLong's variance: labelled positives and unlabeled rows are different rows in both PU
-    settings, so the variances of the two groups' placements add. Student's interval of the
-    logit. It does not depend on the prior.
+    Uses DeLong's variance: labeled positives and unlabeled rows are different rows in both PU
+    settings, so the variances of the two groups' placements add. The interval is Student's on the
+    logit scale and does not depend on the prior.
 
     Examples
     --------
@@ -163,18 +166,18 @@ def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     low, high = (0.0, 1.0)
     if np.isfinite(variance):
         low, high = area_limits(value, variance, rows, level)
-    words = "DeLong variance, logit interval"
+    words = "DeLong variance, logit interval" + trust_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 
 def _placed(scores: PUScores) -> tuple[float, float, float]:
-    """Return the proxy AUC, DeLong's variance, and the rows of the smaller group."""
+    """Return the proxy AUC, DeLong's variance, and the number of rows in the smaller group."""
     (u, f, _, w), (p, g, a, _) = scores.in_order()
     wins = placements(p, u, f * w)
     losses = 1.0 - placements(u, p, g * a)
     value, one, n_one = _mean(wins, np.broadcast_to(g, p.shape), np.broadcast_to(a, p.shape))
     _, two, n_two = _mean(losses, np.broadcast_to(f, u.shape), np.broadcast_to(w, u.shape))
-    # As in `noneg.laws.Ordered.variance`: the positive that matters most counts twice.
+    # As in `noneg.laws.Ordered.variance`, the most influential positive counts twice.
     worst = (
         float(np.max((a * (wins - value)) ** 2))
         / float(np.sum(np.broadcast_to(g * a, p.shape))) ** 2
@@ -183,7 +186,7 @@ def _placed(scores: PUScores) -> tuple[float, float, float]:
 
 
 def _mean(x: Floats, count: Floats, mass: Floats) -> tuple[float, float, float]:
-    """Return a weighted mean, its variance (infinite for one row), and Kish's number of rows."""
+    """Return a weighted mean, its variance (infinite for one row), and Kish's effective size."""
     total, square = float(count @ mass), float(count @ mass**2)
     mean, rows = float((count * mass) @ x) / total, total**2 / square
     spread = float((count * mass**2) @ (x - mean) ** 2) / total**2
@@ -201,24 +204,25 @@ def oracle_accuracy(
     weight_kind: WeightKind = "frequency",
     positive_label: object = None,
 ) -> float:
-    """Return the accuracy where true labels exist, to hold other criteria against.
+    """Return the accuracy computed from true labels, as a reference for other criteria.
 
-    PU benchmark paper, Def. 3: the share of right predictions among rows that have the law of the
-    population, which are the unlabeled rows in two samples and all rows in one sample.
+    PU benchmark paper, Def. 3: the share of correct predictions among rows that are distributed
+    like the population, which are the unlabeled rows in the two-sample setting and all rows in the
+    one-sample setting.
 
     Parameters
     ----------
     y_true : array-like
-        True labels, also of unlabeled rows.
+        True labels, including those of unlabeled rows.
     y_score : array-like
         Scores in [0, 1].
     threshold : float
         Rows with ``s >= threshold`` are predicted positive.
     labeled : array-like, optional
-        Which rows a PU data set would show as labelled positives. In two samples these are left
-        out, since they are no sample of the population. By default all rows count.
+        Marks the rows that are labeled positives in the PU data set. In the two-sample setting they
+        are left out, since they are not a sample of the population. By default, all rows count.
     setting : {"two-sample", "one-sample"}, optional
-        Needed with `labeled`.
+        Required if `labeled` is given.
     sample_weight, weight_kind, positive_label
         As in `PUScores.from_labels`.
 
@@ -267,7 +271,7 @@ def oracle_accuracy_interval(
 def _of_population(
     labeled: ArrayLike | None, setting: Setting | None, n: int
 ) -> NDArray[np.bool_] | slice:
-    """Return which rows have the law of the population."""
+    """Return a mask of the rows that are distributed like the population."""
     if labeled is None:
         return slice(None)
     flags = check_flags(labeled, "labeled", choosable=False)
@@ -277,17 +281,14 @@ def _of_population(
     return slice(None)
 
 
-register(
-    Metric(
-        name="proxy_auc",
-        title="Proxy AUC, positives against unlabeled",
-        function=proxy_auc,
-        interval=proxy_auc_interval,
-        needs_prior=False,
-        short="Proxy AUC",
-        ranks=True,
-        by_prior=lambda scores: Curve.of(proxy_auc(scores)),
-    )
+add_metric(
+    proxy_auc,
+    proxy_auc_interval,
+    title="Proxy AUC, positives against unlabeled",
+    needs_prior=False,
+    short="Proxy AUC",
+    ranks=True,
+    by_prior=lambda scores: Curve.of(proxy_auc(scores)),
 )
 
 
@@ -312,12 +313,12 @@ def find_criterion(name: str) -> Criterion:
 
 
 def select(models: Mapping[str, PUScores], *, by: str = "proxy_auc", **options: object) -> str:
-    """Return the name of the best model by a criterion; the first of equally good ones.
+    """Return the name of the best model under a criterion, or the first in case of a tie.
 
     Parameters
     ----------
     models : mapping of str to PUScores
-        Scores that each model gives to validation rows.
+        Scores of the validation rows under each model.
     by : str
         Name of a metric, such as those in `CRITERIA`.
     **options
@@ -336,14 +337,16 @@ def select(models: Mapping[str, PUScores], *, by: str = "proxy_auc", **options: 
     """
     criterion = find_metric(by, "by")
     values = {name: criterion.function(scores, **options) for name, scores in models.items()}
-    known = {name: criterion.sign * x for name, x in values.items() if not np.isnan(x)}
+    known = {name: criterion.merit(x) for name, x in values.items() if not np.isnan(x)}
     if not known:
-        raise InputError("models", f"must hold one for which {by} is defined, got {list(models)}.")
+        raise InputError(
+            "models", f"must include a model for which {by} is defined, got {list(models)}."
+        )
     return max(known, key=lambda name: known[name])
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Ordering:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Ordering(Table):
     """The order of models, best first, at every prior in a range.
 
     Attributes
@@ -351,11 +354,11 @@ class Ordering:
     metric : str
     better : {"higher", "lower"}
     models : tuple of str
-        As given; models that are equal keep this order.
+        In the order given; tied models keep this order.
     priors : (float, float)
-        The range.
+        The range of priors.
     crossings : tuple of float
-        Priors within it at which the order changes, rising.
+        Priors in the range at which the order changes, in increasing order.
     orders : tuple of tuple of str
         The order below the first crossing, between the first and the second, and so on. Models
         whose metric is undefined come last.
@@ -373,7 +376,7 @@ class Ordering:
 
     @property
     def intervals(self) -> tuple[tuple[float, float], ...]:
-        """The interval of priors of each order."""
+        """The interval of priors in which each order holds."""
         ends = (self.priors[0], *self.crossings, self.priors[1])
         return tuple(pairwise(ends))
 
@@ -386,7 +389,7 @@ class Ordering:
         """Return the order at a prior in the range."""
         low, high = self.priors
         if not low <= prior <= high:
-            msg = f"must lie in the range [{low:g}, {high:g}] of the order, got {prior!r}."
+            msg = f"must lie in the range [{low:g}, {high:g}] of the ranking, got {prior!r}."
             raise InputError("prior", msg)
         return self.orders[int(np.searchsorted(self.crossings, prior, side="right"))]
 
@@ -404,12 +407,8 @@ class Ordering:
         names = ("low", "high", "rank", "model", "value_low", "value_high")
         return {name: np.array(x) for name, x in zip(names, zip(*rows, strict=True), strict=True)}
 
-    def frame(self, backend: str | None = None) -> object:
-        """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
-        return to_frame(self.columns(), backend)
-
     def to_dict(self) -> dict[str, object]:
-        """Return plain numbers, lists and text."""
+        """Return the fields as plain numbers, lists and text."""
         return {
             "metric": self.metric,
             "better": self.better,
@@ -429,20 +428,20 @@ def ordering(
     priors: tuple[float, float] | None = None,
     **options: object,
 ) -> Ordering:
-    """Return the order of models at every prior in a range, and where it changes, exactly.
+    """Return the exact order of models at every prior in a range, and where it changes.
 
     Parameters
     ----------
     models : mapping of str to PUScores
-        PU scores of one setting; their own prior is not used. The prior of labelled data is no
-        free parameter, so it is refused.
+        PU scores from the same setting; their own priors are not used. Labeled data are rejected
+        because their prior is not a free parameter.
     metric : str
         A metric with an exact curve: "accuracy", "risk", "f_beta", "ece", "average_precision", ...
     priors : (float, float), optional
         The range; by default `prior_range` of the first model.
     **options
-        Of the metric: `threshold`, `beta`, `bins` and `binning` (the bins stay those of the model's
-        own prior), or for "risk" `loss`, `threshold`, `cost` and `clip`.
+        Options of the metric: `threshold`, `beta`, `bins` and `binning` (the bins remain those for
+        the model's own prior), or for "risk" `loss`, `threshold`, `cost` and `clip`.
 
     Returns
     -------
@@ -482,9 +481,9 @@ def ordering(
 
 
 def prior_range(scores: PUScores) -> tuple[float, float]:
-    """Return the priors to look at: what is known of it, else from half to twice its odds.
+    """Return the prior interval, or by default the priors from half to twice the prior odds.
 
-    In one sample it starts no lower than the labelled share allows.
+    In the one-sample setting, the range starts no lower than the labeled share allows.
 
     Examples
     --------
@@ -502,7 +501,7 @@ def _check_models(
     models: Mapping[str, PUScores], priors: tuple[float, float] | None
 ) -> tuple[float, float]:
     if len(models) < 2:
-        msg = f"must hold at least two models to be put in order, got {len(models)}."
+        msg = f"must contain at least two models to rank, got {len(models)}."
         raise InputError("models", msg)
     settings = {scores.setting for scores in models.values()}
     if len(settings) > 1 or not all(scores.hidden for scores in models.values()):
@@ -519,15 +518,15 @@ def _check_models(
     least = max(scores.least_prior for scores in models.values())
     if low < least:
         msg = (
-            f"must start at {least:.4g} or above, which the labelled share of one sample "
-            f"allows, got ({low:g}, {high:g})."
+            f"must start at {least:.4g} or above, the smallest prior that the "
+            f"labeled share allows, got ({low:g}, {high:g})."
         )
         raise InputError("priors", msg)
     return low, high
 
 
 def _distinct(priors: Floats) -> Floats:
-    """Return priors in order, those equal up to rounding once."""
+    """Return the sorted priors without duplicates up to rounding error."""
     x = np.sort(priors)
     return x[np.diff(x, prepend=-np.inf) > ROUNDING]
 
