@@ -1,4 +1,4 @@
-"""AlphaMax: the likelihood against a general solver, the elbow, and noisy labels."""
+"""AlphaMax: the likelihood compared with a general solver, the elbow, and noisy labels."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_the_likelihood_is_the_maximum_that_a_solver_finds():
 
         total = {"type": "eq", "fun": lambda u, c=c: u.sum() - c}
         found = minimize(minus, c * w, bounds=[(1e-12, x) for x in w], constraints=total, tol=1e-12)
-        # The curve is the largest value from here on, so never below the solver's.
+        # The curve is the maximum from here on, so it is never below the solver's.
         assert ours[k] >= -found.fun - 1e-6
         if (np.diff(ours)[k:] < -1e-9).all():
             assert ours[k] == pytest.approx(-found.fun, abs=1e-4)
@@ -68,7 +68,7 @@ def test_noisy_labels_are_found_out():
     u = np.append(rng.normal(5, 1, 1500), rng.normal(0, 1, 1500))
     laws = ScoreLaws.from_arrays(p, u, setting="two-sample", scale="logit")
     plain, noisy = AlphaMax().find(laws).share, AlphaMaxNoise().find(laws)
-    # Taking the labels at their word finds .5 / .8 of the rows.
+    # If the labels are assumed to be right, .5 / .8 of the rows are found.
     assert plain == pytest.approx(0.625, abs=0.06)
     assert noisy.share == pytest.approx(0.5, abs=0.06)
     assert noisy.diagnostics["purity"] == pytest.approx(0.8, abs=0.06)

@@ -1,11 +1,10 @@
-"""Laws that every estimator from scores obeys, its result, and its warnings."""
+"""Properties of every score-based estimator, its result, and its warnings."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from prior.worlds import gaussian
 from scipy.stats import binom
 from strategies import samples
@@ -61,10 +60,10 @@ def test_only_ranks_matter(name, sample):
 def test_any_data_gets_a_defined_answer(name, sample):
     estimator = FROM_SCORES[name](resamples=3)
     found = estimator.fit(sample.build())
-    labelled = sample.flags.mean() if sample.setting == "one-sample" else 0.0
+    labeled = sample.flags.mean() if sample.setting == "one-sample" else 0.0
     assert found.kind == "upper bound"
-    assert found.low == (least_prior(labelled, sample.flags.size) if labelled else 0.0)
-    assert max(found.low, labelled - 1e-12) <= found.value <= found.high <= 1 + 1e-12
+    assert found.low == (least_prior(labeled, sample.flags.size) if labeled else 0.0)
+    assert max(found.low, labeled - 1e-12) <= found.value <= found.high <= 1 + 1e-12
     assert 0 <= found.share <= 1
     assert found.assumption
     assert found.interval
@@ -97,19 +96,19 @@ def test_extremes_have_answers_and_warnings(name, case):
         ScoreLaws.from_arrays(*EXTREMES[case], setting="two-sample")
     )
     assert 0 <= found.low <= found.value <= found.high <= 1
-    assert found.warnings[0].endswith("no interval from so few rows is to be trusted.")
+    assert found.warnings[0].endswith("no interval from so few rows can be trusted.")
 
 
 @pytest.mark.parametrize("name", ["dedpul", "bbe", "quick", "elkan-noto-e1", "alphamax"])
-def test_identical_laws_mean_all_positive_and_are_doubted(name):
+def test_identical_distributions_mean_all_positive_and_are_doubted(name):
     s = np.linspace(0.01, 0.99, 200)
     found = FROM_SCORES[name](resamples=5).fit(ScoreLaws.from_arrays(s, s, setting="two-sample"))
     assert found.value > 0.95
-    assert "do not tell positives from unlabeled" in " ".join(found.warnings)
+    assert "do not separate positives from unlabeled" in " ".join(found.warnings)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "recpe"])
-def test_disjoint_laws_mean_no_positives(name):
+def test_disjoint_distributions_mean_no_positives(name):
     p, u = np.linspace(0.8, 0.9, 60), np.linspace(0.1, 0.2, 90)
     found = FROM_SCORES[name](resamples=5).fit(ScoreLaws.from_arrays(p, u, setting="two-sample"))
     assert found.value < 1e-6
@@ -119,7 +118,7 @@ def test_disjoint_laws_mean_no_positives(name):
         found.apply(PUScores(p, u, prior=0.5, setting="two-sample"))
 
 
-def test_the_default_is_close_in_separated_worlds():
+def test_the_default_is_close_in_separated_populations():
     errors = [
         abs(share(DEFAULT, gaussian(a, 3, 1000, 2000, seed)) - a)
         for a in (0.05, 0.2, 0.5, 0.8, 0.9)
@@ -129,7 +128,8 @@ def test_the_default_is_close_in_separated_worlds():
 
 
 def test_the_default_interval_holds_where_classes_are_far_apart():
-    """Rows of U are drawn from the mixture; 35 of 40 is what chance leaves at 95 % in 99 cases."""
+    """Rows of U are drawn from the mixture; at 95%, at least 35 of 40 are expected in 99% of
+    cases."""
     rng, estimator = np.random.default_rng(0), find_estimator(DEFAULT)
     inside = 0
     for trial in range(40):
@@ -211,7 +211,7 @@ def test_an_extreme_estimate_cannot_be_applied(value, words):
 
 
 def wide(seed, share=0.3, n=1000, m=3000):
-    """Negatives N(-1, 2^2) against positives N(0, 1), scored by the exact ratio of densities."""
+    """Negatives N(-1, 2^2) against positives N(0, 1), scored by the exact density ratio."""
     rng = np.random.default_rng(seed)
     hidden = round(share * m)
     p, u = rng.normal(0, 1, n), rng.normal(0, 1, m)
@@ -224,22 +224,23 @@ def wide(seed, share=0.3, n=1000, m=3000):
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
-def test_reducible_worlds_are_flagged(share):
-    """Negatives nowhere negligible: the answer is an upper bound, and it is called one."""
+def test_reducible_populations_are_flagged(share):
+    """Negatives are nowhere negligible: the result is an upper bound, and is reported as one."""
     for seed in range(5):
         found = estimate_prior(wide(seed, share), method=Dedpul(resamples=2))
         assert found.value > share + 0.05
-        assert "Read the estimate as an upper bound." in " ".join(found.warnings)
+        assert "Treat the estimate as an upper bound." in " ".join(found.warnings)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
-def test_separated_worlds_are_not(share):
+def test_separated_populations_are_not(share):
     for seed in range(5):
         assert not Dedpul(resamples=2).fit(gaussian(share, 4, 1000, 3000, seed)).warnings
 
 
-def test_what_no_data_can_show_is_said_in_numbers():
-    """A fifth of the negatives drawn like positives looks exactly like a larger share."""
+def test_undetectable_overlap_is_reported_in_numbers():
+    """A fifth of the negatives are drawn like positives, which looks exactly like a larger
+    share."""
     hidden = 0.3 + 0.7 * 0.2
     found = Dedpul(resamples=2).fit(gaussian(hidden, 4, 1000, 3000, seed=0))
     assert found.value == pytest.approx(hidden, abs=0.03)

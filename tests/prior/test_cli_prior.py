@@ -29,12 +29,12 @@ def file(tmp_path_factory):
     rng = np.random.default_rng(0)
     positive = rng.random(1200) < 0.4
     x = rng.normal(size=(1200, 2)) + 4 * positive[:, None] * [1, 0]
-    labelled = positive & (rng.random(1200) < 0.4)
+    labeled = positive & (rng.random(1200) < 0.4)
     path = tmp_path_factory.mktemp("prior") / "rows.csv"
     with path.open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(["p", "q", "a", "b", "y"])
-        for (a, b), y in zip(x, labelled, strict=True):
+        for (a, b), y in zip(x, labeled, strict=True):
             p, q = 1 / (1 + np.exp(-2 * (a - 2))), 1 / (1 + np.exp(2 - a - 3 * b))
             writer.writerow([p, q, a, b, "yes" if y else "no"])
     return path
@@ -43,12 +43,12 @@ def file(tmp_path_factory):
 YES = ["--positive-label", "yes"]
 
 
-def test_one_method_says_what_it_assumes(file):
+def test_one_method_states_its_assumption(file):
     said = good("prior", file, *COLUMNS, *YES)
     assert "Tightest bound" in said
     assert "upper bound" in said
-    assert "Assumes that labelled positives are a random sample" in said
-    assert "If one does, the prior is smaller" in said
+    assert "Assumes that labeled positives are a random sample" in said
+    assert "If so, the prior is smaller" in said
     out = json.loads(good("prior", file, *COLUMNS, *YES, "--json"))
     assert out["schema"] == "noneg.prior/1"
     scores = read(file, score="p", label="y", setting="one-sample", prior=0.9, positive_label="yes")
@@ -66,8 +66,8 @@ def test_all_methods_side_by_side(file):
     for title in ("DEDPUL", "Best bin (BBE)", "AlphaMax-N", "Elkan-Noto e3", "Regrouping"):
         assert title in said
     words = " ".join(said.split())
-    assert "They agree: all allow priors from" in words
-    assert words.count("Read the estimate as an upper bound.") <= 1
+    assert "The methods agree: all allow priors from" in words
+    assert words.count("Treat the estimate as an upper bound.") <= 1
     assert "An upper bound counts negatives that look exactly like positives" in words
 
 
@@ -78,7 +78,7 @@ def test_the_help_names_every_method_and_what_no_method_can_see():
     assert scores.split(", ") == list(FROM_SCORES)
     assert features.split(", ") == list(FROM_FEATURES)
     assert f"[default: {DEFAULT}]" in said
-    assert "nothing in the data can show it" in said
+    assert "the data cannot reveal this" in said
 
 
 def test_features_need_no_score(file):
@@ -106,7 +106,9 @@ def test_evaluate_and_compare_take_an_estimate(file):
     assert prior["low"] < prior["value"] < prior["high"]
     assert prior["method"].startswith("upper bound by bbe")
     assert shown["prior_kind"] == "upper bound"
-    assert any(text.startswith("Estimated prior: labelled") for text in shown["warnings"])
+    assert any(
+        text.startswith("The estimated prior assumes that labeled") for text in shown["warnings"]
+    )
     exact = json.loads(good("evaluate", file, *COLUMNS, *YES, "--prior", prior["value"], "--json"))
     for name in ("auroc", "accuracy", "ece"):
         wide, narrow = shown["metrics"][name], exact["metrics"][name]
@@ -121,13 +123,14 @@ def test_evaluate_and_compare_take_an_estimate(file):
     assert "The prior was estimated from the scores of 'p'" in said
 
 
-def test_a_prior_that_nobody_knows(file):
+def test_an_unknown_prior(file):
     shown = json.loads(good("evaluate", file, *COLUMNS, *YES, "--prior", "unknown", "--json"))
     assert shown["prior_kind"] == "unknown"
     high = (shown["consistent_priors"] or (0.0, 0.0))[1]
     said = good("evaluate", file, *COLUMNS, *YES, "--prior", "unknown")
-    first = "At no share of positives" if high == 0.0 else "These scores are consistent with"
-    assert first in said.splitlines()[3]
+    between = "the share of positives is between"
+    changes = "for every possible share of positives" if high == 0.0 else between
+    assert changes in said
     assert "The share of positives is estimated as" in said
     interval = ["--prior-interval", 0.3, 0.5]
     shown = json.loads(good("evaluate", file, *COLUMNS, *YES, *interval, "--json"))
@@ -161,7 +164,7 @@ def test_more_ways_to_the_prior_side_by_side(sources):
     said = good("prior", sources / "now.csv", *COLUMNS, *options, *period)
     for title in ("Two views", "Two sources", "Reviewed rows", "Earlier period", "Tightest bound"):
         assert title in said
-    assert "They agree: all allow priors from" in said
+    assert "The methods agree: all allow priors from" in said
     asked = ["prior", sources / "now.csv", *COLUMNS, *options, *period, "--json"]
     found = json.loads(good(*asked))["estimates"]
     for name in ("two-views", "two-sources", "review", "earlier"):
@@ -177,12 +180,12 @@ def test_more_ways_to_the_prior_side_by_side(sources):
     ("options", "words"),
     [
         (["--view", "v"], "--view must be given twice"),
-        (["--stratum", "high"], "--stratum must come with --reviewed"),
-        (["--earlier", "x.csv"], "--earlier must come with --earlier-prior"),
-        (["--earlier-prior", "0.1"], "--earlier-prior must come with --earlier"),
+        (["--stratum", "high"], "--stratum requires --reviewed"),
+        (["--earlier", "x.csv"], "--earlier requires --earlier-prior"),
+        (["--earlier-prior", "0.1"], "--earlier-prior requires --earlier"),
     ],
 )
-def test_ways_that_lack_something_are_refused(sources, options, words):
+def test_ways_that_lack_something_are_rejected(sources, options, words):
     result = run("prior", sources / "now.csv", *COLUMNS, *options)
     assert result.exit_code == 2
     assert words in result.output
@@ -196,10 +199,10 @@ def test_ways_that_lack_something_are_refused(sources, options, words):
             ["evaluate", *COLUMNS, "--prior", "unknown", "--prior-interval", "0.1", "0.2"],
             ["--prior-interval must not be given with --prior unknown"],
         ),
-        (["prior", *COLUMNS, "--method", "km2"], ["--method must work on scores", "leave out"]),
+        (["prior", *COLUMNS, "--method", "km2"], ["--method must work on scores", "omit"]),
         (["prior", *COLUMNS, "--method", "guess"], ["must be an estimator", "'guess'"]),
-        (["prior", *COLUMNS[:4], "--setting", "labelled"], ["--setting must be 'two-sample'"]),
-        (["prior", *COLUMNS, "--feature", "a"], ["--feature must not be given with --score"]),
+        (["prior", *COLUMNS[:4], "--setting", "labeled"], ["--setting must be 'two-sample'"]),
+        (["prior", *COLUMNS, "--feature", "a"], ["--feature must not be combined with --score"]),
         (["prior", *COLUMNS[2:], "--weight", "a"], ["--weight must not be given without"]),
         (["prior", "--label", "y", "--setting", "one-sample", "--feature", "c"], ["'c'"]),
         (["evaluate", *COLUMNS, "--prior", "estimate:km2"], ["must work on scores"]),

@@ -1,4 +1,4 @@
-"""DEDPUL: its fixed point, its density, and worlds with a known share."""
+"""DEDPUL: its fixed point, its density, and populations with a known share."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Positives told from unlabeled rows by classifiers that did not see them."""
+"""Separation of positives from unlabeled rows by classifiers that have not seen them."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from noneg.randomness import stream
 
 
 def test_rows_are_scored_by_classifiers_that_did_not_see_them():
-    """A tree that learns rows by heart must not know the rows it scores."""
+    """A tree that memorizes rows must not have seen the rows it scores."""
     rng = np.random.default_rng(0)
     noise = FeatureSamples(rng.normal(size=(300, 3)), rng.normal(size=(300, 3)), "two-sample")
     p, u = cross_fit(noise, DecisionTreeClassifier(random_state=0))
@@ -31,7 +31,7 @@ def test_rows_are_scored_by_classifiers_that_did_not_see_them():
 
 
 def chosen(samples, **options):
-    """Return what is taken when no classifier is named, and the logits of it."""
+    """Return the default classifier and its logits."""
     n, d = samples.positive.shape
     pair = default_classifiers(n, d)
     found = cross_fit(samples, **options)
@@ -41,8 +41,8 @@ def chosen(samples, **options):
     return ("forest", "curves")[same.index(True)]
 
 
-def test_smooth_worlds_get_curves_and_interactions_a_forest():
-    """One feature, wider negatives, as DEDPUL's authors draw them; and an exclusive or."""
+def test_smooth_populations_get_curves_and_interactions_a_forest():
+    """One feature with wider negatives, as DEDPUL's authors draw them; and an exclusive or."""
     rng = np.random.default_rng(0)
     u = np.append(rng.normal(size=1500), 2 * rng.normal(size=1500))
     line = FeatureSamples(rng.normal(size=(500, 1)), u[:, None], "two-sample")
@@ -54,18 +54,19 @@ def test_smooth_worlds_get_curves_and_interactions_a_forest():
 
 
 def test_better_by_two_standard_errors_and_no_less():
-    """A gain of g for every second positive, none elsewhere: clear from 4 positives on."""
+    """A gain of g for every second positive and none elsewhere: significant from 4 positives on."""
     for n, clear in ((2, False), (4, False), (6, True), (400, True)):
         rows = np.zeros(n), np.zeros(3)
         gain = np.where(np.arange(n) % 2, 1.0, 0.0), np.zeros(3)
-        # Mean g / 2, deviation g / 2: above two standard errors if n > 4.
+        # The mean is g / 2 and the deviation g / 2: above two standard errors if n > 4.
         assert clearly_better(gain, rows) == clear
         assert not clearly_better(rows, gain)
     assert not clearly_better(rows, rows)
 
 
 def test_one_feature_is_as_good_as_its_true_ratio():
-    """Normal classes, means 0 and 2: from the feature as from the exact density ratio."""
+    """Normal classes with means 0 and 2: results from the feature agree with the exact density
+    ratio."""
     gap = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -75,7 +76,7 @@ def test_one_feature_is_as_good_as_its_true_ratio():
         exact = [-np.log(0.5 + 0.5 * np.exp(2 * x - 2)) for x in (p, u)]
         truth = ScoreLaws.from_arrays(*exact, setting="two-sample", scale="logit")
         gap.append(Dedpul().find(laws).share - Dedpul().find(truth).share)
-    # Each answer has an error of counting of .011 at least; four of them, half of that.
+    # Each estimate has a counting error of at least .011; the mean of four has half of that.
     assert abs(np.mean(gap)) < 0.03
 
 
@@ -91,7 +92,7 @@ def test_few_rows_constant_columns_and_many_columns_are_no_trouble(d):
         assert np.array_equal(a, b)
 
 
-def test_rows_to_train_on_that_share_a_part_are_dealt_anew():
+def test_rows_to_train_on_that_share_a_part_are_dealt_again():
     samples = blobs(0.5, 40, 60)
     for first in range(55):
         kept = np.zeros(60, dtype=bool)
@@ -104,7 +105,7 @@ def test_a_pipeline_is_shifted_to_equal_samples():
     samples = blobs(0.3, 200, 2000, far=2.0)
     plain = cross_fit(samples, LogisticRegression())
     pipe = cross_fit(samples, make_pipeline(StandardScaler(), LogisticRegression()))
-    # The first is weighted, the second shifted; both are about log p_P / p_U.
+    # The first is weighted, and the second is shifted; both approximate log p_P / p_U.
     assert abs(np.mean(plain[1]) - np.mean(pipe[1])) < 0.5
     assert np.corrcoef(plain[1], pipe[1])[0, 1] > 0.98
 
@@ -122,7 +123,7 @@ def test_one_sample_converts():
 
 
 class Memory(ClassifierMixin, BaseEstimator):
-    """Gives rows that it was trained on a probability of 0.9, and others 0.5."""
+    """Returns a probability of 0.9 for rows it was trained on, and 0.5 for others."""
 
     def fit(self, rows, flags):
         self.classes_, self.seen_ = np.unique(flags), rows[:, 0]
@@ -133,8 +134,8 @@ class Memory(ClassifierMixin, BaseEstimator):
         return np.stack([1 - one, one], axis=1)
 
 
-def test_a_part_that_gives_away_its_rows_scores_nobody():
-    """All rows to train on lie in part 2 of 5, and go to parts 0 and 1; part 2 is empty then."""
+def test_a_fold_without_rows_scores_no_row():
+    """All training rows lie in part 2 of 5 and are moved to parts 0 and 1; part 2 is then empty."""
     random = stream(0, "prior folds")
     random.permutation(6)
     kept = random.permutation(8) % 5 == 2
@@ -143,6 +144,6 @@ def test_a_part_that_gives_away_its_rows_scores_nobody():
     samples = FeatureSamples(rows[:6], rows[6:], "two-sample")
     _, unlabeled = cross_fit(samples, Memory(), seed=0, kept=kept)
     assert np.isfinite(unlabeled).all()
-    # At most 2 unlabeled rows among 4 to 6 positives move logits by log(2/4) to log(1/5); log(9)
-    # more would have a row that the classifier which scores it was trained on.
+    # At most 2 unlabeled rows among 4 to 6 positives shift logits by log(2/4) to log(1/5); a row
+    # scored by a classifier that was trained on it would add log(9).
     assert ((np.log(1 / 5) - 1e-9 <= unlabeled) & (unlabeled <= np.log(2 / 4))).all()

@@ -1,4 +1,4 @@
-"""Estimators from features: formulas, mistakes, and worlds with a known share."""
+"""Estimators from features: formulas, errors, and populations with a known share."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from noneg.prior import (
     FROM_FEATURES,
     FeatureSamples,
     KernelMeanGradient,
-    PenalisedL1,
+    PenalizedL1,
     ReCPEFeatures,
     Tedn,
     Tice,
@@ -30,7 +30,8 @@ def test_separated_classes_are_recovered(name, share):
 
 
 def test_the_bound_of_a_pure_box_is_the_formula():
-    """One column, its upper half pure: 60 of 100 labelled there among the estimating rows."""
+    """One column whose upper half is pure: 60 of 100 are labeled there among the estimation
+    rows."""
     cells = np.repeat([[0], [3]], [400, 200], axis=0).astype(np.uint8)
     labels = np.zeros(600, dtype=bool)
     labels[400:460] = labels[500:560] = True
@@ -76,7 +77,7 @@ def test_other_mistakes():
     with pytest.raises(ValueError, match="'X' must differ"):
         KernelMeanGradient().fit(np.ones((30, 2)), np.arange(30) < 10, setting="two-sample")
     with pytest.raises(ValueError, match=r"'resamples' must be at least 2"):
-        PenalisedL1(resamples=1).fit(X, flags, setting="two-sample")
+        PenalizedL1(resamples=1).fit(X, flags, setting="two-sample")
     with pytest.raises(ValueError, match=r"'fraction'"):
         ReCPEFeatures(fraction=0.0)
 
@@ -93,7 +94,7 @@ def test_many_columns_become_components():
 
 
 def test_a_tree_that_may_look_at_one_node_only_knows_its_halves(monkeypatch):
-    """The labelled share is 0.2 overall; it is 0.8 in a corner that takes two cuts to find."""
+    """The labeled share is 0.2 overall, and 0.8 in a corner that takes two cuts to find."""
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 4, (4000, 2)).astype(np.uint8)
     corner = (cells == 0).all(axis=1)

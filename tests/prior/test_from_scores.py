@@ -30,7 +30,7 @@ def test_without_an_allowance_the_cut_is_the_published_one():
     laws = gaussian(0.4, 3, 300, 600, seed=3)
     found = [BestBin(allowance=k).find(laws) for k in (0.0, 1e-12, 1.0)]
     assert found[0].share == found[1].share
-    # More positives above the cut, and no smaller share.
+    # There are more positives above the cut, and the share is not smaller.
     assert found[2].diagnostics["pure_mass"] > found[0].diagnostics["pure_mass"]
     assert found[2].share >= found[0].share
     with pytest.raises(ValueError, match=r"'allowance' must be a number of standard errors.*-1"):
@@ -39,7 +39,7 @@ def test_without_an_allowance_the_cut_is_the_published_one():
 
 @pytest.mark.parametrize("allowance", [0.0, 1.0])
 def test_the_upper_bound_holds(allowance):
-    """Rows of U are drawn from the mixture, so that their share of positives varies too."""
+    """Rows of U are drawn from the mixture, so their share of positives varies as well."""
     rng = np.random.default_rng(0)
     above = inside = 0
     for trial in range(400):
@@ -70,7 +70,7 @@ def test_the_bound_shrinks_as_rows_grow():
     for n in (100, 400, 1600):
         found = BestBin().fit(gaussian(0.3, 4, n, 2 * n, seed=0))
         widths.append(found.sampling[1] - found.sampling[0])
-    # At the rate of the root: a factor of two each time, within a third.
+    # Square-root rate: a factor of two each time, to within a third.
     assert widths[0] / widths[1] > 1.5
     assert widths[1] / widths[2] > 1.5
 
@@ -96,13 +96,13 @@ def test_raw_scores_need_a_discriminator():
 
 
 def test_exact_posteriors_give_the_label_frequency():
-    """Scores that are posteriors already are used as they are."""
+    """Scores that are already posteriors are used unchanged."""
     g = 0.5 / (0.5 + 0.5 * 0.3)
     laws = ScoreLaws.from_arrays(
         [g] * 50, [g] * 30 + [0.0] * 70, setting="two-sample", discriminates=True
     )
     found = ElkanNotoMean(calibrate=False).find(laws)
-    # The same odds in the pooled sample, where labelled rows are a third.
+    # The same odds in the pooled sample, where labeled rows are a third.
     pooled = (1 / 3) * g / ((1 / 3) * g + (2 / 3) * (1 - g))
     assert found.diagnostics["label_frequency"] == pytest.approx(pooled)
 
@@ -113,13 +113,13 @@ def test_the_bound_of_quick_holds():
         rng = np.random.default_rng(seed)
         hidden = rng.binomial(800, 0.3) / 800
         above += Quick().fit(gaussian(hidden, 3, 150, 800, seed)).high >= 0.3
-    # One-sided at 95 %; 3 standard errors of that share among 200.
+    # One-sided at 95%; 3 standard errors of that share among 200.
     assert above / 200 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 200)
 
 
 def test_quick_bounds_the_prior_as_the_check_of_a_given_one_does():
     scores = LogisticGaussian.calibrated(0.3).draw(500, 3000, setting="two-sample", seed=0)
-    # The cuts are not quite the same: those of the check lie on a grid.
+    # The cuts differ slightly: those of the check lie on a grid.
     assert abs(Quick().fit(ScoreLaws.of(scores)).high - largest_prior(scores)) < 0.02
 
 

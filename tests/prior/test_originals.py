@@ -1,4 +1,5 @@
-"""Our BBE and DEDPUL against the published code, on the same scores (reference/originals.json)."""
+"""Our BBE and DEDPUL compared with the published code on the same scores
+(reference/originals.json)."""
 
 import json
 from pathlib import Path
@@ -42,14 +43,15 @@ def test_best_bin_with_ties_differs_by_the_row_that_is_left_out():
 
 @pytest.mark.parametrize("case", WITH_RATIO, ids=name)
 def test_the_published_ratio_gives_the_published_share(case):
-    """Both stop when a step is below the tolerance."""
+    """Both stop when a step is smaller than the tolerance."""
     posterior = _Posterior(np.array(case["ratio"]), np.full(case["m"], 1.0 / case["m"]))
     assert _share(posterior).share == pytest.approx(case["dedpul"], abs=2 * TOLERANCE)
 
 
 @pytest.mark.parametrize("case", WITH_RATIO, ids=name)
 def test_the_shares_differ_by_no_more_than_the_ratios_do(case):
-    """If |g - h| <= d and g rises by at most L < 1 a step, fixed points lie d / (1 - L) apart."""
+    """If |g - h| <= d and g increases by at most L < 1 per step, the fixed points are within d / (1
+    - L)."""
     laws, m = world(case), case["m"]
     ours, theirs = PUBLISHED.ratio(laws), np.array(case["ratio"])
     found = PUBLISHED.find(laws).share
@@ -58,17 +60,18 @@ def test_the_shares_differ_by_no_more_than_the_ratios_do(case):
     slope = np.sum(ours[low * ours < 1]) / m
     bound = (abs(apart) + 2 * TOLERANCE) / (1 - slope)
     assert high - low <= bound
-    # Bandwidths differ by 1 / 2m, floors of densities by 1e-5, and windows at both ends.
+    # Bandwidths differ by 1 / 2m, density floors by 1e-5, and windows at both ends.
     assert bound < counting(case) / 5
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_dedpul_is_the_published_one_within_a_part_of_the_error_of_counting(case):
-    """Groups of rows replace rows above 1024 points: a tenth before that, half after."""
+    """Above 1024 points, groups of rows replace rows: a tenth before that, half after."""
     part = 0.1 if case["n"] + case["m"] <= MOST_POINTS else 0.5
     assert abs(PUBLISHED.find(world(case)).share - case["dedpul"]) < part * counting(case)
 
 
 def counting(case):
-    """Standard error of a share counted in the unlabeled rows, which no estimate can beat."""
+    """The standard error of a share counted in the unlabeled rows, a lower limit for any
+    estimate."""
     return np.sqrt(case["share"] * (1 - case["share"]) / case["m"])

@@ -20,13 +20,13 @@ def test_names_and_mistakes():
         estimate_prior(laws, method="km2")
     with pytest.raises(ValueError, match=r"'level'.*got 2"):
         estimate_prior(laws, level=2)
-    with pytest.raises(ValueError, match=r"'setting' must say"):
+    with pytest.raises(ValueError, match=r"'setting' must specify"):
         estimate_prior([[1.0], [2.0]], [1, 0])
     assert len(ESTIMATORS) == len({kind.title for kind in ESTIMATORS.values()})
 
 
 @pytest.mark.parametrize("name", list(ESTIMATORS))
-def test_everyone_says_what_it_assumes(name):
+def test_every_estimator_states_its_assumption(name):
     kind = ESTIMATORS[name]
     assert kind.name == name
     assert kind.citation
@@ -34,7 +34,7 @@ def test_everyone_says_what_it_assumes(name):
 
 
 def test_a_learner_of_features_takes_the_classifier():
-    """`tedn` by name trains the classifier that is given, here one that tells nothing apart."""
+    """`tedn` by name trains the given classifier, here an uninformative one."""
     from sklearn.dummy import DummyClassifier
 
     found = estimate_prior(

@@ -1,9 +1,8 @@
-"""Shares and their way back, the two laws, and tables of features."""
+"""Shares and their conversions, the two distributions, and feature tables."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import samples
 
 from noneg import PUScores
@@ -19,11 +18,11 @@ from noneg.prior import (
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 LABELED = np.arange(60) % 3 == 0
-labelled = st.floats(0.0, 0.95)
+labeled = st.floats(0.0, 0.95)
 share = st.floats(0.001, 1.0)
 
 
-@given(share, labelled)
+@given(share, labeled)
 def test_there_and_back(a, ell):
     prior = prior_of_share(a, ell)
     assert share_of_prior(prior, ell) == pytest.approx(a, abs=1e-9)
@@ -33,11 +32,11 @@ def test_there_and_back(a, ell):
 
 
 @given(st.integers(1, 50), st.integers(0, 50), st.integers(1, 50))
-def test_counts_agree(labelled_positives, hidden, negatives):
-    n = labelled_positives + hidden + negatives
-    ell, a = labelled_positives / n, hidden / (hidden + negatives)
-    assert prior_of_share(a, ell) == pytest.approx((labelled_positives + hidden) / n)
-    c = labelled_positives / (labelled_positives + hidden)
+def test_counts_agree(labeled_positives, hidden, negatives):
+    n = labeled_positives + hidden + negatives
+    ell, a = labeled_positives / n, hidden / (hidden + negatives)
+    assert prior_of_share(a, ell) == pytest.approx((labeled_positives + hidden) / n)
+    c = labeled_positives / (labeled_positives + hidden)
     assert frequency_of_prior(prior_of_share(a, ell), ell) == pytest.approx(c)
 
 
@@ -65,7 +64,7 @@ def test_of_scores_is_from_arrays(sample):
     other = ScoreLaws.from_arrays(p, u, setting=sample.setting)
     for name in ("points", "positive", "unlabeled"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name))
-    assert one.labelled == pytest.approx(other.labelled)
+    assert one.labeled == pytest.approx(other.labeled)
     assert (one.n_positive, one.n_unlabeled) == (p.size, u.size)
 
 
@@ -95,7 +94,7 @@ def test_coarse_keeps_masses_and_ties(n_points):
     assert coarse.unlabeled.sum() == pytest.approx(1)
     assert coarse.positive[-1] >= 300 / 800
     assert (np.diff(coarse.points) > 0).all()
-    # Grouping neighbours moves the AUC by at most the mass that is tied.
+    # Grouping neighbors changes the AUC by at most the tied mass.
     tied = (coarse.positive * coarse.unlabeled).sum()
     assert abs(coarse.separation - laws.separation) <= tied
 
@@ -138,8 +137,8 @@ def test_logits_stay_finite_and_in_order():
         (lambda: ScoreLaws.from_arrays([0.2], [1.2], setting="two-sample"), "'unlabeled'.*1.2"),
         (lambda: ScoreLaws.from_arrays([], [0.2], setting="two-sample"), "'positive'.*none"),
         (lambda: ScoreLaws.from_arrays([0.2], [], setting="two-sample"), "'unlabeled'.*none"),
-        (lambda: ScoreLaws.from_arrays([0.2], [0.1], setting="labelled"), "'setting'.*labelled"),
-        (lambda: ScoreLaws.from_arrays([0.2], [0.1], setting="one"), "'setting' must say"),
+        (lambda: ScoreLaws.from_arrays([0.2], [0.1], setting="labeled"), "'setting'.*labeled"),
+        (lambda: ScoreLaws.from_arrays([0.2], [0.1], setting="one"), "'setting' must specify"),
         (
             lambda: ScoreLaws.from_arrays([0.2], [np.nan], setting="two-sample", scale="logit"),
             "'unlabeled'.*nan in row 0",
@@ -147,12 +146,6 @@ def test_logits_stay_finite_and_in_order():
         (
             lambda: ScoreLaws.from_arrays([0.2], [0.1], setting="two-sample", scale="odds"),
             "'scale'.*odds",
-        ),
-        (
-            lambda: ScoreLaws.of(
-                PUScores([0.9], [0.2], prior=0.7, setting="one-sample", propensity=[0.5])
-            ),
-            "'propensity' must not be given in one sample",
         ),
     ],
 )
@@ -163,7 +156,7 @@ def test_bad_input_is_explained(make, match):
 
 def test_features_need_a_setting_with_unlabeled_rows():
     with pytest.raises(ValueError, match="'setting' must be 'two-sample' or 'one-sample'"):
-        FeatureSamples.of(X, LABELED, setting="labelled")
+        FeatureSamples.of(X, LABELED, setting="labeled")
 
 
 @pytest.mark.parametrize("table", [np.zeros((4, 0)), np.zeros((2, 2, 2))], ids=["no column", "3d"])
@@ -181,10 +174,10 @@ def test_one_feature_may_be_a_vector():
     ("X", "labeled", "match"),
     [
         ([[1.0], [np.nan], [2.0]], [1, 0, 0], "'X' must be finite, got nan in row 1, column 0"),
-        ([["a"], ["b"]], [1, 0], "'X' must hold numbers"),
-        ([[1.0], [2.0]], [1, 0, 0], "'labeled' must have one entry a row"),
-        ([[1.0], [2.0]], [0, 0], "'labeled' must hold at least one labelled positive"),
-        ([[1.0], [2.0]], [1, 1], "'labeled' must hold at least one unlabeled row"),
+        ([["a"], ["b"]], [1, 0], "'X' must contain numbers"),
+        ([[1.0], [2.0]], [1, 0, 0], "'labeled' must have one entry per row"),
+        ([[1.0], [2.0]], [0, 0], "'labeled' must contain at least one labeled positive"),
+        ([[1.0], [2.0]], [1, 1], "'labeled' must contain at least one unlabeled row"),
         (np.zeros((2, 0)), [1, 0], "'X' must be a table"),
     ],
 )

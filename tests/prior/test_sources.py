@@ -9,7 +9,7 @@ from noneg import PUScores
 from noneg.prior import agreement, from_earlier, from_review, from_two_sources, from_two_views
 
 DRAWS = 120
-# What chance leaves of 95 % in 99 of 100 cases.
+# With 95% coverage, at least this many are expected in 99 of 100 cases.
 LEAST = binom.ppf(0.01, DRAWS, 0.95)
 
 
@@ -23,7 +23,7 @@ def covered(draw, truth, seed=0):
 
 
 def views(rng, prior, setting, together=0.0):
-    """Two views a standard deviation apart; `together` correlates them within classes."""
+    """Two views one standard deviation apart; `together` correlates them within classes."""
     n = 3000
     y = rng.random(n) < prior
     if setting == "two-sample":
@@ -45,7 +45,7 @@ def test_two_views_cover(prior, setting):
     assert alarms <= binom.ppf(0.99, DRAWS, 0.05)
 
 
-def test_views_that_depend_on_each_other_are_told_of():
+def test_dependent_views_are_reported():
     rng = np.random.default_rng(1)
     found = [views(rng, 0.3, "two-sample", together=0.4) for _ in range(20)]
     assert all("not independent" in one.warnings[0] for one in found)
@@ -96,15 +96,15 @@ def test_one_stratum_is_the_exact_binomial():
     found = from_review(outcome)
     expected = binomtest(7, 50).proportion_ci(0.95, method="exact")
     assert (found.value, found.low, found.high) == pytest.approx((0.14, *expected))
-    half = from_review(outcome, labelled=0.5)
+    half = from_review(outcome, labeled=0.5)
     assert half.value == pytest.approx(0.57)
-    # The labeled share varies, too.
+    # The labeled share varies as well.
     chance = 1.959964 * 0.86 * np.sqrt(0.25 / 1900)
     assert half.low == pytest.approx(0.57 - np.hypot((0.14 - found.low) / 2, chance))
 
 
 def review(rng, prior=0.1, n=4000, judged=160):
-    """Half of the reviews go to the fifth of the rows with high scores."""
+    """Half of the reviews are assigned to the fifth of the rows with the highest scores."""
     y = rng.random(n) < prior
     high = rng.random(n) < np.where(y, 0.8, 0.15)
     outcome = np.full(n, np.nan)
@@ -120,7 +120,7 @@ def test_a_stratified_review_covers():
 
 
 def period(rng, prior, setting, moved=0.0):
-    """An earlier period of prior .2, and a new one; `moved` shifts half of the new rows."""
+    """An earlier period with prior .2, and a new one; `moved` shifts half of the new rows."""
 
     def scores(y):
         return expit(2 * y + rng.normal(size=y.size) - 1)
@@ -146,7 +146,7 @@ def test_an_earlier_period_covers(prior, setting):
     assert alarms <= binom.ppf(0.99, DRAWS, 0.06)
 
 
-def test_a_change_of_more_than_the_prior_is_told_of():
+def test_a_change_of_more_than_the_prior_is_reported():
     rng = np.random.default_rng(4)
     found = [period(rng, 0.2, "two-sample", moved=0.7) for _ in range(20)]
     assert sum("More than the share" in " ".join(one.warnings) for one in found) >= 18
@@ -162,11 +162,14 @@ def test_answers_agree_or_not():
     ("call", "words"),
     [
         (lambda: from_two_sources([1, 0, 0], [0, 1, 0]), "must share at least one labeled row"),
-        (lambda: from_review([0.5, 1]), "must hold 1, 0, and nan"),
+        (lambda: from_review([0.5, 1]), "must contain 1, 0, and nan"),
         (lambda: from_review([1, np.nan], strata=["a", "b"]), "judged row in stratum 'b'"),
-        (lambda: views(np.random.default_rng(0), 1.0, "two-sample"), "must both tell positives"),
+        (
+            lambda: views(np.random.default_rng(0), 1.0, "two-sample"),
+            "must both separate positives",
+        ),
     ],
 )
-def test_what_cannot_be_answered_is_refused(call, words):
+def test_unanswerable_questions_are_rejected(call, words):
     with pytest.raises(ValueError, match=words):
         call()

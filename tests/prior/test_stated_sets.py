@@ -1,4 +1,4 @@
-"""What an estimate states: a set of priors that holds, and that every answer uses."""
+"""What an estimate states: a valid set of priors, which every result uses."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ WORLD = LogisticGaussian.calibrated(0.2)
 
 
 def alike(rng, prior=0.2, n=400, m=4000):
-    """A fifth of the negatives are drawn like positives: no data can show it."""
+    """A fifth of the negatives are drawn like positives, which no data can reveal."""
     hidden = rng.binomial(m, prior)
     far = np.r_[np.ones(hidden), rng.random(m - hidden) < 0.2]
     return ScoreLaws.from_arrays(
@@ -54,10 +54,15 @@ def test_a_prior_is_estimated_while_reading():
     plain = noneg.read(table, **options)
     assert scores.knowledge == estimate_prior(plain).apply(plain).knowledge
     assert scores.knowledge.kind == "upper bound"
+    third = {"score": score, "y": np.where(labeled, "yes", np.where(label == 1, "", "no"))}
+    found = noneg.read(
+        third, **options, prior="estimate", positive_label="yes", unlabeled_is_empty=True
+    )
+    assert found.knowledge == scores.knowledge
     with pytest.raises(ValueError, match="'prior_interval' must not be given"):
         noneg.read(table, **options, prior="estimate", prior_interval=(0.1, 0.2))
-    with pytest.raises(ValueError, match="labels of every row determine it"):
-        noneg.read(table, score="score", label="y", setting="labelled", prior="estimate")
+    with pytest.raises(ValueError, match="it is determined by the labels"):
+        noneg.read(table, score="score", label="y", setting="labeled", prior="estimate")
     models = {"as it is": score, "squared": score**2}
     found = compare(models, labeled, setting="one-sample", prior="estimate", criteria=["auroc"])
     assert (found.prior.low, found.prior.high) == scores.prior_interval
@@ -78,15 +83,16 @@ def test_a_classifier_is_recalibrated_at_an_estimated_prior():
 
 
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
-def test_a_report_without_a_prior_leads_with_the_consistent_ones(setting):
+def test_a_report_without_a_prior_names_the_consistent_ones(setting):
     scores = WORLD.draw(400, 3000, setting=setting, seed=3).with_knowledge(NOTHING)
     found = evaluate(scores)
     assert found.prior_kind == "unknown"
     low, high = found.consistent
     assert low < 0.2 < high
-    first, second, *_ = document(found).verdict
-    assert str(first).startswith("These scores are consistent with a share of positives between")
+    first, second, third, *_ = document(found).verdict
+    assert str(first) == found.verdict.sentence
     assert str(second).startswith("The share of positives is estimated as")
+    assert "the share of positives is between" in str(third)
     assert not found.rejected
     assert found.to_dict()["consistent_priors"] == [low, high]
 

@@ -1,9 +1,9 @@
-r"""AlphaMax: the share beyond which the likelihood of a two-component fit falls.
+r"""AlphaMax: the share beyond which the likelihood of a two-component fit decreases.
 
 Jain, White, Trosset and Radivojac (2016), Nonparametric semi-supervised learning of class
 proportions; Jain, White and Radivojac (2016), Estimating the class prior and posterior from noisy
-positives and unlabeled data. With masses :math:`w_b, v_b` of the unlabeled and the positive law in
-bins, for every share c
+positives and unlabeled data. With masses :math:`w_b, v_b` of the unlabeled and the positive
+distribution in bins, define for every share c
 
 .. math:: L(c) = \max_{0 \le u_b \le w_b,\, \sum u_b = c} \sum_b w_b \log(w_b - u_b + c v_b)
    + \sum_b v_b \log(u_b / c).
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 _NEAR_ONE = 1.0 - np.geomspace(0.1, 0.001, 40)
 SHARES = np.unique(np.concatenate([np.arange(1, 91) / 100.0, _NEAR_ONE]))
-# The curve is continued flat before the first share, so that the elbow rule finds small ones.
+# The curve is extended to the left by a flat part, so that the elbow rule finds small shares.
 _BEFORE = np.arange(-10, 1) / 100.0
 _LINE = np.concatenate([_BEFORE, SHARES])
-NEIGHBOURS = 10
+NEIGHBORS = 10
 FLOOR = 1e-5
 ROUNDING = 1e-9
 
@@ -38,9 +38,9 @@ ROUNDING = 1e-9
 class AlphaMax(ScoreEstimator):
     """AlphaMax with its elbow rule.
 
-    Bins hold equal mass of both laws together, so that the method depends on ranks only (widths
-    drop out of the likelihood). Rice's rule on the positives gives their number. The elbow rule is
-    inaccurate if classes overlap, and above .9.
+    Bins have equal mass in both distributions combined, so the method depends only on ranks (bin
+    widths cancel in the likelihood). The number of bins follows Rice's rule for the positives. The
+    elbow rule is inaccurate if classes overlap, and for shares above .9.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class AlphaMax(ScoreEstimator):
         """Return the elbow of the likelihood."""
         bins = laws.coarse(max(8, int(np.ceil(2.0 * np.cbrt(laws.n_positive)))))
         w, v = bins.unlabeled, bins.positive
-        # Without unlabeled mass a bin could not hold positives, but a few fall there by noise.
+        # A bin without unlabeled mass should contain no positives, but noise puts a few there.
         w = np.maximum(w, FLOOR) / np.maximum(w, FLOOR).sum()
         share = elbow(likelihoods(w, v), _entropy(w) + _entropy(v))
         return Found(share, {"bins": float(bins.points.size)})
@@ -74,10 +74,11 @@ class AlphaMax(ScoreEstimator):
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaMaxNoise(AlphaMax):
-    r"""AlphaMax-N: some labeled positives are negatives.
+    r"""AlphaMax-N, which allows some labeled positives to be negatives.
 
-    With :math:`a_+` AlphaMax of the positives in the unlabeled law and :math:`1 - b_+` that of the
-    unlabeled in the positive law, :math:`a = a_+ b_+ / (1 - a_+ (1 - b_+))`.
+    If :math:`a_+` is the AlphaMax share of the positive distribution in the unlabeled distribution,
+    and :math:`1 - b_+` is the share of the unlabeled distribution in the positive distribution,
+    then :math:`a = a_+ b_+ / (1 - a_+ (1 - b_+))`.
 
     Examples
     --------
@@ -94,12 +95,12 @@ class AlphaMaxNoise(AlphaMax):
     title = "AlphaMax-N"
     citation = "Jain, White and Radivojac (2016), Estimating the class prior"
     assumption = (
-        "neither class contains the other as a component (mutual irreducibility); some labelled "
+        "neither class contains the other as a component (mutual irreducibility); some labeled "
         "positives may be negatives"
     )
 
     def find(self, laws: ScoreLaws) -> Found:
-        """Return the share corrected for wrong labels, and how pure the labels are."""
+        """Return the share corrected for wrong labels, and the purity of the labels."""
         apparent = super().find(laws).share
         swapped = replace(
             laws,
@@ -116,7 +117,7 @@ class AlphaMaxNoise(AlphaMax):
 
 
 def likelihoods(w: Floats, v: Floats) -> Floats:
-    """Return L(c) for the shares of this module, made non-increasing from the right."""
+    """Return L(c) at `SHARES`, made nonincreasing from the right."""
     c = SHARES[:, None]
     u = np.maximum(_best_split(w, v, c), 1e-300)
     rest = np.maximum(w - u + c * v, 1e-300)
@@ -130,9 +131,9 @@ def _entropy(mass: Floats) -> float:
 
 
 def _best_split(w: Floats, v: Floats, c: Floats) -> Floats:
-    """Return the maximizing u, one row per share, by bisection on the multiplier of its sum.
+    """Return the maximizing u, one row per share, by bisection on the Lagrange multiplier.
 
-    A bin's condition ``v/u - w/(w - u + c v) = m`` is a quadratic in u.
+    For each bin, the condition ``v/u - w/(w - u + c v) = m`` is quadratic in u.
     """
     low, high = np.full_like(c, -1e6), np.full_like(c, 1e6)
     for _ in range(80):
@@ -146,18 +147,18 @@ def _split(w: Floats, v: Floats, c: Floats, m: Floats) -> Floats:
     total = w + c * v
     b = m * total + v + w
     root = np.sqrt(np.maximum(0.0, b * b - 4.0 * m * v * total))
-    # The smaller root, in the form that loses no digits.
+    # The smaller root, in a form that avoids cancellation.
     u = np.divide(2.0 * v * total, b + root, out=np.full_like(b, np.inf), where=b + root > 0.0)
     return np.clip(u, 0.0, w)
 
 
 def elbow(curve: Floats, start: float) -> float:
-    """Return the share where the negated curve turns up most, relative to its height before.
+    """Return the share where the negated curve bends upward most, relative to its earlier height.
 
     Parameters
     ----------
     curve : ndarray
-        L(c) at the shares of this module.
+        L(c) at `SHARES`.
     start : float
         L(0), the likelihood of two independent fits.
     """
@@ -168,19 +169,19 @@ def elbow(curve: Floats, start: float) -> float:
         return float(SHARES[-1])
     drop = (drop - drop[0]) / span
     least = 1.0 / (_LINE[-1] - _LINE[0]) / 100.0
-    x, y = (sliding_window_view(line, NEIGHBOURS + 1) for line in (_LINE, drop))
+    x, y = (sliding_window_view(line, NEIGHBORS + 1) for line in (_LINE, drop))
     slope = _slopes_below(x, y, least)
-    # A window that ends at a point lies to its left, one that starts there to its right.
-    left, right = slice(None, -NEIGHBOURS), slice(NEIGHBOURS, None)
+    # For each point, one window ends there and another one starts there.
+    left, right = slice(None, -NEIGHBORS), slice(NEIGHBORS, None)
     turn = (slope[right] - slope[left]) / (np.median(y[left], axis=1) + 0.01)
-    return max(0.0, float(_LINE[NEIGHBOURS + int(np.argmax(turn))]))
+    return max(0.0, float(_LINE[NEIGHBORS + int(np.argmax(turn))]))
 
 
 def _slopes_below(x: Floats, y: Floats, least: float) -> Floats:
-    """Return the slope of the least-squares line below all points, one per window (row).
+    """Return, for each window (row), the slope of the least-squares line below all points.
 
-    The line touches the lowest points, so the best slope is that of a line through two points, or
-    the least-squares one through a single point.
+    The line touches the lowest points, so it either passes through two points or is the
+    least-squares line through a single point.
     """
     dx, dy = (a[:, :, None] - a[:, None, :] for a in (x, y))
     through_two = np.divide(dy, dx, out=np.zeros_like(dx), where=dx != 0.0)

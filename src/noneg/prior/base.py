@@ -1,7 +1,8 @@
-"""The contract of the estimators of the class prior, their result, intervals and warnings.
+"""Base classes of the class-prior estimators, with their results, intervals and warnings.
 
-An estimator from scores subclasses `ScoreEstimator`, one from features `FeatureEstimator`. Either
-declares its name and what it assumes, and implements `find`; `noneg.prior.registry` lists it.
+An estimator based on scores subclasses `ScoreEstimator`; one based on features subclasses
+`FeatureEstimator`. Each declares its name and its assumption, and implements `find`;
+`noneg.prior.registry` lists them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
-from noneg.checks import check_level, least_prior
+from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.knowledge import Knowledge
 from noneg.performance.assumptions import FEW_POSITIVES, largest_prior
@@ -41,51 +42,52 @@ if TYPE_CHECKING:
 Classifier = Any
 Samples = TypeVar("Samples", ScoreLaws, FeatureSamples)
 
-SAMPLED = "labelled positives are a random sample of all positives"
-UNCOVERED = "not the training of the scores, nor a failure of the assumption"
-# Below this AUC the implied classes overlap so much that a purely positive region is a guess.
+SAMPLED = "labeled positives are a random sample of all positives"
+UNCOVERED = "but not the training of the scores or a violated assumption"
+# Below this AUC, the implied classes overlap so much that a purely positive region is a guess.
 SEPARABLE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
 class PriorEstimate:
-    """A class prior, the set of priors that cannot be excluded, and what both rest on.
+    """An estimated class prior, the set of priors that cannot be excluded, and the assumptions.
 
     Attributes
     ----------
     value : float
-        Share of positives in the population; with kind "upper bound" the estimate of that bound.
+        Share of positives in the population; if `kind` is "upper bound", the estimated bound.
     low, high : float
         The set of priors that cannot be excluded at `level`.
     kind : {"interval", "upper bound"}
-        An interval covers sampling error. An upper bound says that the prior is at most `high`,
-        since negatives may look like positives; `low` is then what the rows allow at least: the
-        labeled share of one sample, 0 in two samples.
+        An interval covers sampling error. An upper bound means that the prior is at most `high`,
+        because negatives may look like positives; `low` is then the smallest prior compatible with
+        the rows: the labeled share in one sample, 0 in two samples.
     level : float
     method : str
         Name of the estimator.
     interval : str
-        How the interval was made, and what it leaves out.
+        How the interval was computed, and what it does not cover.
     assumption : str
-        What must hold for the estimate to be the prior rather than an upper bound of it.
+        Condition under which the estimate is the prior itself rather than an upper bound.
     setting : {"two-sample", "one-sample"}
     share : float
         Share of positives among the unlabeled rows; the prior itself in two samples.
-    labelled : float
+    labeled : float
         Share of labeled rows in one sample, 0 in two samples.
     sampling : (float, float)
-        Interval of what the method estimates: of the prior if no negatives look like positives.
+        Interval for the quantity that the method estimates, which is the prior if no negatives look
+        like positives.
     overlap : float or None
-        Largest part of the negatives that was said to look like positives; None if nobody knows.
+        Largest part of the negatives assumed to look like positives; None if unknown.
     warnings : tuple of str
-        What needs attention, in sentences.
+        Issues that need attention, as sentences.
     diagnostics : mapping of str to float
-        Numbers that the method found on its way.
+        Intermediate results of the method.
 
     Examples
     --------
-    Classes far apart, .3 of the unlabeled rows positive. Whether negatives look like positives is
-    nothing that data can tell; somebody who knows that none do gets an interval:
+    The classes are far apart, and a share of .3 of the unlabeled rows is positive. Data cannot show
+    whether negatives look like positives; if it is known that none do, the result is an interval:
 
     >>> import numpy as np
     >>> from noneg.prior import ScoreLaws, estimate_prior
@@ -107,7 +109,7 @@ class PriorEstimate:
     assumption: str
     setting: Setting
     share: float
-    labelled: float = 0.0
+    labeled: float = 0.0
     kind: Kind = "interval"
     sampling: tuple[float, float] = (0.0, 1.0)
     overlap: float | None = None
@@ -116,7 +118,7 @@ class PriorEstimate:
 
     @property
     def is_bound(self) -> bool:
-        """Whether the prior is only known to be at most `high`."""
+        """Whether the prior is known only to be at most `high`."""
         return self.kind == "upper bound"
 
     def to_dict(self) -> dict[str, object]:
@@ -124,7 +126,7 @@ class PriorEstimate:
         return asdict(self) | {"warnings": list(self.warnings), "sampling": list(self.sampling)}
 
     def to_estimate(self) -> Estimate:
-        """Return value and set as an `Estimate`."""
+        """Return the value and the set of priors as an `Estimate`."""
         kind = "upper bound" if self.is_bound else "estimated"
         method = f"{kind} by {self.method}: {self.interval}"
         return Estimate(
@@ -134,15 +136,15 @@ class PriorEstimate:
     def with_overlap(self, overlap: float) -> float:
         """Return the prior if this part of the negatives looks exactly like positives.
 
-        See `noneg.prior.remove_overlap`; no data can tell the overlap.
+        See `noneg.prior.remove_overlap`; the overlap cannot be estimated from data.
         """
-        return prior_of_share(remove_overlap(self.share, overlap), self.labelled)
+        return prior_of_share(remove_overlap(self.share, overlap), self.labeled)
 
     def apply(self, scores: PUScores) -> PUScores:
-        """Return the same rows under this prior; its set widens every metric of them.
+        """Return the same rows with this prior and its set, which widens the intervals of metrics.
 
-        Priors that these scores contradict are left out. Ends at 0 or 1, where no metric is
-        defined, move inward by half an unlabeled row.
+        Priors that these scores contradict are left out. Ends at 0 or 1, where metrics are
+        undefined, move inward by half an unlabeled row.
 
         Examples
         --------
@@ -156,8 +158,8 @@ class PriorEstimate:
         'upper bound'
         """
         half_a_row = 0.5 / scores.n_unlabeled
-        least = prior_of_share(half_a_row, self.labelled)
-        most = prior_of_share(1.0 - half_a_row, self.labelled)
+        least = prior_of_share(half_a_row, self.labeled)
+        most = prior_of_share(1.0 - half_a_row, self.labeled)
         if not least <= self.value <= most:
             reason = (
                 "no unlabeled row looks positive."
@@ -166,11 +168,11 @@ class PriorEstimate:
             )
             msg = (
                 f"must lie between {least:.4g} and {most:.4g} for these rows, but the "
-                f"estimate by {self.method!r} is {self.value:.4g}: {reason} Pass a prior that is "
-                "known from elsewhere."
+                f"estimate by {self.method!r} is {self.value:.4g}: {reason} Pass a "
+                "prior from another source."
             )
             raise InputError("prior", msg)
-        # A prior known from elsewhere may contradict the scores; an estimate from them must not.
+        # A prior from another source may contradict the scores; an estimate from them must not.
         limit = largest_prior(scores, level=self.level) if self.is_bound else most
         low = max(self.low, half_a_row)
         high = min(self.high, most, max(limit, low))
@@ -192,14 +194,14 @@ class PriorEstimate:
 
 
 class Found(NamedTuple):
-    """The share of positives among the unlabeled rows, and numbers found on the way."""
+    """The share of positives among the unlabeled rows, with intermediate results."""
 
     share: float
     diagnostics: Mapping[str, float] = {}
 
 
 class Interval(NamedTuple):
-    """Ends of an interval for the share, and how it was made."""
+    """The ends of an interval for the share, and how it was computed."""
 
     low: float
     high: float
@@ -208,21 +210,21 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Estimator(ABC, Generic[Samples]):
-    """An estimator of the class prior. Options are fields.
+    """An estimator of the class prior, with its options as fields.
 
     Attributes
     ----------
     resamples : int
-        Draws of the stratified bootstrap.
+        Number of stratified bootstrap draws.
     seed : int
-        Same seed, same answer.
+        Random seed, for reproducible results.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     assumption: ClassVar[str]
     citation: ClassVar[str]
-    # What the bootstrap draws, and its stream of random numbers.
+    # What the bootstrap resamples, and the name of its random stream.
     drawn: ClassVar[str]
     purpose: ClassVar[str]
 
@@ -234,33 +236,32 @@ class Estimator(ABC, Generic[Samples]):
         """Return the share of positives among the unlabeled rows, in [0, 1]."""
 
     def interval(self, samples: Samples, share: float, level: float) -> Interval:
-        """Return an interval for the share, by default of a stratified bootstrap."""
+        """Return an interval for the share, from a stratified bootstrap by default."""
         random = stream(self.seed, self.purpose)
         draws = [self.find(samples.resampled(random)).share for _ in range(self.resamples)]
         ends = interval_of_draws(np.array(draws), share, level, samples.n_unlabeled)
-        method = f"stratified bootstrap of the {self.drawn}; covers sampling, {UNCOVERED}"
+        method = f"stratified bootstrap of the {self.drawn}; covers sampling error, {UNCOVERED}"
         return Interval(*ends, method)
 
     def estimate(
         self, samples: Samples, level: float, overlap: float | None = None
     ) -> PriorEstimate:
-        """Find the share and its interval, and turn them into what is known of the prior."""
+        """Estimate the share and its interval, and convert them to a prior estimate."""
         found = self.find(samples)
         interval = self.interval(samples, found.share, level)
-        least = least_prior(samples.labelled, samples.n_positive + samples.n_unlabeled)
         plain = PriorEstimate(
-            value=prior_of_share(found.share, samples.labelled),
-            low=least,
-            high=prior_of_share(interval.high, samples.labelled),
+            value=prior_of_share(found.share, samples.labeled),
+            low=samples.least,
+            high=prior_of_share(interval.high, samples.labeled),
             level=level,
             method=self.name,
             interval=interval.method,
             assumption=self.assumption,
             setting=samples.setting,
             share=found.share,
-            labelled=samples.labelled,
+            labeled=samples.labeled,
             kind="upper bound",
-            sampling=prior_of_shares(interval, samples.labelled),
+            sampling=prior_of_shares(interval, samples.labeled),
             overlap=overlap,
             warnings=few_positives(samples.n_positive),
             diagnostics=found.diagnostics,
@@ -268,15 +269,15 @@ class Estimator(ABC, Generic[Samples]):
         return plain if overlap is None else with_limited_overlap(plain, overlap)
 
 
-def prior_of_shares(interval: Interval, labelled: float) -> tuple[float, float]:
-    """Return the priors that belong to the ends of an interval of the share."""
-    return prior_of_share(interval.low, labelled), prior_of_share(interval.high, labelled)
+def prior_of_shares(interval: Interval, labeled: float) -> tuple[float, float]:
+    """Convert the ends of an interval for the share to priors."""
+    return prior_of_share(interval.low, labeled), prior_of_share(interval.high, labeled)
 
 
 def with_limited_overlap(found: PriorEstimate, overlap: float) -> PriorEstimate:
-    """Return an interval: the estimate if at most this part of the negatives look positive."""
-    low = share_of_prior(found.sampling[0], found.labelled)
-    least = prior_of_share(remove_overlap(low, overlap), found.labelled)
+    """Return the estimate as an interval, if at most this part of the negatives looks positive."""
+    low = share_of_prior(found.sampling[0], found.labeled)
+    least = prior_of_share(remove_overlap(low, overlap), found.labeled)
     return replace(found, kind="interval", low=max(found.low, least))
 
 
@@ -287,22 +288,22 @@ class ScoreEstimator(Estimator[ScoreLaws]):
     Attributes
     ----------
     resamples : int
-        Draws of the stratified bootstrap.
+        Number of stratified bootstrap draws.
     seed : int
-        Same seed, same interval.
+        Random seed, for reproducible intervals.
     """
 
     drawn: ClassVar[str] = "scores"
     purpose: ClassVar[str] = "prior bootstrap"
-    # Whether a monotone transform of the scores changes nothing.
+    # Whether the estimate is invariant under monotone transforms of the scores.
     rank_based: ClassVar[bool] = True
-    # Scores are merged into this many points before the bootstrap, so that it takes seconds.
+    # Scores are merged into this many points before the bootstrap, so that it takes only seconds.
     bootstrap_points: ClassVar[int] = 2048
 
     resamples: int = 200
 
     def interval(self, laws: ScoreLaws, share: float, level: float) -> Interval:
-        """Return an interval for the share, by default of a stratified bootstrap."""
+        """Return an interval for the share, from a stratified bootstrap by default."""
         return super().interval(laws.coarse(self.bootstrap_points), share, level)
 
     def fit(
@@ -313,18 +314,19 @@ class ScoreEstimator(Estimator[ScoreLaws]):
         Parameters
         ----------
         scores : PUScores or ScoreLaws
-            Scores of rows that the classifier was not trained on. A prior in them is ignored.
+            Scores of rows that the classifier was not trained on. If they have a prior, it is
+            ignored.
         level : float
             Nominal coverage of the interval.
         overlap : float, optional
-            Largest part of the negatives that may look exactly like positives, 0 for none; no data
-            can tell it. With it the answer is an interval if the scores separate the classes that
-            it implies; otherwise, and without it, an upper bound.
+            Largest part of the negatives that may look exactly like positives, 0 for none; it
+            cannot be estimated from data. If given, the result is an interval, provided that the
+            scores separate the implied classes; otherwise, the result is an upper bound.
         """
         level, laws = check_level(level), ScoreLaws.of(scores)
         found = self.estimate(laws, level)
         doubt = doubts(laws, found.share)
-        # No method may exceed what the scores allow.
+        # No method may exceed the largest prior compatible with the scores.
         high = max(laws.largest_prior(level), found.low)
         bound = replace(
             found,
@@ -348,9 +350,9 @@ class FeatureEstimator(Estimator[FeatureSamples]):
     Attributes
     ----------
     resamples : int
-        Draws of the stratified bootstrap over rows, each of which repeats the whole estimate.
+        Number of stratified bootstrap draws over rows, each of which repeats the whole estimate.
     seed : int
-        Same seed, same answer.
+        Random seed, for reproducible results.
     """
 
     drawn: ClassVar[str] = "rows"
@@ -366,6 +368,7 @@ class FeatureEstimator(Estimator[FeatureSamples]):
         setting: Setting,
         level: float = 0.95,
         overlap: float | None = None,
+        propensity: ArrayLike | None = None,
     ) -> PriorEstimate:
         """Estimate the class prior.
 
@@ -375,20 +378,27 @@ class FeatureEstimator(Estimator[FeatureSamples]):
         labeled : array-like, shape (n,)
             1 for labeled positives and 0 for unlabeled rows.
         setting : {"two-sample", "one-sample"}
-            How the rows were sampled; never guessed.
+            How the rows were sampled; it is never guessed.
         level : float
             Nominal coverage of the interval.
         overlap : float, optional
             Largest part of the negatives that may look exactly like positives, 0 for none. Without
-            it the answer is an upper bound.
+            it, the result is an upper bound.
+        propensity : array-like, optional
+            For each row, the rate at which positives like it are labeled; a common factor does not
+            matter.
         """
         level = check_level(level)
-        return self.estimate(FeatureSamples.of(X, labeled, setting=setting), level, overlap)
+        if propensity is not None and isinstance(self, TrainedEstimator):
+            rule = f"must not be given to {self.name!r}, which trains its own classifier"
+            raise InputError("propensity", rule, remedy="Choose a method that works on scores.")
+        samples = FeatureSamples.of(X, labeled, setting=setting, propensity=propensity)
+        return self.estimate(samples, level, overlap)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedEstimator(FeatureEstimator):
-    """An estimator from features that trains a classifier of positives against unlabeled rows."""
+    """A feature-based estimator that trains a classifier of positives against unlabeled rows."""
 
     classifier: Classifier = None
 
@@ -396,12 +406,12 @@ class TrainedEstimator(FeatureEstimator):
 def interval_of_draws(
     draws: Floats, value: float, level: float, n_unlabeled: float
 ) -> tuple[float, float]:
-    """Return ``value -+ t r`` with r the root mean square distance of resampled estimates from it.
+    """Return ``value -+ t r``, where r is the RMS distance of the resampled estimates from it.
 
-    t is Student's quantile with as many degrees of freedom as there are draws. The distance is from
-    the estimate, not from the mean of the resampled ones: a bias that resampling shows widens the
-    interval. It is no narrower than the interval of a share counted in the unlabeled rows, which no
-    estimate can beat; a share of 0 or 1 is as sure as half a row. Ends are clipped to [0, 1].
+    t is Student's quantile, with one degree of freedom per draw. Distances are measured from the
+    estimate, not from the mean of the draws, so a bias revealed by resampling widens the interval.
+    The interval is at least as wide as one for a share counted in the unlabeled rows, which no
+    estimate can beat; a share of 0 or 1 is uncertain by half a row. Ends are clipped to [0, 1].
 
     Examples
     --------
@@ -421,36 +431,37 @@ def interval_of_draws(
 
 
 def few_positives(n: float) -> tuple[str, ...]:
-    """Return a warning if the positives are too few for any method."""
+    """Return a warning if there are too few positives for any method."""
     if n >= FEW_POSITIVES:
         return ()
-    few = "1 labelled positive is" if n == 1 else f"{n:,.0f} labelled positives are"
-    rest = "the estimate may be far off, and no interval from so few rows is to be trusted"
+    few = "1 labeled positive is" if n == 1 else f"{n:,.0f} labeled positives are"
+    rest = "the estimate may be far off, and no interval from so few rows can be trusted"
     return (f"{few} too few: {rest}.",)
 
 
 def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
-    """Return what the scores say against a share that was read off them.
+    """Return warnings if the scores cast doubt on a share estimated from them.
 
     No data can prove that negatives do not look like positives: only the smallest ratio of the two
-    laws can be estimated, and it is an upper bound of the prior. The data do show whether the
-    estimate depends on that assumption: it does if the classes that it implies overlap.
+    distributions can be estimated, and it is an upper bound for the prior. The data do show whether
+    the estimate depends on that assumption: it does if the implied classes overlap.
     """
     n, m = laws.n_positive, laws.n_unlabeled
     chance = 0.5 + 2.0 * null_deviation(n, m)
     if laws.separation < chance:
         doubt = (
-            "The scores do not tell positives from unlabeled rows (AUC "
-            f"{laws.separation:.3f}; chance gives so many rows up to {min(chance, 1.0):.3f}): "
-            "either nearly all unlabeled rows are positive, or the scores know nothing. "
-            "Only better scores or more rows can decide."
+            "The scores do not separate positives from unlabeled rows (AUC "
+            f"{laws.separation:.3f}; chance alone can reach {min(chance, 1.0):.3f} "
+            "with this many rows). Either nearly all unlabeled rows are positive, or "
+            "the scores are uninformative. Better scores or more rows are needed to "
+            "decide."
         )
     elif overlapping(laws.separation, share, n, m):
         doubt = (
-            "The classes overlap, or the rows are too few to say that they do not (an AUC of "
-            f"{laws.separation:.3f} between positives and unlabeled rows): negatives may contain a "
-            "part that looks like positives, which no PU data can show. Read the estimate as an "
-            "upper bound."
+            "The classes overlap, or there are too few rows to rule that out (AUC of "
+            f"{laws.separation:.3f} between positives and unlabeled rows). Some "
+            "negatives may look exactly like positives, which PU data cannot reveal. "
+            "Treat the estimate as an upper bound."
         )
     else:
         return ()
@@ -458,10 +469,10 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
 
 
 def overlapping(separation: float, share: float, n: float, m: float) -> bool:
-    """Tell whether the implied classes overlap, or the rows are too few to say that they do not.
+    """Whether the implied classes overlap, or there are too few rows to rule it out.
 
-    One standard deviation of the AUC of n positives against m unlabeled rows is given away; the
-    fewer negatives are left, the less is known about them.
+    The AUC of n positives against m unlabeled rows is reduced by one standard deviation; the fewer
+    negatives are left, the larger the uncertainty about them.
 
     Examples
     --------
@@ -473,17 +484,17 @@ def overlapping(separation: float, share: float, n: float, m: float) -> bool:
 
 
 def separable(laws: ScoreLaws, share: float) -> bool:
-    """Tell whether the classes that a share implies hardly overlap, beyond chance.
+    """Whether the classes implied by a share hardly overlap, beyond chance.
 
-    Two standard deviations of the AUC are given away; the fewer negatives are left, the less is
-    known about them.
+    The AUC is reduced by two standard deviations; the fewer negatives are left, the larger the
+    uncertainty about them.
     """
     noise = 2.0 * null_deviation(laws.n_positive, laws.n_unlabeled) / max(1.0 - share, 1e-12)
     return implied_separation(laws.separation, share) - noise >= SEPARABLE
 
 
 def implied_separation(separation: float, share: float) -> float:
-    r"""Return the AUC of positives against the negatives that a share implies.
+    r"""Return the AUC of positives against the negatives implied by a share.
 
     :math:`\mathrm{AUC}_{PU} = a/2 + (1 - a)\,\mathrm{AUC}_{PN}`; nan for a share of one.
 
@@ -503,5 +514,5 @@ def implied_separation(separation: float, share: float) -> float:
 
 
 def null_deviation(n: float, m: float) -> float:
-    """Return the sd of the AUC of n against m rows when both laws are the same, without ties."""
+    """Return the SD of the AUC of n against m rows with the same distribution and no ties."""
     return float(np.sqrt((n + m + 1.0) / (12.0 * n * m)))

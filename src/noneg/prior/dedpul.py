@@ -1,4 +1,4 @@
-r"""DEDPUL: a ratio of smoothed densities, and the share at which posteriors agree with it.
+r"""DEDPUL: the share at which posteriors agree with a ratio of smoothed densities.
 
 Ivanov (2020), DEDPUL: difference-of-estimated-densities-based positive-unlabeled learning. With
 :math:`r = f_P / f_U` on the unlabeled rows, the share a is a fixed point of the mean posterior,
@@ -22,10 +22,10 @@ MOST_POINTS = 1024
 GRID = np.arange(1, 1001) / 1000.0
 LARGEST_RATIO = 50.0
 TOLERANCE = 1e-5
-# Scores below this count as equal: a forest's zeros would stretch the scale otherwise.
+# Scores below this count as equal; otherwise, zeros from a forest would stretch the scale.
 LOWEST = 1e-5
 ROUNDING = 1e-12
-# The fixed point counts as degenerate below this, and the excess as small below that.
+# Shares below the first value count as degenerate, and excesses below the second as small.
 NO_POSITIVES = 0.001
 SMALL_EXCESS = 0.05
 
@@ -34,21 +34,22 @@ SMALL_EXCESS = 0.05
 class Dedpul(ScoreEstimator):
     """Difference-of-estimated-densities estimator (DEDPUL).
 
-    Both densities are taken on the logit scale with the same kernel: smoothing then turns the
-    mixture into the mixture of the smoothed classes, and the ratio stays right where only positives
-    are. The authors' code uses ``bandwidth_positive=0.1, bandwidth_unlabeled=0.05``, of each
-    sample's own deviation. If classes are far apart, the deviation of the unlabeled rows is large,
-    their density is flattened, and the share comes out too small. With those widths the estimate is
-    the authors' except for small constants up to 1024 rows, and within half the error of counting
-    above, where at most 1024 groups of neighboring rows are smoothed. Their "monotonizing trends"
-    are left out, as in their runs on real data.
+    Both densities are estimated on the logit scale with the same kernel: smoothing then turns the
+    mixture into a mixture of the smoothed classes, and the ratio remains correct where there are
+    only positives. The authors' code uses ``bandwidth_positive=0.1, bandwidth_unlabeled=0.05``,
+    each relative to the standard deviation of its own sample. If classes are far apart, the
+    standard deviation of the unlabeled rows is large, their density is flattened, and the estimate
+    is too small. With those bandwidths, the estimate agrees with the authors' code, except for
+    small constants, for up to 1024 rows. Beyond that, at most 1024 groups of neighboring rows are
+    smoothed, and the difference is within half the counting error. Their "monotonizing trends" are
+    left out, as in their experiments on real data.
 
     Parameters
     ----------
     bandwidth_positive : float
-        Kernel width in standard deviations of the positives' logits.
+        Kernel bandwidth in standard deviations of the positives' logits.
     bandwidth_unlabeled : float, optional
-        Another width for the unlabeled rows, in standard deviations of their logits.
+        A separate bandwidth for the unlabeled rows, in standard deviations of their logits.
 
     Examples
     --------
@@ -64,8 +65,8 @@ class Dedpul(ScoreEstimator):
     title = "DEDPUL"
     citation = "Ivanov (2020), DEDPUL"
     assumption = (
-        f"{SAMPLED}, and somewhere on the score axis negatives are negligible against positives "
-        "(irreducibility); otherwise the answer is an upper bound"
+        f"{SAMPLED}, and at some scores negatives are negligible compared with "
+        "positives (irreducibility); otherwise, the estimate is an upper bound"
     )
     rank_based = False
     bootstrap_points = 384
@@ -74,12 +75,12 @@ class Dedpul(ScoreEstimator):
     bandwidth_unlabeled: float | None = None
 
     def find(self, laws: ScoreLaws) -> Found:
-        """Return the fixed point, or the grid's answer if the fixed point is degenerate."""
+        """Return the fixed point, or the grid estimate if the fixed point is degenerate."""
         laws = laws.coarse(MOST_POINTS)
         return _share(_Posterior(self.ratio(laws), laws.unlabeled[laws.unlabeled > 0.0]))
 
     def ratio(self, laws: ScoreLaws) -> Floats:
-        """Return the smoothed ratio on the points of the unlabeled law, rising with the score."""
+        """Return the smoothed ratio at the unlabeled points, increasing with the score."""
         z = np.logaddexp(laws.logits, np.log(LOWEST))
         there = laws.unlabeled > 0.0
         width = wide = self.bandwidth_positive * _deviation(z, laws.positive)
@@ -96,7 +97,7 @@ class Dedpul(ScoreEstimator):
 
 
 def _deviation(z: Floats, mass: Floats) -> float:
-    """Return the standard deviation, or a hundredth if all points are equal."""
+    """Return the standard deviation, or 0.01 if all points are equal."""
     return float(np.sqrt(mass @ (z - mass @ z) ** 2)) or 1e-2
 
 
@@ -113,7 +114,7 @@ def _rolling_median(values: Floats, half: int) -> Floats:
 
 
 class _Posterior:
-    """``E_U[min(1, a r)]`` as a function of the share a, from prefix sums of the ratio in order."""
+    """``E_U[min(1, a r)]`` as a function of the share a, from prefix sums of the sorted ratio."""
 
     def __init__(self, ratio: Floats, weight: Floats) -> None:
         self.ratio = ratio
@@ -147,7 +148,7 @@ def _fixed_point(posterior: _Posterior) -> float:
 
 
 def _bend(excess: Floats) -> float:
-    """Return the share where a small excess bends most; 0 if there is none."""
+    """Return the share at which a small excess bends most, or 0 if there is none."""
     second = np.zeros_like(excess)
     second[1:-1] = excess[2:] - 2.0 * excess[1:-1] + excess[:-2]
     second[excess >= SMALL_EXCESS] = -np.inf

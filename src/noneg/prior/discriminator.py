@@ -1,12 +1,12 @@
-r"""A classifier of positives against unlabeled rows, cross-fitted: from features to scores.
+r"""A cross-fitted classifier of positives against unlabeled rows, which turns features into scores.
 
-Every row is scored by a classifier that did not see it. Both samples weigh equally, so that
+Every row is scored by a classifier that did not see it. Both samples have equal weight, so
 ``g / (1 - g)`` estimates the ratio of the two densities.
 
-If no classifier is given, one of two is taken. Logistic regression on splines is smooth in each
-column, so that its density ratio can be trusted at the ends, where the prior is read off; a forest
-sees interactions of columns. Both are cross-fitted. The forest is taken unless the splines predict
-held-out rows clearly better: their log loss, both samples equal in weight,
+If no classifier is given, one of two is chosen. Logistic regression on splines is smooth in each
+column, so its density ratio can be trusted at the ends, where the prior is estimated; a random
+forest captures interactions between columns. Both are cross-fitted. The forest is used unless the
+splines predict held-out rows clearly better: their log loss, with equal weight for both samples,
 
 .. math:: -E_P \log g - E_U \log(1 - g),
 
@@ -15,11 +15,14 @@ must be smaller by two standard errors of the difference.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logit
 
+from noneg.checks import check_flags, check_propensity, is_pooled
 from noneg.errors import InputError
 from noneg.prior.samples import FeatureSamples, ScoreLaws
 from noneg.randomness import stream
@@ -36,7 +39,7 @@ FOLDS = 5
 SATURATED = 1e-12
 KNOTS, DEGREE = 10, 3
 QUANTILES = 100
-# Splines of more columns would cost more than they gain: straight lines take their place.
+# With more columns, splines would cost more than they gain; straight lines are used instead.
 MANY_COLUMNS = 100
 STANDARD_ERRORS = 2.0
 
@@ -46,11 +49,12 @@ def discriminate(
     labeled: ArrayLike,
     *,
     setting: Setting,
+    propensity: ArrayLike | None = None,
     classifier: Classifier = None,
     folds: int = FOLDS,
     seed: int = 0,
 ) -> ScoreLaws:
-    """Score positives and unlabeled rows by a cross-fitted classifier that tells them apart.
+    """Score positives and unlabeled rows with a cross-fitted classifier that separates them.
 
     Parameters
     ----------
@@ -58,15 +62,18 @@ def discriminate(
     labeled : array-like, shape (n,)
         1 for labeled positives and 0 for unlabeled rows.
     setting : {"two-sample", "one-sample"}
-        How the rows were sampled; never guessed.
+        How the rows were sampled; it is never guessed.
+    propensity : array-like, optional
+        For each row, the rate at which positives like it are labeled. Labeled rows are then
+        weighted by its inverse and, in one sample, compared with all rows.
     classifier : scikit-learn classifier, optional
-        By default a random forest, or smooth curves if they predict held-out rows clearly better;
-        see `default_classifiers`. A classifier without `sample_weight`, such as a pipeline, is
-        fitted as it is, and its logits are shifted to equal samples.
+        Defaults to a random forest, or to smooth curves if they predict held-out rows clearly
+        better; see `default_classifiers`. A classifier without `sample_weight`, such as a pipeline,
+        is fitted without weights, and its logits are shifted to correspond to equal samples.
     folds : int
-        Parts of the data, each scored by a classifier fitted on the others.
+        Number of parts of the data, each scored by a classifier fitted on the others.
     seed : int
-        Of the folds.
+        Seed of the folds.
 
     Examples
     --------
@@ -80,8 +87,15 @@ def discriminate(
     True
     """
     samples = FeatureSamples.of(X, labeled, setting=setting)
-    logits = cross_fit(samples, classifier, folds=folds, seed=seed)
-    return ScoreLaws.from_arrays(*logits, setting=setting, scale="logit", discriminates=True)
+    if propensity is None:
+        logits = cross_fit(samples, classifier, folds=folds, seed=seed)
+        return ScoreLaws.from_arrays(*logits, setting=setting, scale="logit", discriminates=True)
+    flags = check_flags(labeled, "labeled", choosable=False)
+    inverse = 1.0 / check_propensity(propensity, flags.size, flags)[flags]
+    p, u = cross_fit(samples, classifier, folds=folds, seed=seed, inverse=inverse)
+    everyone = np.append(p, u) if is_pooled(setting) else u
+    laws = ScoreLaws.rated((p, 1.0, inverse), (everyone, 1.0, 1.0), setting, float(flags.mean()))
+    return replace(laws, scale="logit", discriminates=True)
 
 
 def cross_fit(
@@ -91,10 +105,13 @@ def cross_fit(
     folds: int = FOLDS,
     seed: int = 0,
     kept: NDArray[np.bool_] | None = None,
+    inverse: Floats | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return out-of-fold logits of the positives and of the unlabeled rows.
+    """Return out-of-fold logits for the positives and for the unlabeled rows.
 
-    `kept` marks the unlabeled rows to train on; all of them are scored.
+    `kept` marks the unlabeled rows to train on; all of them are scored. `inverse` contains inverse
+    labeling rates, which weight the positives; in one sample, the positives are then also part of
+    the other class.
     """
     n, m = len(samples.positive), len(samples.unlabeled)
     folds = _check_folds(folds, n, m)
@@ -102,45 +119,66 @@ def cross_fit(
     part_p, part_u = (random.permutation(k) % folds for k in (n, m))
     train = np.ones(m, dtype=np.bool_) if kept is None else kept
     if (part_u[train] == part_u[train][0]).all():
-        # One part holds all rows to train on: deal them again, or that part cannot be scored.
+        # If one part contains all training rows, redistribute them; it could not be scored
+        # otherwise.
         part_u[train] = np.arange(train.sum()) % folds
     rows, part = np.concatenate([samples.positive, samples.unlabeled]), np.append(part_p, part_u)
     used = np.append(np.ones(n, dtype=np.bool_), train)
 
+    out_of_fold = partial(_out_of_fold, rows, part, used, samples.setting, n, inverse)
     if classifier is not None:
-        return _out_of_fold(classifier, rows, n, part, used)
+        return out_of_fold(classifier)
     fewest = int(used.sum() - np.bincount(part[used]).max())
     pair = default_classifiers(fewest, rows.shape[1], seed=seed)
-    forest, curves = (_out_of_fold(model, rows, n, part, used) for model in pair)
+    forest, curves = (out_of_fold(model) for model in pair)
     better = clearly_better(*((p, u[train]) for p, u in (curves, forest)))
     return curves if better else forest
 
 
 def _out_of_fold(
-    model: Classifier, rows: Floats, n: int, part: NDArray[np.intp], used: NDArray[np.bool_]
+    rows: Floats,
+    part: NDArray[np.intp],
+    used: NDArray[np.bool_],
+    setting: Setting,
+    n: int,
+    inverse: Floats | None,
+    model: Classifier,
 ) -> tuple[Floats, Floats]:
     out = np.empty(len(rows))
-    # Positives are dealt to all parts, so none is empty.
+    # Positives are spread over all parts, so none is empty.
     for held in (part == fold for fold in np.unique(part)):
         learn = ~held & used
-        out[held] = _logits(model, rows[learn], int(learn[:n].sum()), rows[held])
+        positive, others = rows[:n][learn[:n]], rows[n:][learn[n:]]
+        weight = None if inverse is None else inverse[learn[:n]]
+        if inverse is not None and is_pooled(setting):
+            others = np.concatenate([positive, others])
+        out[held] = _logits(model, positive, others, weight, rows[held])
     return out[:n], out[n:]
 
 
-def _logits(model: Classifier, learn: Floats, n: int, rows: Floats) -> Floats:
-    """Return logits of rows, learned from others, of which the first n are the positives.
+def _logits(
+    model: Classifier, positive: Floats, others: Floats, weight: Floats | None, rows: Floats
+) -> Floats:
+    """Return logits of rows, learned from positives and other rows.
 
-    Both samples get equal weight; a model without weights is shifted by the ratio of their sizes.
+    Both samples get equal weight; a model without weights is shifted by the log ratio of sizes.
     """
     from sklearn.base import clone
     from sklearn.utils.validation import has_fit_parameter
 
-    m = len(learn) - n
+    n, m = len(positive), len(others)
     flags, model, shift, options = np.repeat([1, 0], [n, m]), clone(model), 0.0, {}
     if has_fit_parameter(model, "sample_weight"):
-        options["sample_weight"] = np.repeat([0.5 * (n + m) / n, 0.5 * (n + m) / m], [n, m])
-    else:
+        equal = np.repeat([0.5 * (n + m) / n, 0.5 * (n + m) / m], [n, m])
+        if weight is not None:
+            equal[:n] *= weight / weight.mean()
+        options["sample_weight"] = equal
+    elif weight is None:
         shift = float(np.log(m / n))
+    else:
+        rule = "must accept sample_weight if positives have labeling rates (propensity)"
+        raise InputError("classifier", rule, value=type(model).__name__)
+    learn = np.concatenate([positive, others])
     probability = model.fit(learn, flags, **options).predict_proba(rows)[:, 1]
     clipped = np.clip(np.asarray(probability, dtype=np.float64), SATURATED, 1.0 - SATURATED)
     return logit(clipped) + shift
@@ -161,18 +199,18 @@ def _check_folds(folds: int, n: int, m: int) -> int:
 def default_classifiers(
     n_rows: int, n_columns: int, *, seed: int = 0
 ) -> tuple[Classifier, Classifier]:
-    """Return the classifiers tried when none is given: a random forest, and smooth curves.
+    """Return the classifiers tried by default, a random forest and smooth curves.
 
-    The forest has 100 trees with at least ten rows in a leaf. The curves are cubic splines with ten
-    knots in the normal scores of each column (straight lines if there are more than 100 columns);
-    logistic regression finds their coefficients.
+    The forest has 100 trees with at least ten rows per leaf. The curves are cubic splines with ten
+    knots in the normal scores of each column (straight lines if there are more than 100 columns),
+    with coefficients from logistic regression.
 
     Parameters
     ----------
     n_rows, n_columns : int
         Size of the smallest table that they will be fitted on.
     seed : int
-        Same seed, same forest.
+        Seed of the forest.
 
     Examples
     --------
@@ -194,7 +232,7 @@ def default_classifiers(
 
 
 def default_forest(seed: int = 0) -> Classifier:
-    """Return a random forest with large leaves, which is enough where only ranks matter.
+    """Return a random forest with large leaves, which is sufficient where only ranks matter.
 
     Examples
     --------
@@ -207,13 +245,13 @@ def default_forest(seed: int = 0) -> Classifier:
 
 
 def clearly_better(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> bool:
-    """Tell whether the first logits predict the rows better, by two standard errors of log loss.
+    """Whether the first logits predict the rows better, by two standard errors of the log loss.
 
     Parameters
     ----------
     first, second : pair of ndarray
-        Logits of the same positives and of the same unlabeled rows, by two classifiers that did not
-        see them. Both samples count equally.
+        Logits of the same positives and of the same unlabeled rows, from two classifiers that did
+        not see them. Both samples have equal weight.
 
     Examples
     --------

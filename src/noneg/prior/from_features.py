@@ -1,14 +1,14 @@
-r"""TEDn, TIcE and ReCPE: estimators from features that train classifiers or trees.
+r"""TEDn, TIcE and ReCPE: feature-based estimators that train classifiers or trees.
 
-**TEDn**: best bin on the scores of a classifier that drops likely positives as it learns (Garg et
-al. 2021, Algorithm 2, TED^n, with Algorithm 3, CVIR). Estimate the share, leave that share of the
-unlabeled rows, those with the highest scores, out of the training set, train again, and repeat. Any
-scikit-learn classifier replaces the paper's networks, and whole fits replace its epochs.
+**TEDn**: best bin estimation on the scores of a classifier that drops likely positives as it learns
+(Garg et al. 2021, Algorithm 2, TED^n, with Algorithm 3, CVIR). Estimate the share, remove that
+share of the unlabeled rows, those with the highest scores, from the training set, retrain, and
+repeat. Any scikit-learn classifier replaces the paper's networks, and full fits replace its epochs.
 
 **TIcE**: the largest lower bound on the label frequency over parts of the data that a tree finds
 (Bekker and Davis 2018, Estimating the class prior in positive and unlabeled data through decision
-tree induction). In a purely positive part S the labeled share is c; in any other part it is less.
-With L labeled rows among T in S,
+tree induction). In a purely positive part S, the labeled share is c; in any other part, it is less.
+With L labeled rows out of T in S,
 
 .. math:: c \ge \frac{L}{T} - \sqrt{\frac{c_0 (1 - c_0)(1 - \delta)}{\delta\, T}}
    \quad\text{with probability at least } 1 - \delta.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Cells = NDArray[np.uint8]
     Ids = NDArray[np.intp]
 
-# TIcE's.
+# Constants of TIcE.
 INTERVALS = 4
 FEWEST = 10
 SMOOTHING = 5
@@ -54,17 +54,17 @@ MOST_NODES = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Tedn(TrainedEstimator):
-    """TEDn: classifier and share in turns, every row scored by classifiers that did not see it.
+    """TEDn, which alternates between classifier and share, with cross-fitted scores.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, optional
-        By default a random forest, the first of `noneg.prior.default_classifiers`: best bin looks
-        only at ranks, and after the first round no density ratio is learned.
+        Defaults to a random forest, the first of `noneg.prior.default_classifiers`: best bin uses
+        only ranks, and after the first round, no density ratio is learned.
     rounds : int
-        Fits; the first one is on all unlabeled rows.
+        Number of fits; the first one uses all unlabeled rows.
     folds : int
-        Of the cross-fitting.
+        Number of folds for cross-fitting.
 
     Examples
     --------
@@ -87,13 +87,13 @@ class Tedn(TrainedEstimator):
     folds: int = FOLDS
 
     def find(self, samples: FeatureSamples) -> Found:
-        """Return best bin's answer on the scores of the last round."""
+        """Return the best bin estimate on the scores of the last round."""
         return BestBin().find(self.laws(samples))
 
     def estimate(
         self, samples: FeatureSamples, level: float, overlap: float | None = None
     ) -> PriorEstimate:
-        """Return best bin's answer on the scores of the last round, with its own bounds."""
+        """Return the best bin estimate on the scores of the last round, with its own bounds."""
         found = BestBin().fit(self.laws(samples), level=level, overlap=overlap)
         return replace(found, method=self.name)
 
@@ -114,22 +114,22 @@ class Tedn(TrainedEstimator):
 
 @dataclass(frozen=True, kw_only=True)
 class ReCPEFeatures(TrainedEstimator):
-    """Regrouping in front of an estimator from features; see `ReCPE`.
+    """Regrouping followed by a feature-based estimator; see `ReCPE`.
 
     Parameters
     ----------
     base : FeatureEstimator
     fraction : float
     classifier : scikit-learn classifier, optional
-        Decides which unlabeled rows look positive; cross-fitted.
+        Decides which unlabeled rows look positive; it is cross-fitted.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from noneg.prior import PenalisedL1, ReCPEFeatures
+    >>> from noneg.prior import PenalizedL1, ReCPEFeatures
     >>> x = np.concatenate([np.random.default_rng(0).normal(m, 1, 200) for m in (4, 4, 0)])
-    >>> regrouping = ReCPEFeatures(base=PenalisedL1(), classifier=LogisticRegression(), resamples=2)
+    >>> regrouping = ReCPEFeatures(base=PenalizedL1(), classifier=LogisticRegression(), resamples=2)
     >>> found = regrouping.fit(x[:, None], [1] * 200 + [0] * 400, setting="two-sample")
     >>> abs(found.value - 0.5) < 0.15
     True
@@ -147,7 +147,7 @@ class ReCPEFeatures(TrainedEstimator):
         check_fraction(self.fraction)
 
     def find(self, samples: FeatureSamples) -> Found:
-        """Return the base's answer after regrouping."""
+        """Return the estimate of the base method after regrouping."""
         _, scores = cross_fit(samples, self.classifier, seed=self.seed)
         top = np.argsort(-scores, kind="stable")[: max(1, round(self.fraction * scores.size))]
         more = np.concatenate([samples.positive, samples.unlabeled[top]])
@@ -158,13 +158,14 @@ class ReCPEFeatures(TrainedEstimator):
 class Tice(FeatureEstimator):
     """TIcE, with the authors' defaults.
 
-    Columns are scaled to [0, 1] by their range and cut at quarters. More columns than `max_columns`
-    are replaced by as many principal components: axis-parallel cuts find little in many dimensions.
+    Columns are scaled to [0, 1] by their range and cut at quarters. If there are more than
+    `max_columns` columns, they are replaced with as many principal components: axis-parallel cuts
+    find little in high dimensions.
 
     Parameters
     ----------
     rounds : int
-        The first starts from c = .5, each other one from the answer before.
+        Number of rounds. The first starts from c = .5, each later one from the previous estimate.
     max_columns : int
 
     Examples
@@ -180,13 +181,15 @@ class Tice(FeatureEstimator):
     name = "tice"
     title = "Tree induction (TIcE)"
     citation = "Bekker and Davis (2018), Estimating the class prior"
-    assumption = f"{SAMPLED}, and some box of feature values has only positives and enough of them"
+    assumption = (
+        f"{SAMPLED}, and some box of feature values contains only positives, and enough of them"
+    )
 
     rounds: int = 2
     max_columns: int = 50
 
     def find(self, samples: FeatureSamples) -> Found:
-        """Return the share that follows from the bound on the label frequency."""
+        """Return the share implied by the bound on the label frequency."""
         cells, labels = _cells(samples, self.max_columns)
         fold = stream(self.seed, "tree induction").permutation(labels.size) % FOLDS
         frequency = 0.5
@@ -197,7 +200,7 @@ class Tice(FeatureEstimator):
 
 
 def _cells(samples: FeatureSamples, most: int) -> tuple[Cells, Flags]:
-    """Return the interval of each value, and which rows are labeled."""
+    """Return the interval index of each value, and a mask of the labeled rows."""
     rows = np.concatenate([samples.positive, samples.unlabeled])
     if rows.shape[1] > most:
         centered = rows - rows.mean(axis=0)
@@ -210,7 +213,7 @@ def _cells(samples: FeatureSamples, most: int) -> tuple[Cells, Flags]:
 
 
 class Node(NamedTuple):
-    """A part of the data: rows that grow the tree, rows that estimate, columns left to cut."""
+    """A part of the data: rows for growing the tree, rows for estimation, and remaining columns."""
 
     tree: Ids
     rest: Ids
@@ -218,7 +221,7 @@ class Node(NamedTuple):
 
 
 def best_bound(cells: Cells, labels: Flags, in_tree: Flags, guess: float) -> float:
-    """Return the largest lower bound on c over the nodes of one tree, searched best first."""
+    """Return the largest lower bound on c over the nodes of one tree, in a best-first search."""
     tree, rest = np.flatnonzero(in_tree), np.flatnonzero(~in_tree)
     delta = max(0.025, 1.0 / (1.0 + 0.004 * rest.size))
     noise = guess * (1.0 - guess) * (1.0 - delta) / delta
@@ -244,20 +247,20 @@ def _bound(labels: Flags, noise: float) -> float:
 
 
 def _needed(noise: float, best: float) -> float:
-    """Return the labeled rows that a part needs to improve on the best bound."""
+    """Return the number of labeled rows that a part needs to improve on the best bound."""
     return noise / max(1e-12, (1.0 - best) ** 2)
 
 
 def _worth(tree: Flags, rest: Flags, needed: float) -> bool:
-    """Tell whether a part may hold a better bound: large, and not all of one kind."""
+    """Whether a part may give a better bound: it is large, and not all of one kind."""
     return rest.sum() > needed and tree.size > FEWEST and 0 < tree.sum() < tree.size
 
 
 def _children(node: Node, cells: Cells, labels: Flags, needed: float) -> Iterator[Node]:
-    """Cut a node along the column with the most promising part."""
-    counts, labelled = _counts(cells, labels, node.tree, node.columns)
+    """Split a node along the column with the most promising part."""
+    counts, labeled = _counts(cells, labels, node.tree, node.columns)
     _, estimating = _counts(cells, labels, node.rest, node.columns)
-    promise = (labelled / (counts + SMOOTHING)).max(axis=0)
+    promise = (labeled / (counts + SMOOTHING)).max(axis=0)
     useless = (estimating <= needed).all(axis=0) | ((counts > 0).sum(axis=0) < 2)
     if useless.all():
         return
@@ -270,6 +273,6 @@ def _children(node: Node, cells: Cells, labels: Flags, needed: float) -> Iterato
 
 
 def _counts(cells: Cells, labels: Flags, rows: Ids, columns: Ids) -> tuple[Floats, Floats]:
-    """Return rows and labeled rows in each interval (first axis) of each column."""
+    """Return the numbers of rows and labeled rows in each interval (first axis) of each column."""
     inside = cells[np.ix_(rows, columns)] == np.arange(INTERVALS)[:, None, None]
     return inside.sum(axis=1).astype(float), inside[:, labels[rows]].sum(axis=1).astype(float)

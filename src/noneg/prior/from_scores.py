@@ -1,45 +1,45 @@
-r"""Estimators from the tails of the two score laws, and from the label frequency.
+r"""Estimators based on the tails of the two score distributions, and on the label frequency.
 
-**BBE**, best bin estimation: the ratio of the two laws above the best threshold (Garg, Wu, Smola,
-Balakrishnan and Lipton 2021, Mixture proportion estimation and PU learning: a modern approach,
-Algorithm 1). With :math:`q_U(c), q_P(c)` the shares of unlabeled rows and of positives that score
-at least c,
+**BBE**, best bin estimation: the ratio of the two distributions above the best threshold (Garg, Wu,
+Smola, Balakrishnan and Lipton 2021, Mixture proportion estimation and PU learning: a modern
+approach, Algorithm 1). With the shares :math:`q_U(c), q_P(c)` of unlabeled rows and of positives
+that score at least c,
 
 .. math:: \hat c = \arg\min_c \frac{q_U(c)}{q_P(c)} + \frac{1+\gamma}{q_P(c)}
    \Big(\sqrt{\tfrac{\log(4/\delta)}{2 n_P}} + \sqrt{\tfrac{\log(4/\delta)}{2 n_U}}\Big),
    \qquad \hat a = \frac{q_U(\hat c)}{q_P(\hat c)}.
 
-The smallest value of a noisy curve is low by luck, too: with :math:`K / q_P` for the penalty, the
-estimate is low by
+The minimum of a noisy curve is biased downward: writing the penalty as :math:`K / q_P`, the
+estimate is too low by
 
 .. math:: \frac{1}{K}\Big(\frac{a}{n_U} + \frac{a^2}{n_P}\Big)
 
-on average if classes are far apart (``experiments/prior/single_draws.py`` derives it).
+on average if classes are far apart (derived in ``experiments/prior/single_draws.py``).
 
-With ``allowance`` k > 0 the rule is the one-standard-error rule of cross-validation, which takes
-the simplest model within a standard error of the best (Breiman, Friedman, Olshen and Stone 1984):
-of all cuts whose penalized ratio is within k standard errors of the smallest, the one that most
-positives reach. The squared error is that of the ratio at :math:`\hat c` against the ratio of all
-positives,
+With ``allowance`` k > 0, the rule is the one-standard-error rule of cross-validation, which chooses
+the simplest model within one standard error of the best (Breiman, Friedman, Olshen and Stone 1984):
+among all cuts whose penalized ratio is within k standard errors of the minimum, it chooses the one
+that the most positives reach. The squared standard error compares the ratio at :math:`\hat c` with
+the ratio for all positives,
 
 .. math:: \Big(\frac{\hat a}{n_U} + \frac{\hat a^2}{n_P}\Big) \frac{1 - q_P(\hat c)}{q_P(\hat c)}.
 
-**Quick**: the largest prior that the scores do not contradict. Above no threshold can there be more
-positives than rows, so :math:`a \le \inf_t \mathrm{PPR}_U(t)/\mathrm{TPR}(t)`.
-`noneg.performance.assumptions.largest_prior` checks a given prior by the same cuts.
+**Quick**: the largest prior that the scores do not contradict. Above any threshold, there cannot be
+more positives than rows, so :math:`a \le \inf_t \mathrm{PPR}_U(t)/\mathrm{TPR}(t)`.
+`noneg.performance.assumptions.largest_prior` checks a given prior with the same cuts.
 
 **Elkan and Noto** (2008), Learning classifiers from only positive and unlabeled data, Section 2.
 With :math:`G(x) = p(\text{labeled} \mid x)` in the pooled sample,
 
 .. math:: e_1 = E_+[G], \qquad e_2 = \frac{\sum_P G}{\sum_{P \cup U} G}, \qquad e_3 = \max G
 
-each estimate the label frequency c, from which the share follows (`share_of_frequency`).
+each estimate the label frequency c, which determines the share (`share_of_frequency`).
 
-**ReCPE**: regroup before estimating, if negatives may look like positives (Yao et al. 2022,
+**ReCPE**: regroup before estimating, in case negatives look like positives (Yao et al. 2022,
 Rethinking class-prior estimation for positive-unlabeled learning). The most positive-looking part A
 of the unlabeled rows is copied into the positives, which moves the negatives in A to the positive
-side; any estimator then answers. If negatives do not contain positives, the estimate grows by at
-most :math:`(1 - a) p_N(A)`; if they do, a larger bias goes away.
+side; any estimator can then be applied. If the negatives do not contain positives, the estimate
+grows by at most :math:`(1 - a) p_N(A)`; if they do, a larger bias is removed.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ from noneg.prior.samples import share_of_frequency
 if TYPE_CHECKING:
     from noneg.prior.samples import Floats, ScoreLaws
 
-# The quantile that stands for the maximum, which is too noisy itself.
+# Quantile used in place of the maximum, which is too noisy.
 TOP = 0.95
-# Level of the limits by which `Quick` chooses its cut: the higher, the less luck decides.
+# Level of the limits that `Quick` uses to choose its cut; a higher level reduces selection effects.
 CHOOSING = 0.999
-# Share of the positives above the highest cut that a lower limit trusts.
+# Smallest share of positives above a cut for which the lower limit is used.
 REACHED = 0.125
 
 
@@ -71,21 +71,22 @@ REACHED = 0.125
 class BestBin(ScoreEstimator):
     """Best bin estimation (BBE).
 
-    Every distinct score is a threshold, and rows at it count in both laws; only the penalty keeps
-    thresholds away that few positives reach. Without ties the estimate equals that of the authors'
-    code to the last digit, if more than one row of each sample lies above the threshold, which
-    that code requires; with ties it leaves out one unlabeled row of those at the threshold.
+    Every distinct score is a threshold, and rows at the threshold count in both distributions; only
+    the penalty excludes thresholds that few positives reach. Without ties, the estimate equals that
+    of the authors' code to the last digit, provided that more than one row of each sample lies
+    above the threshold, which that code requires. With ties, that code leaves out one of the
+    unlabeled rows at the threshold.
 
     Parameters
     ----------
     delta : float
-        Confidence in the penalty that chooses the threshold.
+        Confidence parameter of the penalty that selects the threshold.
     gamma : float
-        Slack of that penalty.
+        Slack in that penalty.
     allowance : float
-        0 is the published rule. 1 takes the lowest threshold within one standard error of the best,
-        which luck moves far less: single estimates are as exact as counting allows if classes are
-        far apart, and too large by up to a standard error more if they overlap.
+        0 is the published rule. 1 chooses the lowest threshold within one standard error of the
+        best, which is far less affected by chance: estimates are as precise as counting allows if
+        classes are far apart, and too large by up to another standard error if they overlap.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class BestBin(ScoreEstimator):
     >>> BestBin().fit(laws).value
     0.3
 
-    Single draws of a large share, with the published rule and with an allowance:
+    Single draws with a large share, under the published rule and with an allowance:
 
     >>> import numpy as np
     >>> rng, error = np.random.default_rng(0), []
@@ -111,8 +112,8 @@ class BestBin(ScoreEstimator):
     name = "bbe"
     title = "Best bin (BBE)"
     assumption = (
-        f"{SAMPLED}, and above some score that many positives reach there are no negatives; "
-        "without such a score the answer is an upper bound"
+        f"{SAMPLED}, and there are no negatives above some score that many positives "
+        "reach; without such a score, the estimate is an upper bound"
     )
     citation = "Garg et al. (2021), Mixture proportion estimation and PU learning"
 
@@ -136,7 +137,7 @@ class BestBin(ScoreEstimator):
         return Found(share, shown)
 
     def slack(self, n_positive: float, n_unlabeled: float) -> float:
-        """Return K, so that the penalty is ``K / q_P``.
+        """Return the constant K of the penalty ``K / q_P``.
 
         Examples
         --------
@@ -147,11 +148,11 @@ class BestBin(ScoreEstimator):
         return (1.0 + self.gamma) * reach
 
     def interval(self, laws: ScoreLaws, share: float, level: float) -> Interval:
-        """Return Dvoretzky-Kiefer-Wolfowitz bounds, valid at all thresholds at once.
+        """Return Dvoretzky-Kiefer-Wolfowitz bounds, valid at all thresholds simultaneously.
 
-        The upper end is the smallest ``(q_U + e_U) / (q_P - e_P)``: the paper's bound before it
-        replaces the difference by ``(1 + gamma)``, so that it holds for few positives, too. The
-        lower end is ``(q_U - e_U) / (q_P + e_P)`` at the chosen threshold.
+        The upper end is the minimum of ``(q_U + e_U) / (q_P - e_P)``, the paper's bound before the
+        difference is replaced with ``(1 + gamma)``, so it also holds for few positives. The lower
+        end is ``(q_U - e_U) / (q_P + e_P)`` at the chosen threshold.
         """
         top_u, top_p, k = self._tails(laws)
         e_u, e_p = (_reach(1.0 - level, n) for n in (laws.n_unlabeled, laws.n_positive))
@@ -161,21 +162,22 @@ class BestBin(ScoreEstimator):
         return Interval(
             min(max(0.0, low), share),
             max(share, min(1.0, float(bound.min(initial=1.0)))),
-            "Dvoretzky-Kiefer-Wolfowitz; the upper end needs no assumption on the negatives, the "
-            "lower end needs that there are none above the threshold; not the training of the "
+            "Dvoretzky-Kiefer-Wolfowitz; the upper end needs no assumption about the "
+            "negatives, the lower end assumes that there are none above the "
+            "threshold; excludes the training of the "
             "scores",
         )
 
     def _tails(self, laws: ScoreLaws) -> tuple[Floats, Floats, int]:
-        """Return both laws at or above each point, and the place of the chosen threshold."""
+        """Return both tails at or above each point, and the index of the chosen threshold."""
         top_u, top_p = laws.above("unlabeled"), laws.above("positive")
         total = top_u + self.slack(laws.n_positive, laws.n_unlabeled)
-        # Above the last positive there is no ratio.
+        # Above the last positive, the ratio is undefined.
         tried = np.divide(total, top_p, out=np.full_like(total, np.inf), where=top_p > 0.0)
         best = int(np.argmin(tried))
         share, reached = float(top_u[best] / top_p[best]), float(top_p[best])
         square = share / laws.n_unlabeled + share**2 / laws.n_positive
-        # Rounding may lift the reached mass above one.
+        # Rounding error may push this mass above one.
         error = np.sqrt(square * max(0.0, 1.0 - reached) / reached)
         return top_u, top_p, int(np.argmax(tried <= tried[best] + self.allowance * error))
 
@@ -186,10 +188,10 @@ def _reach(delta: float, n: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Quick(ScoreEstimator):
-    """The largest share that the scores allow, at cuts that divide the positives evenly.
+    """The largest share compatible with the scores, at cuts that divide the positives evenly.
 
-    Of all cuts the one counts whose confidence limit is the smallest; the estimate is the ratio of
-    the two laws above it. It needs neither tuning nor densities, and takes milliseconds.
+    The cut with the smallest confidence limit is chosen; the estimate is the ratio of the two
+    distributions above it. It needs neither tuning nor densities, and takes milliseconds.
 
     Examples
     --------
@@ -203,39 +205,41 @@ class Quick(ScoreEstimator):
     name = "quick"
     title = "Largest compatible"
     assumption = (
-        f"{SAMPLED}; nothing on the negatives, so it is an upper bound and the prior may be smaller"
+        f"{SAMPLED}; no assumption about the negatives, so the estimate is an upper "
+        "bound and the prior may be smaller"
     )
     citation = "Scott (2015), A rate of convergence for mixture proportion estimation"
 
     def find(self, laws: ScoreLaws) -> Found:
-        """Return the ratio of the two laws above the cut that bounds it best."""
+        """Return the ratio of the two distributions above the cut with the tightest bound."""
         (tpr, _), (ppr, _) = laws.cuts()
         best = _tightest(laws)
         return Found(min(1.0, float(ppr[best] / tpr[best])), {"pure_mass": float(tpr[best])})
 
     def interval(self, laws: ScoreLaws, share: float, level: float) -> Interval:
-        """Return the smallest upper limit, and the smallest lower one over cuts that many reach."""
+        """Return the smallest upper limit, and the smallest lower limit over well-filled cuts."""
         low, high = share_limits(*laws.cuts(), level=level)
         (tpr, _), _ = laws.cuts()
         method = (
-            "exact binomial limits, simultaneous over the cuts; the upper end needs no assumption "
-            "on the negatives, the lower end needs that there are none among the top eighth of "
-            "the positives; not the training of the scores"
+            "exact binomial limits, simultaneous over the cuts; the upper end needs "
+            "no assumption about the negatives, the lower end assumes that there are "
+            "none among the top eighth of the positives; excludes the training of "
+            "the scores"
         )
         least = min(share, float(low[tpr >= REACHED].min()))
         return Interval(least, max(share, min(1.0, float(high.min()))), method)
 
 
 def _tightest(laws: ScoreLaws) -> int:
-    """Return the place of the cut whose upper limit is the smallest."""
+    """Return the index of the cut with the smallest upper limit."""
     return int(np.argmin(share_limits(*laws.cuts(), level=CHOOSING)[1]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tightest(Quick):
-    """The smaller of two upper bounds: the largest compatible share, and that of DEDPUL.
+    """The smaller of two upper bounds: the largest compatible share, and the DEDPUL estimate.
 
-    Both are too large where classes overlap, for different reasons; limits are those of `Quick`.
+    If classes overlap, both are too large, for different reasons; limits are as in `Quick`.
 
     Examples
     --------
@@ -250,7 +254,7 @@ class Tightest(Quick):
     rank_based = False
 
     def find(self, laws: ScoreLaws) -> Found:
-        """Return the smaller answer, and both among the diagnostics."""
+        """Return the smaller estimate, with both in the diagnostics."""
         found = super().find(laws)
         shares = {"compatible": found.share, "dedpul": Dedpul().find(laws).share}
         return Found(min(shares.values()), {**found.diagnostics, **shares})
@@ -260,9 +264,9 @@ class Tightest(Quick):
 class ElkanNotoMean(ScoreEstimator):
     """Elkan and Noto's e1: the mean of G over the positives.
 
-    G is an isotonic regression of "labeled" on the score, so any scores with the right order do;
-    e1 and e2 are then the same number. With ``calibrate=False`` G is the scores themselves, which
-    must discriminate positives from unlabeled rows (`ScoreLaws.discriminates`).
+    G is an isotonic regression of "labeled" on the score, so only the order of the scores matters;
+    e1 and e2 are then equal. With ``calibrate=False``, G is the score itself, which must
+    discriminate positives from unlabeled rows (`ScoreLaws.discriminates`).
 
     Parameters
     ----------
@@ -279,19 +283,19 @@ class ElkanNotoMean(ScoreEstimator):
     name = "elkan-noto-e1"
     title = "Elkan-Noto e1, mean"
     citation = "Elkan and Noto (2008), Learning classifiers from only PU data"
-    assumption = f"{SAMPLED}, and the classes do not overlap; overlap makes the answer too large"
+    assumption = f"{SAMPLED}, and the classes do not overlap; overlap makes the estimate too large"
 
     calibrate: bool = True
 
     def find(self, laws: ScoreLaws) -> Found:
-        """Return the share that follows from the label frequency."""
+        """Return the share implied by the label frequency."""
         g = balanced_posterior(laws, calibrate=self.calibrate)
-        # Everything is written for samples in their own proportion, n_P : n_U.
-        labelled = laws.n_positive / (laws.n_positive + laws.n_unlabeled)
-        pooled = labelled * g / (labelled * g + (1.0 - labelled) * (1.0 - g))
-        return share_at(self.frequency(pooled, laws, labelled), labelled)
+        # All formulas are for samples in their own proportions, n_P : n_U.
+        labeled = laws.n_positive / (laws.n_positive + laws.n_unlabeled)
+        pooled = labeled * g / (labeled * g + (1.0 - labeled) * (1.0 - g))
+        return share_at(self.frequency(pooled, laws, labeled), labeled)
 
-    def frequency(self, g: Floats, laws: ScoreLaws, labelled: float) -> float:  # noqa: ARG002
+    def frequency(self, g: Floats, laws: ScoreLaws, labeled: float) -> float:  # noqa: ARG002
         """Return the label frequency in the pooled sample."""
         return float(laws.positive @ g)
 
@@ -311,10 +315,10 @@ class ElkanNotoRatio(ElkanNotoMean):
     name = "elkan-noto-e2"
     title = "Elkan-Noto e2, ratio"
 
-    def frequency(self, g: Floats, laws: ScoreLaws, labelled: float) -> float:
+    def frequency(self, g: Floats, laws: ScoreLaws, labeled: float) -> float:
         """Return the label frequency in the pooled sample."""
-        of_positives = labelled * float(laws.positive @ g)
-        return of_positives / (of_positives + (1.0 - labelled) * float(laws.unlabeled @ g))
+        of_positives = labeled * float(laws.positive @ g)
+        return of_positives / (of_positives + (1.0 - labeled) * float(laws.unlabeled @ g))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,9 +335,11 @@ class ElkanNotoMax(ElkanNotoMean):
 
     name = "elkan-noto-e3"
     title = "Elkan-Noto e3, maximum"
-    assumption = f"{SAMPLED}, some score has only positives, and G is not over-confident there"
+    assumption = (
+        f"{SAMPLED}, all rows with some score are positive, and G is not overconfident there"
+    )
 
-    def frequency(self, g: Floats, laws: ScoreLaws, labelled: float) -> float:  # noqa: ARG002
+    def frequency(self, g: Floats, laws: ScoreLaws, labeled: float) -> float:  # noqa: ARG002
         """Return the label frequency in the pooled sample."""
         order = np.argsort(g, kind="stable")
         reached = np.cumsum(laws.positive[order])
@@ -341,39 +347,40 @@ class ElkanNotoMax(ElkanNotoMean):
 
 
 def balanced_posterior(laws: ScoreLaws, *, calibrate: bool) -> Floats:
-    """Return the probability of being a positive rather than unlabeled, both weighted equally."""
+    """Return the probability of being a positive rather than unlabeled, with equal weights."""
     if calibrate:
         total = laws.positive + laws.unlabeled
         found = isotonic_regression(laws.positive / total, weights=total).x
     elif laws.discriminates:
         found = laws.probabilities
     else:
-        msg = (
-            "must be True for scores that were not made to tell positives from "
-            "unlabeled rows. Leave it out, or score the rows by noneg.prior.discriminate."
+        rule = (
+            "must be True for scores that were not trained to separate positives from "
+            "unlabeled rows"
         )
-        raise InputError("calibrate", msg)
+        remedy = "Omit it, or score the rows with noneg.prior.discriminate."
+        raise InputError("calibrate", rule, remedy=remedy)
     return np.clip(found, 1e-9, 1.0 - 1e-9)
 
 
-def share_at(frequency: float, labelled: float) -> Found:
-    """Return the share that follows from a label frequency, at most one."""
-    share = share_of_frequency(frequency, labelled)
+def share_at(frequency: float, labeled: float) -> Found:
+    """Return the share implied by a label frequency, at most one."""
+    share = share_of_frequency(frequency, labeled)
     return Found(min(1.0, share), {"label_frequency": frequency, "clipped": float(share > 1.0)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReCPE(ScoreEstimator):
-    """Regrouping in front of an estimator from scores.
+    """Regrouping followed by a score-based estimator.
 
-    Copies count as rows: with few positives beside many unlabeled rows they would outnumber the
-    positives, so `fraction` should stay well below the share of positives.
+    Copies count as rows: with only a few positives and many unlabeled rows, they would outnumber
+    the positives, so `fraction` should stay well below the share of positives.
 
     Parameters
     ----------
     base : ScoreEstimator
     fraction : float
-        Part of the unlabeled rows to copy, those with the highest scores.
+        Fraction of the unlabeled rows to copy, those with the highest scores.
 
     Examples
     --------
@@ -388,8 +395,8 @@ class ReCPE(ScoreEstimator):
     title = "Regrouping (ReCPE)"
     citation = "Yao et al. (2022), Rethinking class-prior estimation"
     assumption = (
-        f"{SAMPLED}; negatives may overlap with them a little, and the part of the unlabeled rows "
-        "that is copied is mostly positive"
+        f"{SAMPLED}; negatives may overlap with them slightly, and the copied part "
+        "of the unlabeled rows is mostly positive"
     )
     rank_based = False
     bootstrap_points = 512
@@ -401,14 +408,14 @@ class ReCPE(ScoreEstimator):
         check_fraction(self.fraction)
 
     def find(self, laws: ScoreLaws) -> Found:
-        """Return the base's answer after regrouping, and without it."""
+        """Return the estimates of the base method with and without regrouping."""
         found = self.base.find(regroup(laws, self.fraction))
         plain = self.base.find(laws).share
         return Found(found.share, {**found.diagnostics, "without_regrouping": plain})
 
 
 def check_fraction(fraction: float) -> None:
-    """Refuse to copy no row, or all rows."""
+    """Reject fractions that copy no rows or all rows."""
     if not 0.0 < fraction < 1.0:
         msg = "must be the part of the unlabeled rows to copy, a number in (0, 1)"
         raise InputError("fraction", f"{msg}, got {fraction!r}.")

@@ -1,10 +1,10 @@
-r"""KM1, KM2 and PenL1: estimators from features that compare the samples by Gaussian kernels.
+r"""KM1, KM2 and PenL1: feature-based estimators that compare the samples with Gaussian kernels.
 
-**KM**: how far one can walk from positives through unlabeled before leaving all data (Ramaswamy,
-Scott and Tewari 2016, Mixture proportion estimation via kernel embeddings). With kernel means
-:math:`\hat F` of the unlabeled rows and :math:`\hat H` of the positives, :math:`d(\lambda)` is the
-distance of :math:`\lambda \hat F + (1-\lambda) \hat H` from the convex hull of all rows. It is zero
-up to :math:`\lambda^* = 1/(1-a)`; the two rules say how steep is steep.
+**KM**: how far one can go from the positives through the unlabeled rows before leaving the data
+(Ramaswamy, Scott and Tewari 2016, Mixture proportion estimation via kernel embeddings). With kernel
+means :math:`\hat F` of the unlabeled rows and :math:`\hat H` of the positives, :math:`d(\lambda)`
+is the distance of :math:`\lambda \hat F + (1-\lambda) \hat H` from the convex hull of all rows. It
+is zero up to :math:`\lambda^* = 1/(1-a)`; the two rules differ in the slope that counts as steep.
 
 **PenL1**: the share at which a penalized L1 distance between ``t p_P`` and ``p_U`` is smallest (du
 Plessis, Niu and Sugiyama 2017, Class-prior estimation for learning from positive and unlabeled
@@ -13,7 +13,7 @@ data). With Gaussian bumps :math:`\phi_l` on unlabeled rows and
 
 .. math:: J(t) = \frac{1}{\lambda} \sum_l \max(0, \beta_l(t))^2 - t + 1;
 
-the penalty makes it infinitely costly to put more positives somewhere than there are rows.
+the penalty makes it infinitely costly to have more positives than rows anywhere.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
     from noneg.prior.samples import FeatureSamples, Floats
 
-# KM's. The walk ends at the largest, so shares up to .95 can be found.
+# Constants of KM. The walk ends at LARGEST, so shares up to .95 can be found.
 WIDTHS = (0.1, 0.316, 1.0, 3.16, 10.0)
 LARGEST = 20.0
 STEP = 0.04
 STEEP = 0.9
 ROUNDING = 1e-7
 
-# PenL1's.
+# Constants of PenL1.
 SHARES = np.arange(1, 100) / 100.0
 BUMP_WIDTHS = np.geomspace(0.01, 10.0, 10)
 PENALTIES = np.geomspace(1e-3, 10.0, 10)
@@ -51,14 +51,14 @@ FOLDS = 5
 class KernelMeanRoot(FeatureEstimator):
     """KM1, the rule ``1 / sqrt(min(n_P, n_U))`` for the slope at which the walk leaves the data.
 
-    Columns are standardized. At most `max_rows` rows of each sample are used: time and memory grow
-    at least with their square.
+    Columns are standardized. At most `max_rows` rows of each sample are used, because time and
+    memory grow at least quadratically.
 
     Parameters
     ----------
     max_rows : int
     steps : int
-        Of the projection onto the convex hull.
+        Number of steps of the projection onto the convex hull.
 
     Examples
     --------
@@ -76,16 +76,16 @@ class KernelMeanRoot(FeatureEstimator):
     title = "Kernel mean, root rule (KM1)"
     citation = "Ramaswamy et al. (2016), Mixture proportion estimation"
     assumption = (
-        f"{SAMPLED}, and a smooth function is large on some positives and never on negatives "
-        "(separability), which implies irreducibility"
+        f"{SAMPLED}, and some smooth function is large for some positives but never "
+        "for negatives (separability), which implies irreducibility"
     )
 
     max_rows: int = 300
     steps: int = 300
 
     def find(self, samples: FeatureSamples) -> Found:
-        """Return the share at which the distance starts to grow."""
-        part = samples.standardised().at_most(self.max_rows, stream(self.seed, "kernel mean"))
+        """Return the share at which the distance starts to increase."""
+        part = samples.standardized().at_most(self.max_rows, stream(self.seed, "kernel mean"))
         walk = Walk.along(part.positive, part.unlabeled, self.steps)
         limit = self.limit(walk)
         low, high = 1.0, LARGEST
@@ -97,7 +97,7 @@ class KernelMeanRoot(FeatureEstimator):
         return Found((found - 1.0) / found, {"slope_limit": limit, "distance": walk.apart})
 
     def limit(self, walk: Walk) -> float:
-        """Return the slope that counts as leaving."""
+        """Return the slope at which the walk counts as having left the data."""
         slope = 1.0 / np.sqrt(walk.smaller)
         return walk.gradient_limit() if slope / walk.apart > STEEP else float(slope)
 
@@ -122,7 +122,7 @@ class KernelMeanGradient(KernelMeanRoot):
     title = "Kernel mean, gradient rule (KM2)"
 
     def limit(self, walk: Walk) -> float:
-        """Return the slope that counts as leaving."""
+        """Return the slope at which the walk counts as having left the data."""
         return walk.gradient_limit()
 
 
@@ -139,7 +139,7 @@ class Walk:
 
     @classmethod
     def along(cls, positive: Floats, unlabeled: Floats, steps: int) -> Walk:
-        """Choose the width that sets the two means furthest apart."""
+        """Choose the kernel width that maximizes the distance between the two means."""
         rows = np.concatenate([positive, unlabeled])
         n, m = len(positive), len(unlabeled)
         p = np.repeat([1.0 / n, 0.0], [n, m])
@@ -150,7 +150,9 @@ class Walk:
         kernel = max(kernels, key=lambda k: _norm(k, u - p))
         apart = _norm(kernel, u - p)
         if apart < ROUNDING:
-            raise InputError("X", "must differ between positives and unlabeled rows; it does not.")
+            raise InputError(
+                "X", "must differ between positives and unlabeled rows, but it does not."
+            )
         return cls(kernel, u, p, apart, min(n, m), steps)
 
     def gradient_limit(self) -> float:
@@ -158,7 +160,7 @@ class Walk:
         return 0.8 * self.slope(1.0, 0.05) + 0.2 * self.apart
 
     def slope(self, at: float, step: float) -> float:
-        """Return the slope of the distance to the right of a place."""
+        """Return the slope of the distance to the right of a point."""
         return (self.distance(at + step) - self.distance(at)) / step
 
     def distance(self, at: float) -> float:
@@ -172,7 +174,7 @@ def _norm(kernel: Floats, weights: Floats) -> float:
 
 
 def nearest_in_hull(kernel: Floats, target: Floats, steps: int) -> Floats:
-    """Return weights >= 0 of sum 1 that lie nearest to the target in the kernel's norm.
+    """Return nonnegative weights with sum 1 that are closest to the target in the kernel norm.
 
     Accelerated projected gradient with restarts (Beck and Teboulle 2009; O'Donoghue and Candes).
     """
@@ -191,7 +193,7 @@ def nearest_in_hull(kernel: Floats, target: Floats, steps: int) -> Floats:
 
 
 def project(weights: Floats) -> Floats:
-    """Return the nearest point of the simplex (Held, Wolfe and Crowder 1974).
+    """Return the nearest point on the simplex (Held, Wolfe and Crowder 1974).
 
     Examples
     --------
@@ -205,57 +207,57 @@ def project(weights: Floats) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PenalisedL1(FeatureEstimator):
-    """PenL1, with width and penalty chosen by cross-validation for every share.
+class PenalizedL1(FeatureEstimator):
+    """PenL1, with width and penalty chosen by cross-validation for each share.
 
-    Columns are standardized. Shares are tried in steps of .01; the authors' steps are .05.
+    Columns are standardized. Shares are tried in steps of .01; the authors use steps of .05.
 
     Parameters
     ----------
-    centres : int
-        Bumps, on unlabeled rows.
+    centers : int
+        Number of bumps, centered on unlabeled rows.
     max_rows : int
-        Most rows of each sample.
+        Largest number of rows used from each sample.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from noneg.prior import PenalisedL1
+    >>> from noneg.prior import PenalizedL1
     >>> x = np.concatenate([np.random.default_rng(0).normal(m, 1, 200) for m in (4, 4, 0)])
-    >>> found = PenalisedL1().fit(x[:, None], [1] * 200 + [0] * 400, setting="two-sample")
+    >>> found = PenalizedL1().fit(x[:, None], [1] * 200 + [0] * 400, setting="two-sample")
     >>> abs(found.value - 0.5) < 0.1
     True
     """
 
     name = "penl1"
-    title = "Penalised L1 (PenL1)"
+    title = "Penalized L1 (PenL1)"
     citation = "du Plessis et al. (2017), Class-prior estimation"
     assumption = (
-        f"{SAMPLED}, and somewhere negatives are negligible against positives; little overlap and "
-        "few dimensions"
+        f"{SAMPLED}, and somewhere negatives are negligible compared with positives; "
+        "little overlap and few dimensions"
     )
 
-    centres: int = 200
+    centers: int = 200
     max_rows: int = 1000
 
     def find(self, samples: FeatureSamples) -> Found:
         """Return the share with the smallest penalized distance."""
-        random = stream(self.seed, "penalised L1")
-        part = samples.standardised().at_most(self.max_rows, random)
+        random = stream(self.seed, "penalized L1")
+        part = samples.standardized().at_most(self.max_rows, random)
         p, u = part.positive, part.unlabeled
-        chosen = u[random.choice(len(u), min(self.centres, len(u)), replace=False)]
+        chosen = u[random.choice(len(u), min(self.centers, len(u)), replace=False)]
         near = [cdist(x, chosen, "sqeuclidean") for x in (p, u)]
         middle = float(np.sqrt(np.median(cdist(chosen, chosen, "sqeuclidean")))) or 1.0
         parts = [random.permutation(len(x)) % FOLDS for x in (p, u)]
         tried = [_at_width(near, parts, factor * middle) for factor in BUMP_WIDTHS]
-        # For each share the width and the penalty that predict best.
+        # For each share, use the width and the penalty that predict best.
         scores, values = np.concatenate(tried, axis=2)
         best = values[np.arange(SHARES.size), np.argmin(scores, axis=1)]
         return Found(float(SHARES[int(np.argmin(best))]), {"distance": float(best.min())})
 
 
 def _at_width(near: list[Floats], parts: list[NDArray[np.intp]], width: float) -> Floats:
-    """Return the cross-validation score and J; shares are rows, penalties are columns."""
+    """Return the cross-validation score and J, with shares as rows and penalties as columns."""
     p, u = (np.exp(-square / (2.0 * width**2)) for square in near)
     score = np.zeros((SHARES.size, 1))
     for in_p, in_u in ((parts[0] == fold, parts[1] == fold) for fold in range(FOLDS)):
@@ -268,5 +270,5 @@ def _at_width(near: list[Floats], parts: list[NDArray[np.intp]], width: float) -
 
 
 def _excess(positive: Floats, unlabeled: Floats) -> Floats:
-    """Return beta; shares are rows."""
+    """Return beta, with shares as rows."""
     return SHARES[:, None] * positive.mean(axis=0) - unlabeled.mean(axis=0)

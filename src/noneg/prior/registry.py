@@ -1,8 +1,8 @@
-"""The estimators by name, and `estimate_prior`: any of them on scores or on features.
+"""Estimators by name, and `estimate_prior`, which runs any of them on scores or features.
 
-A new estimator is one line in `KINDS`. Its class says everything else: its base class what it needs
-(scores or features), its attributes the name, the title and the assumption that ``noneg prior``
-prints.
+A new estimator takes one line in `KINDS`. Its class defines everything else: the base class
+determines whether it needs scores or features, and its attributes give the name, the title and the
+assumption that ``noneg prior`` prints.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Estimator = ScoreEstimator | FeatureEstimator
 
-# In the order in which they are listed; those from scores come first.
+# In listing order; score-based estimators come first.
 KINDS: tuple[type[Estimator], ...] = (
     from_scores.Tightest,
     from_scores.Quick,
@@ -40,10 +40,10 @@ KINDS: tuple[type[Estimator], ...] = (
     kernel_methods.KernelMeanRoot,
     kernel_methods.KernelMeanGradient,
     from_features.Tice,
-    kernel_methods.PenalisedL1,
+    kernel_methods.PenalizedL1,
     from_features.ReCPEFeatures,
 )
-# The estimator with the smallest error over worlds with and without overlap: experiments/prior.
+# The estimator with the smallest error with and without overlap; see experiments/prior.
 DEFAULT = from_scores.Tightest.name
 
 ESTIMATORS = {kind.name: kind for kind in KINDS}
@@ -52,7 +52,7 @@ FROM_FEATURES = {kind.name: kind for kind in KINDS if issubclass(kind, FeatureEs
 
 
 def find_estimator(method: str | Estimator) -> Estimator:
-    """Return an estimator given by name, or itself.
+    """Return the estimator with this name; an estimator is returned unchanged.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def find_estimator(method: str | Estimator) -> Estimator:
     return ESTIMATORS[method]()
 
 
-def estimate_prior(
+def estimate_prior(  # noqa: PLR0913 - the rows, their sampling, and the method
     data: Any,  # noqa: ANN401 - scores, or whatever NumPy makes a table of
     labeled: ArrayLike | None = None,
     *,
@@ -76,6 +76,7 @@ def estimate_prior(
     classifier: Classifier = None,
     level: float = 0.95,
     overlap: float | None = None,
+    propensity: ArrayLike | None = None,
     seed: int = 0,
 ) -> PriorEstimate:
     """Estimate the class prior, from scores or from features.
@@ -88,19 +89,22 @@ def estimate_prior(
     labeled : array-like, optional
         With features: 1 for labeled positives and 0 for unlabeled rows.
     setting : {"two-sample", "one-sample"}, optional
-        With features: how the rows were sampled; never guessed.
+        With features: how the rows were sampled; it is never guessed.
     method : str or estimator
-        A name in `ESTIMATORS`, or an estimator with options of its own.
+        A name in `ESTIMATORS`, or an estimator with its own options.
     classifier : scikit-learn classifier, optional
-        With features: what tells positives from unlabeled rows; see `discriminate`. Fields of an
-        estimator that is passed as an object win.
+        With features: the classifier that separates positives from unlabeled rows; see
+        `discriminate`. If `method` is an estimator object, its own fields take precedence.
     level : float
         Nominal coverage of the interval.
     overlap : float, optional
-        Largest part of the negatives that may look exactly like positives, 0 for none; no data can
-        tell it, and without it the answer is an upper bound of the prior.
+        Largest part of the negatives that may look exactly like positives, 0 for none; it cannot be
+        estimated from data. Without it, the result is an upper bound for the prior.
+    propensity : array-like, optional
+        With features: for each row, the rate at which positives like it are labeled; a common
+        factor does not matter. `PUScores` have their own rates.
     seed : int
-        Of the folds of cross-fitting.
+        Seed of the cross-fitting folds.
 
     Examples
     --------
@@ -114,16 +118,26 @@ def estimate_prior(
     estimator = find_estimator(method)
     if isinstance(estimator, ScoreEstimator):
         if labeled is not None:
-            sampled = check_setting(setting)
-            data = discriminate(data, labeled, setting=sampled, classifier=classifier, seed=seed)
+            data = discriminate(
+                data,
+                labeled,
+                setting=check_setting(setting),
+                propensity=propensity,
+                classifier=classifier,
+                seed=seed,
+            )
+        elif propensity is not None:
+            rule = "must be given with features and labeled="
+            raise InputError("propensity", rule, remedy="Build PUScores with propensity= instead.")
         return estimator.fit(data, level=level, overlap=overlap)
     if labeled is None:
         msg = (
             f"must work on scores ({', '.join(FROM_SCORES)}), got {estimator.name!r}, "
-            "which looks at features. Pass the features, with labeled= and setting=."
+            "which works on features. Pass the features, with labeled= and setting=."
         )
         raise InputError("method", msg)
     if isinstance(method, str) and isinstance(estimator, TrainedEstimator):
         estimator = replace(estimator, classifier=classifier, seed=seed)
     sampled = check_setting(setting)
-    return estimator.fit(data, labeled, setting=sampled, level=level, overlap=overlap)
+    options: dict[str, Any] = {"level": level, "overlap": overlap, "propensity": propensity}
+    return estimator.fit(data, labeled, setting=sampled, **options)

@@ -1,17 +1,22 @@
-r"""Labeled positives beside unlabeled rows, as scores or as features, and shares of either.
+r"""Labeled positives and unlabeled rows, as scores or features, and conversions of shares.
 
 An estimator finds the share :math:`a` of positives among the unlabeled rows. With two separate
-samples that *is* the class prior. With one sample of n rows of which :math:`n_P` were labeled, let
-:math:`\ell = n_P / n`; then
+samples, this *is* the class prior. With one sample of n rows, of which :math:`n_P` were labeled,
+let :math:`\ell = n_P / n`; then
 
 .. math:: \pi = \ell + a (1 - \ell), \qquad c = \ell / \pi, \qquad
    a = \frac{\pi - \ell}{1 - \ell} = \frac{(1 - c)\,\ell}{c\,(1 - \ell)}.
+
+If positives are labeled at known rates e(x), labeled rows with weight 1/e again follow the
+distribution of all positives. In one sample, the unlabeled rows are then no longer a mixture of
+that distribution and the negatives, but the set of all rows is: it replaces the unlabeled rows, and
+its share of positives is the prior.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,39 +37,41 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Scale = Literal["probability", "logit"]
+# Scores, with the count and the mass of each.
+Law = tuple[Floats, "ArrayLike", "ArrayLike"]
 SMALLEST = 5e-324
 
 
-def prior_of_share(share: float, labelled: float) -> float:
+def prior_of_share(share: float, labeled: float) -> float:
     """Return the class prior, given the share of positives among the unlabeled rows.
 
     Parameters
     ----------
     share : float
         Share of positives among the unlabeled rows.
-    labelled : float
+    labeled : float
         Share of labeled rows in one sample; 0 for two samples.
 
     Examples
     --------
-    >>> round(prior_of_share(0.25, labelled=0.2), 12)
+    >>> round(prior_of_share(0.25, labeled=0.2), 12)
     0.4
     """
-    return labelled + share * (1.0 - labelled)
+    return labeled + share * (1.0 - labeled)
 
 
-def share_of_prior(prior: float, labelled: float) -> float:
+def share_of_prior(prior: float, labeled: float) -> float:
     """Return the share of positives among the unlabeled rows, given the class prior.
 
     Examples
     --------
-    >>> round(share_of_prior(0.4, labelled=0.2), 12)
+    >>> round(share_of_prior(0.4, labeled=0.2), 12)
     0.25
     """
-    return (prior - labelled) / (1.0 - labelled)
+    return (prior - labeled) / (1.0 - labeled)
 
 
-def share_of_frequency(frequency: float, labelled: float) -> float:
+def share_of_frequency(frequency: float, labeled: float) -> float:
     """Return the share of positives among the unlabeled rows, given the label frequency.
 
     The label frequency is the probability that a positive is labeled. The share is not clipped: it
@@ -72,36 +79,37 @@ def share_of_frequency(frequency: float, labelled: float) -> float:
 
     Examples
     --------
-    >>> round(share_of_frequency(0.5, labelled=0.2), 12)
+    >>> round(share_of_frequency(0.5, labeled=0.2), 12)
     0.25
     """
-    return (1.0 - frequency) / frequency * labelled / (1.0 - labelled)
+    return (1.0 - frequency) / frequency * labeled / (1.0 - labeled)
 
 
-def frequency_of_prior(prior: float, labelled: float) -> float:
+def frequency_of_prior(prior: float, labeled: float) -> float:
     """Return the label frequency in one sample, given the class prior.
 
     Examples
     --------
-    >>> frequency_of_prior(0.4, labelled=0.2)
+    >>> frequency_of_prior(0.4, labeled=0.2)
     0.5
     """
-    return labelled / prior
+    return labeled / prior
 
 
 def remove_overlap(share: float, overlap: float) -> float:
     r"""Return the share of positives if a part of the negatives looks exactly like positives.
 
-    Data identify only :math:`a^* = \inf p_U/p_P`. If negatives are
+    The data identify only :math:`a^* = \inf p_U/p_P`. If the negatives are
     :math:`p_N = \kappa p_P + (1-\kappa) q` with an irreducible q, then
     :math:`a^* = a + (1 - a)\kappa`, so :math:`a = (a^* - \kappa)/(1 - \kappa)`.
 
     Parameters
     ----------
     share : float
-        The identifiable share, which estimators return.
+        The identifiable share, as returned by estimators.
     overlap : float
-        The part of the negatives that looks like positives, in [0, 1). The data cannot show it.
+        The part of the negatives that looks like positives, in [0, 1). It cannot be estimated from
+        the data.
 
     Examples
     --------
@@ -109,22 +117,19 @@ def remove_overlap(share: float, overlap: float) -> float:
     0.3
     """
     if not 0.0 <= overlap < 1.0:
-        msg = (
-            "must be the part of the negatives that looks like positives, a number in "
-            f"[0, 1), got {overlap!r}."
-        )
-        raise InputError("overlap", msg)
+        rule = "must be the part of the negatives that looks like positives, a number in [0, 1)"
+        raise InputError("overlap", rule, value=overlap)
     return max(0.0, (share - overlap) / (1.0 - overlap))
 
 
-def labelled_share(setting: Setting, positive: float, unlabeled: float) -> float:
-    """Return the share of labeled rows in one sample, and 0 in two samples."""
+def labeled_share(setting: Setting, positive: float, unlabeled: float) -> float:
+    """Return the share of labeled rows in one sample, or 0 in two samples."""
     return positive / (positive + unlabeled) if checks.is_pooled(setting) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreLaws:
-    """The positive and the unlabeled law, as masses on the distinct scores.
+    """The positive and the unlabeled distribution, as masses on the distinct scores.
 
     Build it with `ScoreLaws.of` from a `PUScores`, whose prior is ignored, or with
     `ScoreLaws.from_arrays` if no prior is known.
@@ -132,20 +137,24 @@ class ScoreLaws:
     Attributes
     ----------
     points : ndarray, shape (k,)
-        Distinct scores, rising.
+        Distinct scores, increasing.
     positive, unlabeled : ndarray, shape (k,)
-        Mass of each law on the points; each sums to one. In one sample the unlabeled law is that
-        of the rows that were not labeled.
+        Mass of each distribution on the points; each sums to one. In one sample, the unlabeled
+        distribution is the distribution of the rows that were not labeled.
     n_positive, n_unlabeled : float
         Sizes of the samples; Kish's effective sizes if rows are weighted.
     setting : {"two-sample", "one-sample"}
-    labelled : float
-        Share of labeled rows in one sample, 0 in two samples.
+    labeled : float
+        Share of labeled rows in one sample, 0 in two samples and with labeling rates.
+    among : float
+        With labeling rates in one sample, the share of labeled rows among all rows, which then form
+        the unlabeled distribution.
     scale : {"probability", "logit"}
         Scale of the points.
     discriminates : bool
         Whether a point is the probability (or its logit) of being a labeled positive rather than
-        an unlabeled row, both samples weighted equally, from a classifier that did not see the row.
+        an unlabeled row, with equal weight for both samples, from a classifier that did not see the
+        row.
 
     Examples
     --------
@@ -160,13 +169,14 @@ class ScoreLaws:
     n_positive: float
     n_unlabeled: float
     setting: Setting
-    labelled: float = 0.0
+    labeled: float = 0.0
+    among: float = 0.0
     scale: Scale = "probability"
     discriminates: bool = False
 
     @classmethod
     def of(cls, scores: PUScores | ScoreLaws) -> ScoreLaws:
-        """Return the laws of a `PUScores`; its prior is not used.
+        """Return the distributions of a `PUScores`; its prior is not used.
 
         Examples
         --------
@@ -184,21 +194,28 @@ class ScoreLaws:
             raise InputError("scores", msg)
         if not scores.hidden:
             msg = (
-                "must be positives and unlabeled rows, got labelled ones: their prior is "
-                f"the share of positives, {scores.known_prior:.6g}."
+                "must be positives and unlabeled rows, got fully labeled rows: their "
+                f"prior is the share of positives, {scores.known_prior:.6g}."
             )
             raise InputError("scores", msg)
         checks.check_filled(scores.n_unlabeled, "unlabeled", "unlabeled row")
         (s_u, f_u, _, w_u), (s_p, f_p, a_p, w_p) = scores.in_order()
         laws = cls._merged((s_p, f_p, a_p), (s_u, f_u, w_u), scores.setting)
-        if laws.labelled and not np.all(np.equal(a_p, w_p)):
-            msg = (
-                "must not be given in one sample when the prior is estimated: "
-                "unlabeled positives are then no random sample of all positives. Collect the "
-                "positives separately (two-sample), or pass a prior that is known from elsewhere."
-            )
-            raise InputError("propensity", msg)
-        return laws
+        if not laws.labeled or np.all(np.equal(a_p, w_p)):
+            return laws
+        f, w = (
+            np.append(*(np.broadcast_to(x, s.shape) for x, s in ((u, s_u), (p, s_p))))
+            for u, p in ((f_u, f_p), (w_u, w_p))
+        )
+        labeled = float(np.sum(np.multiply(f_p, w_p)) / (f @ w))
+        everyone: Law = (np.append(s_u, s_p), f, w)
+        return cls.rated((s_p, f_p, a_p), everyone, scores.setting, labeled)
+
+    @classmethod
+    def rated(cls, positive: Law, others: Law, setting: Setting, labeled: float) -> ScoreLaws:
+        """Build from positives weighted by inverse labeling rates and, in one sample, all rows."""
+        laws = cls._merged(positive, others, setting)
+        return replace(laws, labeled=0.0, among=labeled if checks.is_pooled(setting) else 0.0)
 
     @classmethod
     def from_arrays(
@@ -217,24 +234,23 @@ class ScoreLaws:
         positive, unlabeled : array-like
             Scores of the labeled positives and of the rows that are not labeled.
         setting : {"two-sample", "one-sample"}
-            How the rows were sampled; never guessed.
+            How the rows were sampled; it is never guessed.
         scale : {"probability", "logit"}
-            Scores in [0, 1], or any finite numbers. Logits keep apart what saturates at 1.
+            Scores in [0, 1], or any finite numbers. Logits distinguish scores that round to 1.
         discriminates : bool
-            See the class.
+            See the class docstring.
 
         Examples
         --------
         >>> laws = ScoreLaws.from_arrays([3.2], [40.1, -2.0], setting="one-sample", scale="logit")
-        >>> round(laws.labelled, 4)
+        >>> round(laws.labeled, 4)
         0.3333
         """
         setting = checks.check_pu_setting(setting)
-        if scale not in ("probability", "logit"):
-            raise InputError("scale", "must be 'probability' or 'logit'", value=scale)
+        checks.check_choice(scale, "scale", get_args(Scale))
         check = checks.check_scores if scale == "probability" else _finite
         p, u = check(positive, "positive"), check(unlabeled, "unlabeled")
-        checks.check_filled(p.size, "positive", "labelled positive")
+        checks.check_filled(p.size, "positive", "labeled positive")
         checks.check_filled(u.size, "unlabeled", "unlabeled row")
         laws = cls._merged((p, 1.0, 1.0), (u, 1.0, 1.0), setting)
         return replace(laws, scale=scale, discriminates=discriminates)
@@ -242,29 +258,35 @@ class ScoreLaws:
     @classmethod
     def _merged(
         cls,
-        positive: tuple[Floats, ArrayLike, ArrayLike],
-        unlabeled: tuple[Floats, ArrayLike, ArrayLike],
+        positive: Law,
+        unlabeled: Law,
         setting: Setting,
     ) -> ScoreLaws:
-        """Build from scores, counts and masses of both samples."""
+        """Build from the scores, counts and masses of both samples."""
         points, place = np.unique(np.concatenate([positive[0], unlabeled[0]]), return_inverse=True)
         at_p, at_u = np.split(place, [positive[0].size])
         p, n_positive = _mass_at(at_p, points.size, *positive[1:])
         u, n_unlabeled = _mass_at(at_u, points.size, *unlabeled[1:])
-        labelled = labelled_share(setting, float(p.sum()), float(u.sum()))
-        # A row of weight zero does not exist.
+        labeled = labeled_share(setting, float(p.sum()), float(u.sum()))
+        # Rows of weight zero are dropped.
         there = (p > 0.0) | (u > 0.0)
         masses = (p[there] / p.sum(), u[there] / u.sum())
-        return cls(points[there], *masses, n_positive, n_unlabeled, setting, labelled)
+        return cls(points[there], *masses, n_positive, n_unlabeled, setting, labeled)
+
+    @property
+    def least(self) -> float:
+        """The smallest prior compatible with the labeled rows."""
+        n = self.n_unlabeled if self.among else self.n_positive + self.n_unlabeled
+        return checks.least_prior(self.labeled or self.among, n)
 
     @property
     def logits(self) -> Floats:
-        """The points on the logit scale; 0 and 1 move inward by half their distance to the next."""
+        """The points as logits; 0 and 1 move inward by half the distance to the next point."""
         if self.scale == "logit":
             return self.points
         inner = self.points[(self.points > 0.0) & (self.points < 1.0)]
         low, high = (inner[0], 1.0 - inner[-1]) if inner.size else (0.5, 0.5)
-        # The smallest double has no half.
+        # Half of the smallest double would underflow.
         share = np.where(self.points == 0.0, max(low / 2.0, SMALLEST), self.points)
         rest = np.where(self.points == 1.0, high / 2.0, 1.0 - self.points)
         return np.log(share) - np.log(rest)
@@ -275,23 +297,23 @@ class ScoreLaws:
         return expit(self.points) if self.scale == "logit" else self.points
 
     def above(self, law: Literal["positive", "unlabeled"]) -> Floats:
-        """Return the mass of a law at or above each point."""
+        """Return the mass of a distribution at or above each point."""
         mass: Floats = getattr(self, law)
         return np.cumsum(mass[::-1])[::-1]
 
     @property
     def separation(self) -> float:
-        """AUC of positives against unlabeled rows; ties count half."""
+        """AUC of positives against unlabeled rows; a tie counts as half."""
         below = np.cumsum(self.unlabeled) - 0.5 * self.unlabeled
         return float(self.positive @ below)
 
     def cuts(self) -> tuple[Shares, Shares]:
-        """Return the shares of both laws, positives first, above cuts that divide these evenly.
+        """Return the shares of both samples above cuts that split the positives evenly.
 
-        Each comes with the number of rows behind it.
+        Each share comes with its number of rows.
         """
         top_u, top_p = self.above("unlabeled"), self.above("positive")
-        # The last point whose tail still holds each share of the positives.
+        # The last point whose tail still contains each share of the positives.
         wanted = np.arange(1, CUTS + 1) / CUTS
         place = np.searchsorted(-top_p, -wanted * (1.0 - 1e-12), side="right") - 1
         place = np.unique(np.append(place, 0))
@@ -303,15 +325,15 @@ class ScoreLaws:
         return positive, unlabeled
 
     def largest_prior(self, level: float) -> float:
-        """Return the largest prior that the laws allow; see `noneg.performance.largest_prior`."""
+        """Return the largest prior that the scores allow; see `noneg.performance.largest_prior`."""
         n = self.n_positive + self.n_unlabeled
-        return prior_limit(*self.cuts(), labelled=self.labelled, n_marginal=n, level=level)
+        return prior_limit(*self.cuts(), labeled=self.labeled, n_marginal=n, level=level)
 
     def coarse(self, n_points: int) -> ScoreLaws:
-        """Merge neighboring points into at most `n_points`, as equal in mass as possible.
+        """Merge neighboring points into at most `n_points` points of nearly equal mass.
 
-        Groups follow the rank in the balanced mixture of both laws, so a monotone transform of the
-        scores changes nothing. Equal scores stay together.
+        Groups are formed by rank in the balanced mixture of both distributions, so a monotone
+        transform of the scores does not change them. Equal scores stay together.
         """
         if self.points.size <= n_points:
             return self
@@ -324,7 +346,7 @@ class ScoreLaws:
         return replace(self, points=middle, positive=p, unlabeled=u)
 
     def resampled(self, random: np.random.Generator) -> ScoreLaws:
-        """Draw each sample from itself at its own size (stratified bootstrap)."""
+        """Resample each sample at its own size (stratified bootstrap)."""
         p, u = (
             random.multinomial(round(n), mass / mass.sum()) / float(round(n))
             for n, mass in ((self.n_positive, self.positive), (self.n_unlabeled, self.unlabeled))
@@ -341,28 +363,48 @@ class FeatureSamples:
     ----------
     positive, unlabeled : ndarray, shape (n, d)
     setting : {"two-sample", "one-sample"}
+    among : float
+        As in `ScoreLaws`.
 
     Examples
     --------
     >>> samples = FeatureSamples.of([[1.0], [2.0], [0.0]], [1, 0, 0], setting="one-sample")
-    >>> samples.unlabeled.shape, round(samples.labelled, 3)
+    >>> samples.unlabeled.shape, round(samples.labeled, 3)
     ((2, 1), 0.333)
     """
 
     positive: Floats
     unlabeled: Floats
     setting: Setting
+    among: float = 0.0
 
     @classmethod
-    def of(cls, X: ArrayLike, labeled: ArrayLike, *, setting: Setting) -> FeatureSamples:
-        """Split a table into its labeled and its unlabeled rows."""
+    def of(
+        cls,
+        X: ArrayLike,
+        labeled: ArrayLike,
+        *,
+        setting: Setting,
+        propensity: ArrayLike | None = None,
+    ) -> FeatureSamples:
+        """Split a table into its labeled and unlabeled rows.
+
+        With labeling rates, the positives are resampled in proportion to the inverse rates, to
+        their effective sample size, and in one sample all rows replace the unlabeled rows.
+        """
         setting = checks.check_pu_setting(setting)
         table = _table(X)
         flags = checks.check_flags(labeled, "labeled", choosable=False)
         checks.check_same_length(X=table.shape[0], labeled=flags.size)
-        checks.check_filled(int(flags.sum()), "labeled", "labelled positive")
+        checks.check_filled(int(flags.sum()), "labeled", "labeled positive")
         checks.check_filled(int((~flags).sum()), "labeled", "unlabeled row")
-        return cls(table[flags], table[~flags], setting)
+        if propensity is None:
+            return cls(table[flags], table[~flags], setting)
+        rates = checks.check_propensity(propensity, flags.size, flags)
+        drawn = table[flags][_in_proportion(1.0 / rates[flags])]
+        if not checks.is_pooled(setting):
+            return cls(drawn, table[~flags], setting)
+        return cls(drawn, table, setting, float(flags.mean()))
 
     @property
     def n_positive(self) -> float:
@@ -375,35 +417,56 @@ class FeatureSamples:
         return float(len(self.unlabeled))
 
     @property
-    def labelled(self) -> float:
-        """Share of labeled rows in one sample, 0 in two samples."""
-        return labelled_share(self.setting, self.n_positive, self.n_unlabeled)
+    def labeled(self) -> float:
+        """Share of labeled rows in one sample, 0 in two samples and with labeling rates."""
+        if self.among:
+            return 0.0
+        return labeled_share(self.setting, self.n_positive, self.n_unlabeled)
 
-    def standardised(self) -> FeatureSamples:
-        """Return columns with mean 0 and deviation 1 over all rows; constant ones become 0."""
+    @property
+    def least(self) -> float:
+        """The smallest prior compatible with the labeled rows."""
+        n = self.n_unlabeled if self.among else self.n_positive + self.n_unlabeled
+        return checks.least_prior(self.labeled or self.among, n)
+
+    def standardized(self) -> FeatureSamples:
+        """Scale columns to mean 0 and standard deviation 1 over all rows; constants become 0."""
         rows = np.concatenate([self.positive, self.unlabeled])
         mean, deviation = rows.mean(axis=0), rows.std(axis=0)
         deviation[deviation == 0.0] = 1.0
         return self._both(lambda x: (x - mean) / deviation)
 
     def at_most(self, n_rows: int, random: np.random.Generator) -> FeatureSamples:
-        """Return a random part of at most this many rows of each sample."""
+        """Return a random subset of at most this many rows from each sample."""
         return self._both(
             lambda x: x if len(x) <= n_rows else x[random.choice(len(x), n_rows, replace=False)]
         )
 
     def resampled(self, random: np.random.Generator) -> FeatureSamples:
-        """Draw each sample from itself at its own size (stratified bootstrap)."""
+        """Resample each sample at its own size (stratified bootstrap)."""
         return self._both(lambda x: x[random.integers(len(x), size=len(x))])
 
     def _both(self, change: Callable[[Floats], Floats]) -> FeatureSamples:
-        return FeatureSamples(change(self.positive), change(self.unlabeled), self.setting)
+        return replace(self, positive=change(self.positive), unlabeled=change(self.unlabeled))
+
+
+def _in_proportion(weight: Floats) -> NDArray[np.intp]:
+    """Return evenly spread row indices in proportion to the weights, as many as Kish's sample size.
+
+    Examples
+    --------
+    >>> _in_proportion(np.array([1.0, 1.0, 2.0, 2.0])).tolist()
+    [0, 2, 3]
+    """
+    size = max(1, int(weight.sum() ** 2 / (weight**2).sum()))
+    places = (np.arange(size) + 0.5) / size * weight.sum()
+    return np.searchsorted(np.cumsum(weight), places)
 
 
 def _mass_at(
     place: NDArray[np.intp], n_points: int, count: ArrayLike, mass: ArrayLike
 ) -> tuple[Floats, float]:
-    """Return the mass on each point, and Kish's size ``(sum f m)^2 / sum f m^2``."""
+    """Return the mass on each point, and Kish's sample size ``(sum f m)^2 / sum f m^2``."""
     total = np.broadcast_to(np.multiply(count, mass), place.shape)
     size = float(total.sum()) ** 2 / float((total * mass).sum())
     return _sum_at(place, total, n_points), max(1.0, size)
@@ -416,7 +479,7 @@ def _sum_at(place: NDArray[np.intp], values: Floats, n_points: int = 0) -> Float
 def _finite(values: ArrayLike, name: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
-        msg = f"'{name}' must hold one finite score per row, got shape {array.shape}"
+        msg = f"'{name}' must contain one finite score per row, got shape {array.shape}"
         bad = np.flatnonzero(~np.isfinite(array.ravel()))
         where = f" with {float(array.ravel()[bad[0]])!r} in row {bad[0]}" if bad.size else ""
         raise ValueError(f"{msg}{where}.")
@@ -427,7 +490,7 @@ def _table(X: ArrayLike) -> Floats:
     try:
         table = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        msg = "must hold numbers in every column. Encode categories first, one column each."
+        msg = "must contain numbers in every column. Encode categories first, with one column each."
         raise InputError("X", msg) from None
     if table.ndim == 1:
         table = table[:, None]
@@ -437,5 +500,5 @@ def _table(X: ArrayLike) -> Floats:
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
         msg = f"must be finite, got {float(table[row, column])!r} in row {row}, column {column}."
-        raise InputError("X", msg, remedy="Remove or impute such rows; none is dropped silently.")
+        raise InputError("X", msg, remedy="Remove or impute such rows; no row is dropped silently.")
     return table

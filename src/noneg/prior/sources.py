@@ -1,37 +1,45 @@
-r"""The prior from more than one score: two views, two sources of labels, a review, another period.
+r"""The prior from additional information: two views, two label sources, a review, another period.
 
-None of these needs classes that do not overlap, so each answer is an interval, not a bound.
+None of these methods requires separable classes, so each result is an interval, not a bound.
 
 Two views
-    Scores g and h from disjoint groups of features that are independent within each class. With a
-    the share of positives among the unlabeled rows,
-    :math:`a/(1-a) = \mathrm{Cov}_U(g, h) / [(E_+ g - E_U g)(E_+ h - E_U h)]`. That
+    Scores g and h from disjoint groups of features that are independent within each class. With the
+    share a of positives among the unlabeled rows,
+    :math:`a/(1-a) = \mathrm{Cov}_U(g, h) / [(E_+ g - E_U g)(E_+ h - E_U h)]`. The condition
     :math:`\mathrm{Cov}_+(g, h) = 0` can be tested on the labeled positives.
 Two sources
-    Positives that two processes label independently, given the score: per bin of scores, Chapman's
-    estimate :math:`N_b = (a+1)(b+1)/(c+1) - 1` from a and b labels of which c agree.
+    Positives that two processes label independently, given the score. In each score bin, Chapman's
+    estimate is :math:`N_b = (a+1)(b+1)/(c+1) - 1` from a and b labels, of which c agree.
 A review
-    Rows drawn at random, simply or within strata, and judged: exact binomial limits.
+    Rows drawn at random, overall or within strata, and judged, with exact binomial limits.
 Another period
-    If only the prior changed, new rows are old ones plus or minus positives: with shares h, b and p
-    of new rows, old unlabeled rows and positives in bins, :math:`h = b + d\,(p - b)` and the prior
-    is :math:`a_0 + (1 - a_0) d`, where :math:`a_0` is the old share. The misfit of d is a test of
-    whether it was only the prior.
+    If only the prior changed, the new rows are the old rows plus or minus positives: with shares h,
+    b and p of new rows, old unlabeled rows and positives in bins, :math:`h = b + d\,(p - b)`, and
+    the prior is :math:`a_0 + (1 - a_0) d`, where :math:`a_0` is the old share. The misfit of d
+    tests whether only the prior changed.
+
+`reporting_rate` is for labels that arrive late: it gives the share of positives reported by an age.
+A delay d is observed only if it is at most the age a of its row, so it is right-truncated. With
+:math:`R_i = \#\{j: d_j \le d_i \le a_j\}`, the product-limit estimate of Lynden-Bell (1971) is
+:math:`F(t) = \prod_{d_i > t} (1 - 1 / R_i)`, the share reported by t among all positives that are
+reported by the largest age.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, ndtr
+from scipy.special import ndtr
 
 from noneg.calibration.reliability import clopper_pearson
 from noneg.checks import check_flags, check_level, check_same_length, check_setting
 from noneg.errors import InputError
 from noneg.intervals import z_score
 from noneg.prior.base import SAMPLED, PriorEstimate
-from noneg.prior.samples import ScoreLaws, labelled_share, prior_of_share, share_of_prior
+from noneg.prior.samples import labeled_share, prior_of_share
+from noneg.prior.shift import Counts, fit_shift, shared_edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,9 +50,9 @@ if TYPE_CHECKING:
     from noneg.prior.samples import Floats
     from noneg.scores import PUScores
 
-# Level of the built-in tests of assumptions.
+# Significance level of the built-in tests of assumptions.
 ALARM = 0.05
-# Rows that both sources labeled, a bin; fewer make Chapman's estimate biased.
+# Rows per bin labeled by both sources; with fewer, Chapman's estimate is biased.
 SHARED = 10
 MOST_BINS = 10
 TITLES = {
@@ -56,7 +64,7 @@ TITLES = {
 
 
 class _Answer(NamedTuple):
-    """A share of positives among the unlabeled rows with its limits."""
+    """A share of positives among the unlabeled rows, with its limits."""
 
     share: float
     low: float
@@ -68,14 +76,14 @@ class _Answer(NamedTuple):
         level: float,
         setting: Setting,
         *,
-        labelled: float = 0.0,
+        labeled: float = 0.0,
         rows: float = np.inf,
         **said: object,
     ) -> PriorEstimate:
-        """Turn shares into priors; the labeled share of so many rows varies, too."""
+        """Convert shares to priors, including the sampling error of the labeled share."""
         share = float(np.clip(self.share, 0.0, 1.0))
-        value, rest = prior_of_share(share, labelled), 1.0 - labelled
-        chance = z_score(level) * (1.0 - share) * np.sqrt(labelled * rest / rows)
+        value, rest = prior_of_share(share, labeled), 1.0 - labeled
+        chance = z_score(level) * (1.0 - share) * np.sqrt(labeled * rest / rows)
         down, up = (np.hypot(rest * (x - self.share), chance) for x in (self.low, self.high))
         low, high = float(max(value - down, 0.0)), float(min(value + up, 1.0))
         return PriorEstimate(
@@ -86,7 +94,7 @@ class _Answer(NamedTuple):
             method=method,
             setting=setting,
             share=share,
-            labelled=labelled,
+            labeled=labeled,
             sampling=(low, high),
             **said,  # type: ignore[arg-type]
         )
@@ -105,7 +113,7 @@ def from_two_views(
     Parameters
     ----------
     first, second : array-like, shape (n,)
-        Scores made from disjoint groups of features, on any scale.
+        Scores computed from disjoint groups of features, on any scale.
     labeled : array-like, shape (n,)
         1 for labeled positives and 0 for unlabeled rows.
     setting : {"two-sample", "one-sample"}
@@ -114,8 +122,8 @@ def from_two_views(
     Returns
     -------
     PriorEstimate
-        ``diagnostics["dependence_p"]`` is the p-value of independence among the positives; a small
-        one is warned of.
+        ``diagnostics["dependence_p"]`` is the p-value for independence among the positives; a small
+        value adds a warning.
 
     Examples
     --------
@@ -137,10 +145,12 @@ def from_two_views(
     gap = p.mean(axis=1) - u.mean(axis=1)
     noise = np.sqrt(p.var(axis=1) / p.shape[1] + u.var(axis=1) / u.shape[1])
     if (np.abs(gap) < z_score(0.99) * noise).any():
-        rule = "must both tell positives from unlabeled rows: one of the views has the same mean"
+        rule = (
+            "must both separate positives from unlabeled rows: one of the views has the same mean"
+        )
         raise InputError(("first", "second"), f"{rule} in both")
     odds, error = _odds(p, u, gap)
-    # On the scale of the share the limits miss about as often on either side.
+    # On the share scale, the limits miss about equally often on either side.
     share = max(odds, 0.0) / (1.0 + max(odds, 0.0))
     reach = z_score(level) * error * (1.0 - share) ** 2
     answer = _Answer(share, share - reach, share + reach)
@@ -149,14 +159,14 @@ def from_two_views(
         "two-views",
         level,
         setting,
-        labelled=labelled_share(check_setting(setting), *counts),
+        labeled=labeled_share(check_setting(setting), *counts),
         rows=sum(counts),
-        interval="normal approximation; covers sampling",
+        interval="normal approximation; covers sampling error",
         assumption=f"{SAMPLED}, and the two views are independent within each class",
         warnings=_alarm(
             dependence,
-            "The views are not independent among the labeled positives (p = {:.2g}): the estimate "
-            "does not hold.",
+            "The views are not independent among the labeled positives (p = {:.2g}), "
+            "so the estimate is not valid.",
         ),
         diagnostics={"dependence_p": dependence},
     )
@@ -168,14 +178,14 @@ def _odds(p: Floats, u: Floats, gap: Floats) -> tuple[float, float]:
     product = centered[0] * centered[1]
     covariance, scale = float(product.mean()), float(gap[0] * gap[1])
     odds = covariance / scale
-    # Both means of the unlabeled rows move the gaps, too.
+    # The means of the unlabeled rows also affect the gaps.
     by_u = (product - covariance) / scale + odds * (centered[0] / gap[0] + centered[1] / gap[1])
     by_p = odds * (positive[0] / gap[0] + positive[1] / gap[1])
     return odds, float(np.sqrt(by_u.var() / by_u.size + by_p.var() / by_p.size))
 
 
 def _dependence(p: Floats) -> float:
-    """Return the p-value of no covariance between the views among the positives."""
+    """Return the p-value for zero covariance between the views among the positives."""
     centered = p - p.mean(axis=1)[:, None]
     product = centered[0] * centered[1]
     error = product.std(ddof=1) / np.sqrt(product.size)
@@ -194,9 +204,9 @@ def from_two_sources(
     Parameters
     ----------
     first, second : array-like, shape (n,)
-        1 where the source labeled the row positive, one entry for each row of everyone.
+        1 where the source labeled the row positive, with one entry per row of the population.
     score : array-like, shape (n,), optional
-        Sources need only be independent among positives of about the same score.
+        If given, sources need to be independent only among positives with similar scores.
     level : float
 
     Examples
@@ -215,7 +225,10 @@ def from_two_sources(
     check_same_length(first=a.size, score=s.size)
     if not (a & b).any():
         rule = "must share at least one labeled row, got none"
-        raise InputError(("first", "second"), f"{rule}: nothing tells how many both missed")
+        raise InputError(
+            ("first", "second"),
+            f"{rule}: the number of positives that both missed cannot be estimated",
+        )
     place = np.searchsorted(_even_edges(s[a | b], int((a & b).sum())), s)
     counts = [
         np.array([int(x[place == k].sum()) for k in range(place.max() + 1)], dtype=np.float64)
@@ -223,7 +236,7 @@ def from_two_sources(
     ]
     hidden, variance = _chapman(*counts)
     n, seen = float(a.size), float((a | b).sum())
-    # Chao's interval: the hidden positives are positive, and their logarithm is nearly normal.
+    # Chao's interval: the number of hidden positives is positive, and its log is nearly normal.
     z = z_score(level)
     spread = np.exp(z * np.sqrt(np.log1p(variance / max(hidden, 0.5) ** 2)))
     total = seen + hidden
@@ -235,14 +248,15 @@ def from_two_sources(
         "two-sources",
         level,
         "one-sample",
-        interval="Chapman's estimate and Chao's limits; covers sampling",
-        assumption="the sources label positives independently, given the score, and no negatives",
+        interval="Chapman's estimate and Chao's limits; covers sampling error",
+        assumption="the sources label positives independently given the score, and label no "
+        "negatives",
         diagnostics={"seen": seen, "hidden": hidden, "bins": float(counts[0].size)},
     )
 
 
 def _chapman(a: Floats, b: Floats, both: Floats) -> tuple[float, float]:
-    """Return the positives that neither source labeled, and the variance of their number."""
+    """Return the number of positives that neither source labeled, and its variance."""
     total = (a + 1.0) * (b + 1.0) / (both + 1.0) - 1.0
     variance = (a + 1.0) * (b + 1.0) * (a - both) * (b - both)
     variance /= (both + 1.0) ** 2 * (both + 2.0)
@@ -250,7 +264,7 @@ def _chapman(a: Floats, b: Floats, both: Floats) -> tuple[float, float]:
 
 
 def _even_edges(values: Floats, shared: int) -> Floats:
-    """Return inner edges of bins with as many values each, fewer if sources share few rows."""
+    """Return inner edges of equally filled bins, with fewer bins if the sources share few rows."""
     bins = int(np.clip(shared // SHARED, 1, MOST_BINS))
     return np.unique(np.quantile(values, np.arange(1, bins) / bins))
 
@@ -258,7 +272,7 @@ def _even_edges(values: Floats, shared: int) -> Floats:
 def from_review(
     outcome: ArrayLike,
     *,
-    labelled: float = 0.0,
+    labeled: float = 0.0,
     strata: ArrayLike | None = None,
     level: float = 0.95,
 ) -> PriorEstimate:
@@ -268,10 +282,10 @@ def from_review(
     ----------
     outcome : array-like, shape (n,)
         1 or 0 for judged rows, nan for all other unlabeled rows.
-    labelled : float
+    labeled : float
         Share of labeled rows in one sample, which are positive; 0 for two samples.
     strata : array-like, shape (n,), optional
-        Names of strata within which rows were drawn at random.
+        Names of the strata within which rows were drawn at random.
     level : float
 
     Examples
@@ -284,7 +298,7 @@ def from_review(
     y = np.asarray(outcome, dtype=np.float64)
     judged = ~np.isnan(y)
     if not np.isin(y[judged], (0.0, 1.0)).all():
-        raise InputError("outcome", "must hold 1, 0, and nan for rows that were not judged")
+        raise InputError("outcome", "must contain 1, 0, and nan for rows that were not judged")
     names = np.zeros(y.size) if strata is None else np.asarray(strata)
     check_same_length(outcome=y.size, strata=names.size)
     kinds, place = np.unique(names, return_inverse=True)
@@ -293,20 +307,20 @@ def from_review(
     if not n.all():
         empty = kinds[int(np.argmin(n))]
         what = f" in stratum '{empty}'" if strata is not None else ""
-        raise InputError("outcome", f"must hold at least one judged row{what}, got none")
+        raise InputError("outcome", f"must contain at least one judged row{what}, got none")
     share = np.bincount(place[judged], weights=y[judged], minlength=kinds.size) / n
     low, high = clopper_pearson(share, n.astype(np.float64), 1.0 - level)
     value = float(weight @ share)
-    # One stratum keeps its exact limits; several are combined by their squared distances.
+    # A single stratum keeps its exact limits; several are combined by squared distances.
     down, up = (float(np.sqrt((weight**2) @ (end - share) ** 2)) for end in (low, high))
     return _Answer(value, value - down, value + up).estimate(
         "review",
         level,
-        "one-sample" if labelled else "two-sample",
-        labelled=labelled,
-        rows=y.size / (1.0 - labelled),
-        interval="exact binomial (Clopper-Pearson) limits, strata combined; covers sampling",
-        assumption="rows were drawn for review at random, and judged rightly",
+        "one-sample" if labeled else "two-sample",
+        labeled=labeled,
+        rows=y.size / (1.0 - labeled),
+        interval="exact binomial (Clopper-Pearson) limits, strata combined; covers sampling error",
+        assumption="rows were drawn for review at random and judged correctly",
         diagnostics={"judged": float(n.sum()), "strata": float(kinds.size)},
     )
 
@@ -314,23 +328,23 @@ def from_review(
 def from_earlier(
     before: PUScores, after: ArrayLike, *, bins: int = 10, level: float = 0.95
 ) -> PriorEstimate:
-    """Estimate the prior of new rows from a period whose prior is known, if only that changed.
+    """Estimate the prior of new rows from an earlier period, if only the prior changed.
 
     Parameters
     ----------
     before : PUScores
         Labeled positives and unlabeled rows of the earlier period, with its prior.
     after : array-like
-        Scores of new rows, a sample of everyone.
+        Scores of new rows, a sample from the whole population.
     bins : int
-        Bins of scores that hold about as many rows each.
+        Number of score bins with about equal numbers of rows.
     level : float
 
     Returns
     -------
     PriorEstimate
-        ``diagnostics["shape_p"]`` is the p-value of a change of the prior alone; a small one is
-        warned of.
+        ``diagnostics["shape_p"]`` is the p-value for the hypothesis that only the prior changed; a
+        small value adds a warning.
 
     Examples
     --------
@@ -343,68 +357,34 @@ def from_earlier(
     >>> found.low < 0.1 / 0.9 < found.high
     True
     """
-    level, laws = check_level(level), ScoreLaws.of(before)
-    new = _numbers(after, "after")
+    level, new = check_level(level), _numbers(after, "after")
     if new.size < 2:
-        raise InputError("after", "must hold at least two rows", value=new.size)
-    counted = _in_bins(laws, new, bins)
-    d, error, shape = _shift(*counted, (laws.n_positive, laws.n_unlabeled, float(new.size)))
-    old = [share_of_prior(x, laws.labelled) for x in (before.known_prior, *before.prior_set)]
-    value, low, high = (a + (1.0 - a) * d for a in old)
-    # The share among unlabeled rows varies with the labeled share of one sample, too.
-    rows = laws.n_positive + laws.n_unlabeled
-    labelled = np.sqrt(laws.labelled * (1.0 - laws.labelled) / rows) / (1.0 - laws.labelled)
-    noise = np.hypot((1.0 - old[0]) * error, (1.0 - d) * (1.0 - old[0]) * labelled)
-    reach = z_score(level) * float(noise)
+        raise InputError("after", "must contain at least two rows", value=new.size)
+    edges = shared_edges(before, bins)
+    fit = fit_shift(Counts.of(before, edges), _counted(new, edges))
+    d, shape = float(fit.moved), float(fit.shape_p)
+    value, low, high = (a + (1.0 - a) * d for a in (before.known_prior, *before.prior_set))
+    reach = z_score(level) * (1.0 - before.known_prior) * float(fit.error)
     return _Answer(value, low - reach, high + reach).estimate(
         "earlier",
         level,
         "two-sample",
-        interval="generalized least squares over bins, for every earlier prior; covers sampling",
-        assumption=f"{SAMPLED}, and only the share of positives changed since",
+        interval="generalized least squares over bins, for every earlier prior; covers "
+        "sampling error",
+        assumption=f"{SAMPLED}, and only the share of positives has changed since then",
         warnings=_alarm(
             shape,
-            "More than the share of positives changed (p = {:.2g}): the estimate does not hold.",
+            "More than the share of positives changed (p = {:.2g}), so the estimate is not valid.",
         ),
         diagnostics={"shape_p": shape, "moved": d},
     )
 
 
-def _in_bins(laws: ScoreLaws, new: Floats, bins: int) -> tuple[Floats, Floats, Floats]:
-    """Return the shares of positives, old unlabeled rows and new rows in bins that hold rows."""
-    mass = np.cumsum(laws.positive + laws.unlabeled) / 2.0
-    wanted = np.arange(1, bins) / bins
-    edges = np.unique(laws.points[np.minimum(np.searchsorted(mass, wanted), mass.size - 1)])
-    place = np.searchsorted(edges, laws.points)
-    k = edges.size + 1
-    p, u = np.zeros(k), np.zeros(k)
-    np.add.at(p, place, laws.positive)
-    np.add.at(u, place, laws.unlabeled)
-    h = np.bincount(np.searchsorted(edges, new), minlength=k) / new.size
-    there = (p + u + h) > 0.0
-    return p[there], u[there], h[there]
-
-
-def _shift(
-    p: Floats, b: Floats, h: Floats, rows: tuple[float, float, float]
-) -> tuple[float, float, float]:
-    """Return how far new rows moved towards the positives, its error, and the p-value of misfit."""
-    # The last bin follows from the others.
-    y, u = (h - b)[:-1], (p - b)[:-1]
-    d, inverse = 0.0, _covariance(p)
-    for _ in range(3):
-        parts = zip((p, b, h), (d, 1.0 - d, 1.0), rows, strict=True)
-        total = sum((c**2 * _covariance(x)[:-1, :-1] / n for x, c, n in parts), np.zeros(()))
-        inverse = np.asarray(np.linalg.pinv(total), dtype=np.float64)
-        d = float(u @ inverse @ y / (u @ inverse @ u))
-    error = float(1.0 / np.sqrt(u @ inverse @ u))
-    misfit = y - d * u
-    return d, error, float(chdtrc(max(y.size - 1, 1), misfit @ inverse @ misfit))
-
-
-def _covariance(share: Floats) -> Floats:
-    out: Floats = np.diag(share) - np.outer(share, share)
-    return out
+def _counted(rows: Floats, edges: Floats) -> Counts:
+    """Count the rows in each bin."""
+    counts = np.bincount(np.searchsorted(edges[1:-1], rows), minlength=edges.size - 1)
+    sizes = np.array([0.0, rows.size])
+    return Counts(np.zeros(counts.size), counts.astype(np.float64), sizes, pooled=False)
 
 
 def _alarm(p_value: float, sentence: str) -> tuple[str, ...]:
@@ -419,7 +399,7 @@ def _numbers(values: ArrayLike, name: str) -> Floats:
 
 
 def agreement(estimates: Iterable[PriorEstimate]) -> tuple[float, float] | None:
-    """Return the priors that all estimates allow; None if they contradict each other.
+    """Return the priors compatible with all estimates, or None if they contradict each other.
 
     Examples
     --------
@@ -431,3 +411,71 @@ def agreement(estimates: Iterable[PriorEstimate]) -> tuple[float, float] | None:
     found = list(estimates)
     low, high = max(one.low for one in found), min(one.high for one in found)
     return (low, high) if low <= high else None
+
+
+@dataclass(frozen=True, eq=False)
+class ReportingRate:
+    """A step function for the share of positives reported by an age; see `reporting_rate`.
+
+    Attributes
+    ----------
+    delay : ndarray
+        Distinct delays, in increasing order.
+    share : ndarray
+        Share of positives reported by each delay; the last one is 1.
+
+    Examples
+    --------
+    >>> ReportingRate(np.array([1.0, 5.0]), np.array([0.25, 1.0]))([0.5, 1.0, 6.0])
+    array([0.  , 0.25, 1.  ])
+    """
+
+    delay: Floats
+    share: Floats
+
+    def __call__(self, age: ArrayLike) -> Floats:
+        """Return the share at each age."""
+        place = np.searchsorted(self.delay, np.asarray(age, dtype=np.float64), side="right")
+        return np.concatenate([[0.0], self.share])[place]
+
+
+def reporting_rate(delay: ArrayLike, age: ArrayLike) -> ReportingRate:
+    """Estimate the share of positives reported by each age, from those reported so far.
+
+    Delays must not depend on when a row was created. The rate is relative to the largest age:
+    positives that take longer are not counted.
+
+    Parameters
+    ----------
+    delay : array-like, shape (n_reported,)
+        Time from each reported row to its report.
+    age : array-like, shape (n_reported,)
+        Time from each reported row to now, at least its delay.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> age, delay = rng.uniform(0, 90, 50_000), rng.exponential(30, 50_000)
+    >>> seen = delay <= age
+    >>> rate = reporting_rate(delay[seen], age[seen])
+    >>> true = (1 - np.exp(-30 / 30)) / (1 - np.exp(-90 / 30))
+    >>> bool(abs(rate(30) - true) < 0.02)
+    True
+    """
+    d, a = (np.asarray(x, dtype=np.float64) for x in (delay, age))
+    check_same_length(delay=d.size, age=a.size)
+    wrong = ~((d >= 0.0) & (d <= a) & np.isfinite(a))
+    if wrong.any() or not d.size:
+        place = int(np.argmax(wrong)) if d.size else 0
+        got = f"{d[place]} at an age of {a[place]} in row {place}" if d.size else "no rows"
+        rule = f"must be finite and between 0 and the age, got {got}."
+        raise InputError("delay", rule, remedy="Pass only rows that have been reported.")
+    times, count = np.unique(d, return_counts=True)
+    at_risk = np.searchsorted(np.sort(d), times, "right") - np.searchsorted(np.sort(a), times)
+    stays = 1.0 - count / at_risk
+    if (stays[1:] <= 0.0).any():
+        later = times[1:][stays[1:] <= 0.0][-1]
+        rule = f"must overlap, but no row older than {later} was reported earlier than that."
+        raise InputError("delay", rule, remedy="Pass more rows, or remove the oldest.")
+    # F at a delay is the product over all longer delays.
+    return ReportingRate(times, np.cumprod(np.append(stays[1:], 1.0)[::-1])[::-1])
