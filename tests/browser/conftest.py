@@ -1,4 +1,4 @@
-"""A real browser, one a session; tests are skipped visibly where there is none."""
+"""A real browser, one per session; tests are skipped with a message if there is none."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def browser():
 
 
 class Watched:
-    """A page with what went wrong on it."""
+    """A page, and the errors that occurred on it."""
 
     def __init__(self, page):
         self.page = page
@@ -55,7 +55,7 @@ class Watched:
         return [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
 
     def overflow(self):
-        """Pixels by which the page is wider than the window."""
+        """Return the number of pixels by which the page is wider than the window."""
         return self.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
@@ -63,10 +63,10 @@ class Watched:
 
 @pytest.fixture
 def open_page(browser, tmp_path):
-    """Return what opens HTML text as a file in a window of its own."""
+    """Return a function that opens HTML text as a file in a new window."""
     contexts = []
 
-    def opened(html, *, width=1280, height=900, scheme="light", name="report.html"):
+    def opened(html, *, width=1280, height=900, scheme="light", name="report.html", fragment=""):
         path = Path(tmp_path) / name
         path.write_text(html, encoding="utf-8")
         context = browser.new_context(
@@ -74,7 +74,7 @@ def open_page(browser, tmp_path):
         )
         contexts.append(context)
         watched = Watched(context.new_page())
-        watched.goto(path.as_uri())
+        watched.goto(path.as_uri() + (fragment and f"#{fragment}"))
         watched.wait_for_selector("body[data-ready]", timeout=30_000)
         return watched
 

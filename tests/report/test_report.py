@@ -1,4 +1,4 @@
-"""The report: the same content in every form, made of an evaluation alone."""
+"""The report: the same content in every format, generated only from an evaluation."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies as st
 from strategies import samples
 
 from noneg import PUScores, evaluate
@@ -20,15 +20,17 @@ from noneg.report.charts import CHARTS, specification
 from noneg.report.content import document
 from noneg.report.document import digest_files
 from noneg.report.payload import data_names, datasets, payload
-from noneg.report.words import Point, points, positives_needed, verdict_title, verdict_where
+from noneg.report.words import actions, depends, flips, known, positives_needed, verdict_where
 from noneg.results import Estimate
+from noneg.sentences import say, templates
 from noneg.simulation import LogisticGaussian
+from noneg.verdict import CODES, LARGE, Point, points, rejects, scale, verdict_key
 
 WORLD = LogisticGaussian.less_calibrated(0.3)
 SCORES = {
     "two-sample": WORLD.draw(300, 3000, setting="two-sample", seed=0),
     "one-sample": WORLD.draw(300, 3000, setting="one-sample", seed=0),
-    "labelled": WORLD.draw(n=3000, setting="labelled", seed=0),
+    "labeled": WORLD.draw(n=3000, setting="labeled", seed=0),
 }
 EVALUATIONS = {name: evaluate(scores) for name, scores in SCORES.items()}
 every_setting = pytest.mark.parametrize("evaluation", EVALUATIONS.values(), ids=EVALUATIONS)
@@ -39,7 +41,7 @@ ABOUT = About(title="A | title <b>", source={"files": "a|b.csv"}, command="noneg
 
 
 @every_setting
-def test_every_form_says_the_same(evaluation):
+def test_every_format_has_the_same_content(evaluation):
     content = document(evaluation, ABOUT)
     forms = {
         "html": unescaped(to_html(evaluation, ABOUT)),
@@ -69,13 +71,13 @@ def unescaped(html):
 def test_hostile_names_stay_names_in_text_and_markdown():
     about = About(title="\x1b[2J<script>|\u202egpj\n# x", source={"files": "a|b\nc `d`"})
     for text in (
-        to_text(EVALUATIONS["labelled"], about),
-        to_markdown(EVALUATIONS["labelled"], about),
+        to_text(EVALUATIONS["labeled"], about),
+        to_markdown(EVALUATIONS["labeled"], about),
     ):
         assert "\x1b" not in text
         assert "\u202e" not in text
         assert "\n# x" not in text
-    markdown = to_markdown(EVALUATIONS["labelled"], about)
+    markdown = to_markdown(EVALUATIONS["labeled"], about)
     assert "<script>" not in markdown
     row = next(line for line in markdown.splitlines() if line.startswith("| files"))
     assert len(re.findall(r"(?<!\\)\|", row)) == 3
@@ -97,7 +99,8 @@ def test_every_metric_is_in_the_tables():
 
 
 def test_every_number_that_follows_the_prior_moves():
-    """Whatever has a rule, a loss or a curve moves; the others are grey or free of the prior."""
+    """Metrics with a rule, a loss or a curve update; the others are grayed out or independent of
+    the prior."""
     moving = EVALUATIONS["two-sample"].sums.moving
     known = {name for name, metric in METRICS.items() if metric.has_curve and metric.needs_prior}
     assert known <= set(moving)
@@ -136,27 +139,27 @@ def test_the_verdict_names_what_is_wrong():
     said = {name: str(document(one).verdict[0]) for name, one in titles.items()}
     assert said["bad"] == "Do not read these scores as probabilities."
     assert said["good"] == "These scores can be read as probabilities."
-    assert said["few"].startswith("Cannot tell with these rows")
-    assert said["contradiction"].startswith("The prior and the scores contradict each other")
-    assert "20 labelled positives alone" in to_text(evaluate(few))
+    assert said["few"].startswith("Cannot tell")
+    assert said["contradiction"].startswith("The share of positives and the scores contradict")
+    assert "With 20 labeled positives" in to_text(evaluate(few))
 
 
 @pytest.mark.parametrize(
     ("low", "value", "high", "words"),
     [
         (0.001, 0.015, 0.03, "These scores are nearly probabilities."),
-        (0.001, 0.03, 0.06, "These scores are somewhat off: adjust them"),
+        (0.001, 0.03, 0.06, "These scores are somewhat off. Recalibrate them"),
         (0.001, 0.06, 0.09, "Do not read these scores as probabilities."),
-        (0.0, 0.01, 0.05, "No miscalibration shows."),
-        (0.0, 0.01, 0.06, "Cannot tell with these rows"),
+        (0.0, 0.01, 0.05, "No sign of miscalibration: an error large enough to change decisions"),
+        (0.0, 0.01, 0.06, "Cannot tell"),
         (0.0, 0.01, 0.02, "These scores can be read as probabilities."),
     ],
 )
 def test_the_verdict_follows_the_error(low, value, high, words):
     error = Estimate(value=value, low=low, high=high, level=0.95, method="x")
     for prior in (0.2, 0.5):
-        title = verdict_title(error, prior=prior, contradicted=False, rejected=low > 0)
-        assert title.startswith(words)
+        key = verdict_key(error, prior=prior, contradicted=False, rejected=low > 0)
+        assert say(key, cause="x").startswith(words)
 
 
 RARE = {
@@ -169,7 +172,7 @@ RARE = {
 
 @pytest.mark.parametrize("name", RARE)
 def test_rare_positives_do_not_make_any_score_a_probability(name):
-    """Errors are small where positives are rare; they are judged by the prior."""
+    """Errors are small if positives are rare, so they are judged relative to the prior."""
     world, change = LogisticGaussian.calibrated(0.005), RARE[name]
     said = []
     for seed in range(20 if name == "as they are" else 3):
@@ -186,14 +189,48 @@ def test_rare_positives_do_not_make_any_score_a_probability(name):
 def test_the_test_alone_decides_between_fine_and_off():
     error = Estimate(value=0.001, low=0.0, high=0.002, level=0.95, method="x")
     options = {"prior": 0.3, "contradicted": False}
-    assert "can be read" in verdict_title(error, rejected=False, **options)
-    assert "nearly" in verdict_title(error, rejected=True, **options)
+    assert verdict_key(error, rejected=False, **options) == "verdict_probabilities"
+    assert verdict_key(error, rejected=True, **options) == "verdict_nearly"
     wide = replace(error, low=0.001, value=0.1, high=0.2)
-    assert verdict_title(wide, rejected=False, **options).startswith("Cannot tell with these rows")
+    assert verdict_key(wide, rejected=False, **options) == "verdict_mixed"
+    assert verdict_key(error, rejected=False, deviates=True, **options) == "verdict_mixed"
     ends = dict.fromkeys(("frequency", "low", "high", "low_all", "high_all"), 0.4)
     off = [Point(left=0.0, right=1.0, score=0.3, marginal=1.0, **ends)]
     assert verdict_where(off, rejected=True) in verdict_where(off, rejected=False)
-    assert verdict_where(off, rejected=False).endswith("this is not significant.")
+    assert verdict_where(off, rejected=False).endswith("The overall deviation is not significant.")
+
+
+def test_every_verdict_has_words_and_a_code():
+    assert set(CODES) == {name for name in templates() if name.startswith("verdict_")}
+
+
+NOWHERE = "No range of scores is off"
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    n_positive=st.sampled_from([30, 300, 3000]),
+    beta=st.tuples(st.sampled_from([0.0, 0.1, 0.5]), st.sampled_from([1.0, 1.1, 1.5])),
+    setting=st.sampled_from(["two-sample", "one-sample"]),
+    seed=st.integers(0, 10**6),
+)
+def test_verdict_test_and_bands_never_disagree(n_positive, beta, setting, seed):
+    """A code of "ok" requires all three to agree; the text names no range that the verdict
+    denies."""
+    world = LogisticGaussian(beta0=beta[0], beta1=beta[1])
+    found = evaluate(world.draw(n_positive, 10_000, setting=setting, seed=seed))
+    verdict, rejected = found.verdict, rejects(found)
+    deviates = any(point.side for point in points(found))
+    where = verdict_where(points(found), rejected=rejected)
+    assert found.to_dict()["verdict"]["code"] == document(found).code == verdict.code
+    fine = ("verdict_probabilities", "verdict_none")
+    if rejected or deviates or found.headline.low > 0.0:
+        assert verdict.key not in fine
+    if verdict.code == "ok" and not rejected:
+        assert where.startswith(NOWHERE)
+        assert found.headline.high <= LARGE * scale(found.prior.value)
+    if verdict.key not in (*fine, "verdict_unsure") and rejected:
+        assert not where.startswith(NOWHERE)
 
 
 def test_the_verdict_blames_rows_or_the_prior():
@@ -201,14 +238,15 @@ def test_the_verdict_blames_rows_or_the_prior():
     many = world.draw(20_000, 50_000, setting="two-sample", seed=0)
     few = world.draw(20, 60, setting="two-sample", seed=1)
     said = {
-        name: str(document(evaluate(scores)).verdict[0])
+        name: evaluate(scores).verdict
         for name, scores in {
             "prior": many.with_prior(0.3, (0.15, 0.45)),
             "rows": few.with_prior(0.3, (0.29, 0.31)),
         }.items()
     }
-    assert "the prior is not known well enough" in said["prior"]
-    assert "these rows are too few" in said["rows"]
+    assert "the share of positives is not known well enough" in said["prior"].sentence
+    assert "there are too few rows" in said["rows"].sentence
+    assert [said[name].code for name in ("prior", "rows")] == ["unknown", "check"]
 
 
 def test_thresholds_and_diagram_hold_for_every_prior():
@@ -223,16 +261,15 @@ def test_thresholds_and_diagram_hold_for_every_prior():
     at = int(np.flatnonzero(tails.threshold == 0.5)[0])
     shown = found.metrics["precision"]
     assert [end[at] for end in tails.limits["precision"]] == [shown.low, shown.high]
-    for point, low, high in zip(
-        points(found), found.reliability.low, found.reliability.high, strict=True
-    ):
+    drawn = reliability(scores, bins=found.sums.diagram_bins)
+    for point, low, high in zip(points(found), drawn.low, drawn.high, strict=True):
         assert (point.low, point.high) == pytest.approx((low, high))
     narrow = reliability(scores.with_prior(0.2), bins=15, binning="width")
     np.testing.assert_allclose(found.reliability.low, narrow.low)
 
 
-def test_labelled_rows_have_no_bounds_and_no_other_prior():
-    rows = datasets(EVALUATIONS["labelled"])
+def test_labeled_rows_have_no_bounds_and_no_other_prior():
+    rows = datasets(EVALUATIONS["labeled"])
     assert [name for name, found in rows.items() if name.endswith("bounds") and found] == []
     assert rows["prior_curve"] == []
     assert datasets(EVALUATIONS["two-sample"])["roc_bounds"]
@@ -252,13 +289,16 @@ def test_a_second_range_is_named_if_it_counts():
         return [point(0.0, 0.2, share), point(0.4, 0.5, 0.3), point(0.8, 0.7, 0.5)]
 
     both = verdict_where(diagram(0.4))
-    assert both.startswith("Scores above 0.80 are over-confident: a score of 0.90 means about 0.70")
-    assert both.endswith(" Scores up to 0.20 are under-confident.")
-    # Less than a quarter of the deviation is not worth a sentence.
-    assert "under" not in verdict_where(diagram(0.1))
+    assert both.startswith(
+        "Scores above 0.80 are too high: a score of 0.90 actually corresponds to a "
+        "probability of about 0.70"
+    )
+    assert both.endswith(" Scores up to 0.20 are too low.")
+    # Deviations below a quarter of the spread are not reported.
+    assert "low" not in verdict_where(diagram(0.1))
 
 
-def test_what_is_known_of_the_prior_and_empty_bins_are_told():
+def test_knowledge_about_the_prior_and_empty_bins_are_reported():
     rng = np.random.default_rng(0)
     score = np.where(rng.random(400) < 0.9, 0.3, rng.random(400))
     scores = PUScores(score[:80], score[80:], prior=0.3, setting="two-sample",
@@ -267,14 +307,14 @@ def test_what_is_known_of_the_prior_and_empty_bins_are_told():
     assert found.occupied_bins < found.bins
     text = to_text(found)
     assert "prior 0.3 in [0.2, 0.4]" in text
-    assert f"{found.bins} bins of equal mass, {found.occupied_bins} of which hold rows" in text
+    assert f"{found.bins} equal-mass bins, {found.occupied_bins} of which contain rows" in text
 
 
-def test_what_needs_rows_is_left_out_where_a_law_is_known():
+def test_metrics_that_need_rows_are_omitted_for_a_known_distribution():
     known = WORLD.draw(float("inf"), 400, setting="two-sample", seed=0)
-    content = document(evaluate(known), ABOUT, EVALUATIONS["labelled"])
-    assert content.subtitle.startswith("infinitely many labelled positives and 400 unlabeled rows")
-    assert [name for name, *_ in content.facts] == ["Calibration error"]
+    content = document(evaluate(known), ABOUT, EVALUATIONS["labeled"])
+    assert content.subtitle.startswith("infinitely many labeled positives and 400 unlabeled rows")
+    assert [name for name, *_ in content.facts] == ["Calibration error (0 is best)"]
     (truth,) = (section for section in content.sections if section.name == "truth")
     shown = [row[0] for row in truth.tables[0].rows]
     assert METRICS["recall"].title in shown
@@ -282,15 +322,17 @@ def test_what_needs_rows_is_left_out_where_a_law_is_known():
 
 
 def test_the_verdict_finds_the_confidence():
-    # Every score is 0.2 too high above a half, and right below.
+    # Scores above one half are 0.2 too high, and those below are right.
     rng = np.random.default_rng(0)
     score = rng.uniform(size=60_000)
     label = rng.uniform(size=score.size) < np.where(score > 0.5, score - 0.2, score)
     where = str(document(evaluate(PUScores.from_labels(label, score))).verdict[1])
     assert re.match(
-        r"Scores above 0\.(47|53) are over-confident: a score of (0\.\d\d) means", where
+        r"Scores above 0\.(47|53) are too high: a score of (0\.\d\d) actually corresponds", where
     )
-    score_text, mean = re.search(r"score of (\S+) means about (\S+) ", where).groups()
+    score_text, mean = re.search(
+        r"score of (\S+) actually corresponds to a probability of about (\S+) ", where
+    ).groups()
     assert float(score_text) - float(mean) == pytest.approx(0.2, abs=0.03)
 
 
@@ -323,13 +365,13 @@ def test_the_size_does_not_follow_the_rows():
         n: len(to_html(evaluate(WORLD.draw(n // 10, n, setting="two-sample", seed=0))))
         for n in (2000, 20_000, 400_000)
     }
-    # Two hundred times the rows; only the number of bins grows, with the cube root.
+    # With two hundred times the rows, only the number of bins grows, with the cube root.
     assert sizes[400_000] < 1.2 * sizes[2000]
 
 
 def test_charts_are_valid_and_described():
     assert all(chart.description for chart in CHARTS.values())
-    known = set(datasets(EVALUATIONS["two-sample"])) | {"audit", "truth"}
+    known = set(datasets(EVALUATIONS["two-sample"])) | {"audit", "groups", "truth"}
     for name in CHARTS:
         assert {
             one for one in data_names(specification(name)) if not one.startswith("data-")
@@ -337,7 +379,7 @@ def test_charts_are_valid_and_described():
 
 
 def test_hidden_labels_can_be_revealed():
-    truth = evaluate(SCORES["labelled"], edges=EVALUATIONS["one-sample"].edges)
+    truth = evaluate(SCORES["labeled"], edges=EVALUATIONS["one-sample"].edges)
     page = to_html(EVALUATIONS["one-sample"], truth=truth)
     assert "The truth, revealed" in page
     assert "The truth, revealed" not in to_html(EVALUATIONS["one-sample"])
@@ -348,7 +390,7 @@ def test_recalibration_is_shown_before_and_after():
     before, after = evaluation.recalibration.errors["debiased_ece"]
     assert after < before
     page = unescaped(to_html(evaluation))
-    assert "Can they be repaired?" in page
+    assert "Can the scores be recalibrated?" in page
     assert evaluation.recalibration.calibrator.to_json().strip() in page
     assert json.loads(to_json(evaluation))["recalibration"]["method"]
 
@@ -396,3 +438,76 @@ def test_sums_at_the_given_prior_are_the_evaluation(setting):
     assert sums.bounds.auroc[0] <= found.metrics["auroc"].value <= sums.bounds.auroc[1]
     again = evaluate(SCORES[setting], edges=found.edges)
     assert again.metrics["debiased_ece"] == found.metrics["debiased_ece"]
+
+
+def test_the_diagram_has_no_more_bins_than_the_rows_allow():
+    few = evaluate(WORLD.draw(30, 300, setting="two-sample", seed=0))
+    assert few.sums.diagram_bins == few.bins < 15
+    assert EVALUATIONS["two-sample"].sums.diagram_bins <= 15
+
+
+def test_precision_is_not_drawn_from_a_handful_of_rows():
+    evaluation = EVALUATIONS["two-sample"]
+    rows = datasets(evaluation)["curves"]
+    shown = [row for row in rows if row["enough"]]
+    assert min(row["tpr"] * evaluation.n_positive for row in shown) >= 5
+    assert any(row["tpr"] > 0 and not row["enough"] for row in rows)
+
+
+# --- the first screen -----------------------------------------------------------------------------
+
+
+def test_the_first_screen_speaks_plainly():
+    """A word, the next step, and no technical term before the first section."""
+    for evaluation in EVALUATIONS.values():
+        content = document(evaluation, replace(ABOUT, model="risk 7"))
+        page = unescaped(to_html(evaluation, replace(ABOUT, model="risk 7")))
+        screen = re.sub(r"<[^>]*>", " ", page[page.index("<header>") : page.index("<nav")])
+        for term in ("one-sample", "two-sample", "implied negatives", "irreducib", "marginal"):
+            assert term not in screen.replace(str(content.action[1]), ""), term
+        for text in (say(f"code_{content.code}"), *map(str, content.action), "risk 7"):
+            assert text in screen
+
+
+@pytest.mark.parametrize("key", CODES)
+def test_every_verdict_names_an_action(key):
+    for evaluation in EVALUATIONS.values():
+        name = actions(evaluation)[key]
+        told, command = say(f"do_{name}"), say(f"run_{name}", rows="x", known="", prior=0.3)
+        assert told.endswith(".")
+        assert command.startswith("noneg ")
+
+
+def test_commands_repeat_what_is_known():
+    scores = SCORES["two-sample"]
+    told = {
+        "exact": (scores, " --prior 0.3"),
+        "interval": (scores.with_prior(0.3, (0.2, 0.4)), " --prior 0.3 --prior-interval 0.2 0.4"),
+        "selected": (scores.with_selection(2.0), " --prior 0.3 --selection 2"),
+        "labeled": (SCORES["labeled"], ""),
+    }
+    for given_scores, options in told.values():
+        assert known(evaluate(given_scores)) == options
+
+
+def test_changes_that_flip_the_verdict_are_reported():
+    world = LogisticGaussian.calibrated(0.3)
+    scores = world.draw(300, 3000, setting="two-sample", seed=0)
+    fine, off = evaluate(scores), evaluate(scores.with_prior(0.15))
+    low, high = (float(flips(fine)[name]) for name in ("low", "high"))
+    assert low < 0.3 < high
+    assert "Outside that range, the scores are at least slightly off" in depends(fine)
+    assert "no miscalibration only if" in depends(off)
+    limit = fine.sums.largest_prior
+    assert float(flips(fine)["limit"]) <= limit < float(flips(fine)["limit"]) + 0.01
+    reaches = evaluate(scores.with_prior(0.3, (0.25, limit + 0.05)))
+    assert depends(reaches).startswith(
+        f"These rows rule out any share of positives above {flips(reaches)['limit']},"
+    )
+    # At a share that the rows rule out, nothing is stated about individual scores.
+    assert "actually corresponds" not in str(
+        document(evaluate(scores.with_prior(limit + 0.05))).verdict
+    )
+    # Slightly outside the stated range the test rejects, and slightly inside it does not.
+    for prior in (low - 0.02, low + 0.02):
+        assert evaluate(scores.with_prior(prior), edges=fine.edges).rejected == (prior < low)

@@ -1,6 +1,6 @@
 """The report: an `Evaluation` or a `Comparison` as one self-contained page, Markdown, text or JSON.
 
-Rendering is a pure function of the evaluation and of `About`; nothing is computed from rows here.
+Rendering is a pure function of the evaluation and `About`; nothing is computed from rows here.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from noneg.report.comparing import comparison_to_html
     from noneg.report.document import About
-    from noneg.report.html import to_html, to_json, to_markdown, to_notebook, to_text
+    from noneg.report.html import save, to_html, to_json, to_markdown, to_notebook, to_text
+    from noneg.report.monitoring import monitoring_to_html
 
 __all__ = [
     "About",
     "comparison_to_html",
+    "monitoring_to_html",
+    "save",
     "to_html",
     "to_json",
     "to_markdown",
@@ -23,10 +26,12 @@ __all__ = [
     "to_text",
 ]
 
-# Charts and templates are loaded when a report is made.
+# Charts and templates are loaded only when a report is rendered.
 _HOME = {
     "About": "document",
     "comparison_to_html": "comparing",
+    "monitoring_to_html": "monitoring",
+    "save": "html",
     "to_html": "html",
     "to_json": "html",
     "to_markdown": "html",

@@ -1,4 +1,4 @@
-"""Answers of commands as documents: a threshold, negatives, a recalibration, a plan."""
+"""Command output as documents: a threshold, negatives, a recalibration, a plan."""
 
 from __future__ import annotations
 
@@ -21,49 +21,77 @@ if TYPE_CHECKING:
 GIVEN = "as given"
 SHOWN = {"precision": "Precision", "recall": "Recall", "f_beta": "F1", "accuracy": "Accuracy"}
 CHOSEN_HERE = (
-    "The threshold was chosen on these rows, so it looks a little better than it is; intervals "
-    "take it as given. Add --confidence 0.95 for a threshold that keeps its promise, or"
-    " measure this one on other rows, with --at."
+    "The threshold was chosen on these rows, so its metrics are slightly optimistic; "
+    "intervals treat it as fixed. Add --confidence 0.95 for a threshold with a "
+    "guarantee, or"
+    " evaluate this one on other rows with --at."
 )
 
 
 def threshold_answer(
-    scores: PUScores, found: Mapping[str, Any], rates: Mapping[str, Estimate], level: float
+    scores: PUScores,
+    found: Mapping[str, Any],
+    rates: Mapping[str, Estimate],
+    level: float,
+    groups: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Document:
-    """Return what ``noneg threshold`` prints: the threshold, and the rates from it on.
+    """Return the output of ``noneg threshold``: the threshold, and the rates it achieves.
 
-    `found` holds the threshold, the criterion, the share of flagged rows, notes and, for a
-    workload, how many of the next rows are flagged.
+    `found` contains the threshold, the criterion, the share of flagged rows, notes and, for a
+    workload, the number of flagged rows among the next rows; `groups` contains a threshold for each
+    group, and the effect of the overall threshold in that group.
     """
     never = math.isinf(found["threshold"])
-    use = "Never act" if never else f"Use threshold {found['threshold']:.6g}"
+    use = "Flag no rows" if never else f"Use threshold {found['threshold']:.6g}"
     flagged: tuple[Cell, ...] = "Rows flagged", Number(found["flagged"]), "of everyone"
     rows = (flagged, *((SHOWN[name], *_cells(rate)) for name, rate in rates.items()))
     if "next" in found:
         count = found["next"]
         cells = Number(count["expected"], 0), Range(count["low"], count["high"], 0)
-        rows = (*rows, (f"Flagged of the next {count['rows']:,} rows", *cells))
+        rows = (*rows, (f"Flagged in the next {count['rows']:,} rows", *cells))
     table = Table(caption="", header=("", "value", _interval(level)), rows=rows)
     return as_document(
         Section(name="rates", title="", tables=(table,)),
+        *_threshold_groups(groups or {}, level),
         subtitle=f"{scores!r}",
         verdict=f"{use}: {found['criterion']}.",
         warnings=found["notes"],
     )
 
 
+def _threshold_groups(groups: Mapping[str, Mapping[str, Any]], level: float) -> list[Section]:
+    """Return the threshold of each group alongside the effect of the overall threshold."""
+    if not groups:
+        return []
+    rows = []
+    for group, one in groups.items():
+        row: list[Cell] = [group, Number(one["threshold"]), Number(one["prior"]["value"], 3)]
+        for name in ("precision", "recall"):
+            there = one["with_overall_threshold"][name]
+            row += [Number(there["value"], 3), Range(there["low"], there["high"], 3)]
+        rows.append(tuple(row))
+    interval = _interval(level)
+    header = ("group", "own threshold", "prior", "precision", interval, "recall", interval)
+    text = "Precision and recall are for the single threshold above; intervals hold simultaneously."
+    table = Table(caption="", header=header, rows=tuple(rows))
+    sentence = Sentence(text=text)
+    return [Section(name="groups", title="By group", sentences=(sentence,), tables=(table,))]
+
+
 def negatives_answer(
     scores: PUScores, found: CertifiedNegatives, notes: Sequence[str] = ()
 ) -> Document:
-    """Return what ``noneg negatives`` prints: how many rows are certified, up to which score."""
+    """Return the output of ``noneg negatives``: the number of certified rows and the cutoff."""
     rows: tuple[tuple[Cell, ...], ...] = (
         ("Unlabeled rows", Number(found.unlabeled, 0)),
         ("Certified negative", Number(found.certified, 0)),
-        ("Left to review", Number(found.unlabeled - found.certified, 0)),
+        ("Remaining rows", Number(found.unlabeled - found.certified, 0)),
         ("Largest share of positives among unlabeled rows", Number(found.hidden)),
     )
     most = f"at most {100 * found.fdr:.6g} % of them are positive on average"
-    up_to = f"Unlabeled rows that score at most {found.cutoff:.6g} are certified negative: {most}."
+    up_to = (
+        f"Unlabeled rows with scores of at most {found.cutoff:.6g} are certified negative: {most}."
+    )
     none = f"No row can be certified negative at a false discovery rate of {found.fdr:g}."
     return as_document(
         Section(name="rows", title="", tables=(Table(caption="", header=("", ""), rows=rows),)),
@@ -74,7 +102,7 @@ def negatives_answer(
 
 
 def recalibration_answer(title: str, found: HeldOut) -> Document:
-    """Return what ``noneg recalibrate`` prints: metrics before and after, on held-out rows."""
+    """Return the output of ``noneg recalibrate``: metrics before and after, on held-out rows."""
     from noneg.metrics import METRICS
 
     level = _interval(found.level)
@@ -83,8 +111,8 @@ def recalibration_answer(title: str, found: HeldOut) -> Document:
         for name, gap in found.change.items()
     )
     header = ("", "before", level, "after", level, "change", level)
-    text = f"On held-out rows of {found.folds} folds; lower is better. Intervals do not include "
-    sentence = Sentence(text=f"{text}how the map itself varies.")
+    text = f"On held-out rows in {found.folds} folds; lower is better. Intervals do not include "
+    sentence = Sentence(text=f"{text}the variability of the map itself.")
     table = Table(caption="", header=header, rows=rows)
     return as_document(
         Section(name="change", title="Before and after", sentences=(sentence,), tables=(table,)),
@@ -95,32 +123,34 @@ def recalibration_answer(title: str, found: HeldOut) -> Document:
 
 
 def plan_answer(answer: Plan, eps: float, prior: float) -> Document:
-    """Return what ``noneg plan`` prints: how many rows a precision takes."""
+    """Return the output of ``noneg plan``: the number of rows needed for a precision."""
     rows: tuple[tuple[Cell, ...], ...] = (
         ("positives", Number(answer.n_positive, 0)),
         ("unlabeled rows", Number(answer.n_unlabeled, 0)),
         ("bins", Number(answer.bins, 0)),
-        ("error then", Number(answer.error, 6)),
+        ("resulting error", Number(answer.error, 6)),
     )
     kind = "a guarantee" if answer.method == "bound" else "an approximation"
-    sentence = Sentence(text=f"It is {kind}: {answer.assumes}.")
+    sentence = Sentence(text=f"This is {kind}: {answer.assumes}.")
     table = Table(caption="", header=("", ""), rows=rows)
     return as_document(
         Section(name="rows", title="", tables=(table,)),
         Section(name="kind", title="", sentences=(sentence,)),
-        title=f"Error {eps:g} at prior {prior:g} takes",
+        title=f"For an error of {eps:g} at a prior of {prior:g}, you need",
     )
 
 
 def labels_answer(answer: LabelPlan) -> Document:
-    """Return what ``noneg plan`` prints of other goals: how many labels an answer takes."""
+    """Return the output of ``noneg plan`` for other goals: the number of labels needed."""
     rows = tuple((name, Number(n, 0)) for name, n in answer.rows.items())
-    table = Table(caption="", header=("", ""), rows=(*rows, ("error then", Number(answer.error))))
+    table = Table(
+        caption="", header=("", ""), rows=(*rows, ("resulting error", Number(answer.error)))
+    )
     sentence = Sentence(text=f"Assumes: {answer.assumes}.")
     return as_document(
         Section(name="rows", title="", tables=(table,)),
         Section(name="kind", title="", sentences=(sentence,)),
-        title=f"{answer.question[0].upper()}{answer.question[1:]} takes",
+        title=f"To {answer.question}, you need",
     )
 
 
@@ -131,7 +161,7 @@ def as_document(
     verdict: str = "",
     warnings: Sequence[str] = (),
 ) -> Document:
-    """Return the document of a command that answers a single question."""
+    """Return the document for a command that answers a single question."""
     return Document(
         title=title,
         subtitle=subtitle,

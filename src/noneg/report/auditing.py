@@ -1,4 +1,4 @@
-"""An audit and its plan as documents: what was learnt, what it cost, and how labeling compares."""
+"""An audit and its plan as documents: findings, costs, and a comparison with labeling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AUDIT = "audit"
 
 
 def plan_document(design: Design) -> Document:
-    """Return what ``noneg audit plan`` prints: the half-widths to expect."""
+    """Return the output of ``noneg audit plan``: the expected half-widths."""
     expected = design.expected
     sizes = dict.fromkeys(expected.reviews.tolist())
     names = [str(target) for target in design.targets]
@@ -27,14 +27,15 @@ def plan_document(design: Design) -> Document:
     }
     rows = tuple((f"{n:,}", *(found[name, n] for name in names)) for n in sizes)
     words = (
-        "Half-widths of 95 % intervals to expect if the guess behind the choice of rows is right. "
-        "In brackets: reviews that a simple random sample needs for the same standard error."
+        "Expected half-widths of 95 % intervals, if the guessed prior is right. In "
+        "parentheses: the number of reviews that a simple random sample needs for "
+        "the same standard error."
     )
     table = Table(caption="", header=("reviews", *names), rows=rows)
     order = (
-        "You may stop any time and look."
+        "You may look at the results and stop at any time."
         if design.sequential
-        else "If you stop early, the rows so far are a smaller sample."
+        else "If you stop early, the rows reviewed so far are a smaller random sample."
     )
     return Document(
         title="",
@@ -48,7 +49,7 @@ def plan_document(design: Design) -> Document:
         sections=(
             Section(
                 name="expected",
-                title="What to expect",
+                title="Expected precision",
                 sentences=(Sentence(text=words),),
                 tables=(table,) if rows else (),
             ),
@@ -57,7 +58,7 @@ def plan_document(design: Design) -> Document:
 
 
 def audit_document(audit: Audit) -> Document:
-    """Return what ``noneg audit read`` prints."""
+    """Return the output of ``noneg audit read``."""
     return Document(
         title="",
         subtitle=_sample(audit),
@@ -69,17 +70,17 @@ def audit_document(audit: Audit) -> Document:
 
 
 def audit_sections(audit: Audit, *, chart: bool = False) -> Iterator[Section]:
-    """Yield what was learnt, how labeling compares and, if asked for, when to stop."""
+    """Yield the findings, the comparison with labeling and, if requested, when to stop."""
     yield Section(
         name=AUDIT,
-        title="What did the review say?",
+        title="What did the review find?",
         sentences=(Sentence(text=_sample(audit)), Sentence(text=_cost(audit))),
         charts=("audit",) if chart else (),
         tables=(_estimates(audit),),
     )
     yield Section(
-        name="labelling",
-        title="Are labeled positives like the others?",
+        name="labeling",
+        title="Are labeled positives representative?",
         sentences=(Sentence(text=_labeling(audit)), Sentence(text=_selection(audit))),
         tables=(_agreements(audit),),
     )
@@ -97,10 +98,10 @@ def _sample(audit: Audit) -> str:
 
 def _cost(audit: Audit) -> str:
     per = audit.n_reviewed / audit.n_positive if audit.n_positive else None
-    found = "no positive" if per is None else f"a positive in every {per:.1f} rows"
+    found = "no positive" if per is None else f"one positive per {per:.1f} rows"
     return (
-        f"The review found {found}. Its numbers are of the whole table and need neither a prior "
-        "nor that labeling is at random."
+        f"The review found {found}. These results apply to the whole table. They "
+        "need no prior and do not assume random labeling."
     )
 
 
@@ -122,7 +123,7 @@ def _level(audit: Audit) -> str:
 
 def _estimates(audit: Audit) -> Table:
     rows = tuple((name, *_cells(one)) for name, one in audit.estimates.items())
-    caption = "From reviewed rows alone"
+    caption = "From reviewed rows only"
     return Table(caption=caption, header=("", "value", _level(audit)), rows=rows)
 
 
@@ -138,7 +139,7 @@ def _agreements(audit: Audit) -> Table:
         for name, one in audit.agreements.items()
     )
     header = ("", "review", "labeled", "p-value", "both", _level(audit))
-    return Table(caption="Labeled positives beside the review", header=header, rows=rows)
+    return Table(caption="Labeled positives compared with the review", header=header, rows=rows)
 
 
 def _labeling(audit: Audit) -> str:
@@ -146,11 +147,12 @@ def _labeling(audit: Audit) -> str:
     if apart:
         return (
             f"No: labeled positives differ from those found by the review in {', '.join(apart)}. "
-            "Numbers from labeled positives are wrong there; use the review's."
+            "Results from labeled positives are wrong there; use those from the review."
         )
     return (
-        "The review does not contradict it. Where it does not, both together are shown: they are "
-        "sharper, and right only if labeling is at random."
+        "The review does not contradict it. Combined results are shown where both "
+        "agree. They are more precise, but correct only if positives were labeled at "
+        "random."
     )
 
 
@@ -158,8 +160,8 @@ def _selection(audit: Audit) -> str:
     one = audit.selection
     limit = f"at most {one.high:.3g}" if one.high < float("inf") else "without an upper limit"
     return (
-        f"Selection factor {one.value:.3g}, {limit}: how many times more or less likely than a "
-        "labeled positive a hidden one is to have scores in some third of their range."
+        f"Selection factor {one.value:.3g}, {limit}: the largest ratio between the "
+        "shares of hidden and of labeled positives in any third of the score range."
     )
 
 
@@ -174,22 +176,25 @@ def _stopping(audit: Audit) -> Section:
         for name, one in audit.sequences.items()
     )
     words = (
-        "Stop: every interval is short enough."
+        "Stop: every interval is narrow enough."
         if audit.is_done
-        else "Go on: an interval is longer than wanted."
+        else "Continue: some interval is wider than requested."
     )
     table = Table(
-        caption="Intervals that hold at every look",
+        caption="Intervals that remain valid with repeated looks",
         header=("", _level(audit), "half-width", "wanted"),
         rows=rows,
     )
     return Section(
-        name="stopping", title="Stop or go on?", sentences=(Sentence(text=words),), tables=(table,)
+        name="stopping",
+        title="Stop or continue?",
+        sentences=(Sentence(text=words),),
+        tables=(table,),
     )
 
 
 def audit_rows(audit: Audit) -> list[dict[str, float | str | None]]:
-    """Return the rows of the chart: each metric by the review, by labels and by both."""
+    """Return the rows of the chart: each metric from the review, from labels and from both."""
     rows: list[dict[str, float | str | None]] = []
     for name, one in audit.agreements.items():
         review = {"value": one.audit.value, "low": one.audit.low, "high": one.audit.high}
@@ -203,12 +208,12 @@ def audit_rows(audit: Audit) -> list[dict[str, float | str | None]]:
 
 
 def negatives_document(found: KnownNegatives) -> Document:
-    """Return what known negatives without a design tell."""
+    """Return a document on known negatives that were not drawn from a design."""
     first, *others = found.notes
     low, high = found.prior_limits
     rows: list[tuple[Cell, ...]] = [
         ("Share of positives in these rows", Range(low, high)),
-        ("AUROC among reviewed rows alone", Number(found.reviewed_auroc)),
+        ("AUROC among reviewed rows only", Number(found.reviewed_auroc)),
         ("Mean rank of known negatives", Number(found.rank)),
     ]
     if found.auroc is not None:
@@ -216,14 +221,14 @@ def negatives_document(found: KnownNegatives) -> Document:
     return Document(
         title="",
         subtitle=f"{found.n_positive:,} labeled positives, {found.n_negative:,} known negatives, "
-        f"{found.n_unlabeled:,} rows that nobody looked at",
+        f"{found.n_unlabeled:,} rows without a review",
         verdict=(Sentence(text=first),),
         facts=(),
         warnings=tuple(others),
         sections=(
             Section(
                 name="negatives",
-                title="What known negatives tell",
+                title="Evidence from known negatives",
                 tables=(Table(caption="", header=("", ""), rows=tuple(rows)),),
             ),
         ),

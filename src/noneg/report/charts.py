@@ -1,8 +1,8 @@
 """Vega-Lite charts, built with Altair: pure functions that return specifications.
 
-Data are named, not included: the page fills them in for the prior of its slider, and
-`noneg.report.html.svg` for the prior of the evaluation. Colours are variables of the page, so that
-light, dark and print change them without drawing again.
+Charts refer to data by name instead of including them. The page fills them in for the prior on its
+slider, and `noneg.report.html.svg` for the prior of the evaluation. Colors are CSS variables of the
+page, so light, dark and print themes can change them without redrawing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Spec: TypeAlias = dict[str, Any]
 
-Chart: TypeAlias = Any  # Altair's kinds of charts share no useful type
+Chart: TypeAlias = Any  # Altair's chart classes have no useful common type
 
 
 POSITIVE, NEGATIVE, ROWS = "var(--positive)", "var(--negative)", "var(--rows)"
@@ -29,18 +29,18 @@ INK, FAINT = "var(--ink)", "var(--faint)"
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """A chart, and what the page writes around it.
+    """A chart, and the text that the page shows around it.
 
     Attributes
     ----------
     build : callable
-        Returns the chart of Altair.
+        Returns the Altair chart.
     description : str
-        What the chart shows, for those who do not see it.
+        Text alternative for readers who cannot see the chart.
     title : str
-        Shown where several charts stand side by side.
+        Shown when several charts appear side by side.
     legend : tuple of (str, str, str)
-        Kind of line, colour and words of each entry.
+        Kind of line, color and text of each entry.
     height : int
     """
 
@@ -51,7 +51,7 @@ class Drawing:
     height: int = 300
 
     def spec(self) -> Spec:
-        """Return the Vega-Lite specification, in the colours and letters of the page."""
+        """Return the Vega-Lite specification in the colors and fonts of the page."""
         chart = self.build().properties(width="container", height=self.height)
         spec: Spec = styled(chart).to_dict()
         return spec
@@ -61,13 +61,13 @@ CHARTS: dict[str, Drawing] = {}
 
 
 def drawing(
-    description: str, *legend: tuple[str, str, str], title: str = ""
+    description: str, *legend: tuple[str, str, str], title: str = "", height: int = 300
 ) -> Callable[[Callable[[], Chart]], Callable[[], Chart]]:
-    """Register a chart of the page under the name of its function."""
+    """Register a chart for the page under the name of its function."""
 
     def register(build: Callable[[], Chart]) -> Callable[[], Chart]:
         CHARTS[build.__name__] = Drawing(
-            description=description, title=title, legend=legend, build=build
+            description=description, title=title, legend=legend, build=build, height=height
         )
         return build
 
@@ -87,7 +87,7 @@ def specification(name: str) -> Spec:
 
 
 def styled(chart: Chart) -> Chart:
-    """Return a chart in the colours and letters of the page."""
+    """Return a chart in the colors and fonts of the page."""
     font = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
     return (
         chart.configure(background="transparent", font="system-ui, sans-serif", aria=False)
@@ -104,7 +104,7 @@ def styled(chart: Chart) -> Chart:
 
 
 def named(name: str) -> alt.Chart:
-    """Return an empty chart of the data of that name."""
+    """Return an empty chart of the named data."""
     import altair as alt
 
     return alt.Chart(alt.NamedData(name=name))
@@ -122,7 +122,7 @@ def share(field: str, title: str) -> dict[str, Any]:
 
 
 def tooltip(*fields: tuple[str, str]) -> list[dict[str, str]]:
-    """Return what is shown under the pointer: fields and their titles."""
+    """Return the fields of a tooltip with their titles."""
     return [
         {"field": field, "title": title, "type": "quantitative", "format": ".4f"}
         for field, title in fields
@@ -142,12 +142,43 @@ def diagonal() -> alt.Chart:
 
 
 @drawing(
-    "Reliability diagram: share of positives against score, with intervals.",
-    ("stroke", "positive", "estimate with its interval"),
+    "Reliability diagram: share of positives against score, as a smooth curve with "
+    "its band, and in score ranges.",
+    ("stroke", "positive", "share of positives"),
+    ("fill", "positive", "interval"),
+    ("dot", "positive", "score ranges"),
     ("dashed", "faint", "perfect calibration"),
 )
 def reliability() -> Chart:
-    """Share of positives against score, with intervals; shares above 1 as triangles at 1."""
+    """Share of positives against score: a smooth curve with its band, and faint bins."""
+    import altair as alt
+
+    return alt.layer(diagonal(), *_smooth(), *_ranges())
+
+
+def _smooth() -> tuple[Chart, Chart]:
+    """Return the band and the line of the smooth curve, clipped at 1."""
+    base = named("smooth").transform_calculate(
+        shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
+    )
+    x = share("score", "score")
+    band = base.mark_area(fill=POSITIVE, fillOpacity=0.18).encode(
+        x=x, y=share("bottom", "share of positives"), y2="top"
+    )
+    tip = tooltip(
+        ("score", "score"),
+        ("frequency", "share of positives"),
+        ("low", "lower end"),
+        ("high", "upper end"),
+    )
+    line = base.mark_line(stroke=POSITIVE, strokeWidth=2.5).encode(
+        x=x, y=share("shown", "share of positives"), tooltip=tip
+    )
+    return band, line
+
+
+def _ranges() -> tuple[Chart, Chart]:
+    """Return the faint bins with their intervals; shares above 1 are triangles at 1."""
     import altair as alt
 
     base = named("reliability").transform_calculate(
@@ -156,8 +187,7 @@ def reliability() -> Chart:
         bottom="min(datum.low, 1)",
         kind="datum.frequency > 1.000000001 ? 'above' : 'inside'",
     )
-    x = share("score", "score (mean of its range)")
-    y = share("shown", "share of positives")
+    x = share("score", "score")
     tip = tooltip(
         ("score", "mean score"),
         ("frequency", "share of positives"),
@@ -165,13 +195,12 @@ def reliability() -> Chart:
         ("high", "upper end"),
         ("marginal", "share of all rows"),
     )
-    bars = base.mark_rule(stroke=POSITIVE, strokeWidth=2, opacity=0.55).encode(
+    bars = base.mark_rule(stroke=POSITIVE, strokeWidth=1.2, opacity=0.35).encode(
         x=x, y=share("bottom", "share of positives"), y2="top"
     )
-    line = base.mark_line(stroke=POSITIVE, strokeWidth=1.5).encode(x=x, y=y)
-    point = base.mark_point(filled=True, fill=POSITIVE, opacity=1, size=60).encode(
+    point = base.mark_point(filled=True, fill=POSITIVE, opacity=0.45, size=40).encode(
         x=x,
-        y=y,
+        y=share("shown", "share of positives"),
         shape=alt.Shape(
             "kind:N",
             scale=alt.Scale(domain=["inside", "above"], range=["circle", "triangle-up"]),
@@ -179,7 +208,7 @@ def reliability() -> Chart:
         ),
         tooltip=tip,
     )
-    return alt.layer(diagonal(), bars, line, point)
+    return bars, point
 
 
 @drawing(
@@ -220,7 +249,7 @@ def distribution() -> Chart:
 
 
 def by(field: str, names: list[str], values: list[Any]) -> dict[str, Any]:
-    """Return a look that depends on a field: one value for each of its names."""
+    """Return an encoding that depends on a field: one value for each of its names."""
     scale = {"domain": names, "range": values}
     return {"field": field, "type": "nominal", "title": None, "scale": scale, "legend": None}
 
@@ -233,7 +262,7 @@ def _region(name: str) -> alt.Chart:
     )
 
 
-# Without negatives noise may take the precision above 1; it is drawn at 1.
+# Without negatives, noise may push the precision above 1; it is drawn at 1.
 _DRAWN = "isValid(datum.precision) ? min(datum.precision, 1) : null"
 
 
@@ -284,7 +313,11 @@ def pr() -> Chart:
     line = (
         named("curves")
         .transform_calculate(precision=_DRAWN)
-        .transform_filter("isValid(datum.precision)")
+        .transform_filter("isValid(datum.precision) && datum.enough")
+        # Of all thresholds with the same recall the highest is the best; the others would be a
+        # vertical stroke.
+        .transform_joinaggregate(highest="max(threshold)", groupby=["tpr"])
+        .transform_filter("datum.threshold === datum.highest")
         .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True)
         .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     )
@@ -297,21 +330,23 @@ def pr() -> Chart:
 
 
 @drawing(
-    "Precision, estimated and promised, recall, F1 and share of flagged rows over the threshold.",
+    "Estimated and guaranteed precision, recall, F1 and share of flagged rows "
+    "against the threshold.",
     ("stroke", "positive", "precision"),
-    ("dotted", "positive", "precision that can be promised"),
+    ("dotted", "positive", "guaranteed precision"),
     ("dashed", "negative", "recall"),
-    ("dotted", "third", "F1"),
+    ("stroke", "third", "F1"),
     ("dashed", "rows", "share flagged"),
 )
 def threshold() -> Chart:
-    """Precision, what is promised of it, recall, F1 and share flagged over the threshold."""
+    """Precision, guaranteed precision, recall, F1 and share flagged against the threshold."""
     import altair as alt
 
     kinds = ["precision", "promised", "tpr", "f_beta", "ppr"]
     lines = (
         named("curves")
-        .transform_calculate(precision=_DRAWN)
+        .transform_calculate(precision=f"datum.enough ? ({_DRAWN}) : null")
+        .transform_calculate(promised="datum.enough && datum.promised > 0 ? datum.promised : null")
         .transform_fold([*kinds], as_=["kind", "share"])
         .transform_filter("isValid(datum.share)")
         .mark_line(strokeWidth=2, clip=True)
@@ -319,7 +354,7 @@ def threshold() -> Chart:
             x=share("threshold", "threshold"),
             y=share("share", "share"),
             color=by("kind", kinds, [POSITIVE, POSITIVE, NEGATIVE, "var(--third)", ROWS]),
-            strokeDash=by("kind", kinds, [[1, 0], [2, 2], [6, 3], [2, 2], [8, 3, 2, 3]]),
+            strokeDash=by("kind", kinds, [[1, 0], [2, 2], [6, 3], [1, 0], [8, 3, 2, 3]]),
             tooltip=tooltip(("threshold", "threshold"), ("share", "share")),
         )
     )
@@ -332,18 +367,18 @@ def threshold() -> Chart:
 
 
 @drawing(
-    "Calibration error over the class prior with its interval.",
-    ("stroke", "positive", "debiased error with the interval"),
+    "Calibration error against the class prior, with its interval.",
+    ("stroke", "positive", "debiased error with interval"),
     ("dashed", "rows", "plain error"),
-    ("stroke", "ink", "prior of the slider"),
+    ("stroke", "ink", "slider position"),
     ("dashed", "negative", "largest compatible prior"),
 )
 def prior_curve() -> Chart:
-    """Calibration error over the prior, with its interval, the prior, and what the data allow."""
+    """Calibration error against the prior, with its interval and the largest possible prior."""
     import altair as alt
 
     base = named("prior_curve")
-    x = share("prior", "class prior")
+    x = share("prior", "share of positives (prior)")
     y = {"field": "ece", "type": "quantitative", "title": "calibration error"}
     band = (
         base.transform_filter("isValid(datum.low)")
@@ -367,15 +402,15 @@ def prior_curve() -> Chart:
         named("now")
         .transform_filter("isValid(datum.largest_prior)")
         .mark_rule(stroke=NEGATIVE, strokeDash=[3, 3], strokeWidth=1.5)
-        .encode(x=share("largest_prior", "class prior"))
+        .encode(x=share("largest_prior", "share of positives (prior)"))
     )
     return alt.layer(band, plain, debiased, limit, now)
 
 
 class Look(NamedTuple):
-    """How a model is told from the others, in colour and without."""
+    """The style that distinguishes a model from the others, with and without color."""
 
-    colour: str
+    color: str
     dash: list[int]
     shape: str
 
@@ -397,26 +432,26 @@ def _looks(field: str, names: list[str], looks: tuple[Look, ...], part: str) -> 
 
 
 def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xlabel: str) -> Chart:
-    """Reliability diagrams on the same axes, told apart by colour, dashes and shape."""
+    """Reliability diagrams on the same axes, distinguished by color, dashes and shape."""
     import altair as alt
 
     base = named(data).transform_calculate(
         shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
     )
     x, y = share("score", xlabel), share("shown", "share of positives")
-    colour = _looks(field, names, looks, "colour")
+    color = _looks(field, names, looks, "color")
     bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
-        x=x, y=share("bottom", "share of positives"), y2="top", color=colour
+        x=x, y=share("bottom", "share of positives"), y2="top", color=color
     )
     lines = base.mark_line(strokeWidth=1.8).encode(
-        x=x, y=y, color=colour, strokeDash=_looks(field, names, looks, "dash")
+        x=x, y=y, color=color, strokeDash=_looks(field, names, looks, "dash")
     )
     tip = [
         {"field": field, "type": "nominal"},
         *tooltip(("score", "mean score"), ("frequency", "share of positives")),
     ]
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
-        x=x, y=y, color=colour, shape=_looks(field, names, looks, "shape"), tooltip=tip
+        x=x, y=y, color=color, shape=_looks(field, names, looks, "shape"), tooltip=tip
     )
     return alt.layer(diagonal(), bars, lines, points)
 
@@ -429,7 +464,9 @@ def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xl
 )
 def recalibration() -> Chart:
     """Reliability diagrams before and after recalibration."""
-    return overlay("recalibration", "side", ["before", "after"], SIDES, "score, or repaired score")
+    return overlay(
+        "recalibration", "side", ["before", "after"], SIDES, "score, before or after recalibration"
+    )
 
 
 @drawing(
@@ -447,31 +484,58 @@ REVIEWED = ["review", "labeled positives", "both"]
 
 
 @drawing(
-    "Metrics by the review, by labeled positives and by both, with intervals.",
+    "Metrics from the review, from labeled positives and from both, with intervals.",
     ("stroke", "model-0", "review (circles)"),
     ("stroke", "model-1", "labeled positives (squares)"),
     ("stroke", "model-2", "both, where they agree (diamonds)"),
 )
 def audit() -> Chart:
-    """Metrics by the review, by labeled positives and by both, with intervals."""
+    """Metrics from the review, from labeled positives and from both, with intervals."""
     import altair as alt
 
     base = named("audit")
     y = {"field": "metric", "type": "nominal", "title": None, "axis": {"labelLimit": 140}}
     offset = {"field": "side", "type": "nominal", "sort": REVIEWED}
-    colour = _looks("side", REVIEWED, LOOKS, "colour")
+    color = _looks("side", REVIEWED, LOOKS, "color")
     x = share("low", "value")
-    bars = base.mark_rule(strokeWidth=2.5).encode(x=x, x2="high", y=y, yOffset=offset, color=colour)
+    bars = base.mark_rule(strokeWidth=2.5).encode(x=x, x2="high", y=y, yOffset=offset, color=color)
     tip = tooltip(("value", "value"), ("low", "lower end"), ("high", "upper end"))
     points = base.mark_point(filled=True, opacity=1, size=70).encode(
         x=share("value", "value"),
         y=y,
         yOffset=offset,
-        color=colour,
+        color=color,
         shape=_looks("side", REVIEWED, LOOKS, "shape"),
         tooltip=[{"field": "side", "type": "nominal"}, *tip],
     )
     return alt.layer(bars, points)
+
+
+@drawing(
+    "Prior minus mean score of each group, with simultaneous intervals; zero means calibrated.",
+    height=420,
+)
+def groups() -> Chart:
+    """Prior minus mean score of each group, with intervals."""
+    import altair as alt
+
+    base = named("groups")
+    y: dict[str, Any] = {"field": "group", "type": "nominal", "title": None, "sort": None}
+    y |= {"axis": {"labelLimit": 160, "labelOverlap": True}}
+    x: dict[str, Any] = {"type": "quantitative"}
+    x |= {"title": "prior minus mean score (below zero, scores are too high)"}
+    x |= {"axis": {"tickCount": 6}}
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(
+        stroke=FAINT, strokeDash=[5, 4]
+    )
+    bars = base.mark_rule(strokeWidth=2.5, stroke=POSITIVE).encode(
+        x=x | {"field": "low"}, x2="high", y=y
+    )
+    tip = tooltip(("value", "prior minus mean score"), ("low", "lower end"), ("high", "upper end"))
+    points = base.mark_point(filled=True, opacity=1, size=60, color=POSITIVE).encode(
+        x=x | {"field": "value"}, y=y, tooltip=[{"field": "group", "type": "nominal"}, *tip]
+    )
+    return alt.layer(zero.encode(x=x | {"field": "zero"}), bars, points)
 
 
 DIAGRAM = "models"
@@ -479,7 +543,7 @@ DIAGRAM = "models"
 
 def models(names: list[str]) -> Chart:
     """Reliability diagrams of all models on the same axes."""
-    return overlay(DIAGRAM, "model", names, LOOKS, "score (mean of its range)")
+    return overlay(DIAGRAM, "model", names, LOOKS, "mean score in each range")
 
 
 def difference(name: str, title: str, names: list[str]) -> Chart:
@@ -488,20 +552,20 @@ def difference(name: str, title: str, names: list[str]) -> Chart:
 
     base = named(f"difference_{name}")
     y = {"field": "model", "type": "nominal", "title": None, "axis": {"labelLimit": 110}}
-    colour = _looks("model", names, LOOKS, "colour")
+    color = _looks("model", names, LOOKS, "color")
     x = {
         "type": "quantitative",
         "title": f"difference in {title[0].lower()}{title[1:]}",
         "axis": {"tickCount": 4, "labelFlush": False, "labelOverlap": True},
     }
     bars = base.mark_rule(strokeWidth=2.5).encode(
-        x=x | {"field": "low"}, x2="high", y=y, color=colour
+        x=x | {"field": "low"}, x2="high", y=y, color=color
     )
     tip = tooltip(("value", "difference"), ("low", "lower end"), ("high", "upper end"))
     points = base.mark_point(filled=True, opacity=1, size=70).encode(
         x=x | {"field": "value"},
         y=y,
-        color=colour,
+        color=color,
         shape=_looks("model", names, LOOKS, "shape"),
         tooltip=tip,
     )
@@ -514,13 +578,13 @@ def difference(name: str, title: str, names: list[str]) -> Chart:
 
 
 def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
-    """Draw a criterion of each model over the prior, and where the order changes."""
+    """Draw a criterion for each model against the prior, and mark where the order changes."""
     import altair as alt
 
     x = {
         "field": "prior",
         "type": "quantitative",
-        "title": "class prior",
+        "title": "share of positives (prior)",
         "scale": {"zero": False, "nice": False},
         "axis": {"tickCount": 6, "labelFlush": False},
     }
@@ -536,7 +600,7 @@ def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
         .encode(
             x=x,
             y=y,
-            color=_looks("model", names, LOOKS, "colour"),
+            color=_looks("model", names, LOOKS, "color"),
             strokeDash=_looks("model", names, LOOKS, "dash"),
             tooltip=[
                 {"field": "model", "type": "nominal"},

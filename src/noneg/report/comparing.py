@@ -1,17 +1,17 @@
-"""The page of several models: overlaid diagrams, differences, and the order over the prior."""
+"""The page that compares models: overlaid diagrams, differences, and the ranking at each prior."""
 
 from __future__ import annotations
 
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from noneg.report.charts import DIAGRAM, LOOKS, Drawing, difference, models, order
 from noneg.report.document import About, Document, Number, Range, Section, Sentence, Table
-from noneg.report.html import render
-from noneg.report.payload import data_names, overlaid
+from noneg.report.html import render_still
+from noneg.report.payload import overlaid
 from noneg.report.words import sample
 from noneg.sentences import say
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from noneg.report.document import Cell
     from noneg.report.payload import Rows
 
-PRIORS = 61  # points of the lines over the prior
+PRIORS = 61  # Number of points on the curves over the prior.
 
 
 def comparison_to_html(
@@ -35,46 +35,34 @@ def comparison_to_html(
     ----------
     comparison : Comparison
     about : About, optional
-        Title, files, command: where the numbers come from.
+        The origin of the numbers: title, files, command.
     warnings : sequence of str
-        What needs the reader's attention.
+        Warnings for the reader.
 
     Examples
     --------
     >>> from noneg import compare
     >>> from noneg.simulation import LogisticGaussian
     >>> score, label = LogisticGaussian.calibrated().draw_rows(2000, seed=0)
-    >>> found = compare({"plain": score, "squared": score**2}, label, setting="labelled")
+    >>> found = compare({"plain": score, "squared": score**2}, label, setting="labeled")
     >>> comparison_to_html(found).startswith("<!DOCTYPE html>")
     True
     """
     about = about or About(title="Which model is best?")
     content = comparison_document(comparison, about, tuple(warnings))
-    drawings = dict(_drawings(comparison))
-    charts = {name: one.spec() for name, one in drawings.items()}
-    data: dict[str, Any] = {
-        "charts": charts,
-        "datasets": dict(_datasets(comparison)),
-        "chart_data": {name: sorted(data_names(spec)) for name, spec in charts.items()},
-    }
-    return render(
-        "page.html.jinja",
-        data,
-        ("compare.js",),
-        document=content,
-        movable=False,
-        two_diagrams=False,
-        free=[],
-        drawings=drawings,
-        worded=("computed",),
-        headed=("computed", *comparison.criteria),
+    return render_still(
+        content,
+        dict(_drawings(comparison)),
+        dict(_datasets(comparison)),
+        scripts=("sort.js", "compare.js"),
+        headed=comparison.criteria,
     )
 
 
 def comparison_document(
     comparison: Comparison, about: About, warnings: tuple[str, ...]
 ) -> Document:
-    """Return what the page says."""
+    """Return the content of the page."""
     return Document(
         title=about.title,
         subtitle=_sample(comparison),
@@ -84,11 +72,13 @@ def comparison_document(
         sections=(
             _diagrams(comparison),
             *(_criterion(comparison, found) for found in comparison.criteria.values()),
+            *_groups(comparison),
             Section(
                 name="computed",
                 title="How was this computed?",
                 tables=(Table(caption="Settings", header=("", ""), rows=about.rows()),),
                 code=about.command,
+                folded=True,
             ),
         ),
     )
@@ -106,15 +96,51 @@ def comparison_summary(comparison: Comparison, warnings: Sequence[str] = ()) -> 
         for found in comparison.criteria.values()
     )
     sentences = tuple(Sentence(text=text) for text in _orders(comparison))
-    numbers = Section(name="numbers", title="All numbers", sentences=sentences, tables=tables)
+    numbers = Section(name="numbers", title="All metrics", sentences=sentences, tables=tables)
+    groups = _groups(comparison)
     return Document(
         title="",
         subtitle=_sample(comparison),
         verdict=tuple(Sentence(text=text) for text in _verdict(comparison)),
         facts=(),
         warnings=tuple(warnings),
-        sections=(numbers,),
+        sections=(numbers, *groups),
     )
+
+
+def _groups(comparison: Comparison) -> tuple[Section, ...]:
+    """Return the best model in each group under each criterion, with its lead over the next."""
+    if not comparison.groups:
+        return ()
+    level = f"{100 * comparison.level:.6g} % interval"
+    rows = tuple(
+        (group, found.title, *_leader(found))
+        for group, criteria in comparison.groups.items()
+        for found in criteria.values()
+    )
+    header = ("group", "criterion", "best", "next", "difference", level)
+    text = (
+        "For each metric, intervals hold for all groups simultaneously, regardless of their priors."
+    )
+    table = Table(caption="Best model by group", header=header, rows=rows, sortable=True)
+    return (
+        Section(
+            name="groups",
+            title="By group",
+            sentences=(Sentence(text=text),),
+            tables=(table,),
+        ),
+    )
+
+
+def _leader(found: Compared) -> tuple[Cell, ...]:
+    """Return the winner, if there is one, and the difference from the closest other model."""
+    best = found.winner or "no clear winner"
+    if not found.differences:
+        return best, "", Number(None), Range(None, None)
+    close = min(found.differences, key=lambda name: abs(found.differences[name].value))
+    gap = found.differences[close]
+    return best, close, Number(gap.value), Range(gap.low, gap.high)
 
 
 def _sample(comparison: Comparison) -> str:
@@ -129,7 +155,7 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     tied = [found for found in comparison.criteria.values() if len(found.leaders) > 1]
     ties = [
         _in_sentence(found.title)
-        + (f" (one below {found.visible:.4f} would not show)" if _hidden(found) else "")
+        + (f" (differences below {found.visible:.4f} are not detectable)" if _hidden(found) else "")
         for found in tied
     ]
     yield _first(wins, everything=all(x.winner for x in comparison.criteria.values()))
@@ -138,20 +164,20 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     if ties:
         yield f"No difference beyond sampling error: {_listed(ties)}."
     for found in comparison.criteria.values():
-        yield from (f"{name}: {why} It is not compared." for name, why in found.unranked.items())
+        yield from (f"{name}: {why} It was not compared." for name, why in found.unranked.items())
     orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
     turning = [_in_sentence(title) for title, order in orders if order.crossings]
     if turning:
-        yield f"With another prior the order may change: {_listed(turning)}."
+        yield f"The ranking may change with the prior: {_listed(turning)}."
 
 
 def _first(wins: dict[str, list[str]], *, everything: bool) -> str:
     if not wins:
         return "No model is better than the others beyond sampling error."
     if len(wins) > 1:
-        return "It depends on what you want."
+        return "The best model depends on the metric."
     name, titles = next(iter(wins.items()))
-    return f"{name} is best by {'every criterion' if everything else _listed(titles)}."
+    return f"{name} is best by {'every metric' if everything else _listed(titles)}."
 
 
 def _listed(names: list[str]) -> str:
@@ -159,7 +185,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _in_sentence(title: str) -> str:
-    """Return a title as it stands within a sentence."""
+    """Return a title in the form used within a sentence."""
     return title if title.startswith("Brier") else title[0].lower() + title[1:]
 
 
@@ -178,10 +204,11 @@ def _diagrams(comparison: Comparison) -> Section:
     header = ("model", "mean score", "share of positives", f"{level} % interval")
     return Section(
         name="diagram",
-        title="What does a score mean, model by model?",
+        title="What does each model's score mean?",
         sentences=(
             Sentence(
-                text="On the diagonal a score is the probability. Bins hold equally many rows."
+                text="On the diagonal, a score equals the probability. All bins contain "
+                "the same number of rows."
             ),
         ),
         charts=(DIAGRAM,),
@@ -194,7 +221,7 @@ def _sentence(text: str) -> Sentence:
 
 
 def _tipping(found: Compared) -> Iterator[str]:
-    """Say how far from random labels must be before the closest rival may be as good."""
+    """Yield the selection factor up to which the winner still beats its closest rival."""
     if not found.tipping:
         return
     rival = min(found.tipping, key=lambda name: found.tipping[name])
@@ -236,15 +263,15 @@ def _judgement(found: Compared) -> str:
     if found.winner is not None:
         return f"{found.winner} is best, beyond sampling error."
     if len(found.leaders) < 2:
-        return "No winner: an impossible value cannot be compared."
-    tie = f"A tie between {_listed(list(found.leaders))}"
+        return "No winner: some values are outside their possible range and cannot be compared."
+    tie = f"Tie between {_listed(list(found.leaders))}"
     if not _hidden(found):
         return f"{tie}."
-    return f"{tie}; a difference below {found.visible:.4f} would not show on these rows."
+    return f"{tie}; these rows cannot show differences below {found.visible:.4f}."
 
 
 def _hidden(found: Compared) -> bool:
-    """Whether a difference of known size could hide behind a tie."""
+    """Return whether a tie could conceal a difference of known size."""
     return bool(found.visible) and found.visible != np.inf
 
 
@@ -255,7 +282,7 @@ def _brief_row(found: Compared, name: str) -> tuple[Cell, ...]:
 
 def _order(found: Compared) -> str:
     if found.ordering is None or not found.ordering.crossings:
-        return "The order is the same for all priors shown."
+        return "The ranking is the same for all priors shown."
     return f"Best first: {_stretches(found.ordering)}."
 
 
@@ -267,7 +294,7 @@ def _stretches(ordering: Ordering) -> str:
 
 
 def _orders(comparison: Comparison) -> Iterator[str]:
-    """Say at which priors the order changes, criterion by criterion."""
+    """Yield the priors at which the order changes, for each criterion."""
     orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
     for title, found in orders:
         if found.crossings:
@@ -275,7 +302,10 @@ def _orders(comparison: Comparison) -> Iterator[str]:
     steady = [title for title, found in orders if not found.crossings]
     if steady:
         low, high = orders[0][1].priors
-        yield f"The same order for all priors from {low:.4g} to {high:.4g}: {', '.join(steady)}."
+        yield (
+            f"The ranking is the same for all priors from {low:.4g} to {high:.4g}: "
+            f"{', '.join(steady)}."
+        )
 
 
 def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
@@ -299,7 +329,7 @@ def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
             f"difference_{name}",
             Drawing(
                 build=partial(difference, name, found.title, names),
-                description=f"{found.title}: differences with their intervals.",
+                description=f"{found.title}: differences with intervals.",
                 title="Difference",
                 height=max(90, 42 * (len(names) - 1) + 30),
             ),
@@ -310,8 +340,8 @@ def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
                 f"order_{name}",
                 Drawing(
                     build=partial(order, name, found.title, names, turns=turns),
-                    description=f"{found.title} of each model over the class prior.",
-                    title="Over the prior",
+                    description=f"{found.title} of each model against the class prior.",
+                    title="Effect of the prior",
                     height=260,
                 ),
             )

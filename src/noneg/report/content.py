@@ -1,4 +1,4 @@
-"""`Evaluation` -> `Document`: what every form of the report says, section by section."""
+"""Convert an `Evaluation` to a `Document`: the content of every report format, by section."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from noneg.report.document import (
     Table,
     asset,
 )
+from noneg.report.grouping import group_section, terminal_section
 from noneg.report.payload import curves, distribution
-from noneg.results import fitting
+from noneg.results import at_most, fitting
 from noneg.sentences import say
+from noneg.verdict import headline, points, rejects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,21 +40,25 @@ if TYPE_CHECKING:
 def document(
     evaluation: Evaluation, about: About | None = None, truth: Evaluation | None = None
 ) -> Document:
-    """Return what the report says.
+    """Return the content of the report.
 
     Parameters
     ----------
     evaluation : Evaluation
     about : About, optional
-        Where the numbers come from.
+        The origin of the numbers.
     truth : Evaluation, optional
-        Of the same rows with all their labels, where these are known.
+        Evaluation of the same rows with all their labels, if these are known.
     """
     about = about or About()
     return Document(
         title=about.title,
         subtitle=words.sample(evaluation),
         verdict=_verdict(evaluation),
+        code=evaluation.verdict.code,
+        sample=Sentence(text=words.plain_sample(evaluation), key="sample"),
+        action=_action(evaluation, about),
+        origin=about.origin(),
         facts=tuple(_facts(evaluation)),
         warnings=evaluation.warnings,
         sections=(
@@ -62,8 +68,10 @@ def document(
             _threshold(evaluation),
             _errors(evaluation),
             *_recalibration(evaluation),
+            *_groups(evaluation),
             *([] if evaluation.audit is None else audit_sections(evaluation.audit, chart=True)),
             *prior_section(evaluation),
+            *_noted(about),
             theory_section(evaluation),
             *([] if truth is None else [truth_section(evaluation, truth)]),
             computed_section(evaluation, about),
@@ -72,39 +80,60 @@ def document(
     )
 
 
+def _groups(evaluation: Evaluation) -> list[Section]:
+    if evaluation.groups is None:
+        return []
+    return [group_section(evaluation.groups)]
+
+
 def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
-    error = words.headline(evaluation)
-    contradicted = any(
-        check.name == "prior" and check.verdict == "contradicted"
-        for check in evaluation.assumptions
+    error, prior = headline(evaluation), evaluation.prior.value
+    where = (
+        say("where_impossible")
+        if evaluation.verdict.key == "verdict_contradicted"
+        else words.verdict_where(points(evaluation), rejected=rejects(evaluation))
     )
-    # The test takes labels for random; under selection the interval decides.
-    selected = evaluation.selection > 1.0
-    prior, rejected = evaluation.prior.value, error.low > 0.0 if selected else evaluation.rejected
-    title = words.verdict_title(
-        error,
-        prior=prior,
-        contradicted=contradicted,
-        rejected=rejected,
-        at_prior=evaluation.at_prior,
-    )
-    where = words.verdict_where(words.points(evaluation), rejected=rejected)
-    said = (
-        Sentence(text=title, key="verdict_title"),
-        Sentence(text=where, key="verdict_where"),
-        Sentence(text=words.verdict_error(error, prior), key="verdict_error"),
-        *_selection(evaluation),
-    )
-    if evaluation.is_labelled:
-        return said
-    consistent = Sentence(text=words.verdict_consistent(evaluation))
+    first = Sentence(text=evaluation.verdict.sentence, key="verdict_title")
+    others = [Sentence(text=where, key="verdict_where")]
+    if evaluation.verdict.key != "verdict_contradicted":
+        others.append(Sentence(text=words.verdict_error(error, prior), key="verdict_error"))
+        others.extend(_selection(evaluation))
+    if evaluation.is_labeled:
+        return (first, *others)
+    changes = Sentence(text=words.depends(evaluation), key="depends")
     if evaluation.prior_kind != "unknown":
-        return (*said, consistent)
-    return (consistent, Sentence(text=words.verdict_estimate(evaluation)), *said)
+        return (first, *others, changes)
+    estimate = Sentence(text=words.verdict_estimate(evaluation))
+    return (first, estimate, changes, *others)
+
+
+def _action(evaluation: Evaluation, about: About) -> tuple[Sentence, Sentence]:
+    rows = words.rows_options(evaluation, about.reading)
+    told, command = words.action(evaluation, rows)
+    return Sentence(text=told, key="action"), Sentence(text=command, key="command")
+
+
+def _noted(about: About) -> Iterator[Section]:
+    """Yield the rows that most need a closer look, if rows have names."""
+    if not about.noted:
+        return
+    text = (
+        "Unlabeled rows with the highest scores are likely to be hidden positives. "
+        "Labeled positives with the lowest scores are either mislabeled or missed by "
+        "the model."
+    )
+    rows = tuple((one.name, Number(one.score), one.reason) for one in about.noted)
+    table = Table(caption="Rows", header=("row", "score", "why"), rows=rows)
+    yield Section(
+        name="rows",
+        title="Which rows should we check?",
+        sentences=(Sentence(text=text),),
+        tables=(table,),
+    )
 
 
 def _selection(evaluation: Evaluation) -> Iterator[Sentence]:
-    """Say up to which selection the verdict stands; of labelled data none are hidden."""
+    """Return how much selection the verdict withstands; labeled data have no hidden positives."""
     if evaluation.selection_sums is not None:
         text = words.verdict_selection(evaluation.stands, evaluation.selection)
         yield Sentence(text=text, key="verdict_selection")
@@ -112,10 +141,10 @@ def _selection(evaluation: Evaluation) -> Iterator[Sentence]:
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, Number, Range]]:
     names = {
-        RECOMMENDED: "Calibration error",
-        "auroc": "Area under the ROC curve",
-        "average_precision": "Average precision",
-        "brier": "Brier score",
+        RECOMMENDED: "Calibration error (0 is best)",
+        "auroc": "Ranking, AUC (1 is best)",
+        "average_precision": "Average precision (1 is best)",
+        "brier": "Brier score (0 is best)",
     }
     for name, title in names.items():
         found = evaluation.metrics.get(name)
@@ -137,9 +166,10 @@ def _estimate(
 def _diagram(evaluation: Evaluation) -> Section:
     level = f"{100 * evaluation.level:.6g}"
     text = (
-        f"Each point is a range of scores: how many of its rows are positive, with a {level} % "
-        "interval. On the diagonal a score is the probability; below it scores promise too much. "
-        "Shares above 1, which noise or too large a prior cause, are drawn as triangles at 1."
+        f"The curve shows how many rows with a given score are positive. On the diagonal a score "
+        "is the probability; below it scores are too high. Points are ranges of scores. The "
+        f"{level} % intervals hold at each score alone; the verdict allows for looking at all "
+        "scores at once. Shares above 1, from noise or too large a prior, are triangles at 1."
     )
     header = ("score from", "to", "mean score", "share of positives", f"{level} % interval", "rows")
     rows = tuple(
@@ -151,7 +181,7 @@ def _diagram(evaluation: Evaluation) -> Section:
             Range(point.low, point.high),
             f"{100 * point.marginal:.2f} %",
         )
-        for point in words.points(evaluation)
+        for point in points(evaluation)
     )
     caption = "Reliability diagram"
     table = Table(caption=caption, header=header, rows=rows, name="reliability", folded=True)
@@ -166,25 +196,26 @@ def _diagram(evaluation: Evaluation) -> Section:
 
 def _scores(evaluation: Evaluation) -> Section:
     rows_name = "all rows" if is_pooled(evaluation.setting) else "unlabeled rows"
-    text = f"Where the scores of positives and of {rows_name} lie"
+    text = f"Score distributions of positives and of {rows_name}"
     text += (
-        ", and where those of the negatives do."
-        if evaluation.is_labelled
-        else ", and where negatives must lie if the prior is right. Fewer than none of them would "
-        "be a contradiction."
+        ", and of negatives."
+        if evaluation.is_labeled
+        else ", and the implied distribution of negatives if the prior is right. Negative "
+        "shares would contradict the prior."
     )
     header = ("score from", "to", "positives", rows_name, "negatives")
-    caption = "Share of rows in each range of scores"
+    caption = "Share of rows in each score range"
     kept = [row for row in distribution(evaluation) if row["marginal"] or row["positive"]]
     table = _table(
         caption, header, kept, ("left", "right", "positive", "marginal", "negative"), "distribution"
     )
     return Section(
         name="scores",
-        title="Where are the scores?",
+        title="How are the scores distributed?",
         sentences=(Sentence(text=text),),
         charts=("distribution",),
         tables=(table,),
+        folded=True,
     )
 
 
@@ -202,7 +233,7 @@ def _float(x: float | str | None) -> float | None:
 def _curves(evaluation: Evaluation) -> Section:
     sentences = [
         Sentence(
-            text="The curves run through the thresholds of the page; the ring marks the chosen one."
+            text="The curves cover all thresholds on this page; the ring marks the selected one."
         )
     ]
     bounds = evaluation.sums.bounds
@@ -211,10 +242,12 @@ def _curves(evaluation: Evaluation) -> Section:
         level = f"{100 * evaluation.level:.6g}"
         sentences.append(
             Sentence(
-                text=f"The shaded region holds the curve whichever unlabeled rows are the hidden "
-                f"positives ({level} % band on their ranks). At the given prior its areas are "
+                text="The shaded region contains the curve no matter which unlabeled "
+                f"rows are the hidden positives ({level} % band on their ranks). At "
+                "the given prior, the area under the curve is "
                 f"{low:.3f} to {high:.3f} for ROC and {least:.3f} to {most:.3f} for precision and "
-                "recall."
+                "recall.",
+                key="given",
             )
         )
     header = ("threshold", "false positive rate", "recall", "precision")
@@ -224,10 +257,11 @@ def _curves(evaluation: Evaluation) -> Section:
     )
     return Section(
         name="curves",
-        title="How well do they rank?",
+        title="How well do the scores rank?",
         sentences=tuple(sentences),
         charts=("roc", "pr"),
         tables=(table,),
+        folded=True,
     )
 
 
@@ -237,16 +271,18 @@ def _at_tenths(evaluation: Evaluation) -> Rows:
 
 def _threshold(evaluation: Evaluation) -> Section:
     text = (
-        "Flag every row whose score reaches the threshold. Move it, set what a false alarm and a "
-        "missed positive cost, and read what follows."
+        "Rows whose score is at or above the threshold are flagged. Move the "
+        "threshold, or enter the costs of a false alarm and of a missed positive, to "
+        "see the effect. Thresholds apply to the original scores, not to "
+        "recalibrated ones."
     )
     header = ("threshold", "flagged", "precision", "recall", "F1")
     names = ("threshold", "ppr", "precision", "tpr", "f_beta")
-    caption = "What follows from a threshold (shares)"
+    caption = "Metrics at each threshold (shares)"
     table = _table(caption, header, _at_tenths(evaluation), names, "thresholds")
     return Section(
         name="threshold",
-        title="Where to draw the line?",
+        title="What threshold should we use?",
         sentences=(Sentence(text=text),),
         charts=("threshold",),
         tables=(table,),
@@ -258,27 +294,32 @@ def _errors(evaluation: Evaluation) -> Section:
     p_value = evaluation.test.p_value
     evidence = "evidence" if evaluation.rejected else "no evidence"
     test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it"
-    test += f"{_tested(evaluation)}."
+    test += f"{_tested(evaluation)}. Grouped chi-square: p = {evaluation.grouped.p_value:.3f}."
     tables = tuple(
         Table(caption=caption, header=("", "value", level), rows=tuple(rows))
         for caption, rows in (
             ("Calibration errors (lower is better)", _calibration_rows(evaluation)),
+            (
+                "Slope, intercept and O:E ratio (ideally 1, 0 and 1)",
+                _family(evaluation, "calibration line"),
+            ),
             ("Proper scores (lower is better)", _family(evaluation, "proper score")),
             ("Performance", _family(evaluation, "performance")),
         )
     )
     return Section(
         name="metrics",
-        title="All numbers",
-        sentences=(Sentence(text=test),),
+        title="All metrics",
+        sentences=(Sentence(text=test, key="given"),),
         tables=tables,
+        folded=True,
     )
 
 
 def _tested(evaluation: Evaluation) -> str:
-    """Say at which priors the test was made."""
+    """Return the priors at which the test was performed, as text."""
     prior = evaluation.prior
-    if evaluation.is_labelled:
+    if evaluation.is_labeled:
         return ""
     if prior.low == prior.high:
         return " (at the given prior)"
@@ -288,14 +329,14 @@ def _tested(evaluation: Evaluation) -> str:
 
 def _calibration_rows(evaluation: Evaluation) -> Iterator[tuple[Cell, ...]]:
     held = evaluation.occupied_bins
-    bins = f"{evaluation.bins} bins of equal mass"
+    bins = f"{evaluation.bins} equal-mass bins"
     if held != evaluation.bins:
-        bins += f", {held} of which hold rows"
+        bins += f", {held} of which contain rows"
     named = {
         RECOMMENDED: f"Debiased error (best guess), {bins}",
         "ece": f"Plain error, {bins}",
-        "ece_width_15": "Plain error, 15 bins of equal width",
-        "ece_mass_15": "Plain error, 15 bins of equal mass",
+        "ece_width_15": "Plain error, 15 equal-width bins",
+        "ece_mass_15": "Plain error, 15 equal-mass bins",
     }
     found = evaluation.metrics | {name: getattr(evaluation, name) for name in [*named][2:]}
     titles = named | {
@@ -329,42 +370,47 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     before, after = found.errors[RECOMMENDED]
     change = found.change["brier"]
     text = (
-        f"The method chosen by held-out likelihood is {found.chosen}. On rows used neither to "
-        f"choose nor to fit ({found.folds} folds), the calibration error goes from {before:.3f} "
-        f"to {after:.3f}, and "
+        f"On rows used neither to choose nor to fit the map ({found.folds} folds), the "
+        f"calibration error goes from {before:.3f} to {after:.3f}, and "
         f"the Brier score changes by {change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}]"
     )
     text += (
-        ", an improvement beyond chance."
+        ", a significant improvement."
         if change.high < 0.0
-        else ", which may be chance: recalibration is not needed for certain."
+        else ", which is not significant: these rows do not show that recalibration helps."
     )
-    prior = (
-        ""
-        if evaluation.is_labelled
-        else "All of it at the given prior; another prior needs another calibrator. "
-    )
-    use = f"{prior}Apply the calibrator with noneg.recalibration.load(text).transform(scores)."
     rows = tuple(
         (METRICS[name].title, Number(one), Number(other))
         for name, (one, other) in found.errors.items()
     )
-    caption = "Before and after, on rows used neither to choose nor to fit the map"
+    caption = "Before and after, on rows used for neither selection nor fitting"
     yield Section(
         name="recalibration",
-        title="Can they be repaired?",
-        sentences=tuple(Sentence(text=one) for one in (text, *found.warnings, use)),
+        title="Can the scores be recalibrated?",
+        sentences=tuple(
+            Sentence(text=one) for one in (text, *found.warnings, _use(evaluation, found))
+        ),
         charts=("recalibration",),
         tables=(
             Table(caption=caption, header=("", "before", "after"), rows=rows),
             *_mapped(found, evaluation.level),
         ),
         code=found.calibrator.to_json(),
+        still=True,
+    )
+
+
+def _use(evaluation: Evaluation, found: HeldOut) -> str:
+    """Say which map was chosen, what it holds for, and how to apply it."""
+    prior = "" if evaluation.is_labeled else " Another prior needs another calibrator."
+    return (
+        f"Chosen by held-out likelihood: {found.chosen}.{prior} Apply the calibrator with "
+        "noneg.recalibration.load(text).transform(scores)."
     )
 
 
 def _mapped(found: HeldOut, level: float) -> Iterator[Table]:
-    """Yield what some scores become, with the band of the calibrator, if it has one."""
+    """Yield recalibrated values of some scores, with the band of the calibrator if it has one."""
     if not found.mapped:
         return
     ends = f"{100 * level:.6g} % band"
@@ -373,29 +419,32 @@ def _mapped(found: HeldOut, level: float) -> Iterator[Table]:
         for s, one in found.mapped.items()
     )
     header = ("score", "calibrated probability", f"{ends}, from", "to")
-    yield Table(caption=f"Scores after {found.chosen}", header=header, rows=rows)
+    yield Table(caption=f"Scores after {found.chosen}", header=header, rows=rows, folded=True)
 
 
 def prior_section(evaluation: Evaluation) -> Iterator[Section]:
-    """Yield the error over the prior; nothing for labelled data."""
-    if evaluation.is_labelled:
+    """Yield the error as a function of the prior; nothing for labeled data."""
+    if evaluation.is_labeled:
         return
     curve, prior = evaluation.prior_curve, evaluation.prior.value
     text = (
-        f"The calibration error over the same {evaluation.bins} bins if the prior were another. A "
-        "prior that is wrong by some amount moves the error by at most as much. The error is "
-        f"smallest at a prior of {curve.best:.3f}, which says what the scores expect, not what is "
+        f"The calibration error over the same {evaluation.bins} bins for other "
+        "values of the prior (the share of positives). An error in the prior "
+        "changes the calibration error by at most the same amount. The calibration "
+        "error is "
+        f"smallest at a prior of {curve.best:.3f}. The scores imply this prior, but "
+        "that does not make it "
         "true."
     )
-    fits = f"Priors up to {evaluation.sums.largest_prior:.3f} are compatible with the scores."
+    fits = f"Priors up to {at_most(evaluation.sums.largest_prior)} are compatible with the scores."
     least = evaluation.sums.least_prior
     grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
     rows = tuple((Number(x, 3), Number(float(curve(x)))) for x in grid)
     header = ("prior", "calibration error")
-    table = Table(caption="Error over the prior", header=header, rows=rows, folded=True)
+    table = Table(caption="Calibration error by prior", header=header, rows=rows, folded=True)
     yield Section(
         name="prior",
-        title="And if the prior were another?",
+        title="What if the prior were different?",
         sentences=(Sentence(text=text), Sentence(text=fits)),
         charts=("prior_curve",),
         tables=(table,),
@@ -403,18 +452,18 @@ def prior_section(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def theory_section(evaluation: Evaluation) -> Section:
-    """Return what theory promises, and how many more positives would help."""
+    """Return the theoretical bound, and the number of additional positives that would help."""
     sentences = [
         Sentence(
-            text=f"{evaluation.bins} bins of equal mass balance the error of coarse bins against "
-            "the noise of fine ones for samples of this size."
+            text=f"For samples of this size, {evaluation.bins} equal-mass bins balance "
+            "the bias of coarse bins against the noise of fine ones."
         )
     ]
     if evaluation.bounds:
         expected, probable = (evaluation.bounds[key].value for key in ("expected", "probable"))
         text = words.bound_sentence(expected, probable, evaluation.level, evaluation.bins)
         sentences.append(Sentence(text=text, key="bound"))
-    if not evaluation.is_labelled and math.isfinite(evaluation.n_positive):
+    if not evaluation.is_labeled and math.isfinite(evaluation.n_positive):
         floor = evaluation.sums.noise_floor * evaluation.prior.value
         text = say("floor", n_positive=evaluation.sums.effective_positive, floor=floor)
         sentences.append(Sentence(text=text, key="floor"))
@@ -422,7 +471,10 @@ def theory_section(evaluation: Evaluation) -> Section:
         text = words.plan_sentence(needed, evaluation.n_positive, words.EPS)
         sentences.append(Sentence(text=text, key="plan"))
     return Section(
-        name="theory", title="How sure can these rows make us?", sentences=tuple(sentences)
+        name="theory",
+        title="How certain are these numbers?",
+        sentences=tuple(sentences),
+        folded=True,
     )
 
 
@@ -430,17 +482,18 @@ def computed_section(evaluation: Evaluation, about: About) -> Section:
     """Return settings, files, versions and the command."""
     settings = (
         ("Setting", evaluation.setting),
-        ("Prior", f"{evaluation.prior.value!r} ({evaluation.prior.method})"),
-        ("Level of intervals", f"{100 * evaluation.level:.6g} %"),
-        ("Interval of the calibration error", evaluation.ece.method),
+        ("Prior", _prior_origin(evaluation)),
+        ("Confidence level", f"{100 * evaluation.level:.6g} %"),
+        ("Calibration error interval", evaluation.ece.method),
         ("Reliability intervals", f"{evaluation.reliability.band}"),
     )
     held = (
-        "The page moves in your browser, from sums inside this file; nothing is sent anywhere. "
-        "Bins stay those of the given prior, so each number equals what noneg gives for these bins "
-        "at the prior of the slider. Numbers in grey are only known at the given prior."
+        "Your browser updates this page from sums stored in this file; no data are "
+        "sent anywhere. The bins stay fixed at those for the given prior, so each "
+        "number equals the result of noneg for these bins at the slider's prior. "
+        "Results that are available only at the given prior are hidden."
     )
-    sentences = () if evaluation.is_labelled else (Sentence(text=held),)
+    sentences = () if evaluation.is_labeled else (Sentence(text=held),)
     table = Table(caption="Settings", header=("", ""), rows=(*settings, *about.rows()))
     return Section(
         name="computed",
@@ -448,14 +501,23 @@ def computed_section(evaluation: Evaluation, about: About) -> Section:
         sentences=sentences,
         tables=(table,),
         code=about.command,
+        folded=True,
     )
+
+
+def _prior_origin(evaluation: Evaluation) -> str:
+    """Return the prior, and whether it was given, counted or estimated."""
+    prior = evaluation.prior
+    if evaluation.prior_kind in ("upper bound", "unknown"):
+        return f"{prior.value:.6g} (estimated)"
+    return f"{prior.value!r} ({prior.method})"
 
 
 def glossary_section() -> Section:
     """Return a sentence and a citation for each term."""
     terms = tuple(map(tuple, json.loads(asset("glossary.json"))))
     table = Table(caption="Terms", header=("term", "meaning", "read more"), rows=terms)
-    return Section(name="glossary", title="Glossary", tables=(table,))
+    return Section(name="glossary", title="Glossary", tables=(table,), folded=True)
 
 
 SHOWN = (
@@ -475,21 +537,22 @@ SHOWN = (
 
 
 def truth_section(evaluation: Evaluation, truth: Evaluation) -> Section:
-    """Return the section that sets estimates beside what all labels give.
+    """Return the section that compares estimates with the results from all labels.
 
     Parameters
     ----------
     evaluation : Evaluation
         From positives and unlabeled rows.
     truth : Evaluation
-        Of the same rows with all their labels.
+        From the same rows with all their labels.
     """
     rows = list(_rows(evaluation, truth))
     inside = sum(row[-1] == "yes" for row in rows)
     level = f"{100 * evaluation.level:.6g}"
     text = (
-        "Here the hidden labels are known. The estimates above did not use them; this is what they "
-        f"would have been with every label. {inside} of {len(rows)} intervals contain it."
+        "The hidden labels of this example are known. The estimates above did not "
+        "use them; this table compares them with the results from all labels. "
+        f"{inside} of {len(rows)} intervals contain the true value."
     )
     header = ("", "positives and unlabeled", f"{level} % interval", "all labels", "inside")
     return Section(
@@ -498,6 +561,7 @@ def truth_section(evaluation: Evaluation, truth: Evaluation) -> Section:
         sentences=(Sentence(text=text),),
         charts=("truth",),
         tables=(Table(caption="Estimate and truth", header=header, rows=tuple(rows)),),
+        still=True,
     )
 
 
@@ -511,7 +575,7 @@ def _rows(evaluation: Evaluation, truth: Evaluation) -> Iterator[tuple[Cell, ...
         yield METRICS[name].title, *value, inside
 
 
-# What a terminal shows of a report.
+# Sections of a report that are shown on a terminal.
 BRIEF = ("metrics", "theory", "truth")
 
 
@@ -526,4 +590,5 @@ def summary(evaluation: Evaluation, truth: Evaluation | None = None) -> Document
     """
     whole = document(evaluation, About(title=""), truth)
     kept = tuple(section for section in whole.sections if section.name in BRIEF)
-    return replace(whole, sections=kept)
+    groups = () if evaluation.groups is None else (terminal_section(evaluation.groups),)
+    return replace(whole, sections=(*kept, *groups), action=None)

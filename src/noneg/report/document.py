@@ -1,7 +1,8 @@
-"""A report before it becomes a page, Markdown, text or JSON: sentences, tables, and their origin.
+"""A format-independent report: sentences, tables, and their origin.
 
-`Document` is what every form shows. `markdown` and `text` write it here, `noneg.report.html` as a
-page. Names of files and columns are anybody's text; `printable` makes them safe to show.
+Every output format shows a `Document`: `markdown` and `text` in this module, and the HTML page in
+`noneg.report.html`. Names of files and columns are untrusted text; `printable` makes them safe to
+show.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.resources import files
 from io import StringIO
 from itertools import groupby
@@ -23,12 +25,14 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from noneg.verdict import Code
+
 MISSING = "\N{EN DASH}"
 WIDTH = 100
-# Columns where nothing is wrapped.
+# A width at which no line wraps.
 UNWRAPPED = 10_000
 
-_UNSEEN = {"Cc", "Cs", "Zl", "Zp"}  # controls, halves of pairs, separators of lines
+_UNSEEN = {"Cc", "Cs", "Zl", "Zp"}  # Control characters, surrogates and line separators.
 _TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 _TURNS = re.compile(f"[{''.join(sorted(_TURNING))}\ud800-\udfff]")
 _SPECIAL = "\\`*_{}[]<>#|!~"
@@ -43,9 +47,10 @@ class Number:
     ----------
     value : float or None
     digits : int
-        Decimals shown.
+        Number of decimals shown.
     key : str
-        What the page writes here when the prior moves, such as "ece.value"; empty if it stays.
+        Key of the value that the page shows here when the prior changes, such as "ece.value"; empty
+        if the number does not depend on the prior.
     """
 
     value: float | None
@@ -77,18 +82,22 @@ Cell: TypeAlias = str | Number | Range
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows under a header; `name` is what the page fills it from, if it follows the sliders."""
+    """Rows under a header; `name` identifies the data if the table follows the sliders.
+
+    If `sortable`, clicking a header on the page sorts the table by that column.
+    """
 
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     name: str = ""
     folded: bool = False
+    sortable: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
-    """A sentence; `key` is what the page replaces it by when the prior moves."""
+    """A sentence; `key` identifies its replacement on the page when the prior changes."""
 
     text: str
     key: str = ""
@@ -104,7 +113,7 @@ class Section:
     Attributes
     ----------
     name : str
-        Anchor in the page.
+        Anchor on the page.
     title : str
     sentences : tuple of Sentence
     charts : tuple of str
@@ -112,6 +121,11 @@ class Section:
     tables : tuple of Table
     code : str
         Text to copy, such as the JSON of a calibrator or the command.
+    folded : bool
+        Whether the section is collapsed on the page.
+    still : bool
+        Whether the content is known only at the given prior, so that the page hides it when the
+        prior changes.
     """
 
     name: str
@@ -120,6 +134,8 @@ class Section:
     charts: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     code: str = ""
+    folded: bool = False
+    still: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,9 +148,17 @@ class Document:
     verdict : tuple of Sentence
         The most important sentence first.
     facts : tuple of (str, Number, Range)
-        The few numbers to look at first.
+        The most important numbers.
     warnings : tuple of str
     sections : tuple of Section
+    code : {"ok", "check", "stop", "unknown"} or None
+        Machine-readable verdict (`noneg.verdict`); None if there is no verdict.
+    sample : Sentence, optional
+        The subtitle without technical terms.
+    action : (Sentence, Sentence), optional
+        The recommended next step, and a command that performs it.
+    origin : tuple of (str, str)
+        Model, data and date, as pairs of a label and a value.
     """
 
     title: str
@@ -143,40 +167,74 @@ class Document:
     facts: tuple[tuple[str, Number, Range], ...]
     warnings: tuple[str, ...]
     sections: tuple[Section, ...] = field(default=())
+    code: Code | None = None
+    sample: Sentence | None = None
+    action: tuple[Sentence, Sentence] | None = None
+    origin: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noted:
+    """A row that needs a closer look: its name, its score, and the reason."""
+
+    name: str
+    score: float
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a report says of its origin; all of it is optional.
+    """The origin of a report; all fields are optional.
 
     Attributes
     ----------
     title : str
-        Of the page.
+        Title of the page.
     source : mapping of str to str
-        Files and columns, by what they are.
+        Files and columns by label.
     command : str
-        What to type to make the same report.
+        Command that reproduces the report.
     digests : mapping of str to str
         SHA-256 of each file.
+    model : str
+        Name of the model.
+    date : str
+        Date when the data were last changed.
+    reading : str
+        Files and columns as command-line options, for the commands suggested on the page.
+    noted : tuple of Noted
+        Rows that need a closer look.
     """
 
     title: str = "Can these scores be trusted?"
     source: Mapping[str, str] | None = None
     command: str = ""
     digests: Mapping[str, str] | None = None
+    model: str = ""
+    date: str = ""
+    reading: str = ""
+    noted: tuple[Noted, ...] = ()
+
+    def origin(self) -> tuple[tuple[str, str], ...]:
+        """Return the model, data and date, if known, for the first screen."""
+        source = self.source or {}
+        data = source.get("files") or source.get("table") or ""
+        named = (("Model", self.model), ("Data", data), ("Last changed", self.date))
+        return tuple(pair for pair in named if pair[1])
 
     def rows(self) -> tuple[tuple[str, str], ...]:
-        """Return pairs of a name and its value, versions last."""
+        """Return pairs of a name and its value, with versions last."""
         from importlib.metadata import version
 
         digests = {f"SHA-256 of {name}": text for name, text in (self.digests or {}).items()}
         versions = {name: version(name) for name in ("noneg", "numpy", "scipy")}
-        return (*(self.source or {}).items(), *digests.items(), *versions.items())
+        named = {"model": self.model} if self.model else {}
+        source = named | dict(self.source or {})
+        return (*source.items(), *digests.items(), *versions.items())
 
 
 def digest_files(paths: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of every path that is a file, read a block at a time.
+    """Return the SHA-256 of every path that is a file, read one block at a time.
 
     Examples
     --------
@@ -184,6 +242,18 @@ def digest_files(paths: Iterable[str]) -> dict[str, str]:
     {}
     """
     return {path: _digest(Path(path)) for path in paths if Path(path).is_file()}
+
+
+def last_changed(paths: Iterable[str]) -> str:
+    """Return the date of the latest change to any of the files, or an empty string.
+
+    Examples
+    --------
+    >>> last_changed(["-", "no such file"])
+    ''
+    """
+    times = [Path(path).stat().st_mtime for path in paths if Path(path).is_file()]
+    return f"{datetime.fromtimestamp(max(times), UTC):%Y-%m-%d}" if times else ""
 
 
 def _digest(path: Path) -> str:
@@ -195,12 +265,12 @@ def _digest(path: Path) -> str:
 
 
 def asset(name: str) -> str:
-    """Return the text of a file of the package."""
+    """Return the text of a file in the package."""
     return files("noneg.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def printable(text: str) -> str:
-    r"""Escape what would move the cursor, break the line or turn its direction; keep the rest.
+    r"""Escape characters that move the cursor, break the line or change the text direction.
 
     Examples
     --------
@@ -216,9 +286,9 @@ def printable(text: str) -> str:
 
 
 def escaped_turns(page: str) -> str:
-    r"""Escape what no page may hold: halves of pairs, and marks that turn the line.
+    r"""Escape characters that are not allowed in a page: surrogates and direction marks.
 
-    The escape is that of JSON and JavaScript, so data inside the page stay what they are.
+    Uses JSON and JavaScript escapes, so data inside the page keep their values.
 
     Examples
     --------
@@ -229,7 +299,7 @@ def escaped_turns(page: str) -> str:
 
 
 def plain(value: object) -> object:
-    """Return a value as strict JSON knows it: no NaN, no infinity, no NumPy.
+    """Return a value that strict JSON can represent: no NaN, no infinity, no NumPy.
 
     Examples
     --------
@@ -252,6 +322,9 @@ def markdown(content: Document) -> str:
     lines = [f"# {_safe(content.title)}", "", _safe(content.subtitle), ""]
     lines += [f"**{_safe(str(content.verdict[0]))}**", ""]
     lines += [f"{_safe(str(one))}\n" for one in content.verdict[1:]]
+    if content.action is not None:
+        told, command = content.action
+        lines += [f"**Next.** {_safe(str(told))}\n", *_fenced(printable(str(command)))]
     lines += [f"> **Needs your attention.** {_safe(text)}\n" for text in content.warnings]
     for section in content.sections:
         lines += _markdown_section(section)
@@ -265,8 +338,12 @@ def _markdown_section(section: Section) -> Iterator[str]:
     for table in section.tables:
         yield from _markdown_table(table)
     if section.code:
-        fence = "`" * (3 + section.code.count("`"))
-        yield f"{fence}\n{section.code.rstrip()}\n{fence}\n"
+        yield from _fenced(section.code)
+
+
+def _fenced(code: str) -> Iterator[str]:
+    fence = "`" * (3 + code.count("`"))
+    yield f"{fence}\n{code.rstrip()}\n{fence}\n"
 
 
 def _markdown_table(table: Table) -> Iterator[str]:
@@ -279,12 +356,12 @@ def _markdown_table(table: Table) -> Iterator[str]:
 
 
 def _safe(text: str) -> str:
-    """Return text that Markdown shows as it is: no markup, no HTML, no line breaks."""
+    """Return text that Markdown shows literally: no markup, no HTML, no line breaks."""
     return "".join(f"\\{x}" if x in _SPECIAL else x for x in printable(text))
 
 
-def text(content: Document, *, width: int | None = WIDTH, colour: bool = False) -> str:
-    """Return a document for a terminal; lines are not wrapped where there is no width."""
+def text(content: Document, *, width: int | None = WIDTH, color: bool = False) -> str:
+    """Return a document for a terminal; lines are not wrapped if `width` is None."""
     from rich.console import Console
     from rich.text import Text
 
@@ -295,8 +372,8 @@ def text(content: Document, *, width: int | None = WIDTH, colour: bool = False) 
         highlight=False,
         markup=False,
         emoji=False,
-        force_terminal=colour,
-        no_color=not colour,
+        force_terminal=color,
+        no_color=not color,
     )
     for words, style in _head(content):
         out.print(Text(printable(words), style=style))
@@ -315,6 +392,9 @@ def _head(content: Document) -> Iterator[tuple[str, str]]:
         if position == 0:
             yield "", ""
         yield str(one), "" if position else "bold"
+    if content.action is not None:
+        told, command = content.action
+        yield from ((f"Next: {told}", ""), (f"  {command}", "bold"))
     yield from ((f"Note: {words}", "yellow") for words in content.warnings)
 
 
@@ -332,7 +412,7 @@ def _write_section(out: Console, section: Section) -> None:
 
 
 def _rich_table(header: tuple[str, ...], tables: list[Table]) -> RichTable:
-    """Return tables of the same columns as one, in which a caption heads each."""
+    """Return tables with the same columns as a single table with a caption above each part."""
     from rich.table import Table as RichTable
     from rich.text import Text
 

@@ -1,6 +1,6 @@
-"""An evaluation as a page, in a notebook, as Markdown, text and JSON: views of its `Document`.
+"""An evaluation as a page, notebook cell, Markdown, text or JSON: views of its `Document`.
 
-The page is one HTML file that holds everything and loads nothing.
+The page is a single self-contained HTML file that loads nothing.
 """
 
 from __future__ import annotations
@@ -11,33 +11,41 @@ import re
 from base64 import b64encode
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
+from noneg.atomic import write_text
+from noneg.errors import InputError
 from noneg.evaluation import FACTORS
 from noneg.metrics import METRICS
 from noneg.page_state import EXPLORED
 from noneg.report.charts import CHARTS, specification
 from noneg.report.content import document
 from noneg.report.document import WIDTH, asset, escaped_turns, markdown, plain, text
-from noneg.report.payload import datasets, payload
+from noneg.report.payload import data_names, datasets, payload
+from noneg.sentences import say
+from noneg.verdict import Code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
 
     from jinja2 import Environment
 
     from noneg.evaluation import Evaluation
     from noneg.recalibration.choose import HeldOut
-    from noneg.report.document import About
+    from noneg.report.charts import Drawing
+    from noneg.report.document import About, Document
+    from noneg.report.payload import Rows
 
 
 SCHEMA = "noneg.report/1"
-# Sections whose tables hold words, and whose first column names the row.
-WORDED = ("computed", "glossary")
+# Sections whose tables contain text, and whose first column names the row.
+WORDED = ("computed", "glossary", "rows")
 
 HEADED = (
     *("computed", "glossary", "metrics", "recalibration", "truth"),
-    *("audit", "labelling", "stopping"),
+    *("audit", "labeling", "stopping", "groups"),
 )
 
 
@@ -50,9 +58,9 @@ def to_html(
     ----------
     evaluation : Evaluation
     about : About, optional
-        Title, files, command: where the numbers come from.
+        The origin of the numbers: title, files, command.
     truth : Evaluation, optional
-        Of the same rows with all their labels, where these are known: a last section then sets
+        Evaluation of the same rows with all their labels, if known. A final section then shows
         estimates and truth side by side.
 
     Examples
@@ -69,11 +77,12 @@ def to_html(
     charts = [name for section in content.sections for name in section.charts]
     return render(
         "page.html.jinja",
-        payload(evaluation, charts, truth),
-        ("recompute.js", "selection.js", "words.js", "strip.js", "page.js"),
+        payload(evaluation, charts, truth, about.reading if about else ""),
+        ("recompute.js", "selection.js", "words.js", "strip.js", "sort.js", "page.js"),
         document=content,
-        movable=not evaluation.is_labelled,
+        movable=not evaluation.is_labeled,
         prior=evaluation.prior.value,
+        contradicted=evaluation.verdict.key == "verdict_contradicted",
         estimated=evaluation.prior_kind in ("upper bound", "unknown"),
         interval=(known.low, known.high) if known.low < known.high else None,
         least=evaluation.sums.least_prior,
@@ -87,11 +96,44 @@ def to_html(
         drawings=CHARTS,
         worded=WORDED,
         headed=HEADED,
+        codes=_code_words(),
+        noted=bool(about and about.noted),
+    )
+
+
+def _code_words() -> dict[str, str]:
+    return {code: say(f"code_{code}") for code in get_args(Code)}
+
+
+def render_still(
+    content: Document,
+    drawings: Mapping[str, Drawing],
+    rows: Mapping[str, Rows],
+    *,
+    scripts: Iterable[str],
+    headed: Iterable[str],
+) -> str:
+    """Return a page whose numbers do not follow a slider, with its drawings and their rows."""
+    charts = {name: one.spec() for name, one in drawings.items()}
+    used = {name: sorted(data_names(spec)) for name, spec in charts.items()}
+    return render(
+        "page.html.jinja",
+        {"charts": charts, "datasets": rows, "chart_data": used},
+        scripts,
+        document=content,
+        movable=False,
+        contradicted=False,
+        two_diagrams=False,
+        free=[],
+        codes=_code_words(),
+        drawings=drawings,
+        worded=("computed",),
+        headed=("computed", *headed),
     )
 
 
 def render(template: str, data: dict[str, Any], scripts: Iterable[str], **values: object) -> str:
-    """Fill a template of a page in with its data, style and scripts."""
+    """Fill in a page template with its data, style and scripts."""
     texts = [vega(), *map(asset, scripts)]
     page = (
         environment()
@@ -105,12 +147,12 @@ def render(template: str, data: dict[str, Any], scripts: Iterable[str], **values
             version=version("noneg"),
         )
     )
-    # A name of a file may hold half a character or turn the direction of the line.
+    # A file name may contain a lone surrogate or change the text direction.
     return escaped_turns(page)
 
 
 def as_json(data: dict[str, Any]) -> str:
-    r"""Return strict JSON in which nothing can end a script element.
+    r"""Return strict JSON that cannot close a script element.
 
     Examples
     --------
@@ -124,7 +166,7 @@ def as_json(data: dict[str, Any]) -> str:
 
 
 def policy(scripts: Iterable[str]) -> str:
-    """Return a content-security policy: these scripts run, no other does, nothing is loaded."""
+    """Return a content security policy that runs only these scripts and loads nothing."""
     hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
@@ -138,23 +180,24 @@ def _hash(text: str) -> str:
 
 @cache
 def vega() -> str:
-    """Return the Vega libraries, which the installed package brings along."""
+    """Return the Vega libraries, which are bundled with the installed package."""
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    # A browser would end the script element here, wherever the text stands.
+    # A browser would close the script element here, even inside a string.
     return bundle.replace("</script", "<\\/script")
 
 
 @cache
 def environment() -> Environment:
-    """Return the templates; whatever is filled in is escaped, but for our own files and charts."""
+    """Return the templates; values are escaped, except for our own files and charts."""
     from jinja2 import DictLoader, Environment, StrictUndefined
 
     names = (
         "page.html.jinja",
+        "sliders.html.jinja",
         "strip.html.jinja",
-        "selection.html.jinja",
+        "verdict.html.jinja",
         "explorer.html.jinja",
         "notebook.html.jinja",
     )
@@ -184,13 +227,19 @@ def to_notebook(evaluation: Evaluation) -> str:
     >>> "<svg" in shown, "<script" in shown
     (True, False)
     """
+    charts = [(CHARTS[name], svg(name, evaluation)) for name in SHOWN]
+    return notebook_cell(document(evaluation), charts)
+
+
+def notebook_cell(content: Document, charts: Sequence[tuple[Drawing, str]]) -> str:
+    """Return a document and its charts for a notebook cell."""
     template = environment().get_template("notebook.html.jinja")
-    charts = [(CHARTS[name].description, svg(name, evaluation)) for name in SHOWN]
-    return template.render(document=document(evaluation), charts=charts)
+    colors = {name.removeprefix("--"): color for name, color in _light_colors().items()}
+    return template.render(document=content, charts=charts, colors=colors)
 
 
 def svg(name: str, evaluation: Evaluation) -> str:
-    """Return a chart as an SVG picture in the colours of the light page."""
+    """Return a chart as an SVG image in the colors of the light page."""
     import vl_convert
 
     fit = {"autosize": {"type": "fit", "contains": "padding"}}
@@ -201,17 +250,17 @@ def svg(name: str, evaluation: Evaluation) -> str:
 
 
 def light(value: Any) -> Any:  # noqa: ANN401
-    """Return a specification with the colours of the light page in place of its variables."""
+    """Return a specification with color variables replaced by those of the light page."""
     if isinstance(value, dict):
         return {key: light(item) for key, item in value.items()}
     if isinstance(value, list):
         return [light(item) for item in value]
     if isinstance(value, str) and value.startswith("var("):
-        return _light_colours()[value[4:-1]]
+        return _light_colors()[value[4:-1]]
     return value
 
 
-def _light_colours() -> dict[str, str]:
+def _light_colors() -> dict[str, str]:
     first = asset("style.css").split("}", 1)[0]
     return dict(_VARIABLE.findall(first))
 
@@ -237,7 +286,7 @@ def to_markdown(evaluation: Evaluation, about: About | None = None) -> str:
 
 
 def to_text(
-    evaluation: Evaluation, about: About | None = None, *, width: int = WIDTH, colour: bool = False
+    evaluation: Evaluation, about: About | None = None, *, width: int = WIDTH, color: bool = False
 ) -> str:
     """Return the report for a terminal.
 
@@ -246,9 +295,9 @@ def to_text(
     evaluation : Evaluation
     about : About, optional
     width : int
-        Columns of the terminal.
-    colour : bool
-        Whether to add the codes for bold and colour.
+        Width of the terminal in columns.
+    color : bool
+        Whether to add escape codes for bold text and color.
 
     Examples
     --------
@@ -259,11 +308,11 @@ def to_text(
     >>> print(text.splitlines()[0])
     Can these scores be trusted?
     """
-    return text(document(evaluation, about), width=width, colour=colour)
+    return text(document(evaluation, about), width=width, color=color)
 
 
 def to_json(evaluation: Evaluation, about: About | None = None) -> str:
-    """Return the report as JSON: the verdict, the evaluation, and where it comes from.
+    """Return the report as JSON: the verdict, the evaluation, and its origin.
 
     Examples
     --------
@@ -281,6 +330,7 @@ def to_json(evaluation: Evaluation, about: About | None = None) -> str:
         "version": version("noneg"),
         "title": content.title,
         "verdict": [str(one) for one in content.verdict],
+        "action": [str(one) for one in content.action or ()],
         "warnings": list(content.warnings),
         "source": dict(about.rows()) if about else {},
         "command": about.command if about else "",
@@ -288,6 +338,44 @@ def to_json(evaluation: Evaluation, about: About | None = None) -> str:
         "recalibration": None if repaired is None else _held_out(repaired),
     }
     return json.dumps(plain(found), indent=2, allow_nan=False)
+
+
+# Functions that write a report to a file, by file extension.
+WRITERS = {
+    ".html": to_html,
+    ".htm": to_html,
+    ".md": to_markdown,
+    ".txt": to_text,
+    ".json": to_json,
+}
+
+
+def save(evaluation: Evaluation, path: str | os.PathLike[str], about: About | None = None) -> None:
+    """Write a report to a file in the format of its extension: .html, .md, .txt or .json.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    path : path
+        An existing file of this name is replaced.
+    about : About, optional
+        The origin of the numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from noneg import PUScores, evaluate
+    >>> found = evaluate(PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.4, 0.6, 0.9] * 50))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(found, f"{folder}/report.md")
+    ...     print(Path(f"{folder}/report.md").read_text(encoding="utf-8")[:30])
+    # Can these scores be trusted?
+    """
+    writer = WRITERS.get(Path(path).suffix.lower())
+    if writer is None:
+        rule = f"must end in {', '.join(WRITERS)}"
+        raise InputError("path", rule, value=str(path), remedy="Choose one of these.")
+    write_text(path, writer(evaluation, about))
 
 
 def _held_out(found: HeldOut) -> dict[str, object]:

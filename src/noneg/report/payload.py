@@ -1,7 +1,7 @@
-"""What travels inside the page: sums as strict JSON, and the rows that charts draw.
+"""The data embedded in the page: sums as strict JSON, and the rows that charts draw.
 
-The rows here are those at the prior of the evaluation, by the names that `noneg.report.charts`
-reads; the page computes the same rows for any prior (`assets/recompute.js`).
+The rows here are for the prior of the evaluation, under the names that `noneg.report.charts` uses;
+the page computes the same rows for any prior (`assets/recompute.js`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from noneg.evaluation import FACTORS, NEARLY_ALL, SAME_SHARE
+from noneg.evaluation import FACTORS, NAMED, NEARLY_ALL, SAME_SHARE
+from noneg.page_selection import smooth_band
 from noneg.page_state import EXPLORED
 from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.performance.risk import decision_rule
@@ -20,7 +21,10 @@ from noneg.registry import METRICS, registered_rules
 from noneg.report import words
 from noneg.report.auditing import audit_rows
 from noneg.report.charts import specification
+from noneg.report.grouping import group_rows
+from noneg.results import at_most
 from noneg.sentences import templates
+from noneg.verdict import CODES, COMMON, LARGE, SMALL, headline, points
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,53 +36,48 @@ if TYPE_CHECKING:
     from noneg.page_state import BinSums, Sums
 
 
-# The six different entries of a symmetric 3 by 3 matrix.
+# The six distinct entries of a symmetric 3 by 3 matrix.
 _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 
 
-# Warnings that `assets/words.js` says again at another prior, by their codes.
-MOVING = {"prior", "negatives", "positives", "mean_score", "all_labelled", "outside"}
+# Codes of warnings that `assets/words.js` rewrites when the prior changes.
+MOVING = {"prior", "negatives", "positives", "mean_score", "all_labeled", "outside"}
 
 
 # Cost of decisions in the zero-one risk.
 ZERO_ONE = np.array([[0.0, 1.0], [1.0, 0.0]])
 
-# What decides which sentence is said; `assets/words.js` decides by the same numbers.
+# Fewest rows of each law at or above a threshold for drawing its precision; fewer are only noise.
+FEWEST_FLAGGED = 10
+
+# Length from which columns are packed.
+LONG = 32
+
+# Limits that determine which sentence is shown; `assets/words.js` uses the same numbers.
 LIMITS = {
-    "small": words.SMALL,
-    "large": words.LARGE,
-    "wide": words.WIDE,
-    "common": words.COMMON,
+    "small": SMALL,
+    "large": LARGE,
+    "common": COMMON,
     "second": words.SECOND,
     "nearly_all": NEARLY_ALL,
     "same_share": SAME_SHARE,
     "few_positives": FEW_POSITIVES,
+    "fewest_flagged": FEWEST_FLAGGED,
+    "named": NAMED,
 }
 
 
 def payload(
-    evaluation: Evaluation, charts: Iterable[str], truth: Evaluation | None = None
+    evaluation: Evaluation,
+    charts: Iterable[str],
+    truth: Evaluation | None = None,
+    reading: str = "",
 ) -> dict[str, Any]:
-    """Return what the page computes with and draws."""
+    """Return the data that the page computes with and draws; `reading` as in `About`."""
     specs = {name: specification(name) for name in charts}
     return {
-        "setting": evaluation.setting,
-        "level": evaluation.level,
-        "prior": evaluation.prior.value,
-        "prior_ends": [evaluation.prior.low, evaluation.prior.high],
-        "consistent": evaluation.consistent,
-        "n_positive": evaluation.n_positive,
-        "n_unlabeled": evaluation.n_unlabeled,
-        "n_marginal": evaluation.n_marginal,
-        "bins": evaluation.bins,
-        "eps": words.EPS,
-        "tenths": words.TENTHS,
-        "explored": list(EXPLORED),
-        "sentences": templates(),
-        "limits": LIMITS,
-        "headline": words.headline(evaluation).to_dict(),
-        "warned": bool(evaluation.warnings),
-        "other_warnings": _steady_warnings(evaluation),
+        **_facts(evaluation),
+        **_said(evaluation, reading),
         "rules": {
             name: {"matrix": rule.matrix, "by_odds": rule.by_odds, "range": [rule.low, rule.high]}
             for name, rule in (registered_rules() | {"risk": decision_rule(ZERO_ONE)}).items()
@@ -90,11 +89,12 @@ def payload(
             for name in evaluation.sums.moving
         },
         "titles": {name: METRICS[name].title for name in evaluation.metrics},
-        "sums": sums_to_dict(evaluation.sums) | {"selection": selected(evaluation)},
+        "sums": packed(sums_to_dict(evaluation.sums) | {"selection": selected(evaluation)}),
         "still": {
             "recalibration": recalibration(evaluation),
             "truth": [] if truth is None else truth_rows(evaluation, truth),
             "audit": [] if evaluation.audit is None else audit_rows(evaluation.audit),
+            "groups": [] if evaluation.groups is None else group_rows(evaluation.groups),
         },
         "given": _over_priors(evaluation),
         "charts": specs,
@@ -102,23 +102,64 @@ def payload(
     }
 
 
-def _over_priors(evaluation: Evaluation) -> dict[str, Rows]:
-    """Return what charts show at the given prior if that is only known to lie in an interval."""
-    if evaluation.prior.low == evaluation.prior.high:
-        return {}
+def _facts(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the known facts about the rows and the prior."""
     return {
-        "roc_bounds": bounds(evaluation, "fpr", "tpr"),
-        "pr_bounds": bounds(evaluation, "recall", "precision"),
+        "setting": evaluation.setting,
+        "level": evaluation.level,
+        "prior": evaluation.prior.value,
+        "prior_ends": [evaluation.prior.low, evaluation.prior.high],
+        "consistent": evaluation.consistent,
+        "n_positive": evaluation.n_positive,
+        "n_unlabeled": evaluation.n_unlabeled,
+        "n_marginal": evaluation.n_marginal,
+        "bins": evaluation.bins,
     }
 
 
+def _said(evaluation: Evaluation, reading: str) -> dict[str, Any]:
+    """Return the sentences of the page, and the values that select them."""
+    return {
+        "eps": words.EPS,
+        "tenths": words.TENTHS,
+        "explored": list(EXPLORED),
+        "sentences": templates(),
+        "code": evaluation.verdict.code,
+        "actions": words.actions(evaluation),
+        "rows_options": words.rows_options(evaluation, reading),
+        "counts": words.counts(evaluation),
+        "plain_prior": words.plain_prior(evaluation),
+        "largest_text": at_most(evaluation.sums.largest_prior),
+        "limits": LIMITS,
+        "verdict_codes": CODES,
+        "headline": headline(evaluation).to_dict(),
+        "warned": bool(evaluation.warnings),
+        "other_warnings": _steady_warnings(evaluation),
+    }
+
+
+def _over_priors(evaluation: Evaluation) -> dict[str, Rows]:
+    """Return the chart data at the given prior if it is only known to lie in an interval."""
+    if evaluation.prior.low == evaluation.prior.high:
+        return {}
+    return {
+        "roc_bounds": _rounded(bounds(evaluation, "fpr", "tpr")),
+        "pr_bounds": _rounded(bounds(evaluation, "recall", "precision")),
+    }
+
+
+def _rounded(rows: Rows) -> Rows:
+    """Return rows that are only drawn, with as many digits as a picture shows."""
+    return [{k: round(x, 4) if isinstance(x, float) else x for k, x in row.items()} for row in rows]
+
+
 def _steady_warnings(evaluation: Evaluation) -> list[str]:
-    """Return the warnings that no prior changes."""
+    """Return the warnings that do not depend on the prior."""
     return [text for text in evaluation.warnings if getattr(text, "code", "") not in MOVING]
 
 
 def data_names(spec: Any) -> set[str]:  # noqa: ANN401
-    """Return the names of the data that a chart draws."""
+    """Return the names of the data sets that a chart draws."""
     if isinstance(spec, list):
         return set().union(*map(data_names, spec)) if spec else set()
     if not isinstance(spec, dict):
@@ -128,12 +169,13 @@ def data_names(spec: Any) -> set[str]:  # noqa: ANN401
 
 
 def sums_to_dict(sums: Sums) -> dict[str, Any]:
-    """Return the sums as lists and numbers, draws of noise packed."""
+    """Return the sums as lists and numbers, with the noise draws packed."""
     counts = ("unlabeled", "known", "low", "high", "n_unlabeled", "n_known", "counts_known")
     return vars(sums) | {
         "bins": {name: _bins(one) for name, one in sums.bins.items()},
         "diagrams": {name: vars(one) for name, one in sums.diagrams.items()},
         "histogram": _some(sums.histogram, ("edges", "positive", "marginal")),
+        "smooth": vars(sums.smooth),
         "tails": vars(sums.tails),
         "bounds": sums.bounds and _some(sums.bounds, counts),
         "curves": {name: vars(one) for name, one in sums.curves.items()},
@@ -142,7 +184,7 @@ def sums_to_dict(sums: Sums) -> dict[str, Any]:
 
 
 def selected(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Return what follows another selection factor."""
+    """Return the sums needed to recompute results for another selection factor."""
     found = evaluation.selection_sums
     return None if found is None else dict(vars(found))
 
@@ -162,8 +204,17 @@ def _bins(sums: BinSums) -> dict[str, Any]:
     return laws | {"second": second, "noise": noise}
 
 
+def packed(value: Any) -> Any:  # noqa: ANN401
+    """Return nested data with long columns of finite numbers packed: digits take twice the room."""
+    if isinstance(value, dict):
+        return {key: packed(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.size >= LONG:
+        return {"doubles": pack(value)} if np.isfinite(value).all() else value
+    return value
+
+
 def pack(x: NDArray[np.float64]) -> str:
-    """Return doubles, first byte first, as base64."""
+    """Return little-endian doubles as base64."""
     return base64.b64encode(np.ascontiguousarray(x, dtype="<f8").tobytes()).decode("ascii")
 
 
@@ -172,14 +223,15 @@ Row: TypeAlias = dict[str, float | str | None]
 Rows: TypeAlias = list[Row]
 
 
-# Columns of the curves over thresholds, and the rules that give them.
+# Columns of the curves over thresholds, and the rules that compute them.
 DRAWN = {"fpr": "false_positive_rate", "precision": "precision", "f_beta": "f_beta"}
 
 
 def datasets(evaluation: Evaluation) -> dict[str, Rows]:
     """Return the rows of every chart."""
     return {
-        "reliability": [dict(vars(point)) for point in words.points(evaluation)],
+        "reliability": [dict(vars(point)) for point in points(evaluation)],
+        "smooth": smooth(evaluation),
         "distribution": distribution(evaluation),
         "curves": curves(evaluation),
         "roc_bounds": bounds(evaluation, "fpr", "tpr"),
@@ -191,8 +243,21 @@ def datasets(evaluation: Evaluation) -> dict[str, Rows]:
     }
 
 
+def smooth(evaluation: Evaluation) -> Rows:
+    """Return the smooth curve through the diagram, with its band."""
+    found, prior = evaluation.sums.smooth, evaluation.prior
+    selection, share = evaluation.selection_sums, 0.0
+    if selection is not None:
+        share = selection.box["share"]
+    priors = (prior.value, prior.low, prior.high) if prior.value else (1.0,)
+    factor = 1.0 if selection is None else evaluation.selection
+    low, high = smooth_band(found, share, priors, factor)
+    columns = {"score": found.score, "frequency": priors[0] * found.frequency}
+    return as_rows(columns | {"low": low, "high": high})
+
+
 def distribution(evaluation: Evaluation) -> Rows:
-    """Return shares of positives, of all rows and of the implied negatives in narrow bins."""
+    """Return the shares of positives, all rows and implied negatives in narrow bins."""
     found, prior = evaluation.sums.histogram, evaluation.prior.value
     negative = (
         (found.marginal - prior * found.positive) / (1.0 - prior)
@@ -210,18 +275,23 @@ def distribution(evaluation: Evaluation) -> Rows:
 
 
 def curves(evaluation: Evaluation) -> Rows:
-    """Return rates, precision, what is promised of it, and F1 at every threshold of the page."""
-    tails, rules = evaluation.sums.tails, registered_rules(DRAWN.values())
+    """Return rates, precision, guaranteed precision and F1 at every threshold of the page."""
+    sums, rules = evaluation.sums, registered_rules(DRAWN.values())
+    tails = sums.tails
     shares = {"threshold": tails.threshold, "tpr": tails.tpr, "ppr": tails.ppr}
     drawn = {
-        name: rules[metric](tails.tpr, tails.ppr, evaluation.prior.value)
-        for name, metric in DRAWN.items()
+        name: np.clip(rule(tails.tpr, tails.ppr, evaluation.prior.value), rule.low, rule.high)
+        for name, rule in ((name, rules[metric]) for name, metric in DRAWN.items())
     }
-    return as_rows(shares | drawn | {"promised": np.minimum(tails.promised, 1.0)})
+    sizes = (sums.effective_positive, sums.effective_marginal)
+    least = (FEWEST_FLAGGED / n if n else np.inf for n in sizes)
+    enough = np.all([tails.tpr, tails.ppr] >= np.array([*least])[:, None], axis=0)
+    promised = np.minimum(tails.promised, 1.0)
+    return as_rows(shares | drawn | {"promised": promised, "enough": enough.astype(float)})
 
 
 def bounds(evaluation: Evaluation, x: str, y: str) -> Rows:
-    """Return the outline of the region between two bounding curves, in the order of drawing."""
+    """Return the outline of the region between two bounding curves, in drawing order."""
     found = evaluation.sums.bounds
     if found is None:
         return []
@@ -232,8 +302,8 @@ def bounds(evaluation: Evaluation, x: str, y: str) -> Rows:
 
 
 def prior_curve(evaluation: Evaluation) -> Rows:
-    """Return the calibration error over the prior, bins held; nothing for labelled data."""
-    if evaluation.is_labelled:
+    """Return the calibration error at each prior, with fixed bins; empty for labeled data."""
+    if evaluation.is_labeled:
         return []
     found, least = evaluation.prior_curve, evaluation.sums.least_prior
     prior = np.unique(np.concatenate([[least], found.prior[found.prior > least]]))
@@ -250,7 +320,7 @@ def now(evaluation: Evaluation) -> Row:
 
 
 def recalibration(evaluation: Evaluation) -> Rows:
-    """Return the diagrams before and after recalibration, one below the other."""
+    """Return the diagrams before and after recalibration, stacked as rows."""
     found = evaluation.recalibration
     if found is None:
         return []
@@ -264,7 +334,7 @@ def truth_rows(evaluation: Evaluation, truth: Evaluation) -> Rows:
 
 
 def overlaid(diagrams: Mapping[str, Reliability], by: str = "side") -> Rows:
-    """Return several diagrams, one below the other; a column tells them apart."""
+    """Return several diagrams stacked as rows, with a column that identifies each."""
     names = ("score", "frequency", "low", "high")
     return [
         {by: name, **row}

@@ -1,4 +1,4 @@
-"""What ``noneg prior`` prints: one answer or several, whether they agree, and what they assume."""
+"""The output of ``noneg prior``: one or more estimates, their agreement, and their assumptions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OVERLAPS = (0.05, 0.1, 0.2)
 
 
 def prior_answer(answers: Mapping[str, PriorEstimate | str], level: float) -> Document:
-    """Return the answers by method as a document; a text says why there is none."""
+    """Return the estimates by method as a document; a string explains a missing estimate."""
     rows = tuple(_row(_title(name), found) for name, found in answers.items())
     header = ("", "prior", f"{100 * level:.6g} % confidence", "")
     table = Table(caption="", header=header, rows=rows)
@@ -47,17 +47,17 @@ def _title(name: str) -> str:
 
 def _row(title: str, found: PriorEstimate | str) -> tuple[Cell, ...]:
     if isinstance(found, str):
-        return title, Number(None), "no answer", found
+        return title, Number(None), "no estimate", found
     value, low, high = fitting(found.value, found.low, found.high)
     known = f"at most {high}" if found.is_bound else f"[{low}, {high}]"
-    if found.is_bound and found.labelled:
+    if found.is_bound and found.labeled:
         known = f"{low} to {high}"
     return title, Number(found.value, len(value.partition(".")[2])), known, found.kind
 
 
 def _verdict(estimates: Estimates, level: float) -> str:
     if not estimates:
-        return "No method has an answer."
+        return "No method produced an estimate."
     if len(estimates) > 1:
         return _agreement(estimates)
     (found,) = estimates.values()
@@ -70,18 +70,19 @@ def _agreement(estimates: Estimates) -> str:
     shared = agreement(estimates.values())
     if shared is not None:
         _, low, high = fitting(shared[0], *shared)
-        return f"They agree: all allow priors from {low} to {high}."
+        return f"The methods agree: all allow priors from {low} to {high}."
     least = max(estimates, key=lambda name: estimates[name].low)
     most = min(estimates, key=lambda name: estimates[name].high)
     one, other = estimates[least].low, estimates[most].high
     return (
-        f"They disagree: {_title(least)} says at least {one:.3g}, {_title(most)} at most "
-        f"{other:.3g}. An assumption of one of them does not hold."
+        f"The methods disagree: {_title(least)} estimates at least {one:.3g}, "
+        f"{_title(most)} at most {other:.3g}. An assumption of one of them is "
+        "violated."
     )
 
 
 def _notes(estimates: Estimates) -> Iterator[str]:
-    """Yield every warning once, after the methods that it is about unless it is about all."""
+    """Yield each warning once, prefixed with its methods unless it applies to all of them."""
     about: dict[str, list[str]] = {}
     for name, found in estimates.items():
         for warning in found.warnings:
@@ -94,11 +95,11 @@ def _notes(estimates: Estimates) -> Iterator[str]:
 def _assumptions(estimates: Estimates) -> Iterator[str]:
     bounds = [found for found in estimates.values() if found.is_bound]
     if len(estimates) > 1:
-        yield "Each method assumes its own, which it prints when asked alone."
+        yield "Each method has its own assumptions. Run a single method to see them."
         if bounds:
             yield (
-                "An upper bound counts negatives that look exactly like positives as positives; no "
-                "data of this kind tell how many there are."
+                "An upper bound counts negatives that look exactly like positives as "
+                "positives. Data of this kind cannot show how many there are."
             )
         return
     for found in estimates.values():
@@ -114,7 +115,7 @@ def _if_overlap(found: PriorEstimate) -> str:
         for part in OVERLAPS
     )
     return (
-        "No data of this kind tell whether a part of the negatives looks exactly like positives. "
-        f"If one does, the prior is smaller: {parts} of the negatives. If you know a limit of that "
-        "part, pass it as --overlap for an interval."
+        "Data of this kind cannot show whether some negatives look exactly like "
+        f"positives. If so, the prior is smaller: {parts} of the negatives. If you "
+        "know an upper limit for this share, pass it as --overlap to get an interval."
     )

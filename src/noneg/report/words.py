@@ -1,18 +1,17 @@
-"""Which sentences the report says; `assets/words.js` chooses in the same way in the browser.
+"""The choice of sentences in the report; `assets/words.js` makes the same choices in the browser.
 
-The words are in ``noneg/sentences.json``, which both fill with the same numbers.
+The templates are in ``noneg/sentences.json``; both fill them in with the same numbers.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from noneg.page_selection import bands
-from noneg.results import fitting
+from noneg.results import at_most, fitting
 from noneg.sentences import say
 from noneg.theory import plan
+from noneg.verdict import COMMON, scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,32 +19,28 @@ if TYPE_CHECKING:
     from noneg.comparison import Comparison
     from noneg.evaluation import Evaluation
     from noneg.results import Estimate
+    from noneg.verdict import Point
 
-EPS = 0.01  # the precision that the report plans for
-TENTHS = tuple(k / 10 for k in range(1, 10))  # thresholds in the tables
-# Shares of `scale`.
-SMALL = 0.1  # an error that hardly matters
-LARGE = 0.25  # an error that changes decisions
-WIDE = LARGE  # an upper end beyond which an error that changes decisions would be missed
-COMMON = 0.2  # share of the rarer class from which errors are judged as they are
-SECOND = 0.25  # share of the largest deviation from which another one is worth a sentence
+EPS = 0.01  # Target precision of the sample size in the report.
+TENTHS = tuple(k / 10 for k in range(1, 10))  # Thresholds in the tables.
+SECOND = 0.25  # A second deviation is mentioned if it is at least this share of the largest.
 
 
 def sample(evaluation: Evaluation | Comparison) -> str:
-    """Say what the rows are."""
+    """Return a description of the rows."""
     prior = known_prior(evaluation)
-    if evaluation.is_labelled:
-        rows = _count(evaluation.n_marginal, "labelled row")
+    if evaluation.is_labeled:
+        rows = _count(evaluation.n_marginal, "labeled row")
         return f"{rows}, {_number(evaluation.n_positive)} positive; {prior}"
-    positive = _count(evaluation.n_positive, "labelled positive")
+    positive = _count(evaluation.n_positive, "labeled positive")
     rows = _count(evaluation.n_unlabeled, "unlabeled row")
     return f"{positive} and {rows}; {evaluation.setting}; {prior}"
 
 
 def known_prior(evaluation: Evaluation | Comparison) -> str:
-    """Say what is known of the prior."""
+    """Return a description of the prior."""
     found = evaluation.prior
-    if evaluation.is_labelled or not found.low < found.high:
+    if evaluation.is_labeled or not found.low < found.high:
         return f"prior {found.value:.6g}"
     kind = getattr(evaluation, "prior_kind", "interval")
     if kind == "interval":
@@ -63,65 +58,8 @@ def _count(n: float, what: str) -> str:
     return f"{_number(n)} {what}{'s' * (n != 1)}"
 
 
-def headline(evaluation: Evaluation) -> Estimate:
-    """Return the calibration error of the verdict."""
-    return evaluation.headline or evaluation.ece
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """A point of the reliability diagram, with its own and with the simultaneous interval."""
-
-    left: float
-    right: float
-    score: float
-    frequency: float
-    low: float
-    high: float
-    low_all: float
-    high_all: float
-    marginal: float
-
-    @property
-    def side(self) -> int:
-        """1 where more are positive than the score says, -1 where fewer are, beyond chance."""
-        return (self.low_all > self.score) - (self.high_all < self.score)
-
-    @property
-    def gap(self) -> float:
-        """Distance from the diagonal."""
-        return abs(self.frequency - self.score)
-
-    @property
-    def weight(self) -> float:
-        """Share of the rows times the distance from the diagonal."""
-        return self.marginal * self.gap
-
-
-def points(evaluation: Evaluation) -> list[Point]:
-    """Return the diagram that is shown first, at the prior of the evaluation."""
-    diagram, prior = evaluation.sums.diagram, evaluation.prior
-    scaled = {
-        "frequency": prior.value,
-        "low": prior.low,
-        "high": prior.high,
-        "low_all": prior.low,
-        "high_all": prior.high,
-    }
-    columns = {name: getattr(diagram, name) for name in ("left", "right", "score", "marginal")}
-    columns |= {name: (by or 1.0) * getattr(diagram, name) for name, by in scaled.items()}
-    if evaluation.selection > 1.0 and evaluation.selection_sums is not None:
-        priors = prior.value, prior.low, prior.high
-        kind = evaluation.sums.first_diagram
-        columns |= bands(evaluation.selection_sums, kind, priors, evaluation.selection)
-    return [
-        Point(**{name: float(column[b]) for name, column in columns.items()})
-        for b in range(diagram.score.size)
-    ]
-
-
 def short(x: float) -> str:
-    """Write a share with two decimals, or two digits if it is small.
+    """Return a share with two decimals, or two significant digits if it is small.
 
     Examples
     --------
@@ -132,13 +70,8 @@ def short(x: float) -> str:
     return f"{x:.{places}f}"
 
 
-def scale(prior: float) -> float:
-    """Return what errors are compared with: the share of the rarer class, at most `COMMON`."""
-    return min(COMMON, prior, 1.0 - prior)
-
-
 def decimals(prior: float) -> int:
-    """Return the decimals that errors need at this prior: 3, more where positives are rare.
+    """Return the number of decimals for errors at this prior: 3, or more if positives are rare.
 
     Examples
     --------
@@ -148,85 +81,131 @@ def decimals(prior: float) -> int:
     return 2 - math.floor(math.log10(scale(prior) or COMMON))
 
 
-def verdict_key(error: Estimate, *, prior: float, contradicted: bool, rejected: bool) -> str:
-    """Return which verdict holds; the test decides between fine and off, the error how far.
-
-    Parameters
-    ----------
-    error : Estimate
-        The calibration error.
-    prior : float
-        An error matters in proportion to the rarer class.
-    contradicted : bool
-        Whether the prior contradicts the scores.
-    rejected : bool
-        Whether the test rejects calibration.
-    """
-    unit = scale(prior)
-    if contradicted:
-        return "verdict_contradicted"
-    if not rejected and error.high <= SMALL * unit:
-        return "verdict_probabilities"
-    if not rejected:
-        return "verdict_unsure" if error.high > WIDE * unit else "verdict_none"
-    if error.high <= SMALL * unit or (error.low > 0.0 and error.value < SMALL * unit):
-        return "verdict_nearly"
-    if error.low <= 0.0:
-        return "verdict_off"
-    return "verdict_somewhat" if error.value < LARGE * unit else "verdict_no"
+# The next step after each verdict: a sentence "do_x" and a command "run_x".
+ACTIONS = {
+    "verdict_probabilities": "use",
+    "verdict_none": "use",
+    "verdict_nearly": "use",
+    "verdict_somewhat": "repair",
+    "verdict_no": "repair",
+    "verdict_off": "repair",
+    "verdict_contradicted": "prior",
+    "verdict_unsure": "review",
+    "verdict_mixed": "review",
+    "verdict_unknown": "review",
+}
+# With all labels, there is nothing to review, and the prior is known.
+LABELED_ACTIONS = ACTIONS | dict.fromkeys(
+    (key for key, name in ACTIONS.items() if name in ("review", "prior")), "more"
+)
+# Placeholders in a command for files and columns that are not known.
+PLACEHOLDER = "FILE --score COLUMN --label COLUMN --setting {setting}"
 
 
-def verdict_title(
-    error: Estimate,
-    *,
-    prior: float,
-    contradicted: bool,
-    rejected: bool,
-    at_prior: Estimate | None = None,
-) -> str:
-    """Say in a line whether the scores can be read as probabilities.
-
-    Parameters
-    ----------
-    error, prior, contradicted, rejected
-        As in `verdict_key`.
-    at_prior : Estimate, optional
-        The error with the interval that the rows alone give; by default `error`.
-    """
-    key = verdict_key(error, prior=prior, contradicted=contradicted, rejected=rejected)
-    return say(key, cause=_cause(error, at_prior or error))
+def actions(evaluation: Evaluation) -> dict[str, str]:
+    """Return the next step for each verdict."""
+    return LABELED_ACTIONS if evaluation.is_labeled else ACTIONS
 
 
-def _cause(error: Estimate, at_prior: Estimate) -> str:
-    """Say what makes the interval wide: few rows, or a prior that is not known well."""
-    rows = at_prior.high - at_prior.low
-    return say("cause_prior" if rows < error.high - error.low - rows else "cause_rows")
+def action(evaluation: Evaluation, rows: str) -> tuple[str, str]:
+    """Return the next step and its command; `rows` are the files and columns of the command."""
+    name = actions(evaluation)[evaluation.verdict.key]
+    prior = evaluation.prior.value
+    return say(f"do_{name}"), say(f"run_{name}", rows=rows, known=known(evaluation), prior=prior)
 
 
-def verdict_consistent(evaluation: Evaluation) -> str:
-    """Say at which priors the scores pass for calibrated."""
-    if evaluation.consistent is None:
-        return say("consistent_none")
-    low, high = evaluation.consistent
+def rows_options(evaluation: Evaluation, reading: str) -> str:
+    """Return files and columns for a command, or placeholders."""
+    return reading or PLACEHOLDER.format(setting=evaluation.setting)
+
+
+def known(evaluation: Evaluation) -> str:
+    """Return the options that pass the same prior and selection factor to a command."""
+    prior = evaluation.prior
+    if evaluation.is_labeled:
+        return ""
+    kinds = {"exact": "prior", "interval": "interval"}
+    kind = kinds.get(evaluation.prior_kind, "estimate")
+    text = say(f"known_{kind}", prior=prior.value, low=prior.low, high=prior.high)
+    factor = evaluation.selection
+    return text + (say("known_selection", factor=factor) if factor > 1.0 else "")
+
+
+def counts(evaluation: Evaluation) -> dict[str, str]:
+    """Return the number of rows of each kind, as text."""
+    if evaluation.is_labeled:
+        rows = _count(evaluation.n_marginal, "row")
+        return {"rows": rows, "positive": _number(evaluation.n_positive)}
+    positive = _count(evaluation.n_positive, "labeled positive")
+    return {"positive": positive, "rows": _count(evaluation.n_unlabeled, "unlabeled row")}
+
+
+def plain_sample(evaluation: Evaluation) -> str:
+    """Return a description of the rows without technical terms."""
+    if evaluation.is_labeled:
+        return say("sample_labeled", **counts(evaluation))
+    text = say("sample", **counts(evaluation), prior=plain_prior(evaluation))
+    factor = evaluation.selection
+    return f"{text} {say('sample_factor', factor=factor)}" if factor > 1.0 else text
+
+
+def plain_prior(evaluation: Evaluation) -> str:
+    """Return the share of positives with its range or bound."""
+    prior, kind = evaluation.prior, evaluation.prior_kind
+    if not prior.low < prior.high:
+        return f"{prior.value:.6g}, as given"
+    if kind == "interval":
+        return f"{prior.value:.6g} ({prior.low:.6g} to {prior.high:.6g}), as given"
+    value, _, high = fitting(prior.value, prior.low, prior.high)
+    return f"estimated as {value}, at most {high}"
+
+
+def flips(evaluation: Evaluation) -> dict[str, str]:
+    """Return the priors at which no miscalibration is detected, and the largest possible prior."""
+    sums, found = evaluation.sums, evaluation.consistent
+    limit = {"limit": at_most(sums.largest_prior)}
+    if found is None:
+        return limit
+    low, high = max(found[0], sums.least_prior), min(found[1], sums.largest_prior)
+    if low > high:
+        return limit
     _, least, most = fitting(low, low, high)
-    return say("consistent", low=least, high=most)
+    return limit | {"low": least, "high": most}
+
+
+def depends(evaluation: Evaluation) -> str:
+    """Return sentences on the priors that show no miscalibration, and on those ruled out."""
+    found, prior, sums = flips(evaluation), evaluation.prior, evaluation.sums
+    ends = evaluation.consistent
+    parts = []
+    possible = sums.least_prior <= prior.value <= sums.largest_prior
+    if not possible:
+        parts.append(say("depends_limit", **found))
+    elif evaluation.prior_kind == "interval" and prior.high > sums.largest_prior:
+        parts.append(say("depends_reaches", **found, least=prior.low, most=prior.high))
+    fine = possible and ends is not None and ends[0] <= prior.value <= ends[1]
+    key = "never" if "low" not in found else "fine" if fine else "off"
+    parts.append(say(f"depends_{key}", **found))
+    if evaluation.selection > 1.0:
+        parts.append(say("depends_factor"))
+    return " ".join(parts)
 
 
 def verdict_estimate(evaluation: Evaluation) -> str:
-    """Say what the rows tell of a prior that nobody knows."""
+    """Return a sentence on what the rows imply about an unknown prior."""
     prior = evaluation.prior
     value, _, high = fitting(prior.value, prior.low, prior.high)
     return say("estimate_bound", value=value, high=high, percent=100 * evaluation.level)
 
 
 def verdict_error(error: Estimate, prior: float) -> str:
-    """Say how large the calibration error is."""
+    """Return a sentence on the size of the calibration error."""
     value, low, high = (f"{x:.{decimals(prior)}f}" for x in (error.value, error.low, error.high))
     return say("error", value=value, low=low, high=high, percent=100 * error.level)
 
 
 def verdict_selection(stands: float | None, selection: float) -> str:
-    """Say up to which selection factor miscalibration is certain, and for which intervals hold."""
+    """Return sentences on the selection factors for which the verdict and the intervals hold."""
     parts = [say("selected_labels", factor=selection)] if selection > 1.0 else []
     if stands is None:
         return " ".join(parts or [say("random_labels")])
@@ -235,28 +214,35 @@ def verdict_selection(stands: float | None, selection: float) -> str:
 
 
 def verdict_where(diagram: Sequence[Point], *, rejected: bool = True) -> str:
-    """Say which scores are over- or under-confident beyond chance, and give an example.
+    """Return sentences on scores that are significantly too high or too low, with an example.
 
-    Neighbouring points on the same side of the diagonal are named together if one of them deviates
-    beyond what chance does to all points at once.
+    Neighboring points on the same side of the diagonal are merged into one range if one of them
+    deviates significantly from the diagonal, judged by simultaneous intervals.
     """
     runs = _runs(diagram)
     if not runs:
-        return say("where_nowhere")
+        return say("where_together") if rejected else _nowhere(diagram)
     runs.sort(key=_weight, reverse=True)
     first, *others = runs
     worst = max((point for point in first if point.side), key=lambda point: point.gap)
     text = say(
         "where",
         **_named(first, diagram),
-        score=short(worst.score),
-        frequency=_clipped(worst.frequency),
-        low=_clipped(worst.low),
-        high=_clipped(worst.high),
+        **_example(worst),
     )
     if others and _weight(others[0]) >= SECOND * _weight(first):
         text += f" {say('where_also', **_named(others[0], diagram))}"
     return text if rejected else f"{text} {say('where_weak')}"
+
+
+def _nowhere(diagram: Sequence[Point]) -> str:
+    """Say that no range is off, with the score nearest to a half as an example."""
+    return say("where_nowhere", **_example(min(diagram, key=lambda point: abs(point.score - 0.5))))
+
+
+def _example(point: Point) -> dict[str, str]:
+    shares = {"frequency": point.frequency, "low": point.low, "high": point.high}
+    return {"score": short(point.score)} | {name: _clipped(x) for name, x in shares.items()}
 
 
 def _named(run: list[Point], diagram: Sequence[Point]) -> dict[str, str]:
@@ -268,7 +254,7 @@ def _clipped(x: float) -> str:
 
 
 def _runs(diagram: Sequence[Point]) -> list[list[Point]]:
-    """Return neighbours that lie on the same side of the diagonal, one of them beyond chance."""
+    """Return runs of points on one side of the diagonal that include a significant deviation."""
     runs: list[list[Point]] = []
     previous = 0
     for point in diagram:
@@ -282,7 +268,7 @@ def _runs(diagram: Sequence[Point]) -> list[list[Point]]:
 
 
 def _trimmed(run: list[Point]) -> list[Point]:
-    """Leave out points at both ends that chance explains."""
+    """Remove points at both ends that do not deviate significantly."""
     sure = [i for i, point in enumerate(run) if point.side]
     return run[sure[0] : sure[-1] + 1]
 
@@ -292,7 +278,7 @@ def _weight(run: list[Point]) -> float:
 
 
 def _direction(run: list[Point]) -> str:
-    return "under" if run[0].frequency > run[0].score else "over"
+    return "low" if run[0].frequency > run[0].score else "high"
 
 
 def _range(run: list[Point], diagram: Sequence[Point]) -> str:
@@ -303,13 +289,13 @@ def _range(run: list[Point], diagram: Sequence[Point]) -> str:
 
 
 def bound_sentence(expected: float, probable: float, level: float, bins: int) -> str:
-    """Say what theory promises."""
+    """Return a sentence on the theoretical bound."""
     key = "bound_vacuous" if expected > 1.0 else "bound"
     return say(key, bins=bins, expected=expected, probable=probable, percent=100 * level)
 
 
 def plan_sentence(needed: float | None, n_positive: float, eps: float) -> str:
-    """Say how many more positives make the interval narrow."""
+    """Return a sentence on the number of positives needed for a narrow interval."""
     if needed is None:
         return say("plan_rows", eps=eps)
     key = "plan_done" if needed <= n_positive else "plan"
@@ -317,7 +303,7 @@ def plan_sentence(needed: float | None, n_positive: float, eps: float) -> str:
 
 
 def positives_needed(evaluation: Evaluation) -> int | None:
-    """Return the positives that bring the half-width of the interval to `EPS`, if any do."""
+    """Return the number of positives that reduces the half-width to `EPS`, if one exists."""
     sums, n = evaluation.sums, evaluation.n_marginal
     mean = sums.mean_score
     if not mean > 0.0 or sums.z**2 * mean / n >= EPS**2:

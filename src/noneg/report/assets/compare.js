@@ -1,4 +1,4 @@
-/* The page of several models: draws the charts from the rows inside it. */
+/* The page that compares models: draws the charts from the rows embedded in it. */
 "use strict";
 
 (async () => {

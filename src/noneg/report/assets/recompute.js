@@ -1,8 +1,8 @@
-/* What noneg answers at another prior or threshold, computed from sums.
+/* The results of noneg at another prior or threshold, computed from sums.
  *
- * Plain functions of (sums, prior, threshold), without a page. Names and formulas are those of the
- * Python functions; a test in a browser holds both to 1e-9. Bins are those of the given prior, so
- * all this equals `evaluate(scores.with_prior(prior), edges=evaluation.edges)`.
+ * Pure functions of (sums, prior, threshold) that do not use the page. Names and formulas match the
+ * Python functions; a browser test checks agreement to 1e-9. Bins are those of the given prior, so
+ * the results equal `evaluate(scores.with_prior(prior), edges=evaluation.edges)`.
  */
 "use strict";
 
@@ -35,7 +35,7 @@ const noneg = {};
     return d.map((one) => (Math.abs(one) > ZERO ? Math.sign(one) : 1));
   }
 
-  /** Variance of sum_b v_b rho(I_b); `second` holds aa, aw, as, ww, ws, ss of each bin. */
+  /** Variance of sum_b v_b rho(I_b); `second` contains aa, aw, as, ww, ws, ss of each bin. */
   function variance(bins, v, prior) {
     const positive = dot(v, bins.positive);
     const middle = dot(v, bins.score);
@@ -56,7 +56,7 @@ const noneg = {};
     return [mean, Math.min(Math.max(1 + k * k - mean * mean, NEAR), 1)];
   }
 
-  /** The upper end, by inverting the least favorable law of the error (AbsoluteSum.upper). */
+  /** The upper end, by inverting the least favorable distribution of the error (AbsoluteSum.upper). */
   function upperEnd(bins, prior, z) {
     const d = residual(bins, prior);
     const v = dual(d);
@@ -75,7 +75,7 @@ const noneg = {};
     return Math.min(total * k, value + z * deviation);
   }
 
-  /** Where a function turns from negative to positive, by halving. */
+  /** The point where a function changes from negative to positive, by bisection. */
   function root(f, low, high) {
     for (let i = 0; i < 100; i += 1) {
       const middle = (low + high) / 2;
@@ -85,7 +85,7 @@ const noneg = {};
     return low;
   }
 
-  /** Signs of sums over three neighboring bins; of single ones if they are few. */
+  /** Signs of sums over three neighboring bins, or of single bins if there are few. */
   const smoothDual = (d) => dual(d.length < 6 ? d : d.map((one, b) => (d[b - 1] ?? 0) + one + (d[b + 1] ?? 0)));
 
   function lowerEnd(bins, prior, zSplit) {
@@ -108,7 +108,7 @@ const noneg = {};
     return Math.max(0, ends[(ends.length - 1) / 2]);
   }
 
-  /** The error over bins with its interval; the interval is null where it is only known at the given prior. */
+  /** The error over bins with its interval; the interval is null if it is available only at the given prior. */
   function eceInterval(sums, bins, prior) {
     const value = ece(bins, prior);
     if (!bins.noise) return { value, low: null, high: null };
@@ -146,7 +146,7 @@ const noneg = {};
     });
   }
 
-  /** The error less what noise adds to it on average (folded normal), a bin at a time. */
+  /** The error minus the average contribution of noise (folded normal), bin by bin. */
   function debiasedEce(bins, prior) {
     const noise = frequencyVariance(bins, prior);
     const terms = residual(bins, prior).map((one, b) => {
@@ -168,7 +168,7 @@ const noneg = {};
     return { value, low, high: plain.high };
   }
 
-  /** The largest cumulative residual, from the few scores at which it can be reached. */
+  /** The largest cumulative residual, from the few scores at which it can occur. */
   function ksError(sums, prior) {
     if (!sums.envelope) return null;
     const { positive, score } = sums.envelope;
@@ -192,6 +192,18 @@ const noneg = {};
     }));
   }
 
+  /** The smooth curve at a prior; its band for every prior between two ends and their densities. */
+  function smooth(curve, prior, ends = [[prior, 1, 1]]) {
+    const least = Math.min(...ends.map(([at, low]) => at * low));
+    const most = Math.max(...ends.map(([at, , high]) => at * high));
+    return curve.score.map((score, k) => ({
+      score,
+      frequency: prior * curve.frequency[k],
+      low: least * curve.low[k],
+      high: most * curve.high[k],
+    }));
+  }
+
   /** Shares of positives, of all rows, and of the negatives that these two imply. */
   function distribution(histogram, prior) {
     return histogram.positive.map((positive, b) => ({
@@ -205,9 +217,7 @@ const noneg = {};
 
   // --- thresholds -------------------------------------------------------------------------------
 
-  const falsePositiveShare = (tpr, ppr, prior) => (ppr - prior * tpr) / (1 - prior);
-
-  /** A metric of the confusion matrix, from the four numbers that its registry entry gives. */
+  /** A metric of the confusion matrix, from the four coefficients in its registry entry. */
   function rule({ matrix, by_odds: byOdds }, tpr, ppr, prior) {
     const [a, b, c, d] = matrix.map(([one, byTpr, byPpr]) => one + byTpr * tpr + byPpr * ppr);
     const odds = byOdds ? Math.sqrt(prior / (1 - prior) / (ppr * (1 - ppr))) : 1;
@@ -231,15 +241,17 @@ const noneg = {};
     return [value - size(loss), value + size(gain)];
   }
 
-  /** An estimate and its interval kept in a range, null for no end; `raw` is a value that lay outside. */
+  /** An estimate clipped to a range (null means no limit), with its interval as in `Estimate.within`. */
   function within(found, [low, high]) {
     const clip = (x) => (x === null ? null : Math.min(Math.max(x, low ?? -Infinity), high ?? Infinity));
+    const add = (x, by) => (x === null || x === undefined ? null : x + by);
     const value = clip(found.value);
-    const raw = Math.abs(value - found.value) > OUTSIDE ? found.value : (found.raw ?? null);
-    return { value, low: clip(found.low), high: clip(found.high), raw };
+    const move = value - found.value;
+    const raw = Math.abs(move) > OUTSIDE ? found.value : (found.raw ?? null);
+    return { value, low: clip(add(found.low, Math.min(move, 0))), high: clip(add(found.high, Math.max(move, 0))), raw };
   }
 
-  /** A metric of the confusion matrix at threshold number i, with its interval, in its range. */
+  /** A metric of the confusion matrix at threshold number i, with its interval, clipped to its range. */
   function atThreshold(data, name, prior, i) {
     return within(unclipped(data, name, prior, i), data.rules[name].range);
   }
@@ -249,27 +261,27 @@ const noneg = {};
     const of = (tpr, ppr) => rule(data.rules[name], tpr, ppr, prior);
     const value = finite(of(tails.tpr[i], tails.ppr[i]));
     if (value === null) return { value, low: null, high: null };
-    // Written by Python: of labelled data, and for every prior in the given interval.
+    // Computed by Python: for labeled data, and for every prior in the given interval.
     const known = prior === data.prior && tails.limits[name];
     if (known) return { value, low: known[0][i], high: known[1][i] };
     const [low, high] = limits(tails, i, of);
     return { value, low: finite(low), high: finite(high) };
   }
 
-  /** Shares of the confusion matrix at threshold number i. */
+  /** Shares of the confusion matrix at threshold number i; none of them is negative. */
   function confusion(tails, prior, i) {
-    const tp = prior * tails.tpr[i];
-    const fp = tails.ppr[i] - tp;
-    return { tp, fp, fn: prior - tp, tn: 1 - prior - fp };
+    const ppr = tails.ppr[i];
+    const tp = Math.min(Math.max(prior * tails.tpr[i], ppr + prior - 1, 0), prior, ppr);
+    return { tp, fp: ppr - tp, fn: prior - tp, tn: Math.max(1 - prior - (ppr - tp), 0) };
   }
 
-  /** Expected cost a row, of false positives and of missed positives. */
+  /** Expected cost per row of false positives and missed positives. */
   function cost(tails, prior, i, costs) {
     const { fp, fn } = confusion(tails, prior, i);
     return costs[0] * fp + costs[1] * fn;
   }
 
-  /** Precision that can be promised at threshold number i; it is proportional to the prior. */
+  /** Guaranteed precision at threshold number i, which is proportional to the prior. */
   function promised(data, prior, i) {
     const { promised: limits, promised_scales: scales } = data.sums.tails;
     const raw = limits[i];
@@ -279,14 +291,19 @@ const noneg = {};
 
   function curves(data, prior) {
     const { tails } = data.sums;
+    const drawn = (name, i) => within(
+      { value: finite(rule(data.rules[name], tails.tpr[i], tails.ppr[i], prior)) }, data.rules[name].range,
+    ).value;
+    const enough = (share, rows) => share >= data.limits.fewest_flagged / (rows ?? Infinity);
     return tails.threshold.map((threshold, i) => ({
       threshold,
       tpr: tails.tpr[i],
       ppr: tails.ppr[i],
-      fpr: falsePositiveShare(tails.tpr[i], tails.ppr[i], prior),
-      precision: finite(rule(data.rules.precision, tails.tpr[i], tails.ppr[i], prior)),
-      f_beta: finite(rule(data.rules.f_beta, tails.tpr[i], tails.ppr[i], prior)),
+      fpr: drawn("false_positive_rate", i),
+      precision: drawn("precision", i),
+      f_beta: drawn("f_beta", i),
       promised: promised(data, prior, i),
+      enough: Number(enough(tails.tpr[i], data.sums.effective_positive) && enough(tails.ppr[i], data.sums.effective_marginal)),
     }));
   }
 
@@ -299,7 +316,7 @@ const noneg = {};
     return Math.min(1, Math.max(0, count / data.n_unlabeled));
   }
 
-  /** Latent positives at or above each threshold, least (side 0) or most (side 1). */
+  /** Smallest (side 0) or largest (side 1) number of latent positives at or above each threshold. */
   function latentAbove(bounds, latent, side) {
     const guard = Math.max(GUARD, 4e-16 * latent);
     return bounds.unlabeled.map((head, i) => {
@@ -310,7 +327,7 @@ const noneg = {};
     });
   }
 
-  /** FPR, TPR and precision of the bounding tables, lower first; null if there are none. */
+  /** FPR, TPR and precision of the bounding tables, lower first, or null if there are none. */
   function rankBounds(data, prior) {
     const { bounds } = data.sums;
     if (!bounds) return null;
@@ -354,7 +371,7 @@ const noneg = {};
     return { value, low: end(sums.t), high: end(-sums.t) };
   }
 
-  /** A ratio of straight lines in the prior, piece by piece. */
+  /** A piecewise ratio of linear functions of the prior. */
   function curve({ inner, pieces, by_odds: byOdds }, prior) {
     const [a, b, c, d] = pieces[inner.filter((x) => x < prior).length];
     return ((a + b * prior) / (c + d * prior)) * (byOdds ? Math.sqrt(prior / (1 - prior)) : 1);
@@ -376,11 +393,11 @@ const noneg = {};
 
   // --- theory -----------------------------------------------------------------------------------
 
-  /** Theorem 1 of the PU-ECE paper for bins of equal mass and slopes up to one. */
+  /** Theorem 1 of the PU-ECE paper, for equal-mass bins and slopes of at most one. */
   function biasBound(data, prior, delta) {
     const [p, m] = [data.sums.effective_positive, data.sums.effective_marginal];
     const bins = data.bins;
-    // With a failure probability each of the two parts gets half of it.
+    // Each of the two parts gets half of the failure probability.
     const logs = bins * Math.LN2 + (delta ? Math.log(2 / delta) : 0);
     const deviation = (v) => Math.sqrt(2 * v * logs);
     const binning = 2 * (1 / bins + deviation(1 / (m - bins)) + (2 * bins) / (m - bins));
@@ -388,7 +405,7 @@ const noneg = {};
     return binning + statistical;
   }
 
-  /** Positives that make the half-width of the interval at most eps; null if rows are too few. */
+  /** Number of positives that makes the half-width at most eps; null if there are too few rows. */
   function positivesNeeded(data, prior, eps) {
     const { z, mean_score: mean } = data.sums;
     const width = (n) => z * Math.sqrt(prior ** 2 / n + mean / data.n_marginal);
@@ -401,28 +418,24 @@ const noneg = {};
 
   // --- the test over priors ---------------------------------------------------------------------
 
-  /** Whether the test rejects calibration at a prior; the priors where it does not are known exactly. */
+  /** Whether the test rejects calibration at a prior; the range where it does not is known exactly. */
   function rejectedAt(data, prior) {
     const { consistent } = data;
     return !consistent || prior < consistent[0] || prior > consistent[1];
   }
 
-  /** Whether scores and prior are fine together, off, or impossible. */
-  function stateAt(data, prior) {
-    const { least_prior: least, largest_prior: largest } = data.sums;
-    if (prior < least || prior > largest) return "impossible";
-    return rejectedAt(data, prior) ? "off" : "fine";
-  }
+  /** Whether the rows allow a prior. */
+  const isPossible = ({ sums }, prior) => prior >= sums.least_prior && prior <= sums.largest_prior;
 
   // --- assumptions ------------------------------------------------------------------------------
 
   function assumptions(data, prior) {
     const { sums } = data;
-    const diagram = reliability(sums.diagrams.width, prior);
+    const least = sums.least_frequency;
     return {
       prior: prior > sums.largest_prior ? "contradicted" : "holds",
-      n_above_one: diagram.filter((row) => row.low_all > 1).length,
-      n_points: diagram.length,
+      n_above_one: least.filter((low) => prior * low > 1).length,
+      n_points: least.length,
       noise_floor: sums.noise_floor * prior,
       mean_off: Math.abs(sums.mean_score - prior) > 3 * sums.mean_deviation + 1e-12,
     };
@@ -430,7 +443,7 @@ const noneg = {};
 
   // --- everything -------------------------------------------------------------------------------
 
-  /** Every estimate that follows the prior, by the name of its metric. */
+  /** All estimates that depend on the prior, by metric name. */
   function evaluate(data, prior) {
     const { sums } = data;
     const half = sums.tails.threshold.indexOf(0.5);
@@ -445,8 +458,8 @@ const noneg = {};
     }
     for (const name of Object.keys(sums.risks)) found[name] = risk(sums, name, prior);
     for (const name of Object.keys(data.rules)) found[name] = atThreshold(data, name, prior, half);
-    // Estimates from all labels are as they are.
-    if (data.setting === "labelled") return found;
+    // Estimates from all labels do not change.
+    if (data.setting === "labeled") return found;
     for (const [name, range] of Object.entries(data.ranges)) {
       if (found[name]) found[name] = within(found[name], range);
     }
@@ -454,8 +467,8 @@ const noneg = {};
   }
 
   Object.assign(noneg, {
-    areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, distribution,
-    ece, eceInterval, evaluate, ksError, limits, positivesNeeded, promised, rankBounds, rejectedAt,
-    reliability, risk, rule, stateAt, within,
+    areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, debiasedEceInterval,
+    distribution, ece, eceInterval, evaluate, isPossible, ksError, limits, positivesNeeded, promised, rankBounds, rejectedAt,
+    reliability, risk, rule, smooth, within,
   });
 })();

@@ -1,7 +1,7 @@
-/* What noneg answers when hidden positives may differ from labeled ones, computed from sums.
+/* The results of noneg when hidden positives may differ from labeled ones, computed from sums.
  *
- * Plain functions of (data, prior, factor), without a page; names and formulas are those of
- * `noneg.selection` and `noneg.calibration.bounds`. A test in a browser holds both to 1e-9.
+ * Pure functions of (data, prior, factor) that do not use the page. Names and formulas match
+ * `noneg.selection` and `noneg.calibration.bounds`. A browser test checks agreement to 1e-9.
  */
 "use strict";
 
@@ -14,14 +14,14 @@
   const clip = (x, low, high) => Math.min(Math.max(x, low), high);
   const running = (x) => { let total = 0; return x.map((one) => (total += one)); };
 
-  // --- laws of the positives --------------------------------------------------------------------
+  // --- distributions of the positives --------------------------------------------------------------------
 
   function density(share, prior, factor) {
     const labeled = Math.min(share / prior, 1);
     return [labeled + (1 - labeled) / factor, labeled + (1 - labeled) * factor];
   }
 
-  /** Largest mass of positives in each cell; never less than the labeled law's. */
+  /** Largest mass of positives in each cell, at least that of the labeled distribution. */
   function caps({ positive, marginal, variance }, prior, most, slack) {
     return positive.map((p, b) => {
       const noise = Math.sqrt(variance[1][b] / prior ** 2 + most ** 2 * variance[0][b]);
@@ -44,7 +44,16 @@
     return { knots, slopes: knots.slice(1).map((_, k) => (k % 2 ? low : high)) };
   }
 
+  /** In one sample, also the distributions one standard error of the labeled share away. */
   function law(box, prior, factor, top) {
+    const made = lawGiven(box, prior, factor, top);
+    if (!(box.error > 0 && box.share < 1)) return made;
+    const shares = [Math.max(box.share - box.error, 0), box.share + box.error];
+    const near = shares.map((share) => lawGiven({ ...box, share }, prior, factor, top));
+    return { ...made, near, pull: box.error / (1 - box.share) };
+  }
+
+  function lawGiven(box, prior, factor, top) {
     const [low, high] = density(box.share, prior, factor);
     let made = { knots: [0, 1], slopes: [1] };
     if (low < high) {
@@ -61,7 +70,7 @@
     return { ...made, heights: [0, ...steps.map((x) => x / last)] };
   }
 
-  /** Linear interpolation in rising x, as numpy.interp. */
+  /** Linear interpolation for increasing x, like numpy.interp. */
   function interpolate(at, x, y) {
     if (at <= x[0]) return y[0];
     if (at >= x[x.length - 1]) return y[y.length - 1];
@@ -82,19 +91,31 @@
     return one.slopes[at];
   }
 
-  /** A mean under a law from running sums over the labeled positives. */
+  /** A mean under a distribution, from running sums over the labeled positives. */
   function mean(one, tpr, sums) {
     const at = one.knots.map((x) => interpolate(x, tpr, sums));
     return one.slopes.reduce((total, x, k) => total + x * (at[k + 1] - at[k]), 0);
   }
 
-  /** Values and ends over both extreme laws, as one estimate inside the range of the metric. */
+  /** Effect of one standard error of the labeled share on a function of the distribution. */
+  const drift = (one, value) => (one.near ? (value(one.near[1]) - value(one.near[0])) / 2 : 0);
+
+  /** A variance that includes the noise of the labeled share; see `Law.drifted`. */
+  const drifted = (one, variance, move, gap) =>
+    Math.max(variance + move * (move + 2 * (one.pull ?? 0) * gap), 0);
+
+  const widened = (value, [low, high], variance) => [
+    value - Math.sqrt((low - value) ** 2 + variance),
+    value + Math.sqrt((high - value) ** 2 + variance),
+  ];
+
+  /** Values and ends over both extreme distributions, combined and clipped to the metric's range. */
   function bounded(data, value, prior, factor, point, ends, [least, most]) {
     const { box } = data.sums.selection;
     const pair = [true, false];
     const points = pair.map((top) => clip(point(law(box, prior, factor, top)), least, most));
-    // Intervals leave the caps out, as in Python.
-    const free = { positive: [1], marginal: [1], variance: [[0], [0]], share: box.share };
+    // Intervals ignore the caps, as in Python.
+    const free = { ...box, positive: [1], marginal: [1], variance: [[0], [0]] };
     const found = pair.map((top) => ends(law(free, prior, factor, top)));
     const low = clip(Math.min(...found.map(([x]) => x)), least, most);
     const high = clip(Math.max(...found.map(([, x]) => x)), least, most);
@@ -110,12 +131,21 @@
     const value = of(tails.tpr[i], tails.ppr[i]);
     if (!Number.isFinite(value)) return { value: null, low: null, high: null };
     const under = (x) => (tpr, ppr) => of(through(x, tpr), ppr);
-    return bounded(
-      data, value, prior, factor,
-      (x) => under(x)(tails.tpr[i], tails.ppr[i]),
-      (x) => noneg.limits(tails, i, under(x)),
-      one.range,
-    );
+    const [tpr, ppr] = [tails.tpr[i], tails.ppr[i]];
+    const point = (x, shift = 0) => under(x)(tpr, ppr + shift * (tpr - ppr));
+    const half = 0.5 / data.sums.effective_positive; // half a row: `Shares.continuous`
+    const wide = {
+      ...tails,
+      tpr_low: { [i]: Math.max(tails.tpr_low[i] - half, 0) },
+      tpr_high: { [i]: Math.min(tails.tpr_high[i] + half, 1) },
+    };
+    const ends = (x) => {
+      const found = noneg.limits(wide, i, under(x));
+      if (!x.near) return found;
+      const gap = (point(x, x.pull) - point(x, -x.pull)) / (2 * x.pull);
+      return widened(point(x), found, data.sums.z ** 2 * drifted(x, 0, drift(x, point), gap));
+    };
+    return bounded(data, value, prior, factor, point, ends, one.range);
   }
 
   const logit = (p) => Math.log(p / (1 - p));
@@ -131,6 +161,18 @@
     return [Math.max(center - half, 0), Math.min(center + half, 1)];
   }
 
+  function skewedLimits(value, variance, third, t) {
+    if (!(variance > 0)) return [value, value];
+    const sd = Math.sqrt(variance);
+    const skew = third / sd ** 3;
+    const end = (x) => (Math.abs(skew) > ROUNDING ? (3 / skew) * (Math.cbrt(1 + skew * (x - skew / 6)) - 1) : x);
+    return [value - sd * end(t), value - sd * end(-t)];
+  }
+
+  /** Mean weight of a labeled row, from sums of weights and of their squares. */
+  const weights = (mass, squares) => squares.map((x, k) => (mass[k] > 0 ? x / mass[k] : 0));
+  const steps = (heights) => heights.slice(1).map((x, k) => x - heights[k]);
+
   function areaLimits(value, variance, { rows, student_area: t }, z) {
     const spread = value * (1 - value);
     if (!(spread > ROUNDING && variance > 0)) return shareLimits(value, variance, rows, z);
@@ -138,8 +180,8 @@
     return [expit(logit(value) - reach), expit(logit(value) + reach)];
   }
 
-  /** Variance of the mean place of the positives, by the slopes of a trapezoid rule. */
-  function areaVariance({ tpr: labeled, ppr, aa, aw, ww }, one) {
+  /** Variance and third cumulant of the mean rank, from the slopes of a trapezoid rule. */
+  function areaMoments({ tpr: labeled, ppr, aa, aw, ww }, one) {
     const tpr = labeled.map((x) => through(one, x));
     const [byTpr, byPpr] = [tpr.map(() => 0), tpr.map(() => 0)];
     for (let k = 1; k < tpr.length; k += 1) {
@@ -151,8 +193,14 @@
     }
     const positive = influence(byTpr.map((x, k) => x * slope(one, labeled[k])), labeled);
     const marginal = influence(byPpr, ppr);
-    return sum(aa.map((x, k) =>
+    const given = sum(aa.map((x, k) =>
       x * positive[k] ** 2 + 2 * aw[k] * positive[k] * marginal[k] + ww[k] * marginal[k] ** 2));
+    const gap = sum(byPpr.map((x, k) => x * (labeled[k] - ppr[k])));
+    const move = drift(one, (near) => sum(byTpr.map((x, k) => x * through(near, labeled[k]))));
+    const single = weights(steps(labeled), aa);
+    const largest = Math.max(...single.map((x, k) => (x * positive[k]) ** 2));
+    const third = sum(single.map((x, k) => x * aa[k] * positive[k] ** 3));
+    return [drifted(one, given + largest, move, gap), third];
   }
 
   function influence(derivative, height) {
@@ -168,29 +216,39 @@
     return bounded(
       data, value, prior, factor,
       (x) => of(place(x)),
-      (x) => areaLimits(place(x), areaVariance(area, x), sizes, data.sums.z).map(of),
+      (x) => {
+        const [variance, third] = areaMoments(area, x);
+        const one = areaLimits(place(x), variance, sizes, data.sums.z);
+        const other = skewedLimits(place(x), variance, third, sizes.student_area);
+        return [Math.min(one[0], other[0]), Math.max(one[1], other[1])].map(of);
+      },
       [0, 1],
     );
   }
 
   function topBounds(data, value, prior, factor) {
-    const { tpr, place, found, limits, share } = data.sums.selection.top;
+    const { tpr, place, limits, slope: steep, share } = data.sums.selection.top;
+    const found = Math.min(data.sums.selection.top.found, 1);
     const scale = prior / share;
     const point = (x) => {
       const [above, there] = tpr.map((one) => through(x, one));
       return (above + place * (there - above)) * scale;
     };
-    return bounded(
-      data, value, prior, factor, point,
-      (x) => limits.map((end) => point(x) + (through(x, end) - through(x, Math.min(found, 1))) * scale),
-      [0, 1],
-    );
+    const ends = (x) => {
+      const moved = limits.map((end) => point(x) + (through(x, end) - through(x, found)) * scale);
+      if (!x.near) return moved;
+      const gap = -slope(x, found) * steep * (found - share) * scale;
+      return widened(point(x), moved, data.sums.z ** 2 * drifted(x, 0, drift(x, point), gap));
+    };
+    return bounded(data, value, prior, factor, point, ends, [0, 1]);
   }
 
   function lossBounds(data, name, value, prior, factor) {
     const { atoms, losses, student } = data.sums.selection;
     const { gain, negative, base, variance } = losses[name];
-    const mass = gain.map((_, j) => atoms.tpr[j + 1] - atoms.tpr[j]);
+    const mass = steps(atoms.tpr);
+    const share = gain.every((x) => x === gain[0] || x === gain[gain.length - 1]);
+    const gap = sum(negative.map((x, j) => x * mass[j])) - base;
     const sums = [0, ...running(gain.map((x, j) => x * mass[j]))];
     const point = (x) => base + prior * mean(x, atoms.tpr, sums);
     const ends = (x) => {
@@ -198,14 +256,19 @@
       const middle = sum(h.map((one, j) => one * mass[j]));
       const one = sum(h.map((y, j) => atoms.aa[j] * (y - middle) ** 2));
       const both = sum(h.map((y, j) => atoms.aw[j] * (y - middle) * (negative[j] - base)));
-      const noise = student * Math.sqrt(Math.max(0, prior ** 2 * one + 2 * prior * both + variance));
-      return [point(x) - noise, point(x) + noise];
+      // The mean of a loss with two values is a share: no skewness and no dominant row.
+      const single = share ? mass.map(() => 0) : weights(mass, atoms.aa);
+      const largest = Math.max(...single.map((w, j) => (w * (h[j] - middle)) ** 2));
+      const third = prior ** 3 * sum(single.map((w, j) => w * atoms.aa[j] * (h[j] - middle) ** 3));
+      const given = Math.max(0, prior ** 2 * one + 2 * prior * both + variance) + prior ** 2 * largest;
+      return skewedLimits(point(x), drifted(x, given, drift(x, point), gap), third, student);
     };
-    const [least, most] = data.ranges[name];
+    // The unbiased risk has no fixed range.
+    const [least, most] = name === "risk" ? [null, null] : data.ranges[name];
     return bounded(data, value, prior, factor, point, ends, [least ?? -Infinity, most ?? Infinity]);
   }
 
-  /** The function of the gain whose mean under the labeled law has the noise of the bound. */
+  /** The function of the gain whose mean over the labeled positives has the noise of the bound. */
   function moved(one, tpr, gain) {
     const last = gain.length - 1;
     const x = one.knots.map((knot) => {
@@ -220,8 +283,7 @@
   // --- calibration errors -----------------------------------------------------------------------
 
   /** Smallest and largest masses of positives in bins. */
-  function ranges(sums, bins, prior, factor, slack) {
-    const share = sums.selection.box.share;
+  function ranges(sums, bins, prior, share, factor, slack) {
     const [least, most] = density(share, prior, factor);
     const rows = [sums.effective_positive, sums.effective_marginal];
     const variance = [bins.positive, bins.marginal].map((x, k) => x.map((p) => (p * (1 - p)) / rows[k]));
@@ -244,7 +306,7 @@
     const start = low.map((x, b) => Math.abs(x - bins.score[b]));
     const gain = high.map((x, b) =>
       (width[b] > 0 ? (Math.abs(x - bins.score[b]) - start[b]) / width[b] : 0));
-    const rounded = gain.map((x) => Math.round(x * 1e9)); // equal slopes keep their order
+    const rounded = gain.map((x) => Math.round(x * 1e9)); // Equal slopes keep their order.
     const order = gain.map((_, b) => b).sort((a, b) => rounded[b] - rounded[a] || a - b);
     let room = Math.max(prior - sum(low), 0);
     const taken = low.map(() => 0);
@@ -279,7 +341,7 @@
     return Math.max(total, 0);
   }
 
-  /** The slopes of the smallest error without caps. */
+  /** Slopes of the smallest error without caps. */
   function touching([least, most], positive, score) {
     const rest = sum(positive.map((p, b) => p - clip(score[b], least * p, most * p)));
     const sign = rest < 0 ? -1 : 1;
@@ -317,12 +379,13 @@
   function eceBounds(sums, bins, prior, factor) {
     const value = noneg.ece(bins, prior);
     if (!bins.noise) return { value, low: null, high: null };
-    const { share } = sums.selection.box;
+    const { share, error } = sums.selection.box;
+    const fewer = Math.max(share - sums.z * error, 0);
     const factors = [...LADDER.filter((g) => g < factor), factor];
-    const lows = factors.map((g) => lowerEnd(sums, bins, prior, density(share, prior, g)));
-    const least = Math.min(smallestError(ranges(sums, bins, prior, factor, 0), bins, prior), value);
+    const lows = factors.map((g) => lowerEnd(sums, bins, prior, density(fewer, prior, g)));
+    const least = Math.min(smallestError(ranges(sums, bins, prior, share, factor, 0), bins, prior), value);
     const found = largestError(
-      ranges(sums, bins, prior, factor, SLACK), bins, prior, density(share, prior, factor));
+      ranges(sums, bins, prior, fewer, factor, SLACK), bins, prior, density(fewer, prior, factor));
     const noise = sums.z * Math.sqrt(variance(bins, prior, found.positive, found.marginal, found.score));
     const high = clip(found.value + noise, 0, 1);
     return { value, least, low: Math.min(...lows, least), high: Math.max(high, value) };
@@ -348,12 +411,13 @@
 
   function bands(data, kind, prior, factor) {
     const parts = data.sums.selection.diagrams[kind];
-    const [low, high] = density(data.sums.selection.box.share, prior, factor);
-    const shares = [
-      (x) => Math.max(low * x, 1 - high * (1 - x)),
-      (x) => Math.min(high * x, 1 - low * (1 - x)),
-    ];
-    const limits = ({ top, bottom }, b) => {
+    const { share: labeled, error } = data.sums.selection.box;
+    const limits = ({ top, bottom, errors }, b) => {
+      const [low, high] = density(Math.max(labeled - errors * error, 0), prior, factor);
+      const shares = [
+        (x) => Math.max(low * x, 1 - high * (1 - x)),
+        (x) => Math.min(high * x, 1 - low * (1 - x)),
+      ];
       const ends = shares.map((share) => ratioLimits(
         share(parts.positive[b]), [share(top[0][b]), share(top[1][b])],
         parts.marginal[b], [bottom[0][b], bottom[1][b]], parts.correlation[b],
@@ -371,7 +435,7 @@
     });
   }
 
-  /** ROC and PR curves of both extreme laws: the outline that holds every curve. */
+  /** ROC and PR curves of both extreme distributions: the outline that contains every curve. */
   function outlines(data, prior, factor) {
     const { tails, selection } = data.sums;
     return [false, true].map((top) => {
@@ -386,14 +450,14 @@
 
   // --- everything -------------------------------------------------------------------------------
 
-  /** Every estimate at a prior and a selection factor; an interval that is not known is null. */
+  /** All estimates at a prior and a selection factor; unavailable intervals are null. */
   function evaluate(data, prior, factor) {
     const found = noneg.evaluate(data, prior);
     const { sums } = data;
     if (!(factor > 1) || !sums.selection) return found;
     const half = sums.tails.threshold.indexOf(0.5);
     for (const name of Object.keys(found)) {
-      const { value } = found[name];
+      const value = found[name].raw ?? found[name].value; // as estimated, before it was kept in its range
       if (name === "debiased_ece") found[name] = debiasedBounds(sums, sums.bins.ece, prior, factor);
       else if (sums.bins[name]) found[name] = eceBounds(sums, sums.bins[name], prior, factor);
       else if (sums.selection.losses[name]) found[name] = lossBounds(data, name, value, prior, factor);
@@ -407,7 +471,16 @@
     return found;
   }
 
-  /** The largest factor at which miscalibration is certain; null where it never is. */
+  /** The calibration error of the verdict at a prior and a selection factor. */
+  function error(data, prior, factor) {
+    const { sums } = data;
+    const found = factor > 1 && sums.selection
+      ? debiasedBounds(sums, sums.bins.ece, prior, factor)
+      : noneg.debiasedEceInterval(sums, sums.bins.ece, prior);
+    return noneg.within(found, data.ranges.debiased_ece);
+  }
+
+  /** The largest factor at which miscalibration is certain, or null if there is none. */
   function stands(data, prior) {
     const { bins } = data.sums;
     if (!data.sums.selection || !bins.ece.noise) return null;
@@ -422,5 +495,5 @@
     return [1, ...data.factors][low];
   }
 
-  noneg.selection = { bands, evaluate, outlines, ruleBounds, stands };
+  noneg.selection = { bands, density, error, evaluate, outlines, ruleBounds, stands };
 })();

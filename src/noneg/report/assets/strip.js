@@ -1,28 +1,58 @@
-/* The strip under the headline: at which priors the verdict is fine, off or impossible.
+/* The strip below the headline: the code of the verdict at every prior.
  *
- * Its scale is that of the prior's slider, which moves on it.
+ * It has the same scale as the prior slider.
  */
 "use strict";
 
 (() => {
-  const TICKS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99];
-  const GAP = 60; // steps between two labels
-  const NAMES = { fine: "no evidence of miscalibration", off: "off", impossible: "contradicts the rows" };
+  // Labels in the order in which they take their places.
+  const TICKS = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.02, 0.05, 0.002, 0.005, 0.95, 0.98, 0.15, 0.25, 0.35, 0.45, 0.03, 0.07];
+  const ORDER = ["ok", "check", "stop", "unknown", "impossible"];
+  const GAP = 42; // pixels between two labels
+  const SAMPLED = 100; // places on the strip at which the verdict is decided
+  const HALVINGS = 20; // of the step between two places where it changes
+  const WAIT = 200; // milliseconds after which the strip follows the selection factor
   let page = null;
   let data = null;
+  let waiting = 0;
 
   const byId = (id) => document.getElementById(id);
   const clipped = (step) => Math.min(Math.max(step, 0), page.steps);
   const percent = (step) => `${(100 * clipped(step)) / page.steps}%`;
   const place = (prior) => (prior <= 0 ? 0 : prior >= 1 ? page.steps : page.position(prior));
 
-  /** Where the verdict changes, as pairs of ends with what holds between them. */
-  function segments() {
+  const nameOf = (state) => (state === "impossible" ? "Impossible with these rows" : noneg.say(`code_${state}`));
+
+  /** The point between two priors where the verdict of the first one ends. */
+  function change(left, right, state, factor) {
+    let [low, high] = [left, right];
+    for (let i = 0; i < HALVINGS; i += 1) {
+      const middle = (low + high) / 2;
+      if (noneg.stateAt(data, middle, factor) === state) low = middle;
+      else high = middle;
+    }
+    return high;
+  }
+
+  /** The ranges of priors with the same verdict, as pairs of ends with the state in between. */
+  function segments(factor = data.selection) {
     const { least_prior: least, largest_prior: largest } = data.sums;
-    const ends = [0, least, ...(data.consistent ?? []), largest, 1].sort((x, y) => x - y);
-    return ends.slice(1).map((right, k) => [ends[k], right]).filter(([left, right]) => right > left).map(
-      ([left, right]) => ({ left, right, state: noneg.stateAt(data, (left + right) / 2) }),
-    );
+    const [from, to] = [page.priorAt(0), page.priorAt(page.steps)];
+    const even = Array.from({ length: SAMPLED + 1 }, (_, k) => page.priorAt((page.steps * k) / SAMPLED));
+    const turns = [least, ...(data.consistent ?? []), largest].flatMap((x) => [x, x * (1 + 1e-9)]);
+    const places = [...even, ...turns.filter((x) => x > from && x < to)].sort((x, y) => x - y);
+    const found = [];
+    places.forEach((right, k) => {
+      const state = noneg.stateAt(data, right, factor);
+      const last = found[found.length - 1];
+      if (last?.state === state) last.right = right;
+      else {
+        const left = last ? change(places[k - 1], right, last.state, factor) : from;
+        if (last) last.right = left;
+        found.push({ left, right, state });
+      }
+    });
+    return found;
   }
 
   function element(kind, style, text = "") {
@@ -36,16 +66,38 @@
   function bar({ left, right, state }) {
     const [from, to] = [clipped(place(left)), clipped(place(right))];
     const made = element(`segment ${state}`, { left: percent(from), width: `${(100 * (to - from)) / page.steps}%` });
-    made.title = `${noneg.general(left, 3)} to ${noneg.general(right, 3)}: ${NAMES[state]}`;
     return made;
   }
 
+  /** The shares of positives between two ends, in words. */
+  function between({ left, right }, found) {
+    let digits = 3;
+    while (digits < 6 && noneg.general(left, digits) === noneg.general(right, digits)) digits += 1;
+    const [low, high] = [noneg.general(left, digits), noneg.general(right, digits)];
+    if (found.length === 1) return "any share";
+    if (left === found[0].left) return `below ${high}`;
+    return right === found[found.length - 1].right ? `above ${low}` : `${low} to ${high}`;
+  }
+
+  /** Each verdict with the shares of positives that give it. */
+  function ranges(drawn) {
+    const least = data.sums.least_prior;
+    const found = least > 0 ? [{ left: 0, right: least, state: "impossible" }, ...drawn] : drawn;
+    return ORDER.filter((state) => found.some((one) => one.state === state)).map((state) => {
+      const item = document.createElement("li");
+      const where = found.filter((one) => one.state === state).map((one) => between(one, found)).join(", ");
+      item.append(element(`key ${state}`, {}), element("", {}, `${nameOf(state)}: ${where}`));
+      return item;
+    });
+  }
+
   function ticks() {
-    let last = -GAP;
+    const gap = (GAP * page.steps) / Math.max(byId("strip-ticks").clientWidth, GAP);
+    const taken = [];
     return TICKS.filter((prior) => {
       const step = place(prior);
-      const shown = step >= 0 && step <= page.steps && step - last >= GAP;
-      if (shown) last = step;
+      const shown = step >= 0 && step <= page.steps && taken.every((other) => Math.abs(step - other) >= gap);
+      if (shown) taken.push(step);
       return shown;
     }).map((prior) => element("tick", { left: percent(place(prior)) }, String(prior)));
   }
@@ -53,26 +105,41 @@
   function estimate() {
     const [low, high] = data.prior_ends;
     const set = low < high ? [element("known", { left: percent(place(low)), width: `calc(${percent(place(high))} - ${percent(place(low))})` })] : [];
-    return [...set, element("given", { left: percent(place(data.prior)) })];
+    return [...set, element("mark", { left: percent(place(data.prior)) })];
   }
 
-  function show(prior) {
+  function show(prior, factor) {
     const slider = byId("strip-slider");
     if (!slider) return;
     slider.value = page.position(prior);
-    slider.setAttribute("aria-valuetext", `class prior ${noneg.general(prior, 4)}: ${NAMES[noneg.stateAt(data, prior)]}`);
+    slider.setAttribute("aria-valuetext", `share of positives ${noneg.general(prior, 4)}: ${nameOf(noneg.stateAt(data, prior, factor))}`);
   }
 
   function build(sums, slider) {
     const strip = byId("strip");
     if (!strip) return;
     [data, page] = [sums, slider];
-    byId("strip-bars").replaceChildren(...segments().map(bar), ...estimate());
+    strip.hidden = false;
+    draw(data.selection);
     byId("strip-ticks").replaceChildren(...ticks());
     byId("strip-slider").addEventListener("input", (event) => page.setPrior(page.priorAt(Number(event.target.value))));
-    strip.hidden = false;
-    show(data.prior);
+    show(data.prior, data.selection);
   }
 
-  noneg.strip = { build, show, segments };
+  function draw(factor) {
+    const found = segments(factor);
+    byId("strip-bars").replaceChildren(...found.map(bar), ...estimate());
+    byId("strip-ranges").replaceChildren(...ranges(found));
+    byId("strip").removeAttribute("aria-busy");
+  }
+
+  /** Draws the strip for another selection factor, once its slider stops moving. */
+  function follow(prior, factor) {
+    clearTimeout(waiting);
+    byId("strip")?.setAttribute("aria-busy", "true");
+    waiting = setTimeout(() => draw(factor), WAIT);
+    show(prior, factor);
+  }
+
+  noneg.strip = { build, follow, show, segments };
 })();
