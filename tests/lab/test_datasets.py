@@ -6,7 +6,7 @@ import pytest
 
 from noneg.lab.datasets import BUNDLED, FETCHED, FILES, load
 
-# Rows, shape of a row, classes and test rows, from the descriptions of the data sets.
+# Number of rows, row shape, classes and test rows, from the descriptions of the data sets.
 KNOWN = {
     "breast_cancer": (427, (30,), 2, 142),
     "digits": (1348, (64,), 10, 449),
@@ -22,7 +22,7 @@ KNOWN = {
 
 @cache
 def stored(name):
-    """A data set of the folder, read once: the images take long to unpack."""
+    """A data set from the folder, read once, because unpacking the images is slow."""
     return load(name, None if name in BUNDLED else folder())
 
 
@@ -65,7 +65,7 @@ def test_breast_cancer_has_malignant_as_class_one():
     assert data.y_train.sum() + data.y_test.sum() == 212  # scikit-learn's description
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones():
+def test_an_unknown_name_is_rejected_with_the_known_ones():
     with pytest.raises(ValueError, match=r"'name' must be one of breast_cancer, digits.*'iris'"):
         load("iris")
 
@@ -80,7 +80,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_a_folder_of_files_is_split_as_each_data_set_is(tmp_path):
-    """Files of a few rows, or of as many as the split needs, in the forms of the folder."""
+    """Files with a few rows, or as many as the split needs, in the formats of the folder."""
     rows, labels = np.arange(24).reshape(8, 3), np.arange(8) % 2
     np.savez(tmp_path / "spambase.npz", X=rows, y=labels)
     data = load("spambase", tmp_path)
@@ -113,7 +113,7 @@ def test_cover_types_are_one_hot(tmp_path):
 
 
 def test_images_come_back_from_their_differences(tmp_path):
-    """Stored are planes G, R - G and B - G as differences along rows, then columns."""
+    """The stored planes are G, R - G and B - G as differences along rows, then columns."""
     images = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
     red, green, blue = np.moveaxis(images, -1, 0)
     planes = np.stack([green, red - green, blue - green])

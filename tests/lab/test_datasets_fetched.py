@@ -1,4 +1,4 @@
-"""Public files, from a server of our own: right, wrong, absent, and kept."""
+"""Public files from a local server: correct, wrong, missing, and cached."""
 
 import bz2
 import gzip
@@ -21,7 +21,7 @@ pytest.importorskip("pooch")
 
 
 class Server:
-    """Serves bytes by path and counts how often."""
+    """Serves bytes by path and counts the requests."""
 
     def __init__(self):
         self.files, self.asked = {}, []
@@ -61,7 +61,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch, tmp_path):
-    """A server with small files in the published formats, and their hashes as the known ones."""
+    """A server with small files in the published formats, with their hashes registered as known."""
     found = Server()
     monkeypatch.setenv("NONEG_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("NONEG_DATA", raising=False)
@@ -95,7 +95,7 @@ def test_a_file_is_fetched_once_and_kept(server, tmp_path):
     assert kept(tmp_path) == ["letter-recognition.data"]
 
 
-def test_a_wrong_file_is_refused_and_not_kept(server, tmp_path):
+def test_a_wrong_file_is_rejected_and_not_kept(server, tmp_path):
     offer_letter(server)
     server.files["letter-recognition.data"] = b"T,2,8,4\n"
     with pytest.raises(ValueError, match=r"is not the published one: its SHA-256 must be"):
@@ -122,16 +122,16 @@ def test_half_a_file_is_never_left(server, tmp_path):
 def test_a_missing_file_and_a_server_that_is_down_say_what_to_do(server, tmp_path):
     offer_letter(server)
     server.files.clear()
-    with pytest.raises(ConnectionError, match=r"cannot be fetched.*404.*NONEG_DATA to a folder"):
+    with pytest.raises(ConnectionError, match=r"cannot be downloaded.*404.*NONEG_DATA to a folder"):
         load("letter")
     server.stop()
-    with pytest.raises(ConnectionError, match=r"cannot be fetched.*Check the connection"):
+    with pytest.raises(ConnectionError, match=r"cannot be downloaded.*Check the connection"):
         load("letter")
     assert kept(tmp_path) == []
     server.__init__()  # so that the fixture has something to stop
 
 
-def test_without_pooch_the_message_says_how_to_get_it(monkeypatch, server):
+def test_without_pooch_the_message_explains_how_to_install_it(monkeypatch, server):
     offer_letter(server)
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
     with pytest.raises(ImportError, match=r"pip install 'noneg\[data\]'"):
@@ -218,7 +218,7 @@ def test_openml_is_asked_for_the_rest(monkeypatch, tmp_path, name):
 
 
 def test_letters_of_the_folder_are_the_published_file():
-    """The folder's rows, written as UCI writes them, have the published hash."""
+    """The folder's rows, written in UCI's format, have the published hash."""
     if not os.environ.get("NONEG_DATA"):
         pytest.skip("NONEG_DATA names no folder with the data sets")
     data = load("letter")
@@ -233,8 +233,8 @@ def test_letters_of_the_folder_are_the_published_file():
 
 
 @pytest.mark.parametrize("kind", [None, tarfile.DIRTYPE])
-def test_an_archive_without_a_batch_is_refused(kind):
-    """Whether the batch is missing, or a folder has its name."""
+def test_an_archive_without_a_batch_is_rejected(kind):
+    """Either the batch is missing, or a folder has its name."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as archive:
         entry = tarfile.TarInfo("cifar-10-batches-py/data_batch_1" if kind else "other")
@@ -243,6 +243,6 @@ def test_an_archive_without_a_batch_is_refused(kind):
     file.seek(0)
     with (
         tarfile.open(fileobj=file) as archive,
-        pytest.raises(ValueError, match="must hold data_batch_1, and does not"),
+        pytest.raises(ValueError, match="must contain data_batch_1, but does not"),
     ):
         datasets._batch(archive, "data_batch_1")

@@ -1,4 +1,4 @@
-"""Langevin dynamics against the closed forms of a Gaussian, and against plain gradient descent."""
+"""Langevin dynamics compared with closed forms for a Gaussian and with plain gradient descent."""
 
 import io
 import math
@@ -17,10 +17,10 @@ def parameters(n=CHAINS, seed=0):
     return torch.randn(n, dtype=torch.float64, generator=source).requires_grad_()
 
 
-def descend(w, optimizer, steps, curvature=1.0, centre=0.0):
-    """Take steps down the loss curvature (w - centre)^2 / 2 of each chain."""
+def descend(w, optimizer, steps, curvature=1.0, center=0.0):
+    """Take gradient steps on the loss curvature (w - center)^2 / 2 for each chain."""
     for _ in range(steps):
-        w.grad = curvature * (w.detach() - centre)
+        w.grad = curvature * (w.detach() - center)
         optimizer.step()
 
 
@@ -37,20 +37,20 @@ def test_the_noise_has_the_stated_variance():
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.5])
-def test_the_stationary_law_is_the_posterior_of_a_gaussian(rate):
-    """n rows of variance s and a flat prior: mean of the rows, variance s / n."""
+def test_the_stationary_distribution_is_the_posterior_of_a_gaussian(rate):
+    """For n rows with variance s and a flat prior: the mean of the rows, with variance s / n."""
     n, variance, mean = 50, 2.0, 1.5
     w = parameters()
     # The mean loss is (w - mean)^2 / (2 s), and its inverse temperature is n.
     optimizer = SGLD([w], lr=rate * variance, inverse_temperature=n, seed=1)
-    descend(w, optimizer, 400, curvature=1 / variance, centre=mean)
+    descend(w, optimizer, 400, curvature=1 / variance, center=mean)
     found = w.detach().numpy()
-    # A step of finite size widens the law by the factor 1 / (1 - rate / 2), exactly.
+    # A finite step size widens the distribution by the factor 1 / (1 - rate / 2), exactly.
     expected = variance / n / (1 - rate / 2)
     assert found.var() == pytest.approx(expected, rel=4 * math.sqrt(2 / CHAINS))
     assert found.mean() == pytest.approx(mean, abs=4 * math.sqrt(expected / CHAINS))
     standard = (found - found.mean()) / found.std()
-    # The fourth moment of a Gaussian is 3, its estimate's standard error sqrt(96 / n).
+    # The fourth moment of a Gaussian is 3, and the standard error of its estimate is sqrt(96 / n).
     assert (standard**4).mean() == pytest.approx(3.0, abs=4 * math.sqrt(96 / CHAINS))
 
 
@@ -58,8 +58,8 @@ def test_without_temperature_it_is_gradient_descent():
     one, two = parameters(50), parameters(50)
     cold = SGLD([one], lr=0.1, inverse_temperature=math.inf, seed=0)
     plain = torch.optim.SGD([two], lr=0.1)
-    descend(one, cold, 20, centre=2.0)
-    descend(two, plain, 20, centre=2.0)
+    descend(one, cold, 20, center=2.0)
+    descend(two, plain, 20, center=2.0)
     assert torch.equal(one, two)
 
 
@@ -173,18 +173,18 @@ def test_it_is_an_optimizer_that_schedulers_of_torch_accept():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"lr": -1.0}, "'lr' must be a finite number from 0"),
+        ({"lr": -1.0}, "'lr' must be a finite number of at least 0"),
         ({"inverse_temperature": 0.0}, "'inverse_temperature' must be above 0"),
         ({"inverse_temperature": math.nan}, "'inverse_temperature' must be above 0"),
-        ({"seed": -1}, "'seed' must be a whole number from 0"),
+        ({"seed": -1}, "'seed' must be a whole number of at least 0"),
     ],
 )
-def test_bad_options_are_refused_by_name(options, words):
+def test_bad_options_are_rejected_by_name(options, words):
     with pytest.raises(ValueError, match=words):
         SGLD([parameters(2)], **{"lr": 0.1, "inverse_temperature": 1.0, "seed": 0, **options})
 
 
-def test_a_bad_schedule_is_refused():
+def test_a_bad_schedule_is_rejected():
     optimizer = SGLD([parameters(2)], lr=0.1, inverse_temperature=1.0, seed=0)
     with pytest.raises(ValueError, match="'every' must be at least 1"):
         Annealing(optimizer, every=0, high=1000.0)

@@ -1,4 +1,4 @@
-"""The research floor: the benchmark, information theory, the papers' data sets and SGLD.
+"""Research tools: the benchmark, information theory, the papers' data sets and SGLD.
 
-Nothing else in noneg depends on it, except the command `noneg bench`.
+Nothing else in noneg depends on this package, except the command `noneg bench`.
 """

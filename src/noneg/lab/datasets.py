@@ -1,13 +1,13 @@
-"""Data sets of the papers by name: `load` returns training and test rows with their true labels.
+"""The papers' data sets, by name: `load` returns training and test rows with their true labels.
 
-Two come with scikit-learn and need nothing. The others are read from the folder that the
-environment variable ``NONEG_DATA`` names; what is not there is fetched once from its public source
-and kept. A new data set is one function and one line in `FILES`, for a file of yours, or in
-`FETCHED`, for a public one.
+Two come with scikit-learn and need no files. The others are read from the folder in the environment
+variable ``NONEG_DATA``; missing files are downloaded once from their public source and cached. To
+add a data set, write one function and add one line to `FILES` for your own file, or to `FETCHED`
+for a public one.
 
-A public file is taken if its SHA-256 is the published one; a comment says where that was found. Two
-data sets have no published hash of their UCI file and come from OpenML through scikit-learn, which
-checks OpenML's MD5.
+A public file is accepted if its SHA-256 matches the published one; a comment gives the source of
+the hash. Two data sets have no published hash for their UCI file, so they come from OpenML through
+scikit-learn, which checks OpenML's MD5.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from noneg.extras import optional
 
 __all__ = ["Dataset", "load"]
 
-# Training rows and their labels, test rows and theirs.
+# Training rows, training labels, test rows and test labels.
 Parts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -40,12 +40,12 @@ COVTYPE_TRAINING, LETTER_TRAINING = 15_120, 16_000
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass"
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _KERAS = "https://storage.googleapis.com/tensorflow/tf-keras-datasets"
-# File, address of its folder, SHA-256.
+# File name, URL of its folder, and SHA-256.
 SOURCES: dict[str, tuple[str, str]] = {
     # As in torchvision's prototype.datasets.USPS.
     "usps.bz2": (_LIBSVM, "3771e9dd6ba685185f89867b6e249233dd74652389f263963b3b741e994b034f"),
     "usps.t.bz2": (_LIBSVM, "a9c0164e797d60142a50604917f0baa604f326e9a689698763793fa5d12ffc4e"),
-    # As in the Julia package SparseSVM; a file written again from its rows has the same.
+    # As in the Julia package SparseSVM; a file rewritten from its rows has the same hash.
     "letter-recognition.data": (
         f"{_UCI}/letter-recognition",
         "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2",
@@ -67,15 +67,15 @@ SOURCES: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """Rows with true labels, in a training and a test part.
+    """Rows with true labels, split into training and test rows.
 
     Attributes
     ----------
     name : str
     X_train, X_test : ndarray
-        One row for each sample: features, or images of shape (rows, columns, channels). Not scaled.
+        One row per sample: features, or images of shape (rows, columns, channels). Not scaled.
     y_train, y_test : ndarray
-        Class numbers from 0.
+        Class indices, starting from 0.
     """
 
     name: str
@@ -93,17 +93,17 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     name : str
         "breast_cancer" (class 1 is malignant) and "digits" come with scikit-learn. "usps",
         "letter", "mnist", "cifar10" (the first 20,000 training images), "covtype", "spambase" and
-        "credit_default" are files.
+        "credit_default" are read from files.
     folder : path, optional
-        Where the files are. By default the folder in the environment variable ``NONEG_DATA``; a
-        file that is not there is fetched once from its public source, checked, and kept in the
-        cache folder of the user (or the one in the environment variable ``NONEG_CACHE``), which
-        needs the extra ``data``.
+        Folder with the files. By default, the folder in the environment variable ``NONEG_DATA``; a
+        missing file is downloaded once from its public source, checked, and kept in the user's
+        cache folder (or the folder in the environment variable ``NONEG_CACHE``). This needs the
+        extra ``data``.
 
     Returns
     -------
     Dataset
-        The split is the customary one where there is one; otherwise every fourth row is for tests.
+        Uses the standard split if there is one; otherwise, every fourth row is a test row.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
 
 
 def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
-    """Return the file of a data set; None if it is to be fetched."""
+    """Return the file of a data set, or None if it must be downloaded."""
     place = os.environ.get(FOLDER) if folder is None else folder
     path = Path(place) / FILES[name][0] if place else None
     if path is not None and path.is_file():
@@ -131,8 +131,8 @@ def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
     if folder is not None or name not in FETCHED:
         msg = (
             f"the data set {name!r} needs the file {FILES[name][0]}, which is not in "
-            f"{place or 'any folder that was named'}. Put it there, or leave 'folder' out to have "
-            "the public file fetched."
+            f"{place or 'any given folder'}. Put it there, or omit 'folder' to "
+            "download the public file."
         )
         raise FileNotFoundError(msg)
     return None
@@ -150,13 +150,13 @@ def _named(name: str, parts: Parts) -> Dataset:
 
 
 def _every_fourth(rows: NDArray[Any], labels: NDArray[Any]) -> Parts:
-    """Keep every fourth row for tests."""
+    """Use every fourth row as a test row."""
     test = np.arange(labels.size) % 4 == 3
     return rows[~test], labels[~test], rows[test], labels[test]
 
 
 def _first_rows(rows: NDArray[Any], labels: NDArray[Any], n: int) -> Parts:
-    """Keep all but the first rows for tests."""
+    """Use the first n rows for training and the rest for testing."""
     return rows[:n], labels[:n], rows[n:], labels[n:]
 
 
@@ -186,7 +186,7 @@ def _not_split(arrays: Arrays) -> Parts:
 
 
 def _covtype_file(arrays: Arrays) -> Parts:
-    """Return the UCI split; the last 3,780 rows before its test part are for validation."""
+    """Return the UCI split; the last 3,780 rows before its test part are validation rows."""
     one_hot = [np.eye(k, dtype=np.int16)[arrays[c]] for c, k in (("wilderness", 4), ("soil", 40))]
     rows = np.hstack([arrays["quantitative"], *one_hot])
     return _first_rows(rows, arrays["cover_type"] - 1, COVTYPE_TRAINING)
@@ -205,20 +205,21 @@ def _decoded(residual: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def cache_folder() -> Path:
-    """Return where fetched files are kept."""
+    """Return the folder for downloaded files."""
     return Path(os.environ.get(CACHE) or _pooch().os_cache("noneg"))
 
 
 def fetched_file(file: str) -> Path:
-    """Return the path of a public file; it is fetched if it is not there, whole or not at all."""
+    """Return the path of a public file; a missing file is downloaded atomically."""
     folder, digest = SOURCES[file]
     address = f"{folder}/{file}"
     try:
         path = _pooch().retrieve(address, f"sha256:{digest}", fname=file, path=cache_folder())
     except ValueError as error:
         msg = (
-            f"the file {file} from {address} is not the published one: its SHA-256 must be "
-            f"{digest}. It was not kept. Try again, or get the file elsewhere."
+            f"the file {file} from {address} is not the published one: its SHA-256 "
+            f"must be {digest}. It was deleted. Try again, or get the file from "
+            "another source."
         )
         raise ValueError(msg) from error
     except OSError as error:
@@ -227,16 +228,17 @@ def fetched_file(file: str) -> Path:
 
 
 def _pooch() -> Any:  # noqa: ANN401
-    instead = "or set the environment variable NONEG_DATA to a folder that holds the data"
-    with optional("fetching a public data set", instead):
+    instead = "or set the environment variable NONEG_DATA to a folder that contains the data"
+    with optional("downloading a public data set", instead):
         import pooch
     return pooch
 
 
 def _out_of_reach(file: str, address: str, error: OSError) -> ConnectionError:
     return ConnectionError(
-        f"the file {file} cannot be fetched from {address}: {error}. Check the connection; or "
-        "set the environment variable NONEG_DATA to a folder that holds the data."
+        f"the file {file} cannot be downloaded from {address}: {error}. Check the "
+        "connection, or set the environment variable NONEG_DATA to a folder that "
+        "contains the data."
     )
 
 
@@ -274,12 +276,12 @@ def _cifar10() -> Parts:
 
 
 class _Arrays(pickle.Unpickler):
-    """Reads arrays, and nothing that could be executed; the archive is known by its hash, too."""
+    """Unpickler that loads only arrays and cannot run code; the archive's hash is checked too."""
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401
-        """Return a part of an array; refuse everything else."""
+        """Return a class needed for arrays; reject all others."""
         if (module.split(".", maxsplit=1)[0], name) not in _ARRAY_PARTS:
-            raise pickle.UnpicklingError(f"{module}.{name} is no part of an array.")
+            raise pickle.UnpicklingError(f"{module}.{name} is not part of an array.")
         return super().find_class(module, name)
 
 
@@ -295,7 +297,7 @@ def _batch(archive: tarfile.TarFile, name: str) -> tuple[NDArray[np.uint8], NDAr
     place = f"cifar-10-batches-py/{name}"
     file = archive.extractfile(place) if place in archive.getnames() else None
     if file is None:
-        msg = f"the archive of CIFAR-10 must hold {name}, and does not."
+        msg = f"the CIFAR-10 archive must contain {name}, but does not."
         raise ValueError(msg)
     found = _Arrays(file, encoding="bytes").load()
     images = np.asarray(found[b"data"], dtype=np.uint8).reshape(-1, 3, 32, 32)
@@ -308,7 +310,7 @@ def _covtype() -> Parts:
 
 
 def _openml(number: int) -> Parts:
-    """Return a data set of OpenML with two classes."""
+    """Return a two-class data set from OpenML."""
     from sklearn.datasets import fetch_openml
 
     place = str(cache_folder())

@@ -1,12 +1,13 @@
-r"""Stochastic gradient Langevin dynamics: gradient steps with Gaussian noise of a stated size.
+r"""Stochastic gradient Langevin dynamics: gradient steps with Gaussian noise of a given variance.
 
 .. math:: w_{t+1} = w_t - \eta_t \nabla \hat L(w_t) + \sqrt{2\eta_t/\beta_t}\;\xi_t,
     \qquad \xi_t \sim \mathcal N(0, I)
 
 with rate :math:`\eta` and inverse temperature :math:`\beta` (Raginsky, Rakhlin & Telgarsky 2017;
-Welling & Teh 2011 write :math:`\epsilon = 2\eta` and have the loss of all rows in place of
-:math:`\beta \hat L`). For small steps and whole gradients the stationary law has the density
-:math:`e^{-\beta \hat L(w)}`, so a mean loss over n rows and :math:`\beta = n` give the posterior.
+Welling & Teh 2011 write :math:`\epsilon = 2\eta` and use the total loss over all rows instead of
+:math:`\beta \hat L`). For small steps and full gradients, the stationary distribution has density
+proportional to :math:`e^{-\beta \hat L(w)}`, so a mean loss over n rows with :math:`\beta = n`
+gives the posterior.
 """
 
 from __future__ import annotations
@@ -34,25 +35,24 @@ __all__ = ["SGLD", "Annealing"]
 class SGLD(Optimizer):
     r"""Gradient descent with injected noise of variance :math:`2\eta/\beta`.
 
-    The noise of a step depends on the seed and on the number of the step alone: no global random
-    state is read or changed, and an optimizer restored from ``state_dict()`` goes on as if it had
-    never stopped.
+    The noise in a step depends only on the seed and the step number. No global random state is read
+    or changed, and an optimizer restored from ``state_dict()`` continues exactly where it stopped.
 
     Parameters
     ----------
     params : iterable
-        Parameters or groups of them, as for any optimizer of torch.
+        Parameters or parameter groups, as for any torch optimizer.
     lr : float
         The rate :math:`\eta`, 0 or above.
     inverse_temperature : float
-        The number :math:`\beta`, above 0. With ``math.inf`` there is no noise, and a step is one of
-        ``torch.optim.SGD``.
+        The inverse temperature :math:`\beta`, above 0. With ``math.inf``, there is no noise, and
+        steps are the same as with ``torch.optim.SGD``.
     seed : int
-        Of the noise, 0 or above.
+        Seed for the noise, 0 or above.
 
     Notes
     -----
-    Groups keep their ``lr`` and ``inverse_temperature`` where schedulers can change them, between
+    Parameter groups store ``lr`` and ``inverse_temperature``, so schedulers can change them between
     steps; `Annealing` changes both.
 
     Examples
@@ -68,16 +68,14 @@ class SGLD(Optimizer):
 
     def __init__(self, params: Any, lr: float, *, inverse_temperature: float, seed: int) -> None:  # noqa: ANN401
         if not 0.0 <= lr < math.inf:
-            msg = f"must be a finite number from 0, got {lr!r}. Pass a rate such as 0.004."
+            msg = f"must be a finite number of at least 0, got {lr!r}. Pass a rate such as 0.004."
             raise InputError("lr", msg)
         if not inverse_temperature > 0.0:
-            msg = (
-                f"must be above 0, got {inverse_temperature!r}. Pass "
-                "math.inf for steps without noise."
-            )
-            raise InputError("inverse_temperature", msg)
+            rule = "must be above 0"
+            remedy = "Pass math.inf for steps without noise."
+            raise InputError("inverse_temperature", rule, value=inverse_temperature, remedy=remedy)
         if seed < 0:
-            raise InputError("seed", "must be a whole number from 0", value=seed)
+            raise InputError("seed", "must be a whole number of at least 0", value=seed)
         super().__init__(
             params,
             {"lr": lr, "inverse_temperature": inverse_temperature, "seed": seed, "steps": 0},
@@ -85,7 +83,7 @@ class SGLD(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
-        """Take one step; a closure, where there is one, computes the loss and is returned."""
+        """Take one step; if there is a closure, it computes the loss, which is returned."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -106,7 +104,7 @@ class SGLD(Optimizer):
 
 
 def _source(device: torch.device, group: dict[str, Any], number: int) -> torch.Generator:
-    """Return the random numbers of one step."""
+    """Return the random generator for one step."""
     words = np.random.SeedSequence([group["seed"], number, group["steps"]]).generate_state(2)
     return torch.Generator(device).manual_seed(int(words[0]) << 31 ^ int(words[1]))
 
@@ -116,21 +114,22 @@ def _noise(p: Tensor, source: torch.Generator) -> Tensor:
 
 
 class Annealing:
-    r"""Rate and inverse temperature of step t: one falls in stairs, the other grows.
+    r"""Schedule with a stepwise decreasing rate and an increasing inverse temperature.
 
     .. math:: \eta_t = \eta_0\, r^{\lfloor t/k \rfloor}, \qquad
         \beta_t = \min\{\beta_{high}, \max\{\beta_{low}, \beta_0 e^{t/k}\}\}
 
-    The schedule of the code of Harutyunyan et al. (2021, *Information-theoretic generalization
-    bounds for black-box learning algorithms*), with r = 0.9, :math:`\beta_0 = 10`,
+    This is the schedule in the code of Harutyunyan et al. (2021, *Information-theoretic
+    generalization bounds for black-box learning algorithms*), with r = 0.9, :math:`\beta_0 = 10`,
     :math:`\beta_{low} = 100`, and k = 100, :math:`\beta_{high} = 4000` for MNIST and k = 300,
-    :math:`\beta_{high} = 16000` for CIFAR-10; its very first step has :math:`\beta = 10`.
-    Call `step` after each step of the optimizer.
+    :math:`\beta_{high} = 16000` for CIFAR-10; in their code, the very first step has
+    :math:`\beta = 10`. Call `step` after each optimizer step.
 
     Parameters
     ----------
     optimizer : SGLD
-        Its groups' rates are :math:`\eta_0`; their inverse temperatures are replaced.
+        The learning rates of its groups are :math:`\eta_0`; their inverse temperatures are
+        replaced.
     decay : float
         The factor r, in (0, 1].
     every : int
@@ -174,22 +173,22 @@ class Annealing:
         self._apply()
 
     def step(self) -> None:
-        """Go on to the next step's rate and inverse temperature."""
+        """Advance to the next step's rate and inverse temperature."""
         self.steps += 1
         self._apply()
 
     def inverse_temperature(self) -> float:
-        """Return that of the next step."""
-        # Beyond the logarithm of the ratio the exponential might overflow, and 'high' holds anyway.
+        """Return the inverse temperature for the next step."""
+        # Past the log of the ratio, the exponential might overflow, and 'high' applies anyway.
         exponent = min(self.steps / self.every, math.log(self.high / self.start))
         return min(self.high, max(self.low, self.start * math.exp(exponent)))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what `load_state_dict` needs to go on."""
+        """Return the state needed by `load_state_dict`."""
         return {"rates": list(self.rates), "steps": self.steps}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another one stopped."""
+        """Continue from a saved state."""
         self.rates, self.steps = list(state["rates"]), int(state["steps"])
         self._apply()
 

@@ -1,4 +1,4 @@
-"""Records of runs that were never done."""
+"""Fabricated records of runs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Rows of the protocol, against the sizes and shares that the paper's Appendix B gives."""
+"""Rows drawn by the protocol, compared with the sizes and shares in the paper's Appendix B."""
 
 import os
 from dataclasses import replace
@@ -43,7 +43,8 @@ def test_classes_have_the_shares_of_the_setting(setting, case):
     assert (p.size, u.size) == (200, 800)
     assert np.isin(data.y_train[p], plan.positives(case)).all()
     share = np.isin(data.y_train[u], plan.positives(case)).mean()
-    # One sample: (pi N - n_P) / n_U, the prior of what is left; two samples: the prior itself.
+    # In one sample, (pi N - n_P) / n_U, the prior of the remaining rows; in two samples, the prior
+    # itself.
     assert share == pytest.approx((500 - 200) / 800 if setting == "one-sample" else 0.5)
 
 
@@ -95,7 +96,7 @@ def test_weights_give_test_rows_the_shares_of_the_population():
     assert test.labels.mean() < 0.45
 
 
-def test_too_few_rows_of_a_class_are_refused():
+def test_too_few_rows_of_a_class_are_rejected():
     with pytest.raises(ValueError, match="'rate' must leave enough rows of every class of digits"):
         draw(replace(DIGITS, setting="two-sample", rate=0.6))
     with pytest.raises(ValueError, match="'rate' must leave enough rows"):
@@ -146,7 +147,7 @@ def test_labels_that_favor_sure_positives():
         assert np.intersect1d(p, u).size == 0
         assert p.size == 400
         means[name] = score[p].mean()
-    # With e = 4^r and r uniform, the mean of r among labelled rows is 4/3 - 1/log 4.
+    # With e = 4^r and r uniform, the mean of r among labeled rows is 4/3 - 1/log 4.
     assert means["usps-selected-4"] == pytest.approx(4 / 3 - 1 / np.log(4.0), abs=0.05)
     assert means["usps"] < means["usps-selected-2"] < means["usps-selected-4"]
     with pytest.raises(ValueError, match="'setting' must be 'two-sample'"):

@@ -1,4 +1,5 @@
-"""Whole sweeps: every algorithm once, killed and resumed, on a cluster that loses a worker."""
+"""Complete sweeps: every algorithm once, killed and resumed, and on a cluster that loses a
+worker."""
 
 import math
 import os
@@ -16,7 +17,7 @@ import torch
 from click.testing import CliRunner
 
 from noneg.cli import main
-from noneg.lab.bench import RunConfig, load_records, paper_numbers, render, summarise, sweep
+from noneg.lab.bench import RunConfig, load_records, paper_numbers, render, summarize, sweep
 from noneg.lab.bench.engine import run_all
 from noneg.lab.bench.records import pack_records, record_path
 from noneg.lab.bench.summaries import paper_name
@@ -48,12 +49,12 @@ def counted(**some):
 
 
 def table(folder):
-    return render(summarise(load_records(folder), metrics=["accuracy", "auc", "ece"]), "csv")
+    return render(summarize(load_records(folder), metrics=["accuracy", "auc", "ece"]), "csv")
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """The table of an undisturbed sweep."""
+    """The table from an uninterrupted sweep."""
     folder = tmp_path_factory.mktemp("undisturbed")
     assert run_all(FEW, folder) == counted(done=6)
     return table(folder)
@@ -73,8 +74,8 @@ def test_every_algorithm_runs(tmp_path):
     failed = {r["run"]["algorithm"]: r["error"] for r in load_records(tmp_path) if "error" in r}
     assert not failed
     assert counts["done"] == len(METHODS) >= 17
-    # A method in stages may still be in its first one, and then has nothing to choose.
-    assert len(render(summarise(load_records(tmp_path))).splitlines()) >= 17 + 2
+    # A method with stages may still be in its first one, and then has nothing to select.
+    assert len(render(summarize(load_records(tmp_path))).splitlines()) >= 17 + 2
 
 
 def test_a_killed_sweep_resumes_to_the_same_table(tmp_path, expected):
@@ -88,7 +89,10 @@ def test_a_killed_sweep_resumes_to_the_same_table(tmp_path, expected):
     again = subprocess.run(
         [*COMMAND, "--out", str(folder)], check=True, capture_output=True, text=True
     )
-    assert f"{6 - len(before)} done, 0 failed, {len(before)} kept from before" in again.stdout
+    assert (
+        f"{6 - len(before)} done, 0 failed, {len(before)} kept from an earlier sweep"
+        in again.stdout
+    )
     after = {path.name: path.stat().st_mtime_ns for path in folder.glob("[!.]*.json")}
     assert {name: after[name] for name in before} == before
     assert table(folder) == expected
@@ -154,7 +158,7 @@ def test_a_failing_run_is_recorded_and_does_not_stop_the_rest(tmp_path, monkeypa
     assert run_all(FEW, tmp_path, retry_failed=True) == counted(done=2, kept=4)
 
 
-def test_a_record_that_was_cut_off_is_done_again_and_said(tmp_path):
+def test_a_run_with_a_truncated_record_is_repeated_and_reported(tmp_path):
     arguments = ["bench", "run", "--dataset", "digits", "--setting", "one-sample", "--steps", "20"]
     arguments += ["--algorithm", "upu", "--splits", "2", "--out", str(tmp_path)]
     assert CliRunner().invoke(main, arguments).exit_code == 0
@@ -162,7 +166,7 @@ def test_a_record_that_was_cut_off_is_done_again_and_said(tmp_path):
     path.write_bytes(path.read_bytes()[:-30])
     result = CliRunner().invoke(main, arguments)
     assert result.stdout.splitlines() == [
-        f"1 done, 0 failed, 1 kept from before, in {tmp_path}",
+        f"1 done, 0 failed, 1 kept from an earlier sweep, in {tmp_path}",
         "1 record was damaged and its run done again.",
     ]
     assert [record["status"] for record in load_records(tmp_path)] == ["done", "done"]
@@ -190,7 +194,7 @@ def test_a_run_is_the_same_whenever_it_is_done(tmp_path):
     assert set(one) >= {"accuracy", "auc", "f1", "precision", "recall", "ece", "brier", "log_loss"}
 
 
-def test_training_images_vary_unless_told_otherwise():
+def test_training_images_are_augmented_by_default():
     if not os.environ.get("NONEG_DATA"):
         pytest.skip("NONEG_DATA names no folder with the data sets")
     options = {"setting": "one-sample", "algorithm": "upu", "steps": 20, "every": 20}
@@ -213,7 +217,7 @@ def test_half_precision_is_noted_in_the_record():
     assert found["cpu_seconds"] > 0.0
 
 
-def test_a_wrong_prior_is_told_to_the_method_and_the_criteria(tmp_path):
+def test_a_wrong_prior_is_passed_to_the_method_and_the_criteria(tmp_path):
     runs = sweep(
         **DIGITS, **BUDGET, algorithm=["nnpu"], given_prior=[None, 0.6], correction=["weighted"]
     )
@@ -253,10 +257,10 @@ def test_the_command_runs_all_versions(tmp_path):
     }  # fmt: skip
 
 
-def test_a_command_with_a_limit_says_what_is_left(tmp_path):
+def test_a_command_with_a_limit_reports_the_remaining_runs(tmp_path):
     options = ["--setting", "one-sample", "--algorithm", "upu", "--splits", "2"]
     base = ["bench", "run", "--dataset", "digits", "--out", str(tmp_path), "--minutes", "-1"]
-    assert "0 done, 0 failed, 0 kept from before, 2 left" in (
+    assert "0 done, 0 failed, 0 kept from an earlier sweep, 2 left" in (
         CliRunner().invoke(main, [*base, *options]).output
     )
 
@@ -274,7 +278,7 @@ def test_commands_print_tables_and_the_paper(tmp_path):
     )
     assert "| data | method | ece by pu_ece |" in shown.output
     compared = CliRunner().invoke(main, ["bench", "compare", folder])
-    assert "No record here has a world and a method" in compared.output
+    assert "No record matches a setup and method" in compared.output
     like = CliRunner().invoke(main, ["bench", "table", folder, "--like", "paper-15"])
     assert like.output.count("\n") == 2
 
@@ -285,12 +289,12 @@ def test_commands_print_tables_and_the_paper(tmp_path):
         (["--algorithm", "luck"], "--algorithm must be among upu, nnpu"),
         (
             ["--algorithm", "cvir", "--correction", "batch"],
-            "must have the variant and the correction",
+            "must include a method with the requested variant",
         ),
         (["--algorithm", "upu", "--rate", "2"], "--rate must be a share"),
     ],
 )
-def test_wrong_questions_are_refused(tmp_path, options, words):
+def test_wrong_questions_are_rejected(tmp_path, options, words):
     base = ["bench", "run", "--dataset", "digits", "--setting", "one-sample"]
     command = [sys.executable, "-c", "from noneg.cli import main; main()", *base, *options]
     found = subprocess.run(
@@ -306,7 +310,7 @@ def test_records_have_the_names_of_their_runs(tmp_path):
     assert record_path(tmp_path, FEW[0]).exists()
 
 
-def test_the_command_tells_of_failures(tmp_path, monkeypatch):
+def test_the_command_reports_failures(tmp_path, monkeypatch):
     from noneg.learning.algorithms.nnpu import NNPU
 
     def broken(*_):
@@ -318,10 +322,13 @@ def test_the_command_tells_of_failures(tmp_path, monkeypatch):
         main, ["bench", "run", "--dataset", "digits", *options, "--splits", "1", "--out", tmp_path]
     )
     assert "0 done, 1 failed, 0 kept" in found.stdout
-    assert "Records of failed runs hold the error; --retry-failed does them again." in found.stdout
+    assert (
+        "Records of failed runs contain the error; --retry-failed repeats these runs."
+        in found.stdout
+    )
 
 
-def test_an_unknown_method_is_refused_by_name():
+def test_an_unknown_method_is_rejected_by_name():
     with pytest.raises(ValueError, match=r"'algorithm' must be one of upu, nnpu, .*got 'luck'"):
         set_up(RunConfig(dataset="digits", setting="one-sample", algorithm="luck"))
 
@@ -332,15 +339,15 @@ def test_images_get_the_views_and_the_network_of_their_plan():
         return SimpleNamespace(training=SimpleNamespace(positive=part, unlabeled=part))
 
     options = {"setting": "one-sample", "algorithm": "upu"}
-    flat, colour = RunConfig(dataset="usps", **options), RunConfig(dataset="cifar10", **options)
+    flat, color = RunConfig(dataset="usps", **options), RunConfig(dataset="cifar10", **options)
     view = _varied(flat, rows(256)).weak
     assert isinstance(view, Turned)
     assert (view.side, view.black) == (16, -1.5)
-    assert isinstance(_varied(colour, rows(3, 32, 32)).strong, Cropped)
-    plain = _varied(replace(colour, augmented=False), rows(3, 32, 32))
+    assert isinstance(_varied(color, rows(3, 32, 32)).strong, Cropped)
+    plain = _varied(replace(color, augmented=False), rows(3, 32, 32))
     assert plain.weak is plain.strong is None
     images = torch.from_numpy(rows(3, 32, 32).training.positive)
-    assert _network(colour, rows(3, 32, 32))()(images).shape[0] == 4
+    assert _network(color, rows(3, 32, 32))()(images).shape[0] == 4
     assert _network(flat, rows(256))()(torch.zeros(4, 256)).shape[0] == 4
 
 

@@ -1,4 +1,4 @@
-"""What is measured at a checkpoint, and what a criterion chooses."""
+"""Measurements at a checkpoint, and selection by criteria."""
 
 import math
 from dataclasses import replace
@@ -19,20 +19,18 @@ def test_proxy_accuracy_is_accuracy_plus_prior_and_the_slip_is_not():
     rng = np.random.default_rng(0)
     y = np.repeat([1, 0], 500)
     s = np.clip(rng.normal(0.5 + 0.2 * (2 * y - 1), 0.2), 0, 1)
-    labelled = np.arange(1000) < 300  # 30 percent of one sample, all of them positives
-    # The labelled positives have the scores of the unlabeled ones, so nothing is random.
+    labeled = np.arange(1000) < 300  # 30 percent of one sample, all of them positives
+    # The labeled positives have the scores of the unlabeled ones, so nothing is random.
     s[300:500] = s[:200]
     s[200:300] = s[:100]
     true_rate = (s[:300] >= 0.5).mean()
-    found, _ = on_validation(
-        s[labelled], s[~labelled], y[~labelled], prior=0.5, setting="one-sample"
-    )
+    found, _ = on_validation(s[labeled], s[~labeled], y[~labeled], prior=0.5, setting="one-sample")
     accuracy = ((s >= 0.5) == y).mean()
     recall_of_all = (s[:500] >= 0.5).mean()
     assert found["oracle_accuracy"] == pytest.approx(accuracy)
     expected = accuracy + 0.5 + (true_rate - recall_of_all)
     assert found["proxy_accuracy"] == pytest.approx(expected, abs=1e-12)
-    # The published code counts labelled positives above the threshold, not below: share 0.3.
+    # The published code counts labeled positives above the threshold, not below: share 0.3.
     assert found["proxy_accuracy_slip"] - found["proxy_accuracy"] == pytest.approx(
         0.3 * (2 * true_rate - 1)
     )
@@ -85,7 +83,7 @@ def test_failed_runs_and_runs_without_the_criterion_are_left_out():
     assert select(records, by="proxy_auc") == []
 
 
-def test_an_unknown_criterion_is_refused():
+def test_an_unknown_criterion_is_rejected():
     with pytest.raises(ValueError, match="'by' must be one of pu_ece, pu_brier"):
         select([], by="luck")
 

@@ -1,4 +1,4 @@
-"""The benchmark on a table of one's own, in worlds where the truth is known."""
+"""The benchmark on a user's own table, in populations where the truth is known."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_good_method_beats_one_that_takes_unlabeled_rows_for_negative():
     found = rank_on(
         x, labeled, setting="one-sample", prior=0.4, algorithms=["nnpu", "naive"], steps=300
     )
-    # P vs U gives the probability of being labelled, at most 0.3, for that of being positive.
+    # P vs U estimates the probability of being labeled, at most 0.3, instead of being positive.
     criteria = found.comparison.criteria
     assert [criteria[name].winner for name in ("brier", "log_loss")] == ["nnpu", "nnpu"]
     assert criteria["proxy_accuracy"].reference == "nnpu"
@@ -42,7 +42,7 @@ def test_a_good_method_beats_one_that_takes_unlabeled_rows_for_negative():
 
 
 def test_one_method_under_two_names_of_a_loss_does_not_win():
-    """At equal decisions nobody is called a winner."""
+    """If all decisions are equal, there is no winner."""
     x, labeled, _ = world()
     found = rank_on(
         x, labeled, setting="one-sample", prior=0.4, algorithms=["nnpu", "pusb"], steps=60
@@ -50,7 +50,7 @@ def test_one_method_under_two_names_of_a_loss_does_not_win():
     assert found.winner is None
 
 
-def test_the_command_says_who_wins_or_that_nobody_does(tmp_path):
+def test_the_command_reports_the_winner_or_that_there_is_none(tmp_path):
     x, labeled, _ = world()
     lines = [
         "confirmed,a,b,c",
@@ -71,7 +71,7 @@ def test_the_command_says_who_wins_or_that_nobody_does(tmp_path):
     assert "--dataset" in runner.invoke(main, ["bench", "run", "--setting", "one-sample"]).output
 
 
-def test_too_few_labels_are_refused():
+def test_too_few_labels_are_rejected():
     x, labeled, _ = world(60, prior=0.2)
     with pytest.raises(InputError, match="'labeled' must mark at least 30"):
         rank_on(x, labeled, setting="one-sample", prior=0.2, algorithms=["nnpu", "upu"])

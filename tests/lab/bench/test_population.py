@@ -1,4 +1,4 @@
-"""Populations: each member is its single run, and none of them harms another."""
+"""Populations: each member gives the same result as a single run, and none affects another."""
 
 import math
 from dataclasses import replace
@@ -22,7 +22,7 @@ from noneg.lab.bench.work import arguments, make_trainer, set_up, versions
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.training import RowStream, seeded
 
-# Five steps are an epoch here, so that every method goes through its stages.
+# Here an epoch has five steps, so that every method goes through its stages.
 RUN = RunConfig(
     dataset="breast_cancer",
     setting="one-sample",
@@ -31,7 +31,8 @@ RUN = RunConfig(
     every=20,
     variant="bench",
 )
-# One version of every method that one program can train, and originals that draw or keep state.
+# One version of each method that can be trained as one program, and originals with randomness or
+# state.
 BENCH = {m[0]: m for m in reversed(versions()) if m[1] == "bench"}
 OTHERS = [m for m in versions() if m[1] == "ref" and m[0] not in BENCH and m[0] != "tedn"]
 STATEFUL = [(name, "ref", None) for name in ("vpu", "dist-pu", "glws", "lbe", "pubn", "robust-pu")]
@@ -75,7 +76,7 @@ def test_a_member_is_its_single_run(method):
     runs = [replace(RUN, **names, configuration=k, split=k % 2) for k in (0, 2)]
     for run, algorithm in finished(runs):
         one, many = weights(alone(run)), weights(algorithm)
-        # Rounding, which losses that sharpen their own labels enlarge.
+        # Rounding errors, which losses that sharpen their own labels amplify.
         assert (one - many).abs().max() <= 1e-3 * one.abs().max()
 
 
@@ -99,7 +100,7 @@ def test_records_choose_what_single_runs_choose(tmp_path):
 
 
 class Exploding(ALGORITHMS["nnpu"]):
-    """A method that ends in nan where its loss is asked to."""
+    """A method whose loss becomes NaN on request."""
 
     beyond: float = math.inf
 
@@ -119,7 +120,7 @@ def test_a_diverging_member_does_not_hurt_the_others():
         population.advance()
     assert population.finite.tolist() == [True, False, True]
     assert population.ended.tolist() == [0, 40, 0]
-    # Its checkpoints from before remain.
+    # Its earlier checkpoints remain.
     assert population.chosen[:, 1].max() == 20
     for m in (0, 2):
         got = weights(population.runs[m].algorithm)
@@ -144,7 +145,7 @@ def test_a_member_that_raises_is_a_failed_record(tmp_path, monkeypatch):
     assert errors == ["ValueError: a broken epoch"]
 
 
-def test_what_is_no_program_is_trained_alone(tmp_path):
+def test_methods_that_cannot_be_stacked_are_trained_alone(tmp_path):
     counts = run_all([replace(RUN, algorithm="tedn", variant="ref")], tmp_path, population=2)
     assert counts["done"] == 1
 
@@ -158,9 +159,9 @@ def test_families_share_a_program():
     assert len(families([RUN, other])) == 2
 
 
-def test_unlike_members_are_refused():
+def test_unlike_members_are_rejected():
     members = [make_member(r, set_up(r), "cpu") for r in (RUN, replace(RUN, steps=40))]
-    with pytest.raises(InputError, match="'runs' must have one algorithm"):
+    with pytest.raises(InputError, match="'runs' must share one algorithm"):
         Population(members, 0.5)
 
 

@@ -24,14 +24,14 @@ def test_a_name_changes_with_every_field():
     ("field", "value", "words"),
     [
         ("dataset", "iris", "'dataset' must be one of cifar10"),
-        ("setting", "labelled", "'setting' must be 'two-sample' or 'one-sample'"),
+        ("setting", "labeled", "'setting' must be 'two-sample' or 'one-sample'"),
         ("case", 3, "'case' must be a whole number from 1 to 2"),
         ("rate", 1.0, r"'rate' must be a share in \(0, 1\)"),
         ("steps", 0, "'steps' must be at least 1"),
         ("given_prior", 1.5, "'given_prior' must"),
     ],
 )
-def test_a_wrong_field_is_refused_by_name(field, value, words):
+def test_a_wrong_field_is_rejected_by_name(field, value, words):
     with pytest.raises(ValueError, match=words):
         replace(RUN, **{field: value})
 
@@ -75,20 +75,20 @@ def test_a_record_of_another_format_is_not_written_over(tmp_path):
     write_record(tmp_path, RUN, {"status": "done", "checkpoints": {}})
     path = record_path(tmp_path, RUN)
     path.write_text(path.read_text().replace("noneg.bench/2", "noneg.bench/1"))
-    with pytest.raises(ValueError, match=r"runs are now of the format 'noneg\.bench/2'"):
+    with pytest.raises(ValueError, match=r"the current format is 'noneg\.bench/2'"):
         open_runs(tmp_path, [RUN])
 
 
-def test_records_of_an_older_format_are_refused(tmp_path):
+def test_records_of_an_older_format_are_rejected(tmp_path):
     write_record(tmp_path, RUN, {"status": "done", "checkpoints": {}})
     path = record_path(tmp_path, RUN)
     path.write_text(path.read_text().replace("noneg.bench/2", "noneg.bench/1"))
-    with pytest.raises(ValueError, match=r"runs are now of the format 'noneg\.bench/2'"):
+    with pytest.raises(ValueError, match=r"the current format is 'noneg\.bench/2'"):
         load_records(tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["other run", "no json", "no run"])
-def test_a_foreign_file_is_refused(tmp_path, damage):
+def test_a_foreign_file_is_rejected(tmp_path, damage):
     write_record(tmp_path, RUN, {"status": "done", "checkpoints": {}})
     path = record_path(tmp_path, RUN)
     content = json.loads(path.read_text())
@@ -97,13 +97,13 @@ def test_a_foreign_file_is_refused(tmp_path, damage):
     if damage == "no run":
         content = {"a": 1}
     path.write_text("{" if damage == "no json" else json.dumps(content))
-    with pytest.raises(ValueError, match=rf"'folder' holds {path.name}"):
+    with pytest.raises(ValueError, match=rf"'folder' contains {path.name}"):
         load_records(tmp_path)
 
 
-def test_what_is_no_run_or_no_folder_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"'values' must hold fields of a run, got \['colour'\]"):
-        RunConfig.from_dict(RUN.to_dict() | {"colour": "red"})
+def test_invalid_runs_and_folders_are_rejected(tmp_path):
+    with pytest.raises(ValueError, match=r"'values' must contain fields of a run, got \['color'\]"):
+        RunConfig.from_dict(RUN.to_dict() | {"color": "red"})
     with pytest.raises(FileNotFoundError, match=r"'folder' must be a folder of records.*nowhere"):
         load_records(tmp_path / "nowhere")
 

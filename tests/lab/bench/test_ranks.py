@@ -1,4 +1,4 @@
-"""Ranks of methods over worlds, and the diagram that shows them."""
+"""Ranks of methods over problems, and the diagram that shows them."""
 
 import math
 
@@ -55,12 +55,12 @@ def test_groups_join_what_does_not_differ():
     assert few.groups == (("m0", "m1", "m2", "m3"),)
 
 
-def test_a_metric_without_a_direction_is_refused():
+def test_a_metric_without_a_direction_is_rejected():
     with pytest.raises(ValueError, match=r"'metric' must be one of pu_ece, .*'luck'"):
         rank_methods(cells_of(np.ones((3, 3)), "luck"), metric="luck", criterion="c")
 
 
-def test_too_few_methods_are_refused():
+def test_too_few_methods_are_rejected():
     with pytest.raises(ValueError, match="at least three methods in at least two worlds"):
         rank_methods(cells_of(np.ones((3, 2))), metric="accuracy", criterion="c")
 

@@ -1,4 +1,4 @@
-"""Tables over splits, beside the paper's, and the commands that print them."""
+"""Tables over splits, the paper's tables, and the commands that print them."""
 
 import io
 import math
@@ -13,13 +13,13 @@ from lab.bench.made import RUN, record, three_splits
 
 from noneg.cli import main
 from noneg.cli.bench import _progress
-from noneg.lab.bench import RunConfig, against_paper, paper_numbers, render, summarise
+from noneg.lab.bench import RunConfig, against_paper, paper_numbers, render, summarize
 from noneg.lab.bench.records import write_record
 from noneg.lab.bench.summaries import paper_name
 
 
 def test_spreads_have_their_right_names():
-    (cell,) = summarise(three_splits(), metrics=["accuracy"], criteria=["proxy_auc"])
+    (cell,) = summarize(three_splits(), metrics=["accuracy"], criteria=["proxy_auc"])
     values = np.array([0.90, 0.92, 0.97])
     assert cell.mean == pytest.approx(values.mean())
     assert cell.std == pytest.approx(values.std(ddof=1))
@@ -28,7 +28,7 @@ def test_spreads_have_their_right_names():
 
 
 def test_one_split_has_no_spread():
-    (cell,) = summarise(three_splits()[:1], metrics=["accuracy"], criteria=["proxy_auc"])
+    (cell,) = summarize(three_splits()[:1], metrics=["accuracy"], criteria=["proxy_auc"])
     assert math.isnan(cell.std)
     assert "±" not in render([cell])
 
@@ -42,13 +42,13 @@ def test_one_split_has_no_spread():
     ],
 )
 def test_tables_have_three_forms(form, words):
-    cells = summarise(three_splits(), metrics=["accuracy"], criteria=["proxy_auc"])
+    cells = summarize(three_splits(), metrics=["accuracy"], criteria=["proxy_auc"])
     assert words in render(cells, form)
 
 
 def test_the_papers_numbers_are_complete_and_consistent():
     numbers = paper_numbers()
-    # 16 tables of 23 methods; half have nine columns, half six; one row of nine is left out.
+    # 16 tables of 23 methods; half have nine columns and half have six; one row of nine is omitted.
     assert len(numbers) == 8 * 23 * 9 + 8 * 23 * 6 - 9
     by = {(n["dataset"], n["case"], n["method"], n["metric"], n["criterion"]): n for n in numbers}
     checked = 0
@@ -81,25 +81,25 @@ def test_methods_have_the_papers_names(method, name):
     assert paper_name(method) == name
 
 
-def test_ours_stand_beside_the_papers():
+def test_our_numbers_are_shown_with_the_papers():
     runs = [
         replace(RUN, dataset="usps", variant="bench", correction="none", split=k) for k in range(2)
     ]
     records = [record(run, proxy_auc=[0.5], accuracy=[0.8]) for run in runs]
-    cells = summarise(records, metrics=["accuracy"], criteria=["proxy_auc"])
+    cells = summarize(records, metrics=["accuracy"], criteria=["proxy_auc"])
     (row,) = against_paper(cells)
     assert (row["table"], row["paper"], row["ours"]) == (15, 87.49, pytest.approx(80.0))
     assert row["difference"] == pytest.approx(80.0 - 87.49)
 
 
 def test_cells_without_a_number_say_so():
-    (cell,) = summarise(three_splits()[:1], metrics=["accuracy"], criteria=["proxy_auc"])
+    (cell,) = summarize(three_splits()[:1], metrics=["accuracy"], criteria=["proxy_auc"])
     assert "| nnpu | n/a |" in render([replace(cell, mean=math.nan)])
 
 
 @pytest.fixture
 def records(tmp_path):
-    """Three splits of a world and a method of the paper, stored."""
+    """Three stored splits of one problem and method from the paper."""
     for one in three_splits():
         run = RunConfig.from_dict(one.pop("run") | {"algorithm": "lbe"})
         write_record(tmp_path, run, one)
@@ -109,7 +109,7 @@ def records(tmp_path):
 COLUMNS = ("table", "method", "metric", "criterion", "ours", "paper", "difference")
 
 
-def test_the_command_sets_our_numbers_beside_the_papers(records):
+def test_the_command_compares_our_numbers_with_the_papers(records):
     found = CliRunner().invoke(main, ["bench", "compare", records])
     assert found.exit_code == 0
     head, row = found.stdout.splitlines()
@@ -130,7 +130,7 @@ def test_the_command_sets_our_numbers_beside_the_papers(records):
             ["--like", "table-15"],
             "--like must be a table of the benchmark paper such as 'paper-15'",
         ),
-        (["--like", "paper-1", "--plot", "x.png"], "must hold records of the methods to rank"),
+        (["--like", "paper-1", "--plot", "x.png"], "must contain records of the methods to rank"),
     ],
 )
 def test_tables_that_cannot_be_made(records, options, words, monkeypatch):
@@ -150,4 +150,4 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
         monkeypatch.setattr(sys, "stderr", screen)
         _progress()(1, 1, 4)
         assert screen.getvalue().startswith(shown)
-        assert ("a minute" in screen.getvalue()) == bool(shown)
+        assert ("per minute" in screen.getvalue()) == bool(shown)

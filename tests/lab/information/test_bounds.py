@@ -1,4 +1,5 @@
-"""Bounds after recalibration and by metric entropy, informations at once, and scorers kept."""
+"""Bounds after recalibration and by metric entropy, joint information estimates, and saved
+scorers."""
 
 import math
 
@@ -25,13 +26,16 @@ from noneg.lab.information import (
     samplewise_information,
 )
 from noneg.recalibration import Histogram
-from noneg.theory import labelled_generalization_bound, recalibration_bound
-from noneg.theory import reuse_bound as theory_reuse_bound
+from noneg.theory import (
+    labeled_generalization_bound,
+    recalibration_bound,
+    reuse_bound as theory_reuse_bound,
+)
 
 LOG2 = math.log(2.0)
 
 
-def labelled_pairs(n, seed=0):
+def labeled_pairs(n, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, 2 * n)
     return Supersample.pair(rng.normal(2 * y - 1)[:, None], y, seed=seed)
@@ -45,7 +49,7 @@ def pu_pairs(n_positive, n_unlabeled, seed=0):
 
 
 class Memory:
-    """Score 0.9 for a row that was seen, else 0.1; can be pickled."""
+    """Score 0.9 for seen rows and 0.1 otherwise; can be pickled."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -65,8 +69,8 @@ def memory(first, second, seed):
 def test_bounds_of_the_published_table():
     """Table 1 of Futami & Fujisawa: .8475 and 1.455 for separate rows, .1444 and .0865 for reuse.
 
-    Sizes 4000 and 20,000, bins floor(n^(1/3)), 100 separate rows. Their digits are cut off, not
-    rounded (.84755 and 1.45578 here), and their .1444 is .1442 at no information.
+    Sizes 4000 and 20,000, bins floor(n^(1/3)), 100 separate rows. Their digits are truncated, not
+    rounded (.84755 and 1.45578 here), and their .1444 is .1442 at zero information.
     """
     bins = [int(np.floor(np.cbrt(n))) for n in (4000, 20_000)]
     assert bins == [15, 27]
@@ -84,7 +88,7 @@ def test_bounds_of_the_published_table():
 
 
 def test_the_error_after_reuse_is_that_of_the_histogram_calibrator():
-    runs = run(labelled_pairs(300), LogisticRegression(), draws=3, seed=0)
+    runs = run(labeled_pairs(300), LogisticRegression(), draws=3, seed=0)
     found = reuse_bound(runs, bins=6, information=0.0)
     errors = []
     for draw in range(3):
@@ -112,14 +116,14 @@ def test_an_empty_bin_of_the_seen_rows_keeps_its_scores():
     pairs = Supersample(rows, np.array([[0, 1], [0, 0], [1, 0], [0, 1]]))
     bits = np.zeros((1, 4), dtype=bool)
     runs = Runs(pairs, bits, rows[None, :, :, 0])
-    # Mass bins of the seen scores: [0, .15], (.15, 1]; frequencies 0 and 1/2.
+    # Mass bins of the seen scores are [0, .15] and (.15, 1], with frequencies 0 and 1/2.
     found = reuse_bound(runs, bins=2, information=0.0)
-    # Unseen: none in the first, four with two positives in the second.
+    # Of the unseen rows, none are in the first bin, and four with two positives are in the second.
     assert found.gap == pytest.approx(0.0)
 
 
 def test_corollary_4_takes_two_informations():
-    runs = run(labelled_pairs(100), LogisticRegression(), draws=2, seed=0)
+    runs = run(labeled_pairs(100), LogisticRegression(), draws=2, seed=0)
     options = {"bins": 4, "information": 0.0, "label_information": 1.0, "mass_information": 2.0}
     found = reuse_bound(runs, **options).bound
     parts = [math.sqrt(8 * (nats + 4 * LOG2) / 100) for nats in (1.0, 2.0)]
@@ -136,7 +140,7 @@ def test_there_is_no_reuse_bound_for_pu_pairs():
 
 
 def test_the_flag_is_up_where_a_bound_exceeds_one():
-    runs = run(labelled_pairs(50), LogisticRegression(), draws=2, seed=0)
+    runs = run(labeled_pairs(50), LogisticRegression(), draws=2, seed=0)
     for nats, vacuous in ((0.0, False), (50 * LOG2, True)):
         found = generalization_bound(runs, bins=3, binning="mass", information=nats)
         assert (found.vacuous, found.to_dict()["vacuous"]) == (vacuous, vacuous)
@@ -149,7 +153,7 @@ def test_the_flag_is_up_where_a_bound_exceeds_one():
 def test_the_corrected_entropy_bound_is_theorem_5_of_the_rounded_classifier():
     nats = covering_information(3, lipschitz=2.0, radius=0.05)
     found = entropy_bound(500, bins=6, lipschitz=1.0, entropy=nats)
-    other = labelled_generalization_bound(500, bins=6, binning="width", lipschitz=1.0, ecmi=nats)
+    other = labeled_generalization_bound(500, bins=6, binning="width", lipschitz=1.0, ecmi=nats)
     assert found.value == pytest.approx(other.value)
     printed = entropy_bound(500, bins=6, lipschitz=1.0, entropy=nats, radius=0.1, form="printed")
     expected = 2 / 6 + 3 * 0.1 + math.sqrt(8 * 6 * (nats + LOG2) / 500)
@@ -157,27 +161,27 @@ def test_the_corrected_entropy_bound_is_theorem_5_of_the_rounded_classifier():
 
 
 def test_the_printed_entropy_bound_fails_for_scores_that_hug_an_edge():
-    """One classifier covers them all, and they remember every label by the side of 1/2."""
+    """One classifier covers them all, and they memorize every label by the side of 1/2."""
     rng = np.random.default_rng(0)
     n, tiny = 4000, 1e-9
     x, y = rng.random((n, 2)), rng.integers(0, 2, (n, 2))
     coins = draw_membership(n, seed=0, draw=0)[None]
     picked = np.where(coins[0], y[:, 1], y[:, 0])
-    side = rng.integers(0, 2, (n, 2))  # rows never seen get a side of their own
+    side = rng.integers(0, 2, (n, 2))  # unseen rows get a side of their own
     side[np.arange(n), coins[0].astype(int)] = picked
     runs = Runs(Supersample(x, y), coins, 0.5 + tiny * (2 * side[None] - 1))
     train = ece(runs.seen(0), bins=4, binning="width")
     assert train == pytest.approx(0.5, abs=1e-6)
-    # Labels are fair coins whatever the score: the curve is flat (L = 0) and the TCE is 'tiny'.
+    # Labels are fair coins for every score: the curve is flat (L = 0), and the TCE is 'tiny'.
     unseen = ece(runs.unseen(0), bins=4, binning="width")
     assert unseen < 4 * math.sqrt(1 / n)
     printed = entropy_bound(n, bins=4, lipschitz=0.0, entropy=0.0, radius=2 * tiny, form="printed")
     assert train - tiny > printed.value
-    # What the scores know is one bit a row, and with it the theorem behind says nothing.
+    # The scores carry one bit per row, which makes the underlying theorem vacuous.
     assert generalization_bound(runs, bins=4, binning="width", information=n * LOG2).vacuous
 
 
-def test_a_radius_above_a_bin_is_refused():
+def test_a_radius_above_a_bin_is_rejected():
     with pytest.raises(ValueError, match="'radius' must lie in"):
         entropy_bound(100, bins=5, lipschitz=1.0, entropy=1.0, radius=0.3)
 
@@ -186,17 +190,17 @@ def test_a_radius_above_a_bin_is_refused():
 
 
 def test_bins_of_a_memory_say_the_coin_and_shuffled_coins_nothing():
-    runs = run(labelled_pairs(20), memory, draws=200, seed=0)
+    runs = run(labeled_pairs(20), memory, draws=200, seed=0)
     found = binned_information(runs, bins=4, binning="width")
     assert found == pytest.approx(np.full(20, LOG2), abs=0.03)
     noise = binned_information(runs, bins=4, binning="width", seed=0)
-    # Two by two tables of independent coins: mean 1/2k before it is taken off, and no less than 0.
+    # Two-by-two tables of independent coins: mean 1/2k before correction, and never below 0.
     assert 0.0 <= noise.mean() < 0.01
 
 
 def test_bins_know_no_more_than_scores():
     rng = np.random.default_rng(0)
-    pairs = labelled_pairs(12)
+    pairs = labeled_pairs(12)
     coins = rng.integers(0, 2, (4000, 12)).astype(bool)
     # Four scores, of which two share a bin: the bins are a function of the scores.
     noise = rng.random((4000, 12)) < 0.3
@@ -211,7 +215,7 @@ def test_bins_know_no_more_than_scores():
     assert (bins <= samplewise_information(runs) + 1e-12).all()
 
 
-@pytest.mark.parametrize("pairs", [labelled_pairs(8), pu_pairs(3, 5)])
+@pytest.mark.parametrize("pairs", [labeled_pairs(8), pu_pairs(3, 5)])
 def test_all_informations_at_once_are_those_one_by_one(pairs):
     runs = run(pairs, memory, draws=60, seed=0)
     found = measure_information(runs, bins=2, binning="width")
@@ -229,11 +233,11 @@ def test_all_informations_at_once_are_those_one_by_one(pairs):
 
 
 def test_a_few_draws_of_many_coins_show_nothing_of_a_perfect_memory():
-    runs = run(labelled_pairs(60), memory, draws=10, seed=0)
+    runs = run(labeled_pairs(60), memory, draws=10, seed=0)
     found = measure_information(runs, bins=3, binning="width")
     assert (found.ece_gap, found.label_gap, found.mass_gap, found.bin_gap) == (0, 0, 0, 0)
     assert found.most_shown < 3 < found.most
-    # One coin a pair is within the reach of ten draws.
+    # One coin per pair can be estimated from ten draws.
     assert found.ecmi > 0.5 * found.most
 
 
@@ -272,7 +276,7 @@ def line(rows, y, seed):
     [(LogisticRegression(), JOBLIB), (line, (save_weights, load_weights))],
 )
 def test_scorers_are_kept_and_score_other_rows(tmp_path, train, keep):
-    pairs = labelled_pairs(30)
+    pairs = labeled_pairs(30)
     runs = run(pairs, train, draws=2, seed=0, folder=tmp_path, name="line", keep=keep)
     assert sorted(tmp_path.glob("*.scorer")) == list(runs.files)
     again = runs.scorer(1)(pairs.rows()).reshape(30, 2)
@@ -282,7 +286,7 @@ def test_scorers_are_kept_and_score_other_rows(tmp_path, train, keep):
 
 def test_a_kept_scorer_is_not_trained_again_where_its_scores_are_lost(tmp_path):
     options = {"draws": 2, "seed": 0, "folder": tmp_path, "name": "memory", "keep": JOBLIB}
-    pairs = labelled_pairs(10)
+    pairs = labeled_pairs(10)
     first = run(pairs, memory, **options)
     for file in tmp_path.glob("*.npy"):
         file.unlink()
@@ -296,13 +300,13 @@ def test_a_kept_scorer_is_not_trained_again_where_its_scores_are_lost(tmp_path):
 
 def test_scores_alone_are_trained_again_when_scorers_are_asked_for(tmp_path):
     options = {"draws": 1, "seed": 0, "folder": tmp_path, "name": "memory"}
-    runs = run(labelled_pairs(10), memory, **options)
-    with pytest.raises(ValueError, match="'runs' keeps no scorers"):
+    runs = run(labeled_pairs(10), memory, **options)
+    with pytest.raises(ValueError, match="'runs' has no stored scorers"):
         runs.scorer(0)
-    runs = run(labelled_pairs(10), memory, **options, keep=JOBLIB)
+    runs = run(labeled_pairs(10), memory, **options, keep=JOBLIB)
     assert runs.scorer(0)(np.zeros((1, 1))).tolist() == [0.1]
 
 
-def test_where_to_keep_scorers_must_be_said():
-    with pytest.raises(ValueError, match="'folder' must say where to keep scorers"):
-        run(labelled_pairs(3), memory, draws=1, seed=0, keep=JOBLIB)
+def test_a_location_for_scorers_is_required():
+    with pytest.raises(ValueError, match="'folder' must be given to store scorers"):
+        run(labeled_pairs(3), memory, draws=1, seed=0, keep=JOBLIB)

@@ -1,4 +1,4 @@
-"""Supersamples, and the information in them, against closed forms and full enumeration."""
+"""Supersamples and their information, compared with closed forms and full enumeration."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ from noneg.theory import reuse_bound, training_statistical_bound
 LOG2 = math.log(2.0)
 
 
-def labelled_pairs(n: int, seed: int = 0) -> Supersample:
+def labeled_pairs(n: int, seed: int = 0) -> Supersample:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, 2 * n)
     return Supersample.pair(rng.normal(2 * y - 1)[:, None], y, seed=seed)
@@ -50,13 +50,13 @@ def pu_pairs(n_positive: int, n_unlabeled: int, seed: int = 0) -> PUSupersample:
 
 
 def memory(first, second, seed):
-    """Score 0.9 for a row that was seen, else 0.1."""
+    """Score 0.9 for seen rows and 0.1 otherwise."""
     del second, seed
     return lambda rows: np.where(np.isin(rows[:, 0], first[:, 0]), 0.9, 0.1)
 
 
 def blind(first, second, seed):
-    """Score without a look at the training rows."""
+    """Score without using the training rows."""
     del first, second
     noise = np.random.default_rng(seed)
     return lambda rows: noise.random(len(rows))
@@ -65,10 +65,10 @@ def blind(first, second, seed):
 # The setting -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pairs", [labelled_pairs(20), pu_pairs(7, 13)])
+@pytest.mark.parametrize("pairs", [labeled_pairs(20), pu_pairs(7, 13)])
 def test_seen_and_unseen_rows_are_a_partition(pairs):
     bits = draw_membership(pairs.n, seed=3, draw=0)
-    # For PU pairs the second part is the unlabeled rows, for labelled ones the labels.
+    # For PU pairs the second part is the unlabeled rows, for labeled ones the labels.
     rows, others = (pairs.training(b) for b in (bits, ~bits))
     parts = [*rows, *others] if isinstance(pairs, PUSupersample) else [rows[0], others[0]]
     together = np.sort(np.concatenate(parts).ravel())
@@ -95,22 +95,22 @@ def test_runs_hand_the_right_rows_to_the_metrics():
 
 def test_classifiers_are_cloned_and_seeded():
     model = LogisticRegression()
-    one, two = (run(labelled_pairs(40), model, draws=2, seed=5).found for _ in range(2))
+    one, two = (run(labeled_pairs(40), model, draws=2, seed=5).found for _ in range(2))
     assert np.array_equal(one, two)
     assert not hasattr(model, "coef_")
 
 
 def test_a_classifier_without_a_random_state_is_fitted_as_it_is():
-    pairs = labelled_pairs(40)
+    pairs = labeled_pairs(40)
     found = run(pairs, GaussianNB(), draws=1, seed=5)
     x, y = pairs.training(found.membership[0])
     expected = GaussianNB().fit(x, y).predict_proba(pairs.rows())[:, 1]
     np.testing.assert_allclose(found.found[0].ravel(), expected)
 
 
-def test_progress_is_told_after_every_draw():
+def test_progress_is_reported_after_every_draw():
     told = []
-    run(labelled_pairs(10), memory, draws=3, seed=0, progress=told.append)
+    run(labeled_pairs(10), memory, draws=3, seed=0, progress=told.append)
     assert told == [1, 2, 3]
 
 
@@ -124,7 +124,7 @@ def test_a_second_call_trains_nothing(tmp_path):
         calls.append(seed)
         return memory(first, second, seed)
 
-    pairs = labelled_pairs(10)
+    pairs = labeled_pairs(10)
     options = {"draws": 3, "seed": 0, "folder": tmp_path, "name": "memory"}
     first = run(pairs, train, **options)
     assert calls == [0, 1, 2]
@@ -133,24 +133,24 @@ def test_a_second_call_trains_nothing(tmp_path):
     assert np.array_equal(first.found, more.found[:3])
 
 
-@pytest.mark.parametrize("make", [labelled_pairs, lambda n, seed: pu_pairs(n, n, seed)])
-def test_other_rows_are_trained_anew(tmp_path, make):
+@pytest.mark.parametrize("make", [labeled_pairs, lambda n, seed: pu_pairs(n, n, seed)])
+def test_other_rows_are_trained_again(tmp_path, make):
     for seed in (0, 1, 0):
         run(make(10, seed), memory, draws=1, seed=0, folder=tmp_path, name="memory")
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_file_of_another_shape_is_refused(tmp_path):
-    run(labelled_pairs(10), memory, draws=1, seed=0, folder=tmp_path, name="memory")
+def test_a_file_of_another_shape_is_rejected(tmp_path):
+    run(labeled_pairs(10), memory, draws=1, seed=0, folder=tmp_path, name="memory")
     (file,) = tmp_path.iterdir()
     np.save(file, np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="remove that file"):
-        run(labelled_pairs(10), memory, draws=1, seed=0, folder=tmp_path, name="memory")
+    with pytest.raises(ValueError, match="Remove that file"):
+        run(labeled_pairs(10), memory, draws=1, seed=0, folder=tmp_path, name="memory")
 
 
 def test_scores_are_not_kept_without_a_name(tmp_path):
-    with pytest.raises(ValueError, match="'name' must say what is trained"):
-        run(labelled_pairs(10), memory, draws=1, seed=0, folder=tmp_path)
+    with pytest.raises(ValueError, match="'name' must identify what is trained"):
+        run(labeled_pairs(10), memory, draws=1, seed=0, folder=tmp_path)
 
 
 # Information of one coin -------------------------------------------------------------------------
@@ -201,42 +201,43 @@ def test_knn_finds_the_information_of_two_gaussians():
 
 
 def test_a_few_draws_of_many_coins_show_no_information_at_all():
-    runs = run(labelled_pairs(50), memory, draws=10, seed=0)
+    runs = run(labeled_pairs(50), memory, draws=10, seed=0)
     gaps = ece_gaps(runs, bins=5, binning="width")
     assert printed_information(runs, gaps) == 0.0
-    # The truth is the largest there can be: the scores say which row of each pair was seen.
+    # The true value is the maximum: the scores reveal which row of each pair was seen.
     shown, most = draw_limit(10, 50)
     assert (shown, most) == (math.log(10), 50 * LOG2)
 
 
 def test_many_draws_show_what_each_pair_gives_away():
-    runs = run(labelled_pairs(6), memory, draws=200, seed=0)
+    runs = run(labeled_pairs(6), memory, draws=200, seed=0)
     # 200 fair coins have an entropy within 0.03 of log 2 with probability above 0.9999.
     assert samplewise_information(runs) == pytest.approx(np.full(6, LOG2), abs=0.03)
 
 
 def test_a_blind_classifier_shows_noise_alone():
-    runs = run(labelled_pairs(200), blind, draws=40, seed=0)
+    runs = run(labeled_pairs(200), blind, draws=40, seed=0)
     found, noise = samplewise_information(runs), membership_noise(runs)
     error = math.hypot(found.std(), noise.std()) / math.sqrt(200)
     assert abs(found.mean() - noise.mean()) < 4 * error
-    assert found.mean() > 0.01  # what clipping at zero adds, and why noise must be shown
+    # the effect of clipping at zero, which is why the noise must be shown
+    assert found.mean() > 0.01
 
 
 def test_unlabeled_pairs_can_be_taken_alone():
     runs = run(pu_pairs(5, 9), memory, draws=60, seed=0)
     assert samplewise_information(runs).shape == (14,)
     assert samplewise_information(runs, unlabeled_only=True).shape == (9,)
-    labelled = run(labelled_pairs(5), memory, draws=2, seed=0)
-    with pytest.raises(TypeError, match="'unlabeled_only' needs the runs of a PUSupersample"):
-        samplewise_information(labelled, unlabeled_only=True)
+    labeled = run(labeled_pairs(5), memory, draws=2, seed=0)
+    with pytest.raises(TypeError, match="'unlabeled_only' requires the runs of a PUSupersample"):
+        samplewise_information(labeled, unlabeled_only=True)
 
 
 # Gaps and bounds -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("binning", ["width", "mass"])
-@pytest.mark.parametrize("pairs", [labelled_pairs(60), pu_pairs(40, 80)])
+@pytest.mark.parametrize("pairs", [labeled_pairs(60), pu_pairs(40, 80)])
 def test_gaps_are_those_of_their_definitions(pairs, binning):
     runs = run(pairs, LogisticRegression(), draws=3, seed=0)
     options = {"bins": 4, "binning": binning}
@@ -252,7 +253,7 @@ def test_gaps_are_those_of_their_definitions(pairs, binning):
 
 
 def every_membership(pairs, train):
-    """Return runs over all memberships, each once: exact expectations."""
+    """Return runs over all memberships, each once, for exact expectations."""
     bits = np.array(list(itertools.product([False, True], repeat=pairs.n)))
     found = [train(*pairs.training(b), 0)(pairs.rows()).reshape(pairs.n, 2) for b in bits]
     return Runs(pairs, bits, np.array(found))
@@ -271,7 +272,7 @@ def nearest(first, second, seed):
 @pytest.mark.parametrize("train", [nearest, memory])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_corrected_bound_holds_with_the_exact_information(train, seed):
-    pairs = labelled_pairs(8, seed)
+    pairs = labeled_pairs(8, seed)
     runs = every_membership(pairs, train)
     flat = runs.found.reshape(len(runs.found), -1)
     _, outcome = np.unique(flat, axis=0, return_inverse=True)
@@ -286,7 +287,7 @@ def test_the_corrected_bound_holds_with_the_exact_information(train, seed):
 
 
 def test_the_printed_bound_fails_where_a_classifier_remembers():
-    """The information of the gap alone is zero, and the bound at zero information is exceeded."""
+    """The information in the gap alone is zero, and the bound at zero information is exceeded."""
     rng = np.random.default_rng(0)
     pairs = Supersample(rng.random((2000, 2, 1)), np.zeros((2000, 2), dtype=int))
     runs = run(pairs, memory, draws=3, seed=0)
@@ -303,7 +304,7 @@ def test_numbers_at_zero_information_are_those_of_the_papers():
     # Table 1 of Futami & Fujisawa has .1444 and .0865 for n = 4000 and 20,000.
     assert reuse_bound(4000, bins=15, form="printed").value == pytest.approx(0.1444, abs=3e-4)
     assert reuse_bound(20_000, bins=27, form="printed").value == pytest.approx(0.0865, abs=1e-4)
-    runs = run(labelled_pairs(100), blind, draws=2, seed=0)
+    runs = run(labeled_pairs(100), blind, draws=2, seed=0)
     found = generalization_bound(runs, bins=4, binning="mass", information=0.0)
     assert found.bound.value == training_statistical_bound(100, bins=4, ecmi=0.0).value
 
@@ -319,8 +320,8 @@ def test_pu_pairs_have_lemma_5_and_theorem_3():
     assert found.to_dict()["bound"]["reference"] == "PU-ECE, Lemma 5"
 
 
-def test_labelled_pairs_have_theorem_5():
-    runs = run(labelled_pairs(100), blind, draws=2, seed=0)
+def test_labeled_pairs_have_theorem_5():
+    runs = run(labeled_pairs(100), blind, draws=2, seed=0)
     options = {"bins": 4, "information": 1.0, "lipschitz": 1.0}
     width = generalization_bound(runs, binning="width", **options).bound
     mass = generalization_bound(runs, binning="mass", edge_information=0.0, **options).bound
@@ -339,24 +340,27 @@ def test_covers_have_the_entropy_of_a_grid():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Supersample(np.zeros((4, 3)), np.zeros((4, 2))), "'X' must hold pairs"),
+        (lambda: Supersample(np.zeros((4, 3)), np.zeros((4, 2))), "'X' must contain pairs"),
         (lambda: Supersample(np.zeros((4, 2)), np.zeros((3, 2))), "'y' must have the shape"),
-        (lambda: Supersample(np.zeros((4, 2)), np.full((4, 2), 2)), "'y' must hold 0 and 1"),
-        (lambda: Supersample.pair([1.0], [1], seed=0), "'X' must hold at least two rows"),
+        (
+            lambda: Supersample(np.zeros((4, 2)), np.full((4, 2), 2)),
+            "'y' must contain only 0 and 1",
+        ),
+        (lambda: Supersample.pair([1.0], [1], seed=0), "'X' must contain at least two rows"),
         (
             lambda: PUSupersample(np.zeros((4, 2, 3)), np.zeros((4, 2, 2)), prior=0.5),
-            "rows of one shape",
+            "rows of the same shape",
         ),
-        (lambda: run(labelled_pairs(3), memory, draws=0, seed=0), "'draws' must be at least 1"),
-        (lambda: knn_information([1.0, 2.0], [0]), "columns of one length"),
+        (lambda: run(labeled_pairs(3), memory, draws=0, seed=0), "'draws' must be at least 1"),
+        (lambda: knn_information([1.0, 2.0], [0]), "columns of the same length"),
         (lambda: covering_information(0, 1.0, 1.0), "'dimension' must be at least 1"),
     ],
 )
-def test_bad_input_is_refused_by_name(call, words):
+def test_bad_input_is_rejected_by_name(call, words):
     with pytest.raises(ValueError, match=words):
         call()
 
 
-def test_what_cannot_be_trained_is_refused():
+def test_what_cannot_be_trained_is_rejected():
     with pytest.raises(TypeError, match="'train' must be a function of rows and a seed"):
-        run(labelled_pairs(3), "logistic", draws=1, seed=0)
+        run(labeled_pairs(3), "logistic", draws=1, seed=0)

@@ -1,9 +1,9 @@
 """Many training runs, compared fairly: the protocol of the PU benchmark paper, corrected.
 
-A `RunConfig` says all that a run depends on, and names it. `draw` gives every algorithm the same
-rows. `perform` trains and measures at checkpoints, `run_all` does so for many, on one machine or a
-cluster, each run once. What is selected, by which criterion, is decided afterwards from the
-records alone (`select`), and `summarise` makes tables.
+A `RunConfig` contains everything a run depends on, and defines its name. `draw` gives every
+algorithm the same rows. `perform` trains one run and measures it at checkpoints; `run_all` does so
+for many runs, each once, on one machine or a cluster. Selection by a criterion happens afterward,
+from the records alone (`select`), and `summarize` makes tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from noneg.lab.bench.measures import Selected, select
 from noneg.lab.bench.protocol import PLANS, Plan, RunConfig, sweep
 from noneg.lab.bench.ranks import CriticalDifferenceDisplay, Ranks, rank_methods
 from noneg.lab.bench.records import load_records, pack_records
-from noneg.lab.bench.summaries import Cell, against_paper, paper_numbers, render, summarise
+from noneg.lab.bench.summaries import Cell, against_paper, paper_numbers, render, summarize
 
 __all__ = [
     "PLANS",
@@ -32,6 +32,6 @@ __all__ = [
     "rank_methods",
     "render",
     "select",
-    "summarise",
+    "summarize",
     "sweep",
 ]

@@ -1,8 +1,8 @@
-"""The selection criteria of many members at once, on their device.
+"""Selection criteria for many members at once, on their device.
 
-`noneg.lab.bench.measures` measures one run's checkpoint by the library's own metrics. A population
-has hundreds of members and hundreds of checkpoints, so here the criteria alone are computed, for
-all members together; the checkpoints that they choose are kept and measured afterwards.
+`noneg.lab.bench.measures` measures the checkpoint of a single run with the library's own metrics. A
+population has hundreds of members and hundreds of checkpoints, so only the criteria are computed
+here, for all members together; the selected checkpoints are kept and measured afterward.
 """
 
 from __future__ import annotations
@@ -28,36 +28,31 @@ if TYPE_CHECKING:
 
     from noneg.checks import Setting
 
-# Criteria that are computed for all members at once, and 1 if more is better, else -1.
-CRITERIA = {
-    "proxy_accuracy": 1.0,
-    "proxy_auc": 1.0,
-    "oracle_accuracy": 1.0,
-    "pu_log_loss": -1.0,
-    "pu_brier": -1.0,
-    "pu_ece": -1.0,
-    "proxy_accuracy_slip": 1.0,
-}
+# Criteria computed for all members at once.
+CRITERIA = (
+    *("proxy_accuracy", "proxy_auc", "oracle_accuracy", "pu_log_loss", "pu_brier", "pu_ece"),
+    "proxy_accuracy_slip",
+)
 
 # Larger logits would overflow the exponential.
 _LIMIT = 700.0
 
 
 def probabilities(logits: Tensor) -> Tensor:
-    """Return scores in double precision, so that large logits stay apart."""
+    """Return scores in double precision, so that large logits remain distinct."""
     return 1.0 / (1.0 + torch.exp(-logits.double().clamp(-_LIMIT, _LIMIT)))
 
 
 @dataclass(frozen=True)
 class Criteria:
-    """Criteria of validation rows, as functions of stacked scores.
+    """Criteria on validation rows, as functions of stacked scores.
 
     Attributes
     ----------
     n_pos, n_unl : int
-        Validation rows.
+        Numbers of positive and unlabeled validation rows.
     prior : float
-        That the methods are told.
+        Prior given to the methods.
     setting : {"one-sample", "two-sample"}
     """
 
@@ -68,19 +63,19 @@ class Criteria:
 
     @cached_property
     def bins(self) -> int:
-        """Number of bins of the calibration error, which depends on the sizes alone."""
+        """Number of bins for the calibration error, which depends only on the sample sizes."""
         p, u = np.linspace(0.1, 0.9, self.n_pos), np.linspace(0.1, 0.9, self.n_unl)
         return optimal_bin_count(PUScores(p, u, prior=self.prior, setting=self.setting))
 
     def __call__(self, p: Tensor, u: Tensor, labels: Tensor) -> Tensor:
-        """Return all criteria, one row each in the order of `CRITERIA`, one column a member.
+        """Return all criteria, one row per criterion (as in `CRITERIA`) and one column per member.
 
         Parameters
         ----------
         p, u : Tensor, shape (members, n_pos), (members, n_unl)
             Scores.
         labels : Tensor, shape (members, n_unl)
-            Hidden labels, for the oracle's criterion alone.
+            Hidden labels, used only for the oracle criterion.
         """
         one = is_pooled(self.setting)
         marginal = torch.cat([p, u], 1) if one else u
@@ -105,7 +100,7 @@ class Criteria:
         return self.prior * on_pos - torch.log1p(-marginal).mean(1)
 
     def _calibration_error(self, p: Tensor, marginal: Tensor) -> Tensor:
-        """Return the error over bins of equal marginal mass."""
+        """Return the error over bins with equal marginal mass."""
         n, bins = marginal.shape[1], self.bins
         places = [max(int(rank), 1) - 1 for rank in ranks(float(n), bins)]
         ordered = marginal.sort(1).values
@@ -120,7 +115,7 @@ class Criteria:
 
 
 def _wins(p: Tensor, u: Tensor) -> Tensor:
-    """Return the share of pairs in which the positive row is above, ties half."""
+    """Return the share of pairs in which the positive row ranks higher; a tie counts as half."""
     ordered, p = u.sort(1).values, p.contiguous()
     below = torch.searchsorted(ordered, p) + torch.searchsorted(ordered, p, right=True)
     return below.double().mean(1) / (2.0 * u.shape[1])

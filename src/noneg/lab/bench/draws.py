@@ -1,18 +1,18 @@
 r"""Positive and unlabeled rows of a data set, the same for every algorithm.
 
-A draw depends on the data set, the setting, the case, the rate and the number of the split alone.
-Every class gives equally many rows, so the prior is the share of positive classes (PU benchmark
-paper, Appendix B):
+A draw depends only on the data set, the setting, the case, the rate and the split index. Every
+class contributes the same number of rows, so the prior is the share of positive classes (PU
+benchmark paper, Appendix B):
 
 one-sample
-    ``rows / classes`` of each class; of each positive class a share of them is labelled, and all
-    the others are unlabeled.
+    ``rows / classes`` rows are drawn from each class. A share of the rows of each positive class is
+    labeled, and all others are unlabeled.
 two-sample
-    The unlabeled rows are drawn first, equally many of each class, the labelled ones from what is
-    left of the positive classes.
+    The unlabeled rows are drawn first, the same number from each class, and then the labeled rows
+    from the remaining rows of the positive classes.
 
-A tenth of P and a tenth of U is held out for validation. Training, validation and test rows have
-types of their own, and only the last two know labels.
+A tenth of P and a tenth of U are held out for validation. Training, validation and test rows have
+separate types, and only the last two contain labels.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 HELD_OUT = 0.1
-# Axes that one scale covers: a feature, all pixels, or a channel has a scale of its own.
+# Axes that share one scale: each feature, all pixels, or each channel gets its own scale.
 _AXES: dict[str, tuple[int, ...] | None] = {"table": (0,), "pixels": None, "image": (0, 1, 2)}
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Rows to train on; nobody knows their labels."""
+    """Training rows, without true labels."""
 
     positive: Floats
     unlabeled: Floats
@@ -56,7 +56,7 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Rows to choose by; the labels of the unlabeled ones are for the oracle's criterion alone."""
+    """Validation rows; true labels of unlabeled rows are used only for the oracle criterion."""
 
     positive: Floats
     unlabeled: Floats
@@ -65,10 +65,10 @@ class Validation:
 
 @dataclass(frozen=True, eq=False)
 class Test:
-    """Rows and labels that nothing is chosen by.
+    """Test rows and labels, which are never used for selection.
 
-    `weight` gives the classes the shares that they have in the population; probabilities are
-    judged with it, since the customary test sets have other shares.
+    `weight` gives the classes their shares in the population. It is used to evaluate probabilities,
+    since the standard test sets have other shares.
     """
 
     rows: Floats
@@ -109,8 +109,8 @@ def draw(run: RunConfig) -> Draw:
     source = plan.source or run.dataset
     data, positives = _load(source), plan.positives(run.case)
     random = stream(0, f"{source} {run.setting} {run.case} {run.rate} {run.split}")
-    labelled, unlabeled = _choose(run, data, random)
-    held, kept = zip(*(_held_out(rows, random) for rows in (labelled, unlabeled)), strict=True)
+    labeled, unlabeled = _choose(run, data, random)
+    held, kept = zip(*(_held_out(rows, random) for rows in (labeled, unlabeled)), strict=True)
     if plan.repaired:
         likely = _propensity(data, positives, plan.selection)
         held, kept = ((_again(p, 1.0 / likely[p], random), u) for p, u in (held, kept))
@@ -132,17 +132,17 @@ def _load(name: str) -> Dataset:
 
 
 def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple[Rows, Rows]:
-    """Return the labelled and the unlabeled training rows."""
+    """Return the labeled and the unlabeled training rows."""
     plan = find_plan(run.dataset)
     positives = plan.positives(run.case)
     total = round(run.rate * plan.rows)
-    labelled = total // len(positives)
+    labeled = total // len(positives)
     one_sample = is_pooled(run.setting)
     unlabeled = (plan.rows if one_sample else plan.rows - total) // plan.classes
     found: tuple[list[Rows], list[Rows]] = ([], [])
     for label in range(plan.classes):
         rows = random.permutation(np.flatnonzero(data.y_train == label))
-        share = labelled if label in positives else 0
+        share = labeled if label in positives else 0
         needed = unlabeled if one_sample else unlabeled + share
         _check_enough(run, label, needed, rows.size, share)
         found[0].append(rows[:share])
@@ -154,7 +154,7 @@ def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple
 
 
 def _favored(run: RunConfig, data: Dataset, rows: Rows, random: np.random.Generator) -> Rows:
-    """Return labelled rows of two samples, sure positives the likelier ones."""
+    """Return labeled rows for the two-sample setting, with more certain positives favored."""
     plan = find_plan(run.dataset)
     if is_pooled(run.setting):
         rule = f"must be 'two-sample' for {run.dataset}, whose labels are not random"
@@ -170,7 +170,7 @@ def _favored(run: RunConfig, data: Dataset, rows: Rows, random: np.random.Genera
 
 
 def _propensity(data: Dataset, positives: tuple[int, ...], selection: float) -> Floats64:
-    """Return how likely rows are to be labelled, up to a factor: it grows with a linear score."""
+    """Return labeling probabilities up to a factor, which increase with a linear score."""
     x = (data.X_train - data.X_train.mean(0)) / np.maximum(data.X_train.std(0), 1e-9)
     x, y = x.reshape(len(x), -1), np.isin(data.y_train, positives)
     slope = np.linalg.solve(x.T @ x + len(x) * 0.1 * np.eye(x.shape[1]), x.T @ (y - y.mean()))
@@ -180,7 +180,7 @@ def _propensity(data: Dataset, positives: tuple[int, ...], selection: float) -> 
 
 
 def _systematic(expected: Floats64, random: np.random.Generator) -> Rows:
-    """Return places, each as often as expected: systematic sampling in a random order."""
+    """Return indices with the given expected counts, by systematic sampling in random order."""
     order = random.permutation(expected.size)
     ends = np.cumsum(expected[order])
     marks = random.random() + np.arange(round(float(ends[-1])))
@@ -188,7 +188,7 @@ def _systematic(expected: Floats64, random: np.random.Generator) -> Rows:
 
 
 def _again(rows: Rows, weight: Floats64, random: np.random.Generator) -> Rows:
-    """Return as many rows, drawn with the given weights; a row may come several times."""
+    """Return the same number of rows, resampled with the given weights."""
     return rows[_systematic(rows.size * weight / weight.sum(), random)]
 
 
@@ -196,8 +196,8 @@ def _check_enough(run: RunConfig, label: int, needed: int, there: int, share: in
     if needed > there or share > needed:
         msg = (
             f"must leave enough rows of every class of {run.dataset}, got {run.rate!r}: "
-            f"class {label} would need {max(needed, share)} rows of {min(needed, there)}. Lower "
-            "it, or use the other setting."
+            f"class {label} would need {max(needed, share)} of its "
+            f"{min(needed, there)} rows. Lower the rate, or use the other setting."
         )
         raise InputError("rate", msg)
 
@@ -215,9 +215,9 @@ def _test(rows: Floats, positive: NDArray[np.bool_], prior: float) -> Test:
 
 
 def _scaler(rows: NDArray[Any], kind: Kind) -> Callable[[NDArray[Any]], Floats]:
-    """Return a function that scales as these rows need for mean zero and variance one.
+    """Return a function that scales rows so that the given ones have mean zero and variance one.
 
-    Raw rows stay as they are.
+    Raw rows are not scaled.
     """
     mean, std = np.zeros(()), np.ones(())
     if kind != "raw":
@@ -227,7 +227,7 @@ def _scaler(rows: NDArray[Any], kind: Kind) -> Callable[[NDArray[Any]], Floats]:
 
     def scale(x: NDArray[Any]) -> Floats:
         scaled = ((x - mean) / std).astype(np.float32)
-        # torch wants channels before rows and columns.
+        # torch expects channels before rows and columns.
         return np.moveaxis(scaled, -1, 1).copy() if kind == "image" else scaled
 
     return scale

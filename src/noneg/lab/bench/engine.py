@@ -1,7 +1,7 @@
-"""Many runs: processes of this machine, or the workers of a Dask cluster.
+"""Many runs, in local processes or on the workers of a Dask cluster.
 
-A run writes its own record, so nothing but its status travels, a killed sweep loses the runs under
-way alone, and any engine may try a run again.
+Each run writes its own record, so only its status is sent back, a killed sweep loses only the runs
+in progress, and a run can safely be retried.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     Tell = Callable[[int, int, int], None]
     Ends = Generator[str, None, None]
 
-# How often a cluster tries a run whose worker died.
+# Number of times a cluster retries a run whose worker died.
 RETRIES = 3
-# What is said of a run that was not started in time.
+# Status of a run that was not started in time.
 LEFT = "left"
 
 
@@ -46,41 +46,41 @@ def run_all(  # noqa: PLR0913
     seconds: float | None = None,
     tell: Tell | None = None,
 ) -> dict[str, int]:
-    """Do all runs that have no record yet, in their order.
+    """Perform all runs that have no record yet, in order.
 
     Parameters
     ----------
     runs : iterable of RunConfig
     folder : path
-        Where records are kept; with a cluster, a folder that all workers see.
+        Folder for the records; with a cluster, all workers must have access to it.
     jobs : int
-        Processes, one thread each.
+        Number of processes, with one thread each.
     scheduler : str, optional
         Address of a Dask scheduler, ``tcp://host:port``; its workers are used instead.
     device : str, optional
-        Of torch.
+        Torch device.
     precision : {"float32", "bfloat16", "float16"}
-        Of the trainer.
+        Precision of the trainer.
     population : int, optional
-        Train up to so many runs at once as stacked networks, on tables in single precision; the
-        processes then measure. Their records hold the checkpoints that some criterion chooses.
+        Train up to this many runs at once as stacked networks, for tables in single precision; the
+        processes then only measure. The records contain the checkpoints selected by any criterion.
     retry_failed : bool
-        Do runs again that failed.
+        Whether to retry failed runs.
     seconds : float, optional
-        Start no run after so many seconds; a later call does the others.
+        Start no run after this many seconds; a later call performs the rest.
     tell : callable, optional
-        Called with the numbers of runs done, failed and to do, whenever one ends.
+        Called with the numbers of runs done, failed and to do, whenever a run ends.
 
     Returns
     -------
     dict
-        How many were ``done`` and ``failed`` now, ``kept`` from before, and are ``left``; and how
-        many records were ``damaged``, so that their runs are done again.
+        Numbers of runs that were ``done`` and ``failed`` now, ``kept`` from before, and ``left``,
+        and of ``damaged`` records, whose runs are repeated.
     """
     asked = list(dict.fromkeys(runs))
     left, damaged = open_runs(folder, asked, retry_failed=retry_failed)
     counts = {"done": 0, "failed": 0, "kept": len(asked) - len(left), "damaged": len(damaged)}
-    # A whole path, since workers may start elsewhere.
+    # Use an absolute path, since workers may start in another folder.
     work = partial(_work, folder=str(Path(folder).absolute()), device=device, precision=precision)
     deadline = math.inf if seconds is None else time.time() + seconds
     if population is not None:
@@ -102,16 +102,16 @@ def run_all(  # noqa: PLR0913
             if tell is not None:
                 tell(counts["done"], counts["failed"], len(left))
     finally:
-        # Workers that were stopped in the middle of a record leave a part of it.
+        # Workers stopped while writing a record leave a partial file.
         ends.close()
         sweep(Path(folder))
     return counts | {"left": len(left) - counts["done"] - counts["failed"]}
 
 
 def check_population(population: int, scheduler: str | None, precision: Precision) -> None:
-    """Refuse options that do not go with a population."""
+    """Reject options that are incompatible with a population."""
     if population < 1:
-        raise InputError("population", "must be a whole number from 1 on", value=population)
+        raise InputError("population", "must be a whole number of at least 1", value=population)
     if scheduler:
         rule = "must not be given with 'population': a population trains in one process"
         raise InputError("scheduler", rule, value=scheduler)

@@ -1,9 +1,9 @@
-"""Measures of a checkpoint, and the choice of a checkpoint and a configuration by them.
+"""Measures of a checkpoint, and their use to select a checkpoint and a configuration.
 
-Criteria are measured on validation rows, the truth on test rows. The choice needs records alone:
-within a run the checkpoint with the best value of the criterion, within a split the run whose best
-value is best. Its test metrics are what the method gets for that split (PU benchmark paper, Section
-5.1).
+Criteria are measured on validation rows, and the truth on test rows. Selection needs only the
+records: within a run, it takes the checkpoint with the best value of the criterion; within a split,
+the run with the best such value. The method's result for that split is the selected checkpoint's
+test metrics (PU benchmark paper, Section 5.1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from noneg.checks import is_pooled
 from noneg.errors import InputError
 from noneg.lab.bench.protocol import RunConfig
 from noneg.metrics import METRICS
-from noneg.performance.selection import oracle_accuracy
+from noneg.performance.ordering import oracle_accuracy
 from noneg.recalibration import Platt
 from noneg.recalibration.base import CalibrationWarning
 from noneg.scores import PUScores
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 THRESHOLD = 0.5
-# Columns of a record, each with the metric that it is a value of. Two criteria are not metrics of
-# the PU rows: one looks at hidden labels, the other repeats a slip.
+# Columns of a record, each with its metric. Two criteria are not metrics on PU rows: one uses
+# hidden labels, and the other reproduces a mistake.
 _APART = {"oracle_accuracy": "accuracy", "proxy_accuracy_slip": "proxy_accuracy"}
 _DECISIONS = {
     "accuracy": "accuracy",
@@ -52,9 +52,9 @@ MEASURED = (*TEST, *RECALIBRATED, "pu_ece", "pu_ece_recalibrated")
 
 
 def criteria() -> dict[str, str]:
-    """Return the columns to choose by and their metrics: all registered ones with a prior curve.
+    """Return the selection columns and their metrics: all registered ones with a prior curve.
 
-    Estimates on PU rows are called ``pu_``, unlike those on test rows; proxies need no prefix.
+    Estimates on PU rows have the prefix ``pu_``, unlike those on test rows; proxies have no prefix.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def criteria() -> dict[str, str]:
 
 
 def columns() -> dict[str, str]:
-    """Return all columns of a record that hold values of a metric, and the metric of each."""
+    """Return all columns of a record that contain metric values, with the metric of each."""
     return criteria() | _DECISIONS | _PROBABILITIES | _RECALIBRATED | _AFTER
 
 
@@ -78,10 +78,10 @@ def on_validation(
     prior: float,
     setting: Setting,
 ) -> tuple[dict[str, float], Platt]:
-    """Return the criteria, and the calibrator that validation rows give.
+    """Return the criteria, and a calibrator fitted to the validation rows.
 
-    ``proxy_accuracy_slip`` is the criterion as the benchmark's published code has it: in one
-    sample it adds the labelled positives above the threshold instead of those below.
+    ``proxy_accuracy_slip`` is the criterion in the benchmark's published code: in the one-sample
+    setting, it adds the labeled positives above the threshold instead of those below.
     """
     share = positive.size / (positive.size + unlabeled.size)
     scores = PUScores(positive, unlabeled, prior=prior, setting=setting)
@@ -99,7 +99,7 @@ def _values(columns: Mapping[str, str], scores: PUScores) -> dict[str, float]:
 
 
 def _slip(positive: Floats, share: float, setting: Setting) -> float:
-    """Return the excess of the published criterion, which counts labeled rows above, not below."""
+    """Return the excess of the published criterion, which counts the wrong labeled rows."""
     above = float((positive >= THRESHOLD).mean())
     return share * (2.0 * above - 1.0) if is_pooled(setting) else 0.0
 
@@ -114,7 +114,7 @@ def _oracle(
 
 def _fitted(scores: PUScores) -> Platt:
     with warnings.catch_warnings():
-        # Separable or constant scores are common early in training; the fit is finite then, too.
+        # Separable or constant scores are common early in training; the fit is still finite.
         warnings.simplefilter("ignore", CalibrationWarning)
         return Platt(fit="risk").fit(scores)
 
@@ -122,7 +122,7 @@ def _fitted(scores: PUScores) -> Platt:
 def on_test(
     scores: Floats, labels: NDArray[np.int64], weight: Floats, calibrator: Platt
 ) -> dict[str, float]:
-    """Return the truth: decisions on the test set as it is, probabilities at the true prior."""
+    """Return test metrics: decisions on the raw test set, and probabilities at the true prior."""
     found = _values(_DECISIONS, PUScores.from_labels(labels, scores))
     for columns, given in ((_PROBABILITIES, scores), (_RECALIBRATED, calibrator.transform(scores))):
         weighted = PUScores.from_labels(
@@ -144,7 +144,7 @@ def measure(
 ) -> dict[str, float]:
     """Return all measures of one checkpoint.
 
-    Scores are those of validation positives, unlabeled validation rows and test rows in turn.
+    The scores are for validation positives, unlabeled validation rows and test rows, in that order.
     """
     positive, unlabeled, test = np.split(scores, [n_pos, n_pos + labels.size])
     found, calibrator = on_validation(positive, unlabeled, labels, prior=prior, setting=setting)
@@ -153,7 +153,7 @@ def measure(
 
 @dataclass(frozen=True, kw_only=True)
 class Selected:
-    """The choice for one method and one split.
+    """The selected run and checkpoint for one method and one split.
 
     Attributes
     ----------
@@ -162,9 +162,9 @@ class Selected:
     step : int
         The chosen checkpoint.
     value : float
-        The criterion there.
+        The criterion at that checkpoint.
     metrics : dict
-        Test metrics there; None for what is undefined.
+        Test metrics at that checkpoint; None for undefined ones.
     """
 
     run: RunConfig
@@ -179,13 +179,13 @@ class Selected:
 
     @property
     def world(self) -> tuple[str, str, int, float, float | None]:
-        """Data set, setting, case, rate and told prior, which all methods of a table share."""
+        """Data set, setting, case, rate and given prior, shared by all methods in a table."""
         run = self.run
         return run.dataset, run.setting, run.case, run.rate, run.given_prior
 
 
 def best_checkpoint(record: Mapping[str, Any], criterion: str) -> Selected | None:
-    """Return the best checkpoint of a run, the first of equal ones; None if it has no value."""
+    """Return the best checkpoint of a run (the first in a tie), or None if it has no value."""
     columns, sign = record["checkpoints"], find_sign(criterion, criteria(), "by")
     values = columns.get(criterion, [])
     known = [(sign * x, -k) for k, x in enumerate(values) if x is not None]
@@ -201,17 +201,17 @@ def best_checkpoint(record: Mapping[str, Any], criterion: str) -> Selected | Non
 
 
 def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") -> list[Selected]:
-    """Return the choice of a criterion for each world, method and split.
+    """Select a run and checkpoint by a criterion for each world, method and split.
 
     Parameters
     ----------
     records : iterable of dict
-        Of `load_records`; failed runs are left out.
+        Records from `load_records`; failed runs are skipped.
     by : str
-        "proxy_accuracy", "proxy_auc", "oracle_accuracy", "proxy_accuracy_slip", which is the first
-        as the benchmark's published code has it, or a metric on PU rows such as "pu_log_loss",
-        "pu_brier" and "pu_ece": every registered one with a curve over the prior. Records keep the
-        criteria of their time; a run without the criterion is left out.
+        "proxy_accuracy", "proxy_auc", "oracle_accuracy", "proxy_accuracy_slip" (proxy accuracy as
+        in the benchmark's published code), or any registered metric on PU rows with a curve over
+        the prior, such as "pu_log_loss", "pu_brier" and "pu_ece". Records contain the criteria that
+        existed when they were written; runs without the criterion are skipped.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") 
             continue
         place = (*found.world, found.method, found.run.split)
         old = chosen.get(place)
-        # Of equal values the earlier configuration wins, whatever the order of the files.
+        # In a tie, the earlier configuration wins, regardless of the order of the files.
         rank = (sign * found.value, -found.run.configuration)
         if old is None or rank > (sign * old.value, -old.run.configuration):
             chosen[place] = found
@@ -241,7 +241,7 @@ def select(records: Iterable[Mapping[str, Any]], *, by: str = "proxy_accuracy") 
 
 
 def find_sign(column: str, known: Mapping[str, str], argument: str) -> float:
-    """Return 1 for a column of which more is better, else -1; errors name the argument."""
+    """Return 1 if larger values of a column are better, otherwise -1; errors name the argument."""
     if column not in known:
         raise InputError(argument, f"must be one of {', '.join(known)}", value=column)
-    return METRICS[known[column]].sign
+    return METRICS[known[column]].merit(1.0)

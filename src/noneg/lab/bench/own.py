@@ -1,9 +1,9 @@
-"""The benchmark on a table of one's own: no row has a known negative label.
+"""The benchmark on your own table, which has no known negatives.
 
-A third of the labelled and of the unlabeled rows is held out. Every method is trained on the others
-with several learning rates, each time as one population; proxy accuracy on validation rows chooses
-rate and checkpoint. The methods are then compared on the rows that were held out, by the criteria
-of `noneg.compare`.
+A third of the labeled rows and a third of the unlabeled rows are held out. Each method is trained
+on the others with several learning rates as one population, and proxy accuracy on validation rows
+selects the rate and the checkpoint. The methods are then compared on the held-out rows by the
+criteria in `noneg.compare`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import numpy as np
 from noneg.comparison import compare
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.lab.bench.criteria import CRITERIA
+from noneg.lab.bench.criteria import CRITERIA, probabilities
 from noneg.randomness import stream
 
 with optional("noneg bench run"):
     import torch
 
-    from noneg.lab.bench.criteria import probabilities
     from noneg.lab.bench.population import Member, Population
     from noneg.lab.bench.work import METHODS
     from noneg.learning.algorithms import ALGORITHMS
@@ -40,24 +39,24 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Standardized tables want larger rates than the benchmark's search tries.
+# Standardized tables need larger learning rates than those in the benchmark's search.
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 TEST, VALIDATION = 1.0 / 3.0, 0.1
-# Fewer labelled rows leave nothing to choose by.
+# With fewer labeled rows, there are too few validation rows for selection.
 LEAST = 30
-BY = list(CRITERIA).index("proxy_accuracy")
+BY = CRITERIA.index("proxy_accuracy")
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Methods, compared on rows that none of them has seen.
+    """Methods compared on held-out rows.
 
     Attributes
     ----------
     comparison : Comparison
-        Its intervals hold for all methods at once.
+        The comparison; its intervals hold simultaneously for all methods.
     left_out : dict
-        Why a method could not be trained, by name.
+        Reasons why methods could not be trained, by name.
     """
 
     comparison: Comparison
@@ -65,13 +64,13 @@ class Ranking:
 
     @property
     def winner(self) -> str | None:
-        """The method that beats all others by proxy accuracy; None if there is none."""
+        """The method that beats all others in proxy accuracy, or None if there is none."""
         return self.comparison.criteria["proxy_accuracy"].winner
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """Standardized rows: for training, for the choice, and held out with their labels."""
+    """Standardized rows for training and selection, and held-out rows with their labels."""
 
     training: PUData
     validation: PUData
@@ -91,28 +90,28 @@ def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
     seed: int = 0,
     device: str | None = None,
 ) -> Ranking:
-    """Train methods on a table, and compare them on rows that were held out.
+    """Train methods on a table, and compare them on held-out rows.
 
     Parameters
     ----------
     X : array-like, shape (n, d)
         Features.
     labeled : array-like
-        1 for labelled positives and 0 for unlabeled rows.
+        1 for labeled positives and 0 for unlabeled rows.
     setting : {"one-sample", "two-sample"}
         How the rows were sampled; never guessed.
     prior : float
         Share of positives in the population.
     prior_interval : (float, float), optional
-        What is known of it; the comparison then holds for every prior in it.
+        Interval that contains the prior; the comparison then holds for every prior in it.
     algorithms : iterable of str, optional
-        Names in `noneg.learning.ALGORITHMS`; by default all.
+        Names in `noneg.learning.ALGORITHMS`; by default, all.
     steps : int
-        Updates of a run.
+        Number of updates per run.
     seed : int
-        Of split, weights and batches.
+        Seed for the split, the weights and the batches.
     device : str, optional
-        Of torch.
+        Torch device.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
         except (ValueError, FloatingPointError) as error:
             left_out[name] = str(error)
     if len(scores) < 2:
-        msg = f"must be such that two methods can be trained on this table: {left_out}"
+        msg = f"must include two methods that can be trained on this table: {left_out}"
         raise InputError("algorithms", msg)
     known = {"prior": prior, "prior_interval": prior_interval, "setting": setting}
     # The winner is compared with all others at once.
@@ -154,12 +153,14 @@ def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
 
 
 def _split(x: Floats, flags: NDArray[np.bool_], seed: int) -> _Parts:
-    """Hold rows out, of the labelled and of the unlabeled ones alike; scale by training rows."""
+    """Hold out labeled and unlabeled rows, and standardize with the training rows."""
     random, groups = stream(seed, "own table"), []
     for flag in (True, False):
         rows = random.permutation(np.flatnonzero(flags == flag))
         if rows.size < LEAST:
-            rule = f"must mark at least {LEAST} rows as labelled, and leave as many"
+            rule = (
+                f"must mark at least {LEAST} rows as labeled and leave at least as many unlabeled"
+            )
             raise InputError("labeled", rule, value=int(flags.sum()))
         ends = [int(TEST * rows.size), int((TEST + VALIDATION) * rows.size)]
         groups.append(np.split(rows, ends))
@@ -178,7 +179,7 @@ def _split(x: Floats, flags: NDArray[np.bool_], seed: int) -> _Parts:
 def _scores(
     name: str, trainers: list[Trainer], parts: _Parts, setting: Setting, prior: float
 ) -> Floats:
-    """Return the scores of held-out rows by the rate and checkpoint that proxy accuracy chooses."""
+    """Return scores of held-out rows with the rate and checkpoint selected by proxy accuracy."""
     width = parts.test.shape[1]
     given: dict[str, Any] = {"network": lambda: MLP(width), "data": parts.training,
                              "setting": setting, "prior": prior,
@@ -204,12 +205,12 @@ def _member(algorithm: Any, trainer: Trainer, parts: _Parts, given: dict[str, An
         run = trainer.begin(algorithm, **given)
         random = torch.get_rng_state()
     held = [parts.validation.pos, parts.validation.unl, torch.from_numpy(parts.test).float()]
-    # Nobody knows the hidden labels here, and nothing is chosen by them.
+    # The hidden labels are unknown here and are not used for selection.
     return Member(run, torch.cat(held), torch.zeros(parts.validation.n_unl), random)
 
 
 def _one_by_one(name: str, trainers: list[Trainer], parts: _Parts, given: dict[str, Any]) -> Floats:
-    """Do without a population, for methods that are not one program."""
+    """Train runs one by one, for methods that cannot be trained as a population."""
     fits = [trainer.fit(ALGORITHMS[name](), **given) for trainer in trainers]
     values = [max((h.get("proxy_accuracy", -1.0) for h in fit.history), default=-1.0)
               for fit in fits]  # fmt: skip

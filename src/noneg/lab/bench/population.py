@@ -1,17 +1,17 @@
-"""Many runs of one algorithm as one program: stacked weights, one stream of batches a member.
+"""Many runs of one algorithm as one program, with stacked weights and one batch stream per member.
 
-The networks of the benchmark are tiny, so a single run leaves a device idle. Here the weights of
-all members are stacked along a first axis and `torch.func.vmap` calls the algorithm's own loss, so
-a step of thirty members costs about as much as a step of one. On a GPU the step is captured once
+The benchmark's networks are tiny, so a single run leaves a device mostly idle. Here the weights of
+all members are stacked along a first axis, and `torch.func.vmap` calls the algorithm's own loss, so
+a step for thirty members costs about as much as a step for one. On a GPU, the step is captured once
 and replayed.
 
-A member is a `noneg.learning.training.Run` that never takes a step of its own. It draws its rows,
-views and random numbers from the streams of a single run, and its networks are slices of the
-stacked weights, so that `start_epoch` and `before_scoring` work on it as ever. With the same seed a
-member's weights are those of the single run up to rounding. A member whose loss is not finite any
-more has no further checkpoints; the others never see it.
+A member is a `noneg.learning.training.Run` that never takes a step itself. It draws the same rows,
+views and random numbers as a single run would, and its networks are slices of the stacked weights,
+so `start_epoch` and `before_scoring` work on it as usual. With the same seed, a member's weights
+equal those of the single run up to rounding error. A member whose loss is no longer finite has no
+further checkpoints, and the other members are not affected.
 
-Members of one population share the algorithm, the task, the batch size and the schedule; learning
+The members of a population share the algorithm, the task, the batch size and the schedule; learning
 rates and other floating-point hyperparameters are vectors.
 """
 
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import CRITERIA, Criteria, probabilities
+from noneg.lab.bench.measures import criteria, find_sign
 from noneg.lab.bench.programs import (
     DRAWS,
     Program,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     Stack = dict[str, Tensor]
 
 MOMENTUM = 0.9
-# Steps, about, whose rows are brought to the device at once.
+# Approximate number of steps whose rows are uploaded to the device at once.
 WINDOW = 1000
 
 
@@ -66,13 +67,13 @@ class Member:
     Attributes
     ----------
     run : Run
-        A fresh one.
+        A run at its first step.
     held : Tensor
         Rows to score: validation positives first, then unlabeled validation rows and test rows.
     labels : Tensor
-        Hidden labels of the unlabeled validation rows, for the oracle's criterion alone.
+        Hidden labels of the unlabeled validation rows, used only for the oracle criterion.
     random : Tensor
-        The state of torch's random numbers after the run began.
+        State of torch's random generator after the run began.
     """
 
     run: Run
@@ -87,9 +88,9 @@ class Population:
     Parameters
     ----------
     members : sequence of Member
-        Of one algorithm, task, batch size and number of steps.
+        Members with the same algorithm, task, batch size and number of steps.
     prior : float
-        For the criteria.
+        Prior for the criteria.
     """
 
     def __init__(self, members: Sequence[Member], prior: float) -> None:
@@ -127,7 +128,7 @@ class Population:
     def __len__(self) -> int:
         return len(self.runs)
 
-    # Stacking
+    # Stacking.
 
     def _stack_weights(self) -> None:
         """Stack the weights, and make the members' networks slices of them."""
@@ -147,7 +148,7 @@ class Population:
         }
 
     def _stack_rows(self) -> None:
-        """Stack training rows, and make room for a segment of steps."""
+        """Stack training rows, and allocate space for a segment of steps."""
         m, rows = len(self.runs), torch.stack([run.joint for run in self.runs])
         self.n, self.bank = rows.shape[1], rows.flatten(0, 1)
         self.offset = (self.n * torch.arange(m, device=self.device))[:, None]
@@ -156,7 +157,7 @@ class Population:
         self.at = torch.zeros(1, dtype=torch.int64, device=self.device)
         self.loss = torch.zeros(m, device=self.device)
         self.clock, self.origin = torch.zeros_like(self.at), torch.zeros_like(self.at)
-        # Rows and views come in windows of whole checkpoints, so that uploads are few.
+        # Rows and views come in windows of whole checkpoints, to keep uploads rare.
         self.window = min(self.every * -(-WINDOW // self.every), self.total)
         self._given: Stack = {}
         if self.view is not None:
@@ -165,7 +166,7 @@ class Population:
             self.black = torch.tensor(black, device=self.device).reshape(m, 1, 1)
 
     def _stack_held(self, members: Sequence[Member], prior: float) -> None:
-        """Stack the rows to score, and make room for the best checkpoints of every criterion."""
+        """Stack the rows to score, and allocate space for each criterion's best checkpoints."""
         m, run = len(self.runs), self.runs[0]
         if run.validation is None:
             raise InputError("validation", "must be given: a population needs held-out rows.")
@@ -176,8 +177,8 @@ class Population:
         self.criteria = Criteria(*sizes, prior, setting)
         made: dict[str, Any] = {"device": self.device}
         shape = len(CRITERIA), m
-        signs = torch.tensor(list(CRITERIA.values()), dtype=torch.float64, device=self.device)
-        self.signs = signs[:, None]
+        signs = [[find_sign(name, criteria(), "by")] for name in CRITERIA]
+        self.signs = torch.tensor(signs, dtype=torch.float64, device=self.device)
         self.best = torch.full(shape, -torch.inf, dtype=torch.float64, **made)
         self.chosen = torch.zeros(shape, dtype=torch.int64, **made)
         self.kept = torch.zeros(*shape, self.held.shape[1], **made)
@@ -186,21 +187,21 @@ class Population:
         self.ended = torch.zeros(m, dtype=torch.int64, **made)
 
     def _differing(self) -> Stack:
-        """Return hyperparameters that differ from member to member, as vectors."""
+        """Return the hyperparameters that differ between members, as vectors."""
         found = {}
         for item in fields(self.template):
             values = [getattr(run.algorithm, item.name) for run in self.runs]
             if any(value != values[0] for value in values):
                 if not all(isinstance(value, float) for value in values):
-                    msg = f"of one population must have one {item.name}, got {set(values)}."
+                    msg = f"of one population must share one {item.name}, got {set(values)}."
                     raise InputError("runs", msg)
                 found[item.name] = torch.tensor(values, device=self.device)
         return found
 
-    # Training
+    # Training.
 
     def rehearse(self) -> None:
-        """Call the loss once for nothing: hyperparameters as vectors may not suit the method."""
+        """Call the loss once to check that the method accepts hyperparameters as vectors."""
         program = self._program("step")
         n = 2 * self.size
         row = torch.zeros(len(self), n, dtype=torch.int64, device=self.device)
@@ -217,7 +218,7 @@ class Population:
             self._decide(self._program("score"), self.held[:, :2])
 
     def advance(self) -> None:
-        """Train up to the next checkpoint, and score there."""
+        """Train to the next checkpoint, and score the held-out rows."""
         stop = min(self.step + self.every - self.step % self.every, self.total)
         with _on(self.stream):
             if self.step % self.window == 0:
@@ -230,7 +231,7 @@ class Population:
             self._score()
 
     def wait(self) -> None:
-        """Wait until the device has done what it was told."""
+        """Wait until the device has finished its work."""
         if self.stream is not None:  # pragma: no cover - needs a GPU
             self.stream.synchronize()
 
@@ -243,7 +244,7 @@ class Population:
             self._refresh_optimizers()
 
     def _apart(self, m: int, work: Callable[[], None]) -> None:
-        """Let one member do something; what goes wrong is its own affair."""
+        """Run a function for one member; an error affects only that member."""
         was = torch.get_rng_state()
         torch.set_rng_state(self._random[m])
         try:
@@ -254,7 +255,7 @@ class Population:
         torch.set_rng_state(was)
 
     def _refresh_optimizers(self) -> None:
-        """Take over rates, and forget the momentum of members that began anew."""
+        """Copy learning rates, and reset the momentum of members that restarted."""
         for player, rates in self.rates.items():
             optimizers = [run.optimizers[player] for run in self.runs]
             now = [one.param_groups[0]["lr"] for one in optimizers]
@@ -270,7 +271,7 @@ class Population:
         return [name for name in self.weights if name.startswith(f"players.{player}.")]
 
     def _train(self, steps: int) -> None:
-        """Take steps of one epoch; a step that changes the program is a segment of its own."""
+        """Take steps within one epoch; a step that changes the program is a separate segment."""
         while steps:
             program = self._program("step")
             here = 1 if program.removed else steps
@@ -283,7 +284,7 @@ class Population:
             self.step, steps = self.step + here, steps - here
 
     def _run(self, program: Program, work: Callable[[Program], None]) -> None:
-        """Do something now, or, on a GPU from the second time on, replay it."""
+        """Run a program, or, on a GPU from the second time on, replay it."""
         if self.stream is None or not program.warm:
             work(program)
             program.warm = True
@@ -296,7 +297,7 @@ class Population:
         program.graph.replay()  # pragma: no cover - needs a GPU
 
     def _step(self, program: Program) -> None:
-        """Update all members once, with the rows and random numbers at the present place."""
+        """Update all members once, with the rows and random numbers at the current position."""
         place = self.clock - self.origin
         now = {
             name: part.index_select(0, self.at if name.startswith("draw") else place)[0]
@@ -327,14 +328,14 @@ class Population:
         return batch.x.new_zeros(())
 
     def _seen(self, x: Tensor, which: Tensor | None) -> Tensor:
-        """Return the rows as the view shows them."""
+        """Return the rows with the augmentation applied."""
         if which is None:
             return x
         black = self.black.expand(*x.shape[:2], 1)
         return torch.cat([x, black], 2).gather(2, self.sources[which])
 
     def _call(self, work: Callable[[Batch], Tensor], progress: Tensor) -> Callable[..., Tensor]:
-        """Return a function of one member's part of everything that does the work."""
+        """Return a function that does the work for one member's slice of the stacked tensors."""
         n, template = self.size, self.template
 
         def call(
@@ -356,7 +357,7 @@ class Population:
         return call
 
     def _put(self, hyper: Stack, state: dict[str, Any], draws: Iterable[Tensor] = ()) -> None:
-        """Give the template one member's hyperparameters, state and random numbers."""
+        """Set one member's hyperparameters, state and random numbers on the template."""
         template, drawn = self.template, iter(draws)
         for name, value in hyper.items():
             setattr(template, name, value)
@@ -365,7 +366,7 @@ class Population:
             setattr(template, name, lambda _: next(drawn))
 
     def _descend(self, player: str, loss: Tensor) -> None:
-        """Move a player's weights: SGD with momentum, a rate and a clipped norm a member."""
+        """Update a player's weights by SGD with momentum, with rates and clipping per member."""
         names = self._names(player)
         weights = [self.weights[name] for name in names]
         slopes = list(torch.autograd.grad(loss.sum(), weights))
@@ -381,10 +382,10 @@ class Population:
             for weight, speed in zip(weights, speeds, strict=True):
                 weight.addcmul_(speed, _like(self.rates[player], speed), value=-1.0)
 
-    # The state of the algorithm, and the programs that it asks for
+    # The state of the algorithm, and its programs.
 
     def _program(self, kind: str) -> Program:
-        """Return the program of the present stage."""
+        """Return the program for the current stage."""
         algorithm = self.runs[0].algorithm
         plain = {k: branch_of(v) for k, v in algorithm.state.items() if not is_data(v)}
         turns = tuple(algorithm.turns())
@@ -397,7 +398,7 @@ class Population:
         return program
 
     def _discover(self, kind: str, turns: tuple[str, ...]) -> Program:
-        """Find out what a step asks for, by one that is thrown away."""
+        """Find out what a step requires, by running one and discarding it."""
         twin = copy.deepcopy(self.runs[0].algorithm)
         reads, draws, before = Reads(twin.state), list[tuple[str, Any]](), set(twin.state)
         twin.state = reads
@@ -417,12 +418,12 @@ class Population:
         with torch.no_grad():
             twin.after_step(batch)
         if len({"draw_beta" in one for one in draws}) < len(draws):
-            msg = f"must ask for one number of each kind a step, got {draws}."
+            msg = f"must request one number of each kind per step, got {draws}."
             raise InputError("algorithm", msg)
         return Program(turns, draws, reads.names & before, before - set(reads))
 
     def _sync(self, names: Iterable[str]) -> None:
-        """Stack what the members' states hold now; members then hold slices of the stack."""
+        """Stack the members' current states; the members then hold slices of the stack."""
         for name in names:
             values: list[Any] = [run.algorithm.state.get(name) for run in self.runs]
             if not is_data(values[0]):
@@ -437,7 +438,7 @@ class Population:
             if name in self._state and self._state[name].shape == whole.shape:
                 self._state[name].copy_(whole, non_blocking=True)
             else:
-                # Programs that were captured read the old place.
+                # Captured programs read from the old memory.
                 self._state[name] = whole.to(self.device)
                 self._forget()
             self._share(name, values)
@@ -457,10 +458,10 @@ class Population:
     def _state_of(self, program: Program) -> Stack:
         return {name: self._state[name] for name in program.reads if name in self._state}
 
-    # Rows and random numbers
+    # Rows and random numbers.
 
     def _turn_window(self) -> None:
-        """Bring the rows and views of the next steps to the device."""
+        """Upload the rows and views for the next steps to the device."""
         stop = min(self.step + self.window, self.total)
         parts: dict[str, list[Tensor]] = {name: [] for name in ("row", *self._kinds())}
         for run in self.runs:
@@ -471,7 +472,7 @@ class Population:
         self.origin.fill_(self.step)
 
     def _plans(self, run: Run) -> Stack:
-        """Return a member's rows and views at all steps; they do not depend on the method."""
+        """Return a member's rows and views for all steps; they do not depend on the method."""
         data, seed = run.data, run.trainer.seed
         found = {"row": row_plan(seed, data.n_pos, data.n_unl, self.size, self.total)}
         if self.view is None:
@@ -486,24 +487,24 @@ class Population:
         return ("weak", "strong") if self.template.needs_strong else ("weak",)
 
     def _fill(self, program: Program, steps: int) -> None:
-        """Draw the random numbers of the next steps, each member its own."""
+        """Draw each member's random numbers for the next steps."""
         drawn = [drawn_by(run.algorithm, program.draws, steps) for run in self.runs]
         for k in range(len(program.draws)):
             self._upload(f"draw {k}", torch.stack([one[k] for one in drawn], 1), self.longest)
         self.at.zero_()
 
     def _upload(self, name: str, found: Tensor, length: int) -> None:
-        """Put numbers of several steps where the program reads them."""
+        """Copy the numbers for several steps to the program's input buffer."""
         place, shape = self._given.get(name), (length, *found.shape[1:])
         if place is None or place.shape != shape or place.dtype != found.dtype:
             place = self._given[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
             self._forget()
         place[: len(found)].copy_(_pinned(found, self.device), non_blocking=True)
 
-    # Checkpoints
+    # Checkpoints.
 
     def _score(self) -> None:
-        """Score all held-out rows, and keep what is the best so far by some criterion."""
+        """Score all held-out rows, and keep the best scores so far for each criterion."""
         if self._prepares:
             for m, run in enumerate(self.runs):
                 if m not in self.errors:
@@ -533,7 +534,7 @@ class Population:
         self.kept.copy_(torch.where(better[..., None], logits, self.kept))
 
     def _decide(self, program: Program, rows: Tensor) -> Tensor:
-        """Return log odds of rows, each member's by its own weights."""
+        """Return log odds of the rows, using each member's own weights."""
 
         def decide(weights: Stack, hyper: Stack, state: dict[str, Any], x: Tensor) -> Tensor:
             self._put(hyper, state)
@@ -543,7 +544,7 @@ class Population:
 
 
 def _check_alike(runs: Sequence[Run]) -> None:
-    """Refuse runs that are not one program."""
+    """Reject runs that cannot share one program."""
     first = runs[0]
     for run in runs:
         same = (
@@ -553,7 +554,7 @@ def _check_alike(runs: Sequence[Run]) -> None:
             and run.trainer.batch_size == first.trainer.batch_size
         )
         if not same:
-            msg = "must have one algorithm, task, batch size and schedule to be one population."
+            msg = "must share one algorithm, task, batch size and schedule to form a population."
             raise InputError("runs", msg)
 
 

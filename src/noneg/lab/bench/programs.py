@@ -1,4 +1,4 @@
-"""What a population's steps are made of: programs, and the random numbers that they ask for."""
+"""The parts of a population's steps: programs, and the random numbers that they need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Reads(dict[str, Any]):
-    """A state that remembers which of its entries were asked for."""
+    """A state that records which of its entries were read."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         super().__init__(state)
@@ -42,13 +42,13 @@ class Reads(dict[str, Any]):
         return super().get(name, default)
 
     def pop(self, name: str, *default: Any) -> Any:  # noqa: ANN401
-        """Take an entry away."""
+        """Remove an entry and return it."""
         self.names.add(name)
         return super().pop(name, *default)
 
 
 class Shell(nn.Module):
-    """All networks of an algorithm, so that `functional_call` can put other weights into them."""
+    """All networks of an algorithm, so that `functional_call` can replace their weights."""
 
     def __init__(self, algorithm: Algorithm) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Shell(nn.Module):
         self.frozen = nn.ModuleDict(algorithm.frozen)
 
     def forward(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Do something with the weights that are in place."""
+        """Call a function with the current weights."""
         return work()
 
 
@@ -67,13 +67,13 @@ class Program:
     Attributes
     ----------
     turns : tuple of str
-        Players that move.
+        Players to update.
     draws : list
-        Random numbers that a step asks for, in order.
+        Random numbers that a step needs, in order.
     reads : set of str
-        Entries of the state that it reads.
+        Entries of the state that a step reads.
     removed : set of str
-        Entries that the step takes away.
+        Entries of the state that a step removes.
     """
 
     turns: tuple[str, ...]
@@ -85,18 +85,18 @@ class Program:
 
 
 def is_data(value: object) -> bool:
-    """Return whether an entry of the state is a number of a member, not a branch of the program."""
+    """Return whether a state entry is per-member data rather than a branch of the program."""
     return isinstance(value, (float, torch.Tensor))
 
 
 def branch_of(value: Any) -> Any:  # noqa: ANN401
-    """Return an entry of the state as far as a program may depend on it."""
+    """Return the part of a state entry that a program may depend on."""
     return min(value, 1) if type(value) is int else value
 
 
 @lru_cache(maxsize=128)
 def row_plan(seed: int, n_pos: int, n_unl: int, size: int, steps: int) -> Tensor:
-    """Return the row numbers of all steps of a run, positives first, as a single run draws them."""
+    """Return the row indices for all steps, positives first, as a single run draws them."""
     parts, cpu = [], torch.device("cpu")
     for purpose, n, first in (("positive rows", n_pos, 0), ("unlabeled rows", n_unl, n_pos)):
         rows = RowStream(n, size, seed=seed, purpose=purpose, device=cpu)
@@ -107,12 +107,12 @@ def row_plan(seed: int, n_pos: int, n_unl: int, size: int, steps: int) -> Tensor
 
 @lru_cache(maxsize=128)
 def view_plan(seed: int, kinds: int, rows: int, steps: int, views: int) -> Tensor:
-    """Return the views of all steps of a run: one, or a weak and then a strong one a row."""
+    """Return the views for all steps of a run: one per row, or a weak and then a strong one."""
     drawn = torch.randint(views, (steps, kinds, rows), generator=torch_generator(seed, "views"))
     return drawn.to(torch.int16)
 
 
-# How an algorithm draws: the values of a step that is thrown away.
+# Values for an algorithm's random draws in a step that is discarded.
 DRAWS: dict[str, Callable[[Any], Tensor]] = {
     "draw_beta": lambda _: torch.full((), 0.5, dtype=torch.float64),
     "draw_order": torch.arange,
@@ -121,7 +121,7 @@ DRAWS: dict[str, Callable[[Any], Tensor]] = {
 
 
 def noted(name: str, make: Callable[[Any], Tensor], into: Draws) -> Callable[[Any], Tensor]:
-    """Return a way to draw that writes down what was asked for."""
+    """Return a function that makes a draw and records the request."""
 
     def draw(argument: Any) -> Tensor:  # noqa: ANN401
         into.append((name, argument))
@@ -131,8 +131,8 @@ def noted(name: str, make: Callable[[Any], Tensor], into: Draws) -> Callable[[An
 
 
 def drawn_by(algorithm: Algorithm, draws: Draws, steps: int) -> list[Tensor]:
-    """Return the random numbers of the next steps, as single steps would draw them."""
-    # Beta laws have a generator of their own; of the other two kinds a step asks for one.
+    """Return the random numbers for the next steps, as single steps would draw them."""
+    # Beta draws have a separate generator; a step uses only one of the other two kinds.
     made = {"draw_beta": _betas, "draw_order": _orders, "draw_uniform": _uniforms}
     return [made[name](algorithm, argument, steps) for name, argument in draws]
 

@@ -1,4 +1,4 @@
-"""Runs of the benchmark: their data sets as PU data, their settings and their names."""
+"""Benchmark runs: their data sets as PU data, their settings and their names."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ PUSetting = Literal["two-sample", "one-sample"]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """PU data made of one data set (PU benchmark paper, Appendix B).
+    """How to make PU data from a data set (PU benchmark paper, Appendix B).
 
     Attributes
     ----------
     classes : int
-        Number of classes; each gives equally many training rows.
+        Number of classes; each contributes the same number of training rows.
     rows : int
-        Training and validation rows, positives and unlabeled ones together.
+        Total number of training and validation rows, positive and unlabeled.
     cases : tuple of tuple of int
         The positive classes of case 1, 2, ...
     kind : {"table", "raw", "pixels", "image"}
-        How rows are scaled: each feature, not at all, all pixels alike, or each channel. The
-        network is a ResNet for images, else a perceptron.
+        How rows are scaled: per feature, not at all, all pixels together, or per channel. The
+        network is a ResNet for images and a multilayer perceptron otherwise.
     batch : int
-        Default number of rows of P and of U in a step.
+        Default number of P rows, and also of U rows, in a step.
     view : {"turned", "cropped"}, optional
-        How training images vary: mirrored and turned, or mirrored and shifted; see
-        `noneg.learning.views`. By default they do not.
+        Augmentation of training images: flipped and rotated, or flipped and shifted; see
+        `noneg.learning.views`. By default, there is none.
     source : str, optional
-        Data set of which this one is another view; its draws are the same rows.
+        Data set of which this one is another version; the draws use the same rows.
     selection : float
-        How much likelier the surest positive of two samples is to be labelled than the least sure
-        one; with 1, positives are labelled at random.
+        In the two-sample setting, the ratio of the labeling probabilities of the most and the least
+        certain positive; with 1, positives are labeled at random.
     repaired : bool
-        Whether labelled rows are drawn again by the inverse of that likelihood, as somebody would
-        who knows it.
+        Whether labeled rows are resampled with the inverse of that probability, as is possible if
+        it is known.
     """
 
     classes: int
@@ -80,21 +80,21 @@ _VEHICLES_AND_OTHERS = ((0, 1, 2, 8, 9), (2, 3, 5, 7, 9))
 _DIGITS = ((4, 5, 7, 8, 9), (1, 4, 6, 8, 9))
 _BINARY = ((1,), (0,))
 
-# The benchmark's own four, then data sets that it does not have.
+# The benchmark's four data sets, followed by others.
 PLANS: dict[str, Plan] = {
-    # The benchmark takes 20,000 rows; of the first 20,000 images no class fills its tenth exactly.
+    # The benchmark uses 20,000 rows; no class makes up exactly a tenth of the first 20,000 images.
     "cifar10": Plan(
         classes=10, rows=19_000, cases=_VEHICLES_AND_OTHERS, kind="image", view="cropped"
     ),
     "usps": Plan(classes=10, rows=4000, cases=_DIGITS, kind="pixels", view="turned"),
-    # Features are small whole numbers; the benchmark leaves them as they are.
+    # Features are small integers; the benchmark does not scale them.
     "letter": Plan(
         classes=26,
         rows=13_000,
         cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
         kind="raw",
     ),
-    # The same rows, each feature standardized.
+    # The same rows with standardized features.
     "letter-standardized": Plan(
         classes=26,
         rows=13_000,
@@ -109,7 +109,7 @@ PLANS: dict[str, Plan] = {
     "covtype": Plan(classes=7, rows=14_000, cases=((1,), (0, 1))),
 }
 
-# Labels that favor sure positives, with and without the repair of known propensities.
+# Labels that favor certain positives, with and without correction by known propensities.
 SELECTIONS = (1.5, 2.0, 4.0)
 PLANS |= {
     f"{name}-selected-{selection:g}{'-repaired' if repaired else ''}": replace(
@@ -144,9 +144,9 @@ class RunConfig:
         A name in `PLANS`.
     setting : {"one-sample", "two-sample"}
     case : int
-        Which classes are positive, from 1.
+        Index of the set of positive classes, starting from 1.
     rate : float
-        Labelled positives as a share of all training rows.
+        Labeled positives as a share of all training rows.
     algorithm : str
         A name in `noneg.learning.ALGORITHMS`.
     variant : {"ref", "bench"}
@@ -154,16 +154,16 @@ class RunConfig:
     correction : str or None
         One-sample correction; None for the algorithm's own.
     configuration : int
-        0 for default hyperparameters; others are drawn at random, the same for every algorithm
-        where they share a hyperparameter.
+        0 for default hyperparameters; other numbers give random ones, with the same value for all
+        algorithms that share a hyperparameter.
     split : int
-        Number of the draw of the rows.
+        Index of the random split.
     steps, every : int
-        Updates, and updates between checkpoints.
+        Number of updates, and number of updates between checkpoints.
     given_prior : float or None
-        The prior told to the algorithm and to the criteria, where it is not the true one.
+        The prior given to the algorithm and the criteria, if it is not the true one.
     augmented : bool
-        Whether training images vary as the plan of the data set says.
+        Whether training images are augmented as in the data set's plan.
     options : tuple of (str, float)
         Hyperparameters that replace those of the configuration, such as ``("lr", 0.01)``.
 
@@ -214,29 +214,29 @@ class RunConfig:
         return "/".join([*parts, *([self.correction] if self.correction else []), *chosen])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and text; runs without options are named as they always were."""
+        """Return plain numbers and strings; `options` is omitted if empty, to keep run names."""
         values = asdict(self)
         options = dict(values.pop("options"))
         return values | ({"options": options} if options else {})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
-        """Return the run that `to_dict` described."""
+        """Return a run from the output of `to_dict`."""
         known = {f.name for f in fields(cls)}
         if set(values) - known:
-            msg = f"must hold fields of a run, got {sorted(set(values) - known)}."
+            msg = f"must contain fields of a run, got {sorted(set(values) - known)}."
             raise InputError("values", msg)
         options = tuple(dict(values.get("options", ())).items())
         return cls(**{**values, "options": options})
 
 
 def sweep(**axes: Iterable[Any]) -> list[RunConfig]:
-    """Return all runs of a grid.
+    """Return all runs in a grid.
 
     Parameters
     ----------
     **axes : iterable
-        Values of fields of `RunConfig`, by their names.
+        Values for the fields of `RunConfig`, by name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether methods differ over many worlds: Friedman's test and Nemenyi's critical difference."""
+"""Tests for differences between methods: Friedman's test and Nemenyi's critical difference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from noneg.errors import InputError
 from noneg.lab.bench.measures import columns, find_sign
-from noneg.plots.base import COLOURS, require_matplotlib
+from noneg.plots.base import COLORS, require_matplotlib
 from noneg.results import to_frame
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from noneg.lab.bench.summaries import Cell
 
-_GAP = 0.025  # between columns of bars, as a share of the axis
+_GAP = 0.025  # Distance between columns of bars, as a share of the axis.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ class Ranks:
         1 is best; equal values share a rank.
     worlds : int
     p_value : float
-        Of Friedman's test that all methods are alike.
+        P-value of Friedman's test; the null hypothesis is that all methods are equivalent.
     critical_difference : float
-        Two mean ranks that differ by more differ significantly (Nemenyi; Demsar 2006).
+        Mean ranks that differ by more than this are significantly different (Nemenyi; Demsar 2006).
     level : float
         Confidence level of the critical difference.
     """
@@ -52,7 +52,7 @@ class Ranks:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Largest groups of methods that do not differ significantly."""
+        """Maximal groups of methods that do not differ significantly."""
         found: list[tuple[int, int]] = []
         for first, rank in enumerate(self.mean_ranks):
             within = [k for k, r in enumerate(self.mean_ranks) if r - rank >= 0]
@@ -73,9 +73,9 @@ def rank_methods(
     Parameters
     ----------
     cells : iterable of Cell
-        Of `summarise`; methods that miss in a world are left out.
+        Cells from `summarize`; methods that are missing from some world are left out.
     metric, criterion : str
-        The registry of metrics says whether more is better.
+        The metric registry determines whether larger values are better.
     level : float
 
     Examples
@@ -101,7 +101,7 @@ def rank_methods(
     methods = [m for m in every if all((w, m) in means for w in worlds)]
     if len(methods) < 3 or len(worlds) < 2:
         msg = (
-            "must have at least three methods in at least two worlds to be ranked, got "
+            "must include at least three methods in at least two worlds for a ranking, got "
             f"{len(methods)} methods in {len(worlds)} worlds."
         )
         raise InputError("cells", msg)
@@ -121,10 +121,10 @@ def rank_methods(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CriticalDifferenceDisplay:
-    """Critical-difference diagram: one row for each method, best first, its mean rank as a point.
+    """Critical-difference diagram with one row per method, best first, and mean ranks as points.
 
-    Methods that a bar on the right joins do not differ significantly (Nemenyi's test after
-    Friedman's; Demsar 2006). The ruler on top is as long as the smallest significant difference.
+    Methods joined by a bar on the right do not differ significantly (Nemenyi's test after
+    Friedman's; Demsar 2006). The ruler at the top shows the critical difference.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class CriticalDifferenceDisplay:
     figure_, ax_ : Figure, Axes
     points_ : Line2D
     bars_ : list of Line2D
-        One for each group of methods that do not differ.
+        One bar per group of methods that do not differ significantly.
     ruler_ : Line2D
 
     Examples
@@ -175,12 +175,12 @@ class CriticalDifferenceDisplay:
         level: float = 0.95,
         ax: Axes | None = None,
     ) -> Self:
-        """Rank the methods of a benchmark and draw them.
+        """Rank the methods in a benchmark and draw the diagram.
 
         Parameters
         ----------
         cells : iterable of Cell
-            From `summarise`.
+            From `summarize`.
         metric, criterion : str
         level : float
         ax : Axes, optional
@@ -194,7 +194,7 @@ class CriticalDifferenceDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            By default a new one, as high as the methods need.
+            By default, new axes sized for the number of methods.
         """
         ranks, count = self.ranks, len(self.ranks.methods)
         self.ax_ = ax = _axes(count) if ax is None else ax
@@ -202,7 +202,7 @@ class CriticalDifferenceDisplay:
         rows = range(count)
         ax.hlines(rows, 1.0, ranks.mean_ranks, color="0.88", linewidth=0.8, zorder=1)
         (self.points_,) = ax.plot(
-            ranks.mean_ranks, rows, "o", color=COLOURS[0], markersize=5, zorder=3
+            ranks.mean_ranks, rows, "o", color=COLORS[0], markersize=5, zorder=3
         )
         self.bars_ = self._draw_bars(count)
         self._draw_ruler()
@@ -216,7 +216,7 @@ class CriticalDifferenceDisplay:
         return self
 
     def _draw_bars(self, count: int) -> list[Line2D]:
-        """Join methods that do not differ, in as few columns as possible without overlap."""
+        """Join methods that do not differ, using as few columns as possible without overlap."""
         place = {method: row for row, method in enumerate(self.ranks.methods)}
         ends: list[int] = []
         bars = []
@@ -228,7 +228,7 @@ class CriticalDifferenceDisplay:
             bars += self.ax_.plot(
                 [x, x],
                 [first - 0.25, last + 0.25],
-                color=COLOURS[1],
+                color=COLORS[1],
                 linewidth=2.5,
                 solid_capstyle="butt",
             )
@@ -246,7 +246,7 @@ class CriticalDifferenceDisplay:
     def _label(self) -> str:
         ranks = self.ranks
         p = "p < 0.001" if ranks.p_value < 0.001 else f"p = {ranks.p_value:.3f}"  # noqa: PLR2004
-        return f"mean rank over {ranks.worlds} worlds, 1 is best (Friedman {p})"
+        return f"mean rank over {ranks.worlds} worlds; 1 is best (Friedman {p})"
 
     def frame(self, backend: str | None = None) -> object:
         """Return the mean rank of each method."""

@@ -1,4 +1,4 @@
-"""One file for each run, written whole or not at all; packs of many."""
+"""Records of runs: one file per run, written atomically, or packs of many records."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FORMAT = "noneg.bench/2"
 
 
 class DamagedRecordError(ValueError):
-    """A file that is not a whole record of a run, such as one that was cut off."""
+    """A file that is not a complete record of a run, such as a truncated one."""
 
 
 def record_path(folder: str | os.PathLike[str], run: RunConfig) -> Path:
-    """Return where the record of a run is kept."""
+    """Return the path of a run's record."""
     return Path(folder) / f"{run.key}.json"
 
 
@@ -36,7 +36,7 @@ def write_record(folder: str | os.PathLike[str], run: RunConfig, content: Record
     folder : path
     run : RunConfig
     content : dict
-        `status` ("done" or "failed") and what was measured.
+        `status` ("done" or "failed") and the measurements.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     whole = {"format": FORMAT, "key": run.key, "run": run.to_dict(), **content}
@@ -45,7 +45,7 @@ def write_record(folder: str | os.PathLike[str], run: RunConfig, content: Record
 
 
 def read_record(path: Path) -> Record:
-    """Return a record; refuse a file that is none, or that has another run's name."""
+    """Return a record; reject a file that is not a record or has another run's name."""
     return _checked(path.read_bytes(), path.name, path.stem)
 
 
@@ -55,25 +55,28 @@ def _checked(text: str | bytes, file: str, key: str | None = None) -> Record:
         run = RunConfig.from_dict(record["run"])
         _ = record["checkpoints" if record["status"] == "done" else "error"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        msg = f"'folder' holds {file}, which is not a whole record of a run ({error}). Remove it."
+        msg = (
+            f"'folder' contains {file}, which is not a complete record of a run ({error}). "
+            "Remove it."
+        )
         raise DamagedRecordError(msg) from error
     if record.get("format") != FORMAT:
         msg = (
-            f"holds {file} in the format {record.get('format')!r}, but runs are now of "
-            f"the format {FORMAT!r} and not the same. Remove that file, or use another folder."
+            f"contains {file} in the format {record.get('format')!r}, but the "
+            f"current format is {FORMAT!r}. Remove that file, or use another folder."
         )
         raise InputError("folder", msg)
     if key not in (None, run.key) or record.get("key") != run.key:
-        msg = f"holds {file}, whose run has the name {run.key}. Remove that file."
+        msg = f"contains {file}, but the run in it is named {run.key}. Remove that file."
         raise InputError("folder", msg)
     return record
 
 
 def pack_records(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
-    """Write all records of a folder into one file of JSON lines, and return how many.
+    """Write all records in a folder to one file of JSON lines, and return their number.
 
-    `load_records` reads such a file, too; packs of several machines, put into one folder with the
-    ending ``.jsonl``, are read as one.
+    `load_records` can read such a file. Packs from several machines, put in one folder with the
+    extension ``.jsonl``, are read together.
 
     Parameters
     ----------
@@ -97,17 +100,17 @@ def pack_records(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -
 
 
 def load_records(folder: str | os.PathLike[str]) -> list[Record]:
-    """Return all records of a folder, in the order of their names, each run once.
+    """Return all records in a folder, sorted by name, with each run once.
 
     Parameters
     ----------
     folder : path
-        A folder of records and of packs of records, or one pack.
+        A folder of records and packs of records, or one pack.
 
     Returns
     -------
     list of dict
-        With `run`, `status`, `checkpoints`, `seconds` and `versions`.
+        Each has `run`, `status`, `checkpoints`, `seconds` and `versions`.
 
     Examples
     --------
@@ -141,9 +144,9 @@ def _read_pack(path: Path) -> list[Record]:
 def open_runs(
     folder: str | os.PathLike[str], runs: Iterable[RunConfig], *, retry_failed: bool = False
 ) -> tuple[list[RunConfig], list[RunConfig]]:
-    """Return the runs that have no whole record, each once, and those whose record is damaged.
+    """Return the runs without a complete record, each once, and those with a damaged record.
 
-    Failed runs are among the first if they are retried.
+    The former include failed runs if those are to be retried.
     """
     packs = sorted(Path(folder).glob("[!.]*.jsonl"))
     status = {record["key"]: record["status"] for pack in packs for record in _read_pack(pack)}

@@ -1,4 +1,4 @@
-"""Tables over splits: means with their spread, beside the paper's numbers."""
+"""Tables of means and spreads over splits, compared with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 Form = Literal["markdown", "latex", "csv"]
 
 PAPER_RATE = 0.3
-# The paper's name of a method, from algorithm, variant and correction; "+c" is its correction.
+# The paper's method names, by algorithm, variant and correction; "+c" is the paper's correction.
 _CORRECTED = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One metric of one method, over splits.
+    """One metric for one method, over splits.
 
     Attributes
     ----------
     world : tuple
-        Data set, setting, case, rate and the prior that was told.
+        Data set, setting, case, rate and given prior.
     method, metric, criterion : str
     mean : float
     std : float
         Sample standard deviation over splits; nan for one split.
     error : float
-        Standard error of the mean; the paper's "std" is this one, with n for n - 1.
+        Standard error of the mean; the paper's "std" is the same, with n instead of n - 1.
     splits : int
     """
 
@@ -52,18 +52,18 @@ class Cell:
     splits: int
 
 
-def summarise(
+def summarize(
     records: Sequence[Mapping[str, Any]],
     *,
     metrics: Iterable[str] = ("accuracy", "auc", "f1"),
     criteria: Iterable[str] = ("proxy_accuracy", "proxy_auc", "oracle_accuracy"),
 ) -> list[Cell]:
-    """Return means over splits of the choices of each criterion.
+    """Return means over splits of the metrics selected by each criterion.
 
     Parameters
     ----------
     records : sequence of dict
-        Of `load_records`.
+        Records from `load_records`.
     metrics, criteria : iterable of str
 
     Returns
@@ -83,7 +83,7 @@ def summarise(
     ...     }
     ...     for split, accuracy in enumerate([0.90, 0.92])
     ... ]
-    >>> cells = summarise(records, metrics=["accuracy"], criteria=["proxy_auc"])
+    >>> cells = summarize(records, metrics=["accuracy"], criteria=["proxy_auc"])
     >>> [(cell.method, round(cell.mean, 3), round(cell.error, 3)) for cell in cells]
     [('lbe', 0.91, 0.01)]
     """
@@ -107,7 +107,7 @@ def _cell(found: list[float | None], place: dict[str, Any], metric: str) -> Cell
 
 
 def render(cells: Sequence[Cell], form: Form = "markdown") -> str:
-    """Return a table with one row for each method, one column for each metric and criterion.
+    """Return a table with one row per method and one column per metric and criterion.
 
     Values are in percent. The number after ± is the standard error of the mean.
 
@@ -152,7 +152,7 @@ def _as_csv(cells: Sequence[Cell]) -> str:
 
 def _world(world: tuple[Any, ...]) -> str:
     dataset, setting, case, rate, prior = world
-    told = "" if prior is None else f", prior told {prior:g}"
+    told = "" if prior is None else f", given prior {prior:g}"
     return f"{dataset} {case}, {setting} {rate:.0%}{told}"
 
 
@@ -186,10 +186,10 @@ def _latex(head: list[str], body: list[list[str]]) -> str:
 
 
 def paper_numbers(table: int | None = None) -> list[dict[str, Any]]:
-    """Return the numbers of the PU benchmark paper, Tables 1, 2 and 5 to 18, in percent.
+    """Return the numbers from the PU benchmark paper, Tables 1, 2 and 5 to 18, in percent.
 
-    Its row of PAN in Table 17 lacks a number, and which one cannot be told; it is left out.
-    Methods that it writes with "-c" end in "+c" here.
+    The row for PAN in Table 17 is omitted because one of its numbers is missing, and it is unclear
+    which. Method names that end in "-c" in the paper end in "+c" here.
 
     Parameters
     ----------
@@ -216,10 +216,10 @@ def paper_numbers(table: int | None = None) -> list[dict[str, Any]]:
 
 
 def paper_name(method: str) -> str | None:
-    """Return the paper's name of a method; None if the paper does not have it.
+    """Return the paper's name for a method, or None if it is not in the paper.
 
-    Its corrected methods append the positives to the batch, the others do nothing about one
-    sample; both are variants "bench" where there is one.
+    The paper's corrected methods append the positives to the batch, and the others are not adapted
+    to the one-sample setting; both are the variant "bench" where there is one.
 
     Examples
     --------
@@ -236,17 +236,17 @@ def paper_name(method: str) -> str | None:
 
 
 def against_paper(cells: Iterable[Cell]) -> list[dict[str, Any]]:
-    """Return our cells beside the paper's, in percent, where it has the same world and method.
+    """Compare cells with the paper's numbers, in percent, for matching worlds and methods.
 
     Parameters
     ----------
     cells : iterable of Cell
-        Of `summarise`.
+        Cells from `summarize`.
 
     Returns
     -------
     list of dict
-        With `table`, `dataset`, `case`, `method`, `metric`, `criterion`, `ours`, `ours_error`,
+        Each has `table`, `dataset`, `case`, `method`, `metric`, `criterion`, `ours`, `ours_error`,
         `paper`, `paper_error` and `difference`.
 
     Examples

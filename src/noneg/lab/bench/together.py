@@ -1,7 +1,7 @@
-"""Runs of the benchmark as populations: who trains with whom, and what becomes a record.
+"""Benchmark runs as populations: how runs are grouped, stepped and recorded.
 
-A record holds the checkpoints that some criterion chooses, measured as those of a single run are;
-`noneg.lab.bench.select` finds in it what it would find in a record of all checkpoints.
+A record contains the checkpoints selected by any criterion, measured as in a single run;
+`noneg.lab.bench.select` gives the same result as with a record of all checkpoints.
 """
 
 from __future__ import annotations
@@ -22,6 +22,18 @@ from noneg.lab.bench.measures import measure
 from noneg.lab.bench.protocol import find_plan
 from noneg.lab.bench.records import write_record
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Generator, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from noneg.lab.bench.draws import Draw
+    from noneg.lab.bench.protocol import RunConfig
+    from noneg.lab.bench.work import Setup
+
+    Family = list[RunConfig]
+
 with optional("noneg bench run"):
     import torch
 
@@ -40,27 +52,15 @@ with optional("noneg bench run"):
     )
     from noneg.learning.training import find_device, seeded
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Generator, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from noneg.lab.bench.draws import Draw
-    from noneg.lab.bench.protocol import RunConfig
-    from noneg.lab.bench.work import Setup
-
-    Family = list[RunConfig]
-
 
 def families(runs: Iterable[RunConfig], *, apart: bool = False) -> list[Family]:
-    """Return runs that are one program, in the order of their first ones.
+    """Group the runs that can share one program, in order of first appearance.
 
     Parameters
     ----------
     runs : iterable of RunConfig
     apart : bool
-        Whether hyperparameters that differ part runs, too.
+        Whether runs with different hyperparameters are put in different groups.
     """
     found: dict[tuple[Any, ...], Family] = defaultdict(list)
     for run in runs:
@@ -68,7 +68,7 @@ def families(runs: Iterable[RunConfig], *, apart: bool = False) -> list[Family]:
         options = {f.name: getattr(setup.algorithm, f.name) for f in fields(setup.algorithm)}
         fixed = {k: v for k, v in options.items() if apart or not isinstance(v, float)}
         plan = find_plan(run.dataset)
-        # Other views of one data set have rows of the same sizes.
+        # Other versions of a data set have rows of the same sizes.
         world = replace(run, dataset=plan.source or run.dataset, case=1, configuration=0, split=0)
         world, prior = replace(world, options=()), plan.prior(run.case)
         found[world, prior, setup.batch, tuple(sorted(fixed.items()))].append(run)
@@ -90,14 +90,14 @@ def train_together(
     ----------
     runs : sequence of RunConfig
     size : int
-        Runs to train at once.
+        Number of runs to train at once.
     folder : path
-        Where records go.
+        Folder for the records.
     device : str, optional
     jobs : int
-        Processes that measure.
+        Number of processes for measuring.
     deadline : float
-        Time after which no run is begun.
+        Time after which no run is started.
     """
     found = [part for family in families(runs) for part in _cut(family, size)]
     with Crew(folder, device=device, jobs=jobs) as crew:
@@ -137,15 +137,15 @@ def make_member(run: RunConfig, setup: Setup, device: str | None) -> Member:
 
 
 class Crew:
-    """Populations that train side by side, and the processes that measure what they keep.
+    """Populations that train in parallel, and the processes that measure their checkpoints.
 
     Parameters
     ----------
     folder : path
-        Where records go.
+        Folder for the records.
     device : str, optional
     jobs : int
-        Processes that measure.
+        Number of processes for measuring.
     """
 
     def __init__(
@@ -173,11 +173,11 @@ class Crew:
         return sum(len(family) for family, _ in self.going)
 
     def begin(self, family: Family) -> None:
-        """Put a family beside those that train."""
+        """Start training a family alongside the others."""
         self.going += self._populations(family)
 
     def advance(self) -> None:
-        """Train everybody up to the next checkpoint; hand over who is at the end."""
+        """Train all populations to the next checkpoint; submit finished ones for measuring."""
         if not self.going:
             return
         size, start, worked = self.size, time.perf_counter(), time.process_time()
@@ -186,7 +186,7 @@ class Crew:
         ended = [one for one in self.going if one[1].step >= one[1].total]
         for _, population in ended:
             population.wait()
-        # The time of a round is shared by all that train in it.
+        # The time for a round is divided among all runs trained in it.
         spent = (time.perf_counter() - start) / size, (time.process_time() - worked) / size
         for _, population in self.going:
             before = self.spent.get(id(population), (0.0, 0.0))
@@ -199,9 +199,9 @@ class Crew:
         self.going = [one for one in self.going if one not in ended]
 
     def _populations(self, family: Family) -> list[tuple[Family, Population]]:
-        """Return one population, or several where hyperparameters must be the same.
+        """Return one population, or several if the members' hyperparameters must be equal.
 
-        What is no program of many members at all is trained here, one run after the other.
+        Runs that cannot be trained as a population are trained here, one after the other.
         """
         if find_plan(family[0].dataset).kind != "image":
             for parts in ([family], families(family, apart=True)):
@@ -223,7 +223,7 @@ class Crew:
         return population
 
     def _hand_over(self, family: Family, population: Population, spent: dict[str, Any]) -> None:
-        """Send what a population kept to be measured."""
+        """Submit the checkpoints kept by a population for measuring."""
         best, chosen, kept, finite, ended = (
             part.cpu().numpy()
             for part in (
@@ -259,7 +259,7 @@ class Crew:
         return measure(*given) if self.pool is None else self.pool.submit(measure, *given)
 
     def write(self, *, wait: bool = True) -> list[str]:
-        """Write the records that are measured, all if we wait, and return how runs ended."""
+        """Write the measured records (all of them with `wait`), and return the runs' statuses."""
         left = []
         for run, record, jobs in self.waiting:
             if not wait and any(isinstance(job, Future) and not job.done() for job in jobs):

@@ -1,4 +1,4 @@
-"""One run: train, and measure at every checkpoint."""
+"""One run: train, and measure at each checkpoint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Algorithm
     from noneg.learning.training import Precision
 
-# Training rows have no labels, so what needs them cannot take part.
+# Training rows have no true labels, so algorithms that need them are excluded.
 METHODS = [name for name in ALGORITHMS if name != "pn-oracle"]
 LEARNING_RATE, SEARCHED_RATE = 1e-3, LogUniform(10**-4.5, 10**-2.5)
 
@@ -52,7 +52,7 @@ class Setup:
     lr : float
         Learning rate.
     batch : int
-        Rows of P and of U in a step.
+        Number of P rows, and also of U rows, in a step.
     drawn : dict
         Hyperparameters of the algorithm that are not at their defaults.
     """
@@ -66,8 +66,8 @@ class Setup:
 def set_up(run: RunConfig) -> Setup:
     """Return the hyperparameters of a run.
 
-    Configuration 0 has the defaults. The others are drawn; a value depends on the number of the
-    configuration and on the hyperparameter's name, not on the algorithm.
+    Configuration 0 has the defaults. The others are random; a value depends on the configuration
+    number and the hyperparameter's name, not on the algorithm.
     """
     if run.algorithm not in METHODS:
         raise InputError("algorithm", f"must be one of {', '.join(METHODS)}", value=run.algorithm)
@@ -90,7 +90,7 @@ def set_up(run: RunConfig) -> Setup:
 
 
 def is_possible(run: RunConfig) -> bool:
-    """Return whether the algorithm has the variant and the correction of a run."""
+    """Return whether the algorithm supports the variant and correction of a run."""
     kind = ALGORITHMS[run.algorithm]
     if run.variant not in kind.variants:
         return False
@@ -99,10 +99,10 @@ def is_possible(run: RunConfig) -> bool:
 
 
 def versions(algorithms: Iterable[str] = METHODS) -> list[tuple[str, str, str | None]]:
-    """Return algorithm, variant and correction of every row of the benchmark's tables, and more.
+    """Return the algorithms, variants and corrections to compare.
 
-    These are the benchmark's versions, with and without correction where it has one, then the
-    original methods with the correction that is their own.
+    These are all the benchmark's versions, with and without correction where there is one, followed
+    by the original methods with their default correction.
 
     Examples
     --------
@@ -128,9 +128,9 @@ def perform(
     ----------
     run : RunConfig
     device : str, optional
-        By default a GPU if there is one.
+        By default, a GPU if there is one.
     precision : {"float32", "bfloat16", "float16"}
-        Of the trainer. Like the device it is in the record but not part of the run's name.
+        Precision of the trainer. Like the device, it is recorded but not part of the run's name.
     """
     rows, setup = draw(run), set_up(run)
     trainer = make_trainer(run, setup, device=device, precision=precision)
@@ -151,19 +151,19 @@ def perform(
 
 
 def hyperparameters(setup: Setup) -> dict[str, Any]:
-    """Return what a record says of the hyperparameters."""
+    """Return the hyperparameters to store in a record."""
     return {"lr": setup.lr, "batch": setup.batch, **setup.drawn}
 
 
 def told_prior(run: RunConfig, rows: Draw) -> float:
-    """Return the prior that method and criteria are told."""
+    """Return the prior given to the method and the criteria."""
     return rows.prior if run.given_prior is None else run.given_prior
 
 
 def make_trainer(
     run: RunConfig, setup: Setup, *, device: str | None, precision: Precision = "float32"
 ) -> Trainer:
-    """Return the trainer of a run."""
+    """Return the trainer for a run."""
     return Trainer(
         steps=run.steps,
         batch_size=setup.batch,
@@ -177,7 +177,7 @@ def make_trainer(
 
 
 def arguments(run: RunConfig, rows: Draw, setup: Setup) -> dict[str, Any]:
-    """Return what the trainer is to fit."""
+    """Return the arguments for the trainer's `fit`."""
     return {
         "algorithm": setup.algorithm,
         "network": _network(run, rows),
@@ -207,7 +207,7 @@ def perform_and_write(
     precision: Precision = "float32",
     threads: int = 1,
 ) -> str:
-    """Train one run and write its record; an error of the run becomes its record.
+    """Train one run and write its record; an error during the run is recorded as a failure.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def perform_and_write(
 
 
 def _seed(run: RunConfig) -> int:
-    """Return the seed of weights and batches, which is the same for every method."""
+    """Return the seed for weights and batches, which is the same for every method."""
     return 1000 * run.split + run.configuration
 
 
@@ -233,14 +233,14 @@ def _tensors(part: Any) -> PUData:  # noqa: ANN401
 
 
 def _varied(run: RunConfig, rows: Draw) -> PUData:
-    """Return the training rows with the view of the plan, if there is one."""
+    """Return the training rows with the plan's augmentation, if there is one."""
     plain, kind = _tensors(rows.training), find_plan(run.dataset).view
     if kind is None or not run.augmented:
         return plain
     if kind == "cropped":
         view: views.Cropped | views.Turned = views.Cropped()
     else:
-        # Scaled rows are darkest where there is no ink.
+        # The smallest scaled value is the background.
         side, black = math.isqrt(plain.pos.shape[1]), float(rows.training.unlabeled.min())
         view = views.Turned(side, black=black)
     return replace(plain, weak=view, strong=view)
@@ -248,7 +248,7 @@ def _varied(run: RunConfig, rows: Draw) -> PUData:
 
 def _network(run: RunConfig, rows: Draw) -> Callable[[], nn.Module]:
     if find_plan(run.dataset).kind == "image":
-        # The layout that convolutions in half precision want on a GPU.
+        # The fastest layout for half-precision convolutions on a GPU.
         layout = torch.channels_last
         return lambda: networks.resnet32().to(memory_format=layout)  # type: ignore[call-overload]
     width = rows.training.positive.shape[1]
@@ -283,7 +283,7 @@ def _scores(algorithm: Algorithm, rows: Tensor) -> np.ndarray[Any, np.dtype[np.f
 def columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
     """Return the history as columns, with None where a value is not finite or was not measured.
 
-    Seven digits are more than any table needs, and half the size.
+    Values are rounded to seven digits, which is enough for any table and halves the size.
     """
 
     def kept(value: float | None) -> float | None:
@@ -294,14 +294,14 @@ def columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
 
 
 def versions_used() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a run depends on."""
+    """Return the versions of Python and the packages that a run depends on."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
     def of(name: str) -> str:
         try:
             return version(name)
-        except PackageNotFoundError:  # run from its source folder
+        except PackageNotFoundError:  # Run from its source folder.
             return "not installed"
 
     packages = {name: of(name) for name in ("noneg", "numpy", "scipy", "torch")}

@@ -1,4 +1,4 @@
-"""How far training rows flatter a classifier's calibration: supersamples and their information."""
+"""Optimism of calibration measured on training rows: supersamples and information bounds."""
 
 from __future__ import annotations
 

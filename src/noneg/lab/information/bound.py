@@ -1,4 +1,4 @@
-"""The bounds on training rows, set beside the gap that the same runs show."""
+"""Bounds for training rows, compared with the observed gap in the same runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from noneg.lab.information.quantities import bin_gap, ece_gap, reused_error, see
 from noneg.lab.information.supersample import PUSupersample
 from noneg.theory import (
     Bound,
-    labelled_generalization_bound,
+    generalization_bound as pu_bound,
+    labeled_generalization_bound,
+    reuse_bound as theory_reuse_bound,
     training_statistical_bound,
 )
-from noneg.theory import generalization_bound as pu_bound
-from noneg.theory import reuse_bound as theory_reuse_bound
 from noneg.theory.bounds import FUTAMI, check_form
 
 if TYPE_CHECKING:
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GapAndBound:
-    r"""A gap between training and test rows, and what theory promises of it.
+    r"""A gap between training and test rows, with its theoretical bound.
 
     Attributes
     ----------
     gap : float
-        Mean over draws of \|ECE on unseen rows - ECE on seen rows\|, and of `reuse_bound` the
+        Mean over draws of \|ECE on unseen rows - ECE on seen rows\|; from `reuse_bound`, the mean
         ECE of recalibrated scores on unseen rows.
     gap_error : float
         Standard error of that mean; nan for one draw.
     bin_gap : float
-        Mean over draws of the sum over bins, which the corrected bound is for.
+        Mean over draws of the sum over bins, which the corrected bound covers.
     bound : Bound
-        On the gap where `lipschitz` was left out, else on the distance of the ECE from the TCE.
+        Bound on the gap, or with `lipschitz`, on the distance between the ECE and the TCE.
     draws : int
     """
 
@@ -53,11 +53,11 @@ class GapAndBound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound exceeds one, and says nothing."""
+        """Whether the bound is vacuous because it exceeds one."""
         return self.bound.vacuous
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain numbers and text."""
+        """Return plain numbers and strings."""
         return {
             "gap": self.gap,
             "gap_error": self.gap_error,
@@ -80,8 +80,9 @@ def generalization_bound(
 ) -> GapAndBound:
     r"""Return the ECE gap of the runs with its bound.
 
-    Without `lipschitz`, the bound on the gap: Futami & Fujisawa (2024), Theorem 4, and for PU pairs
-    Lemma 5 of the PU-ECE paper. With it, the bound on \|ECE - TCE\|: Theorems 5 and 3.
+    Without `lipschitz`, this is the bound on the gap: Futami & Fujisawa (2024), Theorem 4, or, for
+    PU pairs, Lemma 5 of the PU-ECE paper. With `lipschitz`, it is the bound on \|ECE - TCE\|:
+    Theorems 5 and 3, respectively.
 
     Parameters
     ----------
@@ -89,16 +90,16 @@ def generalization_bound(
     bins : int
     binning : {"mass", "width"}
     information : float
-        In nats: an upper bound of the fCMI, such as `noneg.theory.vc_information` or
-        ``n * log(2)``. The sum of `samplewise_information` is a lower limit of it instead; with
-        that the bound is the least that the theorem can say, and no promise.
+        Upper bound on the fCMI in nats, such as `noneg.theory.vc_information` or ``n * log(2)``.
+        The sum of `samplewise_information` is a lower bound on the fCMI instead; with it, the
+        result is the smallest value that the theorem could give, not a guarantee.
     edge_information : float, optional
-        The information about the training rows in the scores that place the edges of mass bins
-        (fCMI, and fCMI_U of PU pairs); by default `information`.
+        The information about the training rows in the scores that determine the edges of mass bins
+        (fCMI, or fCMI_U for PU pairs); by default, `information`.
     lipschitz : float, optional
         Largest slope of the calibration curve.
     form : {"corrected", "printed"}
-        Of labelled pairs; see `noneg.theory.training_statistical_bound`.
+        Form of the bound for labeled pairs; see `noneg.theory.training_statistical_bound`.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def generalization_bound(
     elif lipschitz is None:
         bound = training_statistical_bound(pairs.n, bins=bins, ecmi=information, form=form)
     else:
-        bound = labelled_generalization_bound(
+        bound = labeled_generalization_bound(
             pairs.n,
             bins=bins,
             binning=binning,
@@ -148,21 +149,21 @@ def reuse_bound(
 ) -> GapAndBound:
     r"""Return the error that remains after recalibration on the training rows, with its bound.
 
-    The map is histogram binning (Futami & Fujisawa 2024, Eq. 21) with mass bins and frequencies of
-    the seen rows. On the unseen rows its error is
-    :math:`\sum_b |\pi\mu_+(I_b) - y_b\,\mu(I_b)|`, which their Theorem 7 bounds, and Corollary 4
-    with smaller informations.
+    The map is histogram binning (Futami & Fujisawa 2024, Eq. 21) with mass bins and frequencies
+    from the seen rows. On the unseen rows, its error is
+    :math:`\sum_b |\pi\mu_+(I_b) - y_b\,\mu(I_b)|`. Their Theorem 7 bounds this error, and Corollary
+    4 bounds it with smaller information terms.
 
     Parameters
     ----------
     runs : Runs
-        Of labelled pairs; for PU pairs no such theorem has been published.
+        Runs of labeled pairs; no such theorem has been published for PU pairs.
     bins : int
     information : float
         As for `generalization_bound`.
     label_information, mass_information : float, optional
-        Corollary 4: information in the bins of the positive labels (their Eq. 142) and in the bins
-        (Eq. 143), of all rows; by default `information`.
+        For Corollary 4, the information in the bins of the positive labels (their Eq. 142) and in
+        the bins of all rows (Eq. 143); by default, `information`.
     form : {"corrected", "printed"}
         See `noneg.theory.reuse_bound`.
 
@@ -210,29 +211,31 @@ def entropy_bound(
 ) -> Bound:
     r"""Bound \|ECE - TCE\| on training rows by a metric entropy (Futami & Fujisawa, Theorem 6).
 
-    *Corrected*: the classifier is rounded to the nearest of finitely many, and scores, bins, ECE
-    and TCE are those of the rounded one. It carries at most the logarithm of their number, so
-    Theorem 5 gives :math:`\tfrac{1+L}{B} + \sqrt{8(\log N + B \log 2)/n}`, for width bins.
+    *Corrected*: the classifier is rounded to the nearest member of a finite cover, and the scores,
+    bins, ECE and TCE are computed from the rounded classifier. Its information is at most the
+    logarithm of the size of the cover, so Theorem 5 gives
+    :math:`\tfrac{1+L}{B} + \sqrt{8(\log N + B \log 2)/n}` for width bins.
 
     *Printed*, with the entropy at radius :math:`\delta/B`:
-    :math:`\tfrac{1+L}{B} + (2+L)\delta + \sqrt{8B(\log N + \log 2)/n}` for the classifier as it is.
-    This is not true: its proof counts rounded scores but not the bins of the scores before the
-    rounding, and those may say anything. Let labels be fair coins and all scores lie within
-    :math:`\delta` of 1/2, above it where a seen label was 1. One classifier covers them all and the
-    TCE is next to 0, but with four bins the ECE is 1/2, where the bound tends to 1/4.
+    :math:`\tfrac{1+L}{B} + (2+L)\delta + \sqrt{8B(\log N + \log 2)/n}` for the unrounded
+    classifier. This bound does not hold: the proof counts the rounded scores but not the bins of
+    the unrounded scores, which may contain arbitrary information. As a counterexample, let the
+    labels be fair coins, and let all scores lie within :math:`\delta` of 1/2, above 1/2 where a
+    seen label was 1. One classifier covers them all and the TCE is nearly 0, but with four bins the
+    ECE is 1/2, while the bound tends to 1/4.
 
     Parameters
     ----------
     n : float
         Number of training rows.
     bins : int
-        Number of bins of equal width.
+        Number of equal-width bins.
     lipschitz : float
         Largest slope of the calibration curve.
     entropy : float
         Logarithm of the number N of classifiers in the cover, such as `covering_information`.
     radius : float
-        The number :math:`\delta` of the printed form, at most 1/B.
+        The radius :math:`\delta` in the printed form, at most 1/B.
     form : {"corrected", "printed"}
 
     Returns
@@ -250,7 +253,7 @@ def entropy_bound(
     if not 0.0 <= radius <= 1.0 / bins:
         raise InputError("radius", f"must lie in [0, 1/bins], got {radius!r} for {bins!r} bins.")
     printed = form == "printed"
-    plain = labelled_generalization_bound(
+    plain = labeled_generalization_bound(
         n,
         bins=bins,
         binning="width",
@@ -274,7 +277,7 @@ def _pu_bound(
     edges: float,
     lipschitz: float | None,
 ) -> Bound:
-    # Lemma 5 is the statistical part of Theorem 3, which is the same for both kinds of bins.
+    # Lemma 5 is the statistical part of Theorem 3, which is the same for both binnings.
     whole = pu_bound(
         pairs.n_positive,
         pairs.n_unlabeled,

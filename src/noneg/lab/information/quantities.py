@@ -1,12 +1,12 @@
-r"""Gaps between seen and unseen rows, and the information that a trained classifier gives away.
+r"""Gaps between seen and unseen rows, and the information that a trained classifier reveals.
 
-For bins :math:`I_b` made from the seen rows, and
+Gaps use bins :math:`I_b` made from the seen rows, and
 :math:`\mathcal L(b) = \pi\mu_+(I_b) - \int_{I_b} s\,d\mu`, whose absolute sum is the ECE.
 
-Information is between what a classifier says and a coin, in nats: `knn_information` for real
-values, `plug_in_information` for values that repeat. Both take one coin; the coins of all rows
-together are a vector of n bits, and no estimator learns much about 2^n memberships from a few draws
-of them. `draw_limit` says how much.
+Information is measured between a classifier's output and a coin, in nats: `knn_information` is for
+real values, and `plug_in_information` for values that repeat. Both take one coin. The coins of all
+rows together are a vector of n bits, and no estimator can learn much about 2^n memberships from a
+few draws; `draw_limit` gives the limit.
 """
 
 from __future__ import annotations
@@ -38,21 +38,22 @@ NEIGHBORS = 3
 def knn_information(
     values: ArrayLike, membership: ArrayLike, *, neighbors: int = NEIGHBORS, seed: int = 0
 ) -> float:
-    r"""Return I(V; U) of a real value and a discrete one, by nearest neighbors.
+    r"""Return a nearest-neighbor estimate of I(V; U) for a real value and a discrete one.
 
-    The estimator of Ross (2014) in scikit-learn's ``mutual_info_classif``, which Futami & Fujisawa
-    (2024, App. G.2) use with three neighbors. Values are scaled and get a tiny noise, whence the
-    seed. It never returns less than zero.
+    This is the estimator of Ross (2014) in scikit-learn's ``mutual_info_classif``, which Futami &
+    Fujisawa (2024, App. G.2) use with three neighbors. Values are scaled, and a tiny amount of
+    noise is added, which requires the seed. The result is never below zero.
 
-    **A membership that occurs once is left out.** With a few draws of an n-bit vector each occurs
-    once, nothing is left, and the answer is zero whatever the classifier has memorized: that is
-    how the published bounds come to be those at zero information. Pass one coin of many draws.
+    **Memberships that occur only once are dropped.** With a few draws of an n-bit vector, each
+    occurs once, nothing is left, and the result is zero no matter how much the classifier has
+    memorized. This is why the published bounds equal the bounds at zero information. Pass one coin
+    from many draws.
 
     Parameters
     ----------
     values : array-like, shape (draws,)
     membership : array-like, shape (draws,)
-        The coin of one row, or a number for each vector of coins.
+        The coin of one row, or an integer for each vector of coins.
     neighbors : int
     seed : int
 
@@ -71,7 +72,7 @@ def knn_information(
     from sklearn.feature_selection import mutual_info_classif
 
     with warnings.catch_warnings():
-        # Memberships are classes even where most of them occur once.
+        # Memberships are classes even if most of them occur only once.
         warnings.filterwarnings("ignore", message="The number of unique classes")
         found = mutual_info_classif(
             v[:, None], u, discrete_features=False, n_neighbors=neighbors, random_state=seed
@@ -82,17 +83,18 @@ def knn_information(
 def plug_in_information(
     values: ArrayLike, membership: ArrayLike, *, correct: bool = False
 ) -> float:
-    r"""Return I(V; U) of two discrete values, from their frequencies.
+    r"""Return I(V; U) for two discrete values, from their frequencies.
 
     .. math:: \sum_{v,u} \hat p(v,u) \log\frac{\hat p(v,u)}{\hat p(v)\,\hat p(u)}
 
-    It is too large by about :math:`(|V|-1)(|U|-1)/2k` for k draws, and never above log k.
+    The estimate is biased upward by about :math:`(|V|-1)(|U|-1)/2k` for k draws, and is never above
+    log k.
 
     Parameters
     ----------
     values, membership : array-like, shape (draws,)
     correct : bool
-        Take off that bias (Miller & Madow), down to zero.
+        Subtract that bias (Miller & Madow), down to zero at most.
 
     Examples
     --------
@@ -110,17 +112,17 @@ def plug_in_information(
     there = joint > 0.0
     value = float((joint[there] * np.log(joint[there] / apart[there])).sum())
     if correct:
-        # Cells that occur, less rows and columns, plus one: each entropy has its own bias.
+        # Occupied cells minus rows minus columns plus one: each entropy has its own bias.
         excess = int(there.sum()) - levels.size - coins.size + 1
         value -= excess / (2.0 * v.size)
     return max(value, 0.0)
 
 
 def draw_limit(draws: int, n: int) -> tuple[float, float]:
-    """Return the most that a number of draws can show, and the most that there can be.
+    """Return the largest possible estimate from a number of draws, and the largest possible value.
 
-    An estimate from k memberships is at most log k nats; the information itself may be as large
-    as n log 2, and is for a classifier that remembers every row.
+    An estimate from k memberships is at most log k nats. The information itself can be as large as
+    n log 2, a value reached by a classifier that memorizes every row.
 
     Examples
     --------
@@ -133,10 +135,11 @@ def draw_limit(draws: int, n: int) -> tuple[float, float]:
 def covering_information(dimension: int, lipschitz: float, radius: float) -> float:
     r"""Bound the fCMI of a parametric classifier, rounded to a cover, by the cover's entropy.
 
-    Parameters in :math:`[0,1]^d` and scores that move by at most L times their largest change have
-    a cover of :math:`\lceil L/2\epsilon \rceil^d` classifiers, one within :math:`\epsilon` of
-    each, and its logarithm bounds any information the rounded one can carry (Futami & Fujisawa
-    2024, Section 4.2; PU-ECE paper, Section 4.2, has :math:`d \log(L/\epsilon)`).
+    If the parameters are in :math:`[0,1]^d` and scores change by at most L times the largest change
+    in a parameter, there is a cover of :math:`\lceil L/2\epsilon \rceil^d` classifiers, with one
+    within :math:`\epsilon` of any classifier. The logarithm of its size bounds the information in
+    the rounded classifier (Futami & Fujisawa 2024, Section 4.2; the PU-ECE paper, Section 4.2, has
+    :math:`d \log(L/\epsilon)`).
 
     Parameters
     ----------
@@ -145,7 +148,7 @@ def covering_information(dimension: int, lipschitz: float, radius: float) -> flo
     lipschitz : float
         The constant L.
     radius : float
-        How far a score may be moved by the rounding.
+        Largest change in a score due to rounding.
 
     Examples
     --------
@@ -164,40 +167,43 @@ def covering_information(dimension: int, lipschitz: float, radius: float) -> flo
 def _columns(values: ArrayLike, membership: ArrayLike) -> tuple[NDArray, NDArray]:  # type: ignore[type-arg]
     v, u = np.asarray(values), np.asarray(membership)
     if v.ndim != 1 or v.shape != u.shape or v.size < 1:
-        msg = f"and 'membership' must be columns of one length, got shapes {v.shape} and {u.shape}."
+        msg = (
+            f"and 'membership' must be columns of the same length, got shapes {v.shape} and "
+            f"{u.shape}."
+        )
         raise InputError("values", msg)
     return v, u
 
 
 def seen_and_unseen(runs: Runs, *, bins: int, binning: Binning) -> Iterator[tuple[Binned, Binned]]:
-    """Yield, draw by draw, seen and unseen rows in the bins of the seen ones."""
+    """Yield the seen and unseen rows of each draw, in bins made from the seen rows."""
     for draw in range(runs.draws):
         seen = bin_scores(runs.seen(draw), bins=bins, binning=binning)
         yield seen, bin_scores(runs.unseen(draw), edges=seen.edges)
 
 
 def ece_gap(seen: Binned, unseen: Binned) -> float:
-    """Return the gap of one draw that `ece_gaps` is made of."""
+    """Return the gap of one draw, as in `ece_gaps`."""
     return float(abs(np.abs(seen.residual).sum() - np.abs(unseen.residual).sum()))
 
 
 def bin_gap(seen: Binned, unseen: Binned) -> float:
-    """Return the gap of one draw that `bin_gaps` is made of."""
+    """Return the gap of one draw, as in `bin_gaps`."""
     return float(np.abs(seen.residual - unseen.residual).sum())
 
 
 def reused_error(seen: Binned, unseen: Binned) -> float:
-    """Return the error on unseen rows when each bin is given its frequency of the seen ones."""
-    # An empty bin of the seen rows has no frequency; its unseen rows keep their scores.
+    """Return the error on unseen rows when each bin gets the frequency among its seen rows."""
+    # A bin without seen rows has no frequency, so its unseen rows keep their scores.
     frequency = np.where(seen.marginal > 0.0, seen.frequency, np.nan)
     given = np.where(np.isnan(frequency), unseen.score, frequency * unseen.marginal)
     return float(np.abs(unseen.prior * unseen.positive - given).sum())
 
 
 def ece_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
-    r"""Return \|ECE on unseen rows - ECE on seen rows\| of each draw (Futami & Fujisawa, Eq. 15).
+    r"""Return \|ECE on unseen rows - ECE on seen rows\| for each draw (Futami & Fujisawa, Eq. 15).
 
-    Of PU pairs it is the PU-ECE. Its mean estimates the left side of their Theorem 4.
+    For PU pairs, the PU-ECE is used. The mean estimates the left side of their Theorem 4.
 
     Parameters
     ----------
@@ -223,10 +229,10 @@ def ece_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
 
 
 def bin_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
-    r"""Return :math:`\sum_b |\mathcal L_{seen}(b) - \mathcal L_{unseen}(b)|` of each draw.
+    r"""Return :math:`\sum_b |\mathcal L_{seen}(b) - \mathcal L_{unseen}(b)|` for each draw.
 
-    The quantity of the PU-ECE paper's Lemma 4, and of the corrected Theorem 4 of Futami & Fujisawa;
-    it is never below `ece_gaps`.
+    This is the quantity in the PU-ECE paper's Lemma 4 and in the corrected Theorem 4 of Futami &
+    Fujisawa; it is never below `ece_gaps`.
 
     Parameters
     ----------
@@ -292,10 +298,10 @@ def mass_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
 
 
 def printed_information(runs: Runs, gaps: Floats, *, seed: int = 0) -> float:
-    r"""Return I(gap; U \| Z) as Futami & Fujisawa (2024) estimate it: zero, see `knn_information`.
+    r"""Return Futami & Fujisawa's (2024) estimate of I(gap; U \| Z), which is generally zero.
 
-    The coins of all rows are one class of the estimator, and classes that occur once are left out.
-    It is here so that their figures can be made again, and must not be relied on.
+    The estimator treats the coins of all rows as one class and drops classes that occur only once;
+    see `knn_information`. It is included only to reproduce their figures; do not rely on it.
 
     Parameters
     ----------
@@ -319,22 +325,23 @@ def printed_information(runs: Runs, gaps: Floats, *, seed: int = 0) -> float:
 
 
 def samplewise_information(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0) -> Floats:
-    r"""Return the information of each pair's scores about its own coin, in nats.
+    r"""Return the information in each pair's scores about its own coin, in nats.
 
-    The scores enter as the difference of the pair, by nearest neighbors, or by their frequencies
-    where they take few values. Coins are independent, so the sum over pairs is at most the fCMI,
+    The information is estimated from the difference between the two scores, by nearest neighbors,
+    or from frequencies if there are few distinct values. Coins are independent, so the sum over
+    pairs is at most the fCMI,
 
     .. math:: \sum_m I(s_{m0} - s_{m1}; U_m \mid \tilde Z) \le I(f(\tilde X); U \mid \tilde Z),
 
-    and the bounds need at least that. It is a lower limit: where it makes a bound vacuous, the
-    bound is vacuous; where not, nothing is proved. Each estimate is zero or above, so that noise
-    adds up over the pairs; `membership_noise` says how much.
+    which is the quantity in the bounds. The sum is thus a lower bound on the fCMI: if a bound is
+    vacuous with the sum, it is vacuous with the fCMI; otherwise, nothing is proved. No estimate is
+    negative, so noise accumulates over the pairs; `membership_noise` measures it.
 
     Parameters
     ----------
     runs : Runs
     unlabeled_only : bool
-        Of PU pairs, take the unlabeled ones alone, for fCMI_U.
+        For PU pairs, use only the unlabeled pairs, for fCMI_U.
     seed : int
 
     Returns
@@ -357,19 +364,19 @@ def samplewise_information(runs: Runs, *, unlabeled_only: bool = False, seed: in
 def binned_information(
     runs: Runs, *, bins: int, binning: Binning, seed: int | None = None
 ) -> Floats:
-    r"""Return the information of each pair's bins about its own coin, in nats.
+    r"""Return the information in each pair's bins about its own coin, in nats.
 
-    As `samplewise_information`, of the bins that both rows of the pair fall into, by their
+    This is like `samplewise_information`, but for the bins of the pair's two rows, estimated from
     frequencies. The sum over pairs is at most the eCMI of Futami & Fujisawa (2024, Eqs. 138, 139),
-    :math:`I(\mathbf 1\{f(\tilde X) \in I_b\}_b; U \mid \tilde Z)`, which is at most the fCMI. Its
-    positive bias is taken off as far as it is known (`plug_in_information`, ``correct=True``).
+    :math:`I(\mathbf 1\{f(\tilde X) \in I_b\}_b; U \mid \tilde Z)`, which is at most the fCMI. The
+    known part of the positive bias is subtracted (`plug_in_information`, ``correct=True``).
 
     Parameters
     ----------
     runs, bins, binning
         As for `ece_gaps`.
     seed : int, optional
-        Shuffle the coins of each pair over the draws with this seed: what is left is noise.
+        Shuffle the coins of each pair over the draws with this seed, so that only noise is left.
 
     Returns
     -------
@@ -396,7 +403,7 @@ def binned_information(
 
 
 def membership_noise(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0) -> Floats:
-    """Return `samplewise_information` about coins of another draw, which is noise alone.
+    """Return `samplewise_information` about shuffled coins, which is pure noise.
 
     Parameters
     ----------
@@ -417,7 +424,7 @@ def membership_noise(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0)
 
 
 def _shuffled(runs: Runs, seed: int) -> NDArray[np.bool_]:
-    """Return each pair's coins in another order of the draws."""
+    """Return each pair's coins, shuffled over the draws."""
     return np.random.default_rng(seed).permuted(runs.membership, axis=0)
 
 
@@ -427,7 +434,7 @@ def _samplewise(
     n = runs.found.shape[1]
     if unlabeled_only:
         if not isinstance(runs.supersample, PUSupersample):
-            msg = "'unlabeled_only' needs the runs of a PUSupersample, got labelled pairs."
+            msg = "'unlabeled_only' requires the runs of a PUSupersample, got labeled pairs."
             raise TypeError(msg)
         n = runs.supersample.n_unlabeled
     difference = runs.found[:, :n, 0] - runs.found[:, :n, 1]
@@ -435,7 +442,7 @@ def _samplewise(
 
 
 def _of_pair(values: Floats, coin: NDArray[np.bool_], seed: int) -> float:
-    # Values that repeat have no density; a third of them all different is taken for one.
+    # Repeated values have no density; require at least a third of the values to be distinct.
     if np.unique(values).size <= values.size / 3:
         return plug_in_information(values, coin)
     return knn_information(values, coin, seed=seed)
@@ -443,24 +450,24 @@ def _of_pair(values: Floats, coin: NDArray[np.bool_], seed: int) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Information:
-    r"""Conditional mutual information of what classifiers say and of the coins, in nats.
+    r"""Conditional mutual information between classifiers' outputs and the coins, in nats.
 
     Attributes
     ----------
     fcmi, fcmi_unlabeled, ecmi : float
-        Sums over pairs of the information of the pair's scores (of unlabeled pairs alone; nan of
-        labelled pairs) and of its bins. The quantities of these names in the papers are at least as
-        large as the expectations of these sums.
+        Sums over pairs of the information in the pair's scores, in the scores of unlabeled pairs
+        only (nan for labeled data), and in the pair's bins. The quantities with these names in the
+        papers are at least as large as the expectations of these sums.
     fcmi_noise, fcmi_unlabeled_noise, ecmi_noise : float
-        The same with shuffled coins: the size of the estimates where there is no information.
+        The same with shuffled coins: the size of the estimates when there is no information.
     ece_gap, label_gap, mass_gap, bin_gap : float
-        Information of one number per draw about the coins of all rows, by nearest neighbors: Futami
-        & Fujisawa (2024), Eqs. 15, 142 and 143, and Lemma 4 of the PU-ECE paper. Zero, unless a
+        Information in one number per draw about the coins of all rows, by nearest neighbors: Futami
+        & Fujisawa (2024), Eqs. 15, 142 and 143, and Lemma 4 of the PU-ECE paper. Zero unless a
         membership was drawn twice (`knn_information`).
     most_shown : float
-        The most that an estimate of those four could be: the logarithm of the number of draws.
+        Largest possible estimate of those four: the logarithm of the number of draws.
     most : float
-        The most that any of the informations can be, n log 2.
+        Largest possible value of any information: n log 2.
     draws : int
     """
 
@@ -484,12 +491,12 @@ class Information:
 
 
 def measure_information(runs: Runs, *, bins: int, binning: Binning, seed: int = 0) -> Information:
-    """Return every information that the bounds speak of, as far as the draws show it.
+    """Estimate all the information quantities that appear in the bounds.
 
     Parameters
     ----------
     runs : Runs
-        A few dozen draws at least; see `Information` for what fewer can show.
+        At least a few dozen draws; see `Information` for the limits with fewer.
     bins : int
     binning : {"mass", "width"}
     seed : int

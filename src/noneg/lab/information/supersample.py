@@ -1,9 +1,9 @@
-"""Supersamples: rows in pairs, of each of which a fair coin picks the one to train on.
+"""Supersamples: pairs of rows, with a fair coin that picks the training row in each pair.
 
-The setting of conditional mutual information (Steinke & Zakynthinou 2020; Futami & Fujisawa 2024,
-Section 2.3; PU-ECE paper, Appendix B). Both rows of a pair have the same law, so the other row is a
-test row, and what a trained classifier says of the coins is what it has memorized. `run` trains on
-many draws of the coins, and keeps on disk what was learned.
+This is the setting of conditional mutual information (Steinke & Zakynthinou 2020; Futami & Fujisawa
+2024, Section 2.3; PU-ECE paper, Appendix B). Both rows of a pair have the same distribution, so the
+other row is a test row, and a trained classifier's information about the coins measures how much it
+has memorized. `run` trains on many draws of the coins and stores the results on disk.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Bits = NDArray[np.bool_]
     Floats = NDArray[np.float64]
     Scorer = Callable[[NDArray[Any]], NDArray[Any]]
-    # Rows and labels, or positive and unlabeled rows, and a seed.
+    # Arguments: rows and labels, or positive and unlabeled rows; and a seed.
     Train = Callable[[NDArray[Any], NDArray[Any], int], Scorer]
     Load = Callable[[Path], Scorer]
     Keep = tuple[Callable[[Scorer, Path], object], Load]
@@ -41,7 +41,7 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Supersample:
-    """Labelled rows in pairs.
+    """Pairs of labeled rows.
 
     Attributes
     ----------
@@ -66,14 +66,14 @@ class Supersample:
             msg = f"must have the shape {x.shape[:2]} of the pairs in 'X', got {y.shape}."
             raise InputError("y", msg)
         if not np.isin(y, (0, 1)).all():
-            msg = f"must hold 0 and 1 alone, got {np.unique(y)!r}. Name the positives 1."
+            msg = f"must contain only 0 and 1, got {np.unique(y)!r}. Encode the positives as 1."
             raise InputError("y", msg)
         object.__setattr__(self, "X", x)
         object.__setattr__(self, "y", y.astype(np.int64))
 
     @classmethod
     def pair(cls, X: ArrayLike, y: ArrayLike, *, seed: int) -> Supersample:
-        """Return rows paired at random; of an odd number the last is left out."""
+        """Return rows paired at random; if their number is odd, the last one is left out."""
         rows, labels = np.asarray(X), np.asarray(y)
         order = _pairing(len(rows), seed, "X")
         return cls(rows[order], labels[order])
@@ -84,11 +84,11 @@ class Supersample:
         return len(self.X)
 
     def training(self, membership: Bits) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the rows and labels to train on: the right one of each pair where True."""
+        """Return the rows and labels to train on: the second of each pair where True."""
         return pick(self.X, membership), pick(self.y, membership)
 
     def rows(self) -> NDArray[Any]:
-        """Return all rows, both of each pair, shape (2 n, ...)."""
+        """Return both rows of every pair, shape (2 n, ...)."""
         return self.X.reshape(2 * self.n, *self.X.shape[2:])
 
     def scores(self, membership: Bits, found: Floats) -> PUScores:
@@ -96,15 +96,15 @@ class Supersample:
         return PUScores.from_labels(pick(self.y, membership), pick(found, membership))
 
     def digest(self) -> str:
-        """Return a name of these rows."""
+        """Return a name for these rows."""
         return _digest(self.X, self.y)
 
 
 @dataclass(frozen=True, eq=False)
 class PUSupersample:
-    """Positive and unlabeled rows in pairs (PU-ECE paper, Appendix B).
+    """Pairs of positive rows and pairs of unlabeled rows (PU-ECE paper, Appendix B).
 
-    Memberships and scores have the unlabeled pairs first, as in the paper.
+    In memberships and scores, the unlabeled pairs come first, as in the paper.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class PUSupersample:
         object.__setattr__(self, "prior", check_prior(self.prior))
         if self.positive.shape[2:] != self.unlabeled.shape[2:]:
             msg = (
-                "and 'unlabeled' must have rows of one shape, got "
+                "and 'unlabeled' must have rows of the same shape, got "
                 f"{self.positive.shape[2:]} and {self.unlabeled.shape[2:]}."
             )
             raise InputError("positive", msg)
@@ -139,7 +139,7 @@ class PUSupersample:
     def pair(
         cls, positive: ArrayLike, unlabeled: ArrayLike, *, prior: float, seed: int
     ) -> PUSupersample:
-        """Return rows paired at random; of an odd number the last is left out."""
+        """Return rows paired at random; if their number is odd, the last one is left out."""
         p, u = np.asarray(positive), np.asarray(unlabeled)
         return cls(
             p[_pairing(len(p), seed, "positive")], u[_pairing(len(u), seed, "unlabeled")], prior
@@ -166,7 +166,7 @@ class PUSupersample:
         return pick(self.positive, membership[n:]), pick(self.unlabeled, membership[:n])
 
     def rows(self) -> NDArray[Any]:
-        """Return all rows, the unlabeled ones first, both of each pair."""
+        """Return both rows of every pair, with the unlabeled pairs first."""
         x = np.concatenate([self.unlabeled, self.positive])
         return x.reshape(2 * self.n, *x.shape[2:])
 
@@ -176,12 +176,12 @@ class PUSupersample:
         return PUScores(chosen[n:], chosen[:n], prior=self.prior, setting="two-sample")
 
     def digest(self) -> str:
-        """Return a name of these rows."""
+        """Return a name for these rows."""
         return _digest(self.positive, self.unlabeled)
 
 
 def draw_membership(n: int, *, seed: int, draw: int) -> Bits:
-    """Return n fair coins; they depend on the seed and on the number of the draw alone.
+    """Return n fair coins, which depend only on the seed and the draw number.
 
     Examples
     --------
@@ -193,24 +193,21 @@ def draw_membership(n: int, *, seed: int, draw: int) -> Bits:
 
 
 def pick(pairs: NDArray[T], membership: Bits) -> NDArray[T]:
-    """Return the right one of each pair where True, else the left one."""
+    """Return the second row of each pair where True, and the first otherwise."""
     return pairs[np.arange(len(pairs)), membership.astype(np.int64)]
 
 
 def _check_pairs(values: ArrayLike, name: str) -> NDArray[Any]:
     x = np.asarray(values)
     if x.ndim < 2 or x.shape[1] != 2 or len(x) < 1:
-        msg = (
-            f"must hold pairs, shape (n, 2, ...), got shape {x.shape}. Pair rows at "
-            "random with the method 'pair'."
-        )
-        raise InputError(name, msg)
+        rule = f"must contain pairs, shape (n, 2, ...), got shape {x.shape}"
+        raise InputError(name, rule, remedy="Pair rows at random with the method 'pair'.")
     return x
 
 
 def _pairing(n: int, seed: int, name: str) -> NDArray[np.int64]:
     if n < 2:
-        raise InputError(name, f"must hold at least two rows to make a pair, got {n}.")
+        raise InputError(name, f"must contain at least two rows to form a pair, got {n}.")
     order = stream(seed, f"pairs of {name}").permutation(n)
     return order[: n // 2 * 2].reshape(-1, 2)
 
@@ -225,19 +222,19 @@ def _digest(*arrays: NDArray[Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Scores of all rows of a supersample by classifiers trained on draws of its coins.
+    """Scores of all rows of a supersample, from classifiers trained on draws of its coins.
 
     Attributes
     ----------
     supersample : Supersample or PUSupersample
     membership : ndarray of bool, shape (draws, n)
-        True where the right row of a pair was seen.
+        True where the second row of a pair was seen.
     found : ndarray, shape (draws, n, 2)
         Score of every row.
     files : tuple of Path
-        The trained scorers, where ``run(..., keep=...)`` kept them.
+        Files of the trained scorers, if they were kept with ``run(..., keep=...)``.
     load : callable, optional
-        Function that reads them.
+        Function that loads a scorer from its file.
     """
 
     supersample: Supersample | PUSupersample
@@ -260,9 +257,9 @@ class Runs:
         return self.supersample.scores(~self.membership[draw], self.found[draw])
 
     def scorer(self, draw: int) -> Scorer:
-        """Return the trained scorer of a draw from its file."""
+        """Load the trained scorer of a draw from its file."""
         if self.load is None:
-            msg = "keeps no scorers. Call run(..., folder=..., keep=(save, load))."
+            msg = "has no stored scorers. Call run(..., folder=..., keep=(save, load))."
             raise InputError("runs", msg)
         return self.load(self.files[draw])
 
@@ -284,27 +281,27 @@ def run(
     ----------
     supersample : Supersample or PUSupersample
     train : callable or scikit-learn classifier
-        ``train(X, y, seed) -> scorer`` of labelled pairs and ``train(P, U, seed) -> scorer`` of PU
-        pairs, where ``scorer(X)`` returns probabilities. A classifier is cloned, fitted on
-        ``(X, y)``, or on all rows and whether they are labelled, and asked for ``predict_proba``;
-        its ``random_state``, where it has one, is the seed.
+        ``train(X, y, seed) -> scorer`` for labeled pairs or ``train(P, U, seed) -> scorer`` for PU
+        pairs, where ``scorer(X)`` returns probabilities. A classifier is cloned and fitted to
+        ``(X, y)``, or for PU pairs, to all rows with their labeled status; its scores come from
+        ``predict_proba``. If it has a ``random_state``, it is set to the seed.
     draws : int
         Number of memberships to draw.
     seed : int
-        Of the memberships and of the training.
+        Seed for the memberships and the training.
     folder : path, optional
-        Where to keep what each draw gave; draws found there are not trained again.
+        Where to store the results of each draw; draws found there are not trained again.
     name : str
-        Everything else the scores depend on, such as the algorithm and its options. `folder`
-        requires it, since a function has no name of its own.
+        Identifies everything else the scores depend on, such as the algorithm and its options.
+        Required with `folder`, since a function has no reliable name.
     keep : (save, load), optional
-        Keep the trained scorers in `folder` as well as their scores: ``save(scorer, path)`` writes
-        one, ``load(path)`` reads it. `Runs.scorer` then scores other rows, and a scorer whose
-        scores are lost is not trained again. ``(joblib.dump, joblib.load)`` does for scikit-learn;
-        these are pickles, which can run code when they are read, so let nobody else write to that
-        folder. A network is better kept as the arrays of its weights.
+        Store the trained scorers in `folder` along with their scores: ``save(scorer, path)`` writes
+        a scorer, and ``load(path)`` reads it. `Runs.scorer` can then score other rows, and a stored
+        scorer whose scores are lost is not trained again. ``(joblib.dump, joblib.load)`` works for
+        scikit-learn, but these files are pickles, which can run code when loaded, so do not let
+        anyone else write to that folder. For a network, it is better to store its weight arrays.
     progress : callable, optional
-        Called with the number of draws done.
+        Called with the number of completed draws.
 
     Returns
     -------
@@ -341,9 +338,11 @@ def _check(draws: int, folder: object, name: str, keep: object) -> None:
     if draws < 1:
         raise InputError("draws", "must be at least 1", value=draws)
     if folder is not None and not name:
-        raise InputError("name", "must say what is trained when 'folder' keeps the scores, got ''.")
+        raise InputError(
+            "name", "must identify what is trained if 'folder' stores the scores, got ''."
+        )
     if keep is not None and folder is None:
-        msg = f"must say where to keep scorers when 'keep' is given, got keep={keep!r}."
+        msg = f"must be given to store scorers if 'keep' is given, got keep={keep!r}."
         raise InputError("folder", msg)
 
 
@@ -354,7 +353,7 @@ def _score(supersample: Supersample | PUSupersample, scorer: Scorer) -> Floats:
 
 @dataclass(frozen=True)
 class _Store:
-    """A folder with the scores of each draw, and with the scorers where they are wanted."""
+    """A folder with the scores of each draw and, optionally, the scorers."""
 
     folder: Path
     stem: str
@@ -368,12 +367,12 @@ class _Store:
         return self.folder / f"{self.stem}-{draw}{ending}"
 
     def scores(self, draw: int, trained: Callable[[], Scorer]) -> Floats:
-        """Return the scores of one draw, from disk where they are."""
+        """Return the scores of one draw, from disk if available."""
         path, shape = self.file(draw, ".npy"), (self.supersample.n, 2)
         if path.exists() and (self.keep is None or self.file(draw).exists()):
             kept: Floats = np.load(path, allow_pickle=False)
             if kept.shape != shape or kept.dtype != np.float64:
-                msg = f"holds {path.name}, which is not {shape} numbers; remove that file."
+                msg = f"contains {path.name}, which does not have shape {shape}. Remove that file."
                 raise InputError("folder", msg)
             return kept
         found = _score(self.supersample, self.scorer(draw, trained))
@@ -382,7 +381,7 @@ class _Store:
         return found
 
     def scorer(self, draw: int, trained: Callable[[], Scorer]) -> Scorer:
-        """Return the scorer of one draw, from disk where it is."""
+        """Return the scorer of one draw, from disk if available."""
         if self.keep is None:
             return trained()
         (save, load), file = self.keep, self.file(draw)
