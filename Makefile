@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 BEGIN := $(shell date +%s)
 
 .DEFAULT_GOAL := help
-.PHONY: bench browser check clean coverage demo dist docs durations extras format fuzz help lock minimum mutation quick test versions
+.PHONY: bench browser check clean coverage database demo dist docs durations extras format fuzz help lock minimum mutation quick test versions
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -34,8 +34,8 @@ quick: $(VENV)/.dev ## lint, and run the tests that take no time: a minute
 	$(VENV)/bin/pytest -q -n 2 --quick tests
 	@echo "make quick: $$(( $$(date +%s) - $(BEGIN) )) s"
 
-test: $(VENV)/.dev browser ## run the tests and every example in the documentation
-	$(VENV)/bin/pytest -n $(WORKERS) --maxprocesses 4
+test: $(VENV)/.dev browser database ## run the tests and every example in the documentation
+	$(VENV)/bin/pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
 	@echo "make test: $$(( $$(date +%s) - $(BEGIN) )) s"
 
 # Tests of the page need Chromium; without it, and without the right to install it, they are skipped.
@@ -43,6 +43,15 @@ browser:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  { apt-get install -y -q chromium || { apt-get update -q && apt-get install -y -q chromium; }; } >/dev/null 2>&1; } \
 	  || echo 'Chromium is missing and cannot be installed: the browser tests will be skipped.'
+	@test -e build/axe/node_modules/axe-core/axe.min.js || npm install --silent --prefix build/axe axe-core@4 >/dev/null 2>&1 \
+	  || echo 'axe-core cannot be installed by npm: the accessibility tests will be skipped.'
+
+# Tests of the SQL start a PostgreSQL server of their own.
+database:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  { apt-get install -y -q postgresql || { apt-get update -q && apt-get install -y -q postgresql; }; } >/dev/null 2>&1; } \
+	  || echo 'PostgreSQL is missing and cannot be installed: its tests will be skipped.'
 
 check: $(VENV)/.dev ## lint, format, types, layers, dependencies, changelog
 	$(VENV)/bin/ruff check
@@ -51,6 +60,7 @@ check: $(VENV)/.dev ## lint, format, types, layers, dependencies, changelog
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/deptry src
 	$(VENV)/bin/towncrier build --draft --version next
+	$(VENV)/bin/python docs/check_words.py
 
 # Pages of functions that are gone would be warned of.
 docs: $(VENV)/.dev ## build the documentation into docs/_build/html
@@ -95,7 +105,7 @@ versions: ## run the quick tests with every Python from 3.11 on that is installe
 	$(PYTHON) tests/packaging/versions.py
 
 durations: $(VENV)/.dev ## measure which tests are too long for make quick
-	$(VENV)/bin/pytest -q -n 2 --measure tests
+	$(VENV)/bin/pytest -q -n 2 --quick --measure tests || true
 
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(VENV)/bin/ruff check --fix-only

@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.doctest",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
@@ -50,7 +51,7 @@ html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["noneg.css"]
-# Pages without pages below them need no list of those.
+# Pages without subpages do not need a list of them.
 html_sidebars = {page: [] for page in ("index", "start", "theory", "papers")}
 html_title = "noneg"
 html_show_sourcelink = False
@@ -65,7 +66,7 @@ html_theme_options = {
 }
 
 
-# Constants carry no docstring of their own.
+# Constants have no docstring of their own.
 CONSTANTS = {
     "noneg.metrics.METRICS": "Every metric by its name.",
     "noneg.performance.CRITERIA": "Every criterion of model selection by its name.",
@@ -86,7 +87,7 @@ def setup(app):
 
 
 def describe_constant(app, what, name, obj, options, lines):
-    """Say what a constant is, instead of what its type is."""
+    """Describe a constant instead of its type."""
     del app, options
     if what == "data":
         names = ", ".join(f"``{key}``" for key in obj) if isinstance(obj, dict) else ""
@@ -94,6 +95,6 @@ def describe_constant(app, what, name, obj, options, lines):
 
 
 def skip_routing(app, what, name, obj, skip, options):
-    """Leave out the routing methods that scikit-learn gives every estimator."""
+    """Omit the routing methods that scikit-learn adds to every estimator."""
     del app, what, obj, options
     return True if name.startswith("set_") and name.endswith("_request") else skip

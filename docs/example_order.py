@@ -1,4 +1,4 @@
-"""The order of the examples, as a reader goes on."""
+"""The order of the examples in the gallery."""
 
 EXAMPLES = (
     *("reliability", "fraud", "genes", "clicks", "text", "images", "multiclass"),
@@ -8,5 +8,5 @@ EXAMPLES = (
 
 
 def place(file: str) -> int:
-    """Return the place of an example; one that has none is an error."""
+    """Return the position of an example; an unlisted example is an error."""
     return EXAMPLES.index(file.removeprefix("plot_").removesuffix(".py"))

@@ -1,6 +1,6 @@
 """Draw the layers of noneg from pyproject.toml: python docs/house.py
 
-Floors are groups of layers; rooms stand in the order of the layers, from left to right.
+Floors are groups of layers; modules are ordered by layer, from left to right.
 """
 
 import re
@@ -9,9 +9,10 @@ from html import escape
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FLOORS = [  # name, color, rooms with what they hold
+FLOORS = [  # name, color, and modules with their contents
     ("command", "#f3c9a5", {"cli": "commands"}),
     ("research", "#f6d8ae", {"lab": "benchmark, information theory, data sets, SGLD"}),
+    ("tools", "#f4dfb2", {"integrations": "MLflow"}),
     ("show", "#f2e6b6", {"report": "page, text, JSON", "plots": "matplotlib"}),
     (
         "answer",
@@ -19,10 +20,13 @@ FLOORS = [  # name, color, rooms with what they hold
         {
             "comparison": "which model",
             "evaluation": "all at once",
+            "gates": "yes or no",
+            "monitoring": "over time",
             "page_selection": "for the factor",
             "page_state": "for sliders",
             "sensitivity": "by prior",
             "torch": "in loops",
+            "verdict": "ok or not",
         },
     ),
     ("train", "#cfe5c3", {"learning": "networks, tables", "sklearn": "scorers, splits"}),
@@ -33,6 +37,7 @@ FLOORS = [  # name, color, rooms with what they hold
         "#b9dcd3",
         {
             "calibration": "errors, intervals",
+            "groups": "by column",
             "performance": "risk, ROC, PR",
             "theory": "bounds, plans",
             "metrics": "all of them",
@@ -41,7 +46,7 @@ FLOORS = [  # name, color, rooms with what they hold
     (
         "take in",
         "#bcd4ea",
-        {"tables": "frames, files", "sketch": "mergeable sums", "tensors": "on devices"},
+        {"tables": "frames, files", "sketch": "mergeable sums"},
     ),
     (
         "rest on",
@@ -91,10 +96,10 @@ def words(middle, height, style, text):
     return f"<text {place} {style}>{escape(text)}</text>"
 
 
-def room(left, top, width, colour, name, holds):
+def room(left, top, width, color, name, holds):
     middle, size = left + width / 2, f'width="{width:.0f}" height="{HEIGHT}"'
     return [
-        f'<rect x="{left:.0f}" y="{top}" {size} rx="5" fill="{colour}"/>',
+        f'<rect x="{left:.0f}" y="{top}" {size} rx="5" fill="{color}"/>',
         words(middle, top + 22, 'font-weight="bold"', name),
         words(middle, top + 40, 'font-size="12"', holds),
     ]
@@ -105,14 +110,14 @@ def picture():
     drawn = [name for _, _, rooms in FLOORS for name in rooms]
     assert drawn == layers(), f"the floors are not the layers: {set(drawn) ^ set(layers())}"
     lines = ["<title>The layers of noneg, from the command line down to the loops</title>"]
-    for number, (floor, colour, rooms) in enumerate(FLOORS):
+    for number, (floor, color, rooms) in enumerate(FLOORS):
         top = GAP + number * (HEIGHT + GAP)
         width = (WIDTH - LEFT - GAP * len(rooms)) / len(rooms)
         lines.append(
             f'<text x="{LEFT - 12}" y="{top + 31}" text-anchor="end" fill="#7a7f87">{floor}</text>'
         )
         for place, (name, holds) in enumerate(rooms.items()):
-            lines += room(LEFT + place * (width + GAP), top, width, colour, name, holds)
+            lines += room(LEFT + place * (width + GAP), top, width, color, name, holds)
     height = GAP + len(FLOORS) * (HEIGHT + GAP)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: pages need no script and no network."""
+"""Render formulas as MathML, which browsers display natively, without scripts or a network."""
 
 import re
 
@@ -8,9 +8,10 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
-# Sizes that the converter knows only with a side; it wants a style at the start of a group alone.
+# Sizes that the converter supports only with a side; it accepts a style only at the start of a
+# group.
 BIG = re.compile(r"\\(Big|big|Bigg|bigg)(?![A-Za-z])")
-# It would put an index below a letter with an accent.
+# It would put an index below an accented letter.
 ACCENTED = re.compile(r"(\\(?:bar|hat|tilde)(?: +\w| *\{\w+\}| *\\[a-z]+))_")
 
 

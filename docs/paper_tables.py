@@ -1,4 +1,5 @@
-"""The directive ``{paper}``: a table of what a paper states and where it went, from a CSV file."""
+"""The directive ``{paper}``: a table of a paper's statements and where they are covered, from a CSV
+file."""
 
 import csv
 from collections import Counter
@@ -13,7 +14,7 @@ OPEN = "the experiment is set up, its results are not stored yet"
 
 
 def entries(name):
-    """Return the rows of a paper's file; a result that is not there is open, whatever it says."""
+    """Return the rows of a paper's file; a missing result is open, whatever its status."""
     with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     for row in rows:
@@ -24,7 +25,7 @@ def entries(name):
 
 
 def shown(place):
-    """Return a place as Markdown: a link into the reference, or a path."""
+    """Return a location as Markdown: a link into the reference, or a path."""
     if place.startswith("noneg."):
         return f"{{any}}`{place.rsplit('.', 1)[1]} <{place}>`"
     return f"`{place}`"
@@ -35,7 +36,7 @@ def cell(text):
 
 
 def markdown(rows):
-    """Return a table with how many entries have each status above it."""
+    """Return a table, preceded by the number of entries with each status."""
     counts = Counter(row["status"] for row in rows)
     head = (
         f"{len(rows)} entries: {', '.join(f'{n} {status}' for status, n in counts.most_common())}."

@@ -1,6 +1,6 @@
-"""Take the pictures of the documentation: python docs/screenshots.py
+"""Take the screenshots for the documentation: python docs/screenshots.py
 
-Pages are made from bundled or simulated data, opened in Chromium and photographed.
+Pages are generated from bundled or simulated data and opened in Chromium.
 """
 
 import shutil
@@ -37,11 +37,11 @@ def simulated() -> str:
 def compared() -> str:
     score, label = LogisticGaussian.calibrated().draw_rows(8000, seed=0)
     rng = np.random.default_rng(0)
-    labelled = label & (rng.random(label.size) < 0.4)
+    labeled = label & (rng.random(label.size) < 0.4)
     noise = rng.normal(scale=0.8, size=score.size)
     blurred = 1.0 / (1.0 + (1.0 / score - 1.0) * np.exp(noise))
     models = {"plain": score, "squared": score**2, "blurred": blurred}
-    found = noneg.compare(models, labelled, setting="one-sample", prior=float(label.mean()))
+    found = noneg.compare(models, labeled, setting="one-sample", prior=float(label.mean()))
     return comparison_to_html(found)
 
 
@@ -50,7 +50,7 @@ def move_prior(page) -> None:
     page.keyboard.press("Tab")
 
 
-# Picture: page, width, height, colours, what to show at the top, what to do first.
+# Screenshot: page, width, height, colors, what to show at the top, what to do first.
 SHOTS = {
     "report.png": (simulated, 1280, 1180, "light", None, None),
     "report-dark.png": (simulated, 1280, 1180, "dark", None, None),
