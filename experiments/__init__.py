@@ -1,8 +1,8 @@
-"""Studies behind the claims of the documentation: ``python -m experiments`` lists them.
+"""Studies behind the claims in the documentation; ``python -m experiments`` lists them.
 
-Each study has a folder of its name with its stored tables, pictures and page. Code that several
-studies share lies in `synthetic` (worlds that are known exactly), `training` (learning algorithms)
-and `stacked` (many networks at once).
+Each study has a folder with its stored tables, figures and page. Code shared by several studies is
+in `synthetic` (populations that are known exactly), `training` (learning algorithms) and `stacked`
+(many networks at once).
 """
 
 STUDIES = {
@@ -10,9 +10,12 @@ STUDIES = {
     "bpm": "experiments.bpm.study",
     "coverage": "experiments.synthetic.coverage",
     "few_rows": "experiments.synthetic.few_rows",
+    "groups": "experiments.groups.study",
     "information": "experiments.information.study",
     "learners": "experiments.training.learners",
     "metric_study": "experiments.synthetic.metrics",
+    "monitoring": "experiments.monitoring.study",
+    "multicalibration": "experiments.multicalibration.study",
     "prior": "experiments.prior.study",
     "prior_sets": "experiments.prior_sets.study",
     "promises": "experiments.promises.study",

@@ -2,7 +2,7 @@
 
 import os
 
-# Every process has one thread; set before NumPy is loaded.
+# Use one thread per process; this must be set before NumPy is loaded.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
@@ -16,7 +16,7 @@ from experiments import STUDIES
 
 
 def listing() -> str:
-    """Name every study with the first line of its docstring, and import none of them."""
+    """List every study with the first line of its docstring, without importing any."""
     lines = []
     for name, module in STUDIES.items():
         source = Path(find_spec(module).origin).read_text(encoding="utf-8")

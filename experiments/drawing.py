@@ -1,4 +1,4 @@
-"""How pictures of all studies look."""
+"""The style of the figures in all studies."""
 
 import matplotlib as mpl
 import numpy as np
@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 
 from experiments.tables import Row, column
 
-# Okabe and Ito's palette, told apart under every common colour blindness.
+# Okabe and Ito's palette, which is safe for all common kinds of color blindness.
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 SKY, PURPLE = "#56B4E9", "#CC79A7"
 
@@ -23,7 +23,7 @@ def style(size: float = 12, title: float = 13, legend: float = 11, dpi: int = 13
 
 
 def panels(*shape: int, size: tuple[float, float], shade: str | None = "0.9", **options: object):
-    """Return a figure and its axes, with grey lines behind what is drawn."""
+    """Return a figure and its axes, with gray grid lines in the background."""
     options = {"layout": "constrained"} | options
     figure, axes = plt.subplots(*shape, figsize=size, **options)
     for ax in np.ravel(axes):
@@ -38,7 +38,7 @@ def line(ax: plt.Axes, rows: list[Row], x: str, y: str, scale: float = 1.0, **lo
 
 
 def legend_below(figure: plt.Figure, *entries: tuple[str, dict], ncols: int | None = None) -> None:
-    """Explain looks that are drawn in several panels."""
+    """Add a legend for styles that are used in several panels."""
     handles = [plt.Line2D([], [], label=label, **look) for label, look in entries]
     figure.legend(handles=handles, loc="outside lower center", ncols=ncols or len(entries))
 

@@ -1,7 +1,7 @@
-"""Networks of one shape side by side, each as if it were alone: one call of a GPU serves them all.
+"""Networks of the same shape trained side by side, as if alone, with one GPU call for all of them.
 
 Their parameters are stacked and every layer runs over all of them (`torch.func.vmap`). They share
-no weight, no batch and no statistic.
+no weights, batches or statistics.
 """
 
 import copy
@@ -18,7 +18,8 @@ Tensors = dict[str, Tensor]
 
 
 class PatchConv2d(nn.Conv2d):
-    """A convolution as one product of matrices, which many networks share better than a group."""
+    """A convolution as one matrix product, which parallelizes better over networks than a grouped
+    one."""
 
     def forward(self, x: Tensor) -> Tensor:
         k, stride, edge = self.kernel_size[0], self.stride[0], self.padding[0]
@@ -32,11 +33,11 @@ class PatchConv2d(nn.Conv2d):
 
 
 class Stacked:
-    """Networks whose parameters are one tensor a layer.
+    """Networks whose parameters form one tensor per layer.
 
-    `way` says how convolutions are computed, with the same outcome: all in one grouped convolution
-    ("group"), as products of matrices with the patches of the images ("patch"), or one network
-    after the other ("loop").
+    `way` determines how convolutions are computed, with the same result: all in one grouped
+    convolution ("group"), as matrix products with image patches ("patch"), or one network after the
+    other ("loop").
     """
 
     def __init__(
@@ -52,7 +53,8 @@ class Stacked:
                     module.__class__ = PatchConv2d
 
     def __call__(self, x: Tensor, parameters: Tensors | None = None) -> Tensor:
-        """Map inputs (networks, rows, ...) to margins (networks, rows), with other weights too."""
+        """Map inputs (networks, rows, ...) to margins (networks, rows), optionally with other
+        weights."""
         parameters = self.parameters if parameters is None else parameters
         if self.way == "loop":
             return torch.stack([self._one(*one) for one in self._apart(parameters, x)])

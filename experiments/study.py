@@ -1,11 +1,11 @@
-"""One runner for all studies: cells to measure, tables to store, pictures and a page to make.
+"""One runner for all studies: it measures cells, stores tables, and creates figures and a page.
 
-A `Study` has parts, each of which returns tables. A part hands a list of cells (dicts of
-parameters) and a worker to `Run.map`, which asks processes, or to `Run.resume`, which stores the
-table after every cell and skips those that it holds. Pictures, texts and the places of the README
-are made from the stored tables alone.
+A `Study` has parts, each of which returns tables. A part passes a list of cells (dicts of
+parameters) and a worker to `Run.map`, which uses several processes, or to `Run.resume`, which
+stores the table after every cell and skips the cells that are already stored. Figures, texts and
+sections of the README are generated only from the stored tables.
 
-NumPy is all that this file needs, so that a study can run where noneg is not installed.
+This file needs only NumPy, so that a study can run where noneg is not installed.
 """
 
 import argparse
@@ -36,16 +36,21 @@ HERE = Path(__file__).parent
 BUILD = HERE.parent / "build"
 PACKAGES = ("noneg", "numpy", "scipy", "scikit-learn", "matplotlib", "torch")
 Cell = dict[str, object]
+# Seconds between two writes of a growing table.
+PAUSE = 5.0
 
 
 def seeded(*names: object) -> np.random.Generator:
-    """Random numbers that depend on these names and on nothing else."""
-    digest = hashlib.sha256("|".join(map(str, names)).encode()).digest()
+    """Return random numbers that depend only on these names."""
+    text = "|".join(map(str, names))
+    # The stored tables were drawn when these words were spelled with two l's.
+    text = text.replace("labeled", "label" + "led").replace("labeling", "label" + "ling")
+    digest = hashlib.sha256(text.encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16]))
 
 
 def versions() -> dict[str, str]:
-    """Return what is installed of the packages that numbers depend on."""
+    """Return the installed versions of the packages that affect the numbers."""
     found = {"Python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -56,13 +61,13 @@ def versions() -> dict[str, str]:
 
 
 def command() -> str:
-    """Return the command of this run; folders are those of one machine, their names will do."""
+    """Return the command for this run, with folder names instead of full paths."""
     words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
     return shlex.join(["python", "-m", "experiments", *words])
 
 
 def data_file(name: str) -> Path | None:
-    """Return a file of the folder that NONEG_DATA names, or None and a message."""
+    """Return a file from the folder named by NONEG_DATA, or None and a message."""
     folder = os.environ.get("NONEG_DATA")
     if folder and (Path(folder) / name).exists():
         return Path(folder) / name
@@ -86,7 +91,7 @@ def call(work: Callable, cell: Cell) -> object:
 
 @dataclass
 class Run:
-    """What was asked for, and where its tables go."""
+    """The requested options, and the folder for the tables."""
 
     out: Path
     quick: bool = False
@@ -109,7 +114,7 @@ class Run:
 
     @contextmanager
     def pool(self):
-        """A map over processes, or over this one; torch cannot be forked."""
+        """A map over processes, or in this process; torch cannot be forked."""
         if self.options.processes == 1:
             yield map
             return
@@ -118,7 +123,7 @@ class Run:
             yield pool.map
 
     def map(self, work: Callable, cells: Iterable[Cell], **fixed: object) -> list:
-        """Return what the worker says of every cell, in their order."""
+        """Return the worker's results for all cells, in order."""
         cells, found = list(cells), []
         with self.pool() as over:
             for result in over(partial(call, partial(work, **fixed)), cells):
@@ -128,7 +133,7 @@ class Run:
         return found
 
     def rows(self, work: Callable, cells: Iterable[Cell], **fixed: object) -> list[Row]:
-        """Return one table of cells whose worker gives a row, or several."""
+        """Return one table from cells whose worker returns one or more rows."""
         cells, rows = list(cells), []
         for cell, found in zip(cells, self.map(work, cells, **fixed), strict=True):
             rows += [cell | row for row in ([found] if isinstance(found, dict) else found)]
@@ -137,32 +142,37 @@ class Run:
     def resume(
         self, name: str, work: Callable, cells: list[Cell], mine: Callable = lambda _: True
     ) -> None:
-        """Measure the cells that the stored table lacks, all rows of a cell or none.
+        """Measure the cells missing from the stored table; a cell has all of its rows or none.
 
-        `mine` says which rows of the table belong to this worker, where several share it.
+        A killed run loses the results of its last few seconds. `mine` selects the rows that belong
+        to this worker if several share the table.
         """
         path = self.out / f"{name}.csv"
         rows = read(path, raw=True) if path.exists() else []
         done = {tuple(row[key] for key in cells[0]) for row in rows if mine(row)}
         left = [cell for cell in cells if tuple(map(str, cell.values())) not in done]
+        stored = 0.0
         with self.pool() as over:
             for k, found in enumerate(over(partial(call, work), left)):
                 rows += [left[k] | row for row in found]
-                write(path, rows, self.digits)
+                over_time = self.minutes_over
+                if over_time or k + 1 == len(left) or time.time() > stored + PAUSE:
+                    write(path, rows, self.digits)
+                    stored = time.time()
                 self.say(name, f"{k + 1} of {len(left)}", *left[k].values())
-                if self.minutes_over:
+                if over_time:
                     return
 
 
 @dataclass(frozen=True)
 class Study:
-    """Parts that are measured, and what is made from their tables.
+    """Parts that measure something, and the outputs generated from their tables.
 
-    A part is a function that returns tables by name. Functions of the module that `page` names, and
-    macros of the template of its name, make the rest from stored tables: ``draw_x`` the picture
-    x.png, ``text_x`` the text x.md, ``show_x`` what stands at the place x of the README. `named`
-    are parts that run only if asked for. What is in `optional` is left out when there is no table
-    of that name.
+    A part is a function that returns tables by name. The functions of the module named by `page`,
+    and the macros of its template, generate the outputs from stored tables: ``draw_x`` draws the
+    figure x.png, ``text_x`` writes the text x.md, and ``show_x`` fills section x of the README. The
+    parts in `named` run only on request. Outputs in `optional` are omitted if their
+    table is missing.
     """
 
     name: str
@@ -179,7 +189,7 @@ class Study:
         return HERE / self.name
 
     def made(self, kind: str, folder: Path) -> dict[str, Callable[[Tables], object]]:
-        """Return the functions of the page of one kind, with a note for what has no table."""
+        """Return the page functions of one kind, with None for outputs that have no table."""
         from experiments import template
 
         module = importlib.import_module(self.page)
@@ -234,7 +244,8 @@ class Study:
         return ", ".join([f"`{command()}`", *(f"{k} {v}" for k, v in versions().items())])
 
     def render(self, folder: Path, made_with: str | None = None, *, pictures: bool = True) -> None:
-        """Draw the pictures and write texts and page; without `made_with` its tables are old."""
+        """Draw the figures and write the texts and the page; `made_with` is None if the tables are
+        old."""
         tables = Tables(folder, self.home)
         for name, draw in self.made("draw_", folder).items():
             if pictures and draw is not None:

@@ -1,4 +1,4 @@
-"""Stored tables, how pages show them, and where."""
+"""Stored tables, and how pages show them."""
 
 import csv
 import math
@@ -14,7 +14,7 @@ _RULES = {"l": "---", "r": "---:"}
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None = 6) -> None:
-    """Store a table; six digits of every number are more than any page shows."""
+    """Store a table; six digits are more than any page shows."""
 
     def short(value: object) -> object:
         number = digits is not None and isinstance(value, float | np.floating)
@@ -29,7 +29,7 @@ def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None =
 
 
 def read(path: Path, *, raw: bool = False) -> list[Row]:
-    """Return the rows of a stored table, with numbers where there are some unless `raw`."""
+    """Return the rows of a stored table, with cells converted to numbers unless `raw`."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return rows if raw else [{name: parsed(text) for name, text in row.items()} for row in rows]
@@ -37,7 +37,7 @@ def read(path: Path, *, raw: bool = False) -> list[Row]:
 
 @cache
 def parsed(text: str) -> object:
-    """Return what a cell of a table stands for.
+    """Return the value of a table cell.
 
     >>> parsed("3"), parsed("0.5"), parsed("True"), parsed("D1")
     (3, 0.5, True, 'D1')
@@ -51,7 +51,7 @@ def parsed(text: str) -> object:
 
 
 class Tables:
-    """The tables of a folder by name, or of others where it lacks one; else a table has no rows."""
+    """The tables in a folder by name, with a fallback folder; a missing table has no rows."""
 
     def __init__(self, folder: Path, *others: Path) -> None:
         self.folder, self.others, self.known = folder, others, {}
@@ -83,14 +83,14 @@ def column(rows: Iterable[Row], name: str) -> np.ndarray:
 
 
 def distinct(rows: Iterable[Row], name: str) -> list:
-    """Return the values of a column, each once, in their order."""
+    """Return the distinct values of a column, in order of first appearance."""
     return list(dict.fromkeys(row[name] for row in rows))
 
 
 def table(head: str | Sequence[str], rows: Iterable[Sequence[str]], align: str = "l") -> str:
     """Return a Markdown table, without a newline at its end.
 
-    `align` has a letter a column, "l" or "r"; its last one holds for all that follow.
+    `align` has one letter per column, "l" or "r"; the last one applies to all remaining columns.
 
     >>> print(table("metric | mean", [["ece", "0.02"]], "lr"))
     | metric | mean |
@@ -113,7 +113,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def percent(share: float | None, digits: int = 1, missing: str = "n/a") -> str:
-    """Return a share as a number of percent, without its sign.
+    """Return a share as a percentage, without the percent sign.
 
     >>> percent(0.5), percent(0.123, 0), percent(None)
     ('50.0', '12', 'n/a')
@@ -122,7 +122,7 @@ def percent(share: float | None, digits: int = 1, missing: str = "n/a") -> str:
 
 
 def with_error(mean: float, error: float, digits: int = 4, missing: str = "") -> str:
-    """Return a mean with its standard error, where there is one.
+    """Return a mean with its standard error, if there is one.
 
     >>> with_error(0.5, 0.01, 2), with_error(0.5, math.nan, 2)
     ('0.50 ± 0.01', '0.50')
@@ -134,9 +134,9 @@ def with_error(mean: float, error: float, digits: int = 4, missing: str = "") ->
 
 
 def fill(page: Path, parts: Mapping[str, str]) -> None:
-    """Replace what stands between ``<!-- name -->`` and the next ``<!-- end -->``.
+    """Replace the text between ``<!-- name -->`` and the next ``<!-- end -->``.
 
-    A name without a place, or with two, is an error: a page must not keep old numbers in silence.
+    A missing or duplicate name is an error, because a page must not silently keep old numbers.
     """
     text = page.read_text(encoding="utf-8")
     for name, part in parts.items():

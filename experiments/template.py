@@ -1,4 +1,4 @@
-"""Pages as templates: tables stand in Markdown as they are printed, filled from the stored ones."""
+"""Pages as templates: Markdown with tables that are filled from the stored ones."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from experiments.tables import Tables, column, distinct, percent, pick, with_err
 
 
 def environment(**names: object) -> jinja2.Environment:
-    """Return what reads templates that may use these names."""
+    """Return the Jinja environment for templates that may use these names."""
     page = jinja2.Environment(
         trim_blocks=True,
         lstrip_blocks=True,
@@ -30,7 +30,7 @@ def environment(**names: object) -> jinja2.Environment:
 
 
 def functions(module: ModuleType) -> dict[str, Callable[[Tables], str]]:
-    """Return the macros of the template beside a module, which may use the module's names."""
+    """Return the macros of the template next to a module, which may use the module's names."""
     path = Path(module.__file__).with_suffix(".md")
     if not path.exists():
         return {}

@@ -1,1 +1,2 @@
-"""What a review of some rows tells of a whole table: errors, coverage, tests, and real species."""
+"""What a review of some rows reveals about a whole table: errors, coverage, tests, and real
+species."""

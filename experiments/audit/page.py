@@ -1,4 +1,4 @@
-"""Tables of the page, from the stored ones."""
+"""Tables for the README, computed from the stored results."""
 
 import numpy as np
 
@@ -44,13 +44,13 @@ def show_coverage_summary(tables: Tables) -> str:
     above = share > MOST
     return (
         f"{len(rows)} cells of {rows[0]['trials']} reviews: coverage is at least "
-        f"{100 * share.min():.1f} %, below 93 % in {(share < LEAST).sum()} cells, between 93 and "
-        f"98 % in {inside.sum()} and above in {above.sum()}, {(few & above).sum()} of them with "
+        f"{100 * share.min():.1f}%, below 93% in {(share < LEAST).sum()} cells, between 93 and "
+        f"98% in {inside.sum()} and above in {above.sum()}, {(few & above).sum()} of them with "
         "fewer than 30 positives found."
     )
 
 
-def show_labelling(tables: Tables) -> str:
+def show_labeling(tables: Tables) -> str:
     body = [
         [
             f"{r['prior']:g}",
@@ -63,7 +63,7 @@ def show_labelling(tables: Tables) -> str:
             f"{100 * r['factor_held']:.1f}",
             f"{r['factor_limit']:.1f}",
         ]
-        for r in tables("labelling")
+        for r in tables("labeling")
     ]
     head = (
         "prior | setting | reviews | selection | rejects by recall, % | by AUROC, % | true factor"

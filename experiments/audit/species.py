@@ -1,4 +1,4 @@
-"""Survey sites of the NCEAS benchmark as the oracle of a review."""
+"""Survey sites from the NCEAS benchmark as the oracle for a review."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ RECORDS, PRESENCES, REVIEWS = 60, 10, 10
 
 
 def tables(region):
-    """Yield records, background, survey sites and survey answers of each group of a region."""
+    """Yield the records, background, survey sites and survey answers for each group in a region."""
     import pyarrow.parquet as pq
 
     for group in ("_bird", "_plant") if region == "AWT" else ("",):
@@ -25,7 +25,7 @@ def tables(region):
 
 
 def scored(records, background, sites, columns):
-    """Return probabilities of a quadratic logistic model for records and sites."""
+    """Return the probabilities from a quadratic logistic model for records and sites."""
     from sklearn.linear_model import LogisticRegression
 
     x = background[columns].to_numpy(float)
@@ -43,12 +43,13 @@ def scored(records, background, sites, columns):
 
 
 def _is_measured(column):
-    """Whether a predictor is a number and no category."""
+    """Return whether a predictor is numeric rather than categorical."""
     return column.dtype.kind in "fiu" and column.nunique() > 12
 
 
 def review(region: str, *, quick: bool) -> list[dict]:
-    """Return errors of AUROC and prior before and after reviews, of each species of a region."""
+    """Return the errors in AUROC and prior before and after reviews, for each species in a
+    region."""
     rows = []
     for records, background, sites, answers in tables(region):
         here = [name for name in answers.columns[4:] if name in set(records["spid"])]
@@ -64,7 +65,7 @@ def review(region: str, *, quick: bool) -> list[dict]:
 
 
 def one(region, name, known, score, y):
-    """Return the errors of one species."""
+    """Return the errors for one species."""
     rng = seeded("species", region, name)
     pu = PUScores(known, score, setting="two-sample")
     guess = estimate_prior(pu)
@@ -93,7 +94,7 @@ def one(region, name, known, score, y):
                     "prior_after": abs(prior.value - truth["prior"]),
                     "prior_held": float(prior.low <= truth["prior"] <= prior.high),
                     "auroc_before": abs(float(estimate("auroc", pu).value) - truth["auroc"]),
-                    # Without a positive the area is as unknown as that of a random score.
+                    # Without a positive, the area is as uncertain as for a random score.
                     "auroc_after": abs(np.nan_to_num(area.value, nan=0.5) - truth["auroc"]),
                     "auroc_held": float(area.low <= truth["auroc"] <= area.high),
                 }

@@ -1,9 +1,9 @@
-"""Do numbers from 200 reviewed rows hold: errors, coverage, tests of labelling, and real species?
+"""Are estimates from 200 reviewed rows reliable? Errors, coverage, tests of labeling, real species.
 
-``rmse`` sets the planned review beside a simple random sample; ``coverage`` counts how often the
-intervals hold the number of the table; ``labelling`` measures the test of random labelling and the
+``rmse`` compares the planned review with a simple random sample; ``coverage`` counts how often the
+intervals contain the value for the table; ``labeling`` measures the test of random labeling and the
 upper limit of the selection factor; ``looks`` follows confidence sequences over 1,000 looks;
-``species`` reviews survey sites of the NCEAS benchmark.
+``species`` reviews survey sites from the NCEAS benchmark.
 """
 
 import numpy as np
@@ -11,27 +11,26 @@ import numpy as np
 from experiments.audit.species import species
 from experiments.audit.worlds import Planned, targets, world
 from experiments.study import Run, Study, cells, seeded
-from noneg.audit.estimates import Draws, interval
-from noneg.audit.fusion import Contrast
+from noneg.audit.estimates import Contrast, Draws, interval
 from noneg.audit.sequences import Bets, equation
 
 PRIORS = (0.005, 0.02, 0.1, 0.2)
 BUDGETS = (50, 200, 1000)
 NAMES = ("prior", "precision", "recall", "auroc", "ece")
-LABELLING = {"random": {}, "selected": {"selection": 2.0}, "blind": {"blind": 0.3}}
+LABELING = {"random": {}, "selected": {"selection": 2.0}, "blind": {"blind": 0.3}}
 # Reviews of one table.
 REVIEWS = 40
 DRAWS = 400
 RMSE = ("prior", "precision@0.3", "recall@0.3")
 GUESSES = {
-    "random labelling": {},
+    "random labeling": {},
     "wrong guess": {"bend": 1.5},
-    "selected labelling": {"selection": 2.0},
+    "selected labeling": {"selection": 2.0},
 }
 
 
 def error(design: str, case: str, trials: int) -> list[dict]:
-    """Return the error of each number by a design of one case, over many reviews."""
+    """Return the error of each metric for one case and design, over many reviews."""
     options = dict(GUESSES[case])
     selection = options.pop("selection", 1.0)
     rng, gaps = seeded("rmse", case), []
@@ -59,12 +58,12 @@ def rmse(run: Run) -> dict[str, list]:
 
 
 def cover(
-    prior: float, model: str, labelling: str, setting: str, budget: int, trials: int
+    prior: float, model: str, labeling: str, setting: str, budget: int, trials: int
 ) -> list[dict]:
-    """Return how often the intervals of one cell hold the number of the table."""
-    rng, found = seeded("coverage", prior, model, labelling, setting, budget), []
+    """Return how often the intervals in one cell contain the value for the table."""
+    rng, found = seeded("coverage", prior, model, labeling, setting, budget), []
     for _ in range(max(1, trials // REVIEWS)):
-        table = world(rng, prior=prior, model=model, setting=setting, **LABELLING[labelling])
+        table = world(rng, prior=prior, model=model, setting=setting, **LABELING[labeling])
         at = float(np.quantile(table.score[~table.flags], 1.0 - prior))
         aims = targets("prior", f"precision@{at}", f"recall@{at}", "auroc", "ece")
         plan = Planned(table, aims, budget, prior)
@@ -99,17 +98,16 @@ def coverage(run: Run) -> None:
     every = cells(
         prior=run.pick(PRIORS, (0.02,)),
         model=["good", "poor"],
-        labelling=list(LABELLING),
+        labeling=list(LABELING),
         setting=["one-sample", "two-sample"],
         budget=run.pick(BUDGETS, (50, 200)),
         trials=[run.trials(400, 20)],
     )
-    # The setting matters where positives are so rare that a review may find none.
+    # The setting matters if positives are so rare that a review may find none.
     every = [
         cell
         for cell in every
-        if cell["setting"] == "one-sample"
-        or (cell["prior"] < 0.1 and cell["labelling"] == "random")
+        if cell["setting"] == "one-sample" or (cell["prior"] < 0.1 and cell["labeling"] == "random")
     ]
     run.resume("coverage", cover, sorted(every, key=lambda cell: cell["budget"]))
 
@@ -117,8 +115,8 @@ def coverage(run: Run) -> None:
 def judge(
     prior: float, model: str, setting: str, selection: float, budget: int, trials: int
 ) -> dict:
-    """Return how often labelling is called selective, and how often the limit holds."""
-    rng = seeded("labelling", prior, model, setting, selection, budget)
+    """Return how often labeling is flagged as selective, and how often the limit holds."""
+    rng = seeded("labeling", prior, model, setting, selection, budget)
     p, held, limits, fused = [], [], [], []
     for _ in range(max(1, trials // REVIEWS)):
         table = world(rng, prior=prior, model=model, selection=selection, setting=setting)
@@ -158,17 +156,15 @@ def judge(
 
 
 def _factor(table, plan) -> float:
-    """Return the selection factor of a table at the ranges of scores that are compared."""
-    labelled, hidden = table.score[table.flags], plan.pool.score[plan.y > 0]
-    cuts = np.quantile(labelled, [1 / 3, 2 / 3])
-    share = [
-        np.bincount(np.searchsorted(cuts, s), minlength=3) / s.size for s in (labelled, hidden)
-    ]
+    """Return the selection factor of a table for the score ranges that are compared."""
+    labeled, hidden = table.score[table.flags], plan.pool.score[plan.y > 0]
+    cuts = np.quantile(labeled, [1 / 3, 2 / 3])
+    share = [np.bincount(np.searchsorted(cuts, s), minlength=3) / s.size for s in (labeled, hidden)]
     ratio = np.maximum(share[1], 1e-9) / share[0]
     return float(np.maximum(ratio, 1.0 / ratio).max())
 
 
-def labelling(run: Run) -> dict[str, list]:
+def labeling(run: Run) -> dict[str, list]:
     settings = ["one-sample", "two-sample"]
     every = cells(
         prior=[0.02, 0.1], model=["good"], setting=settings, selection=[1.0, 2.0], budget=[200]
@@ -176,11 +172,11 @@ def labelling(run: Run) -> dict[str, list]:
     every += cells(
         prior=[0.02], model=["good"], setting=settings[:1], selection=[1.0, 2.0], budget=[1000]
     )
-    return {"labelling": run.rows(judge, every, trials=run.trials(400, 20))}
+    return {"labeling": run.rows(judge, every, trials=run.trials(400, 20))}
 
 
 def follow(prior: float, model: str, target: str, trials: int, looks: int) -> list[dict]:
-    """Return how often a confidence sequence ever excludes the number of the table."""
+    """Return how often a confidence sequence ever excludes the value for the table."""
     rng, missed, width = seeded("looks", prior, model, target), [], []
     for _ in range(max(1, trials // REVIEWS)):
         table = world(rng, prior=prior, model=model)
@@ -212,7 +208,7 @@ def looks(run: Run) -> None:
 
 STUDY = Study(
     "audit",
-    parts=(rmse, coverage, labelling, looks, species),
+    parts=(rmse, coverage, labeling, looks, species),
     page="experiments.audit.page",
     optional=("species",),
 )

@@ -1,4 +1,4 @@
-"""Tables whose hidden labels are known, and reviews of them."""
+"""Tables with known hidden labels, and reviews of them."""
 
 from dataclasses import dataclass, replace
 
@@ -12,15 +12,15 @@ from noneg.audit.strata import Strata
 from noneg.audit.targets import Target
 from noneg.tables.batches import Columns
 
-# Distance of the classes in standard deviations, and how the log odds are bent into scores.
+# Distance between the classes in standard deviations, and the distortion of the log odds.
 MODELS = {"good": (2.5, 1.0, 0.0), "poor": (1.0, 1.5, 0.5)}
-LABELLED = 0.3
+LABELED = 0.3
 ROWS = 50_000
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Scores, labels and which positives are labelled."""
+    """Scores, labels, and which positives are labeled."""
 
     score: np.ndarray
     y: np.ndarray
@@ -38,11 +38,11 @@ def world(
     setting: str = "one-sample",
     rows: int = ROWS,
 ) -> World:
-    """Draw a table; with selection positives of high scores are labelled more often.
+    """Draw a table; with selection, positives with high scores are labeled more often.
 
-    The odds of a labelled positive to look as it does are between 1 / selection and selection times
-    those of a hidden one, up to normalization. The model is blind to a share of the positives: they
-    look like negatives, and none of them is labelled.
+    Up to normalization, the density of labeled positives is between 1 / selection and selection
+    times that of hidden ones. The model is blind to a share of the positives: they look like
+    negatives, and none of them is labeled.
     """
     distance, slope, shift = MODELS[model]
     y = rng.random(rows) < prior
@@ -51,10 +51,10 @@ def world(
     odds = logit(prior) + distance * x - distance**2 / 2.0
     score = expit(slope * odds + shift)
     tilt = selection ** np.clip(x - distance, -1.0, 1.0)
-    flags = seen & (rng.random(rows) < LABELLED * tilt / max(1.0, LABELLED * selection))
+    flags = seen & (rng.random(rows) < LABELED * tilt / max(1.0, LABELED * selection))
     if setting == "one-sample":
         return World(score, y, flags)
-    # A sample of everyone, and the labelled positives as a sample of their own.
+    # A sample of everyone, and the labeled positives as a separate sample.
     score, y = (
         np.concatenate([score, score[flags]]),
         np.concatenate([y, np.ones(flags.sum(), bool)]),
@@ -64,7 +64,7 @@ def world(
 
 
 class Planned:
-    """A table with a plan, from which reviews can be drawn again and again."""
+    """A table with a plan, from which reviews can be drawn repeatedly."""
 
     def __init__(self, table, targets, budget, prior, *, bend=1.0, simple=False):
         columns = Columns(table.score, table.flags, None)
@@ -92,7 +92,7 @@ class Planned:
         return Review(at, weight, self.features[rows], self.y[rows], strata.size, strata.corners)
 
     def answers(self, rng, *, sequential=False):
-        """Return a review with all that `noneg.audit.read` would have of it."""
+        """Return a review with everything that `noneg.audit.read` would have."""
         self.plan.seed = int(rng.integers(2**31))
         design = self.plan.design(sequential=sequential, sizes=[], source={})
         code = self.table.y[np.array(design.id, dtype=np.intp)].astype(np.intp)

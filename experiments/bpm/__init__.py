@@ -1,1 +1,1 @@
-"""Calibration by binomial process modelling (Dong et al., AAAI 2025)."""
+"""Calibration by binomial process modeling (Dong et al., AAAI 2025)."""

@@ -1,4 +1,5 @@
-"""Curves of Figures 3 and 4: ours, from labels and from PU data, beside histogram binning."""
+"""Curves for Figures 3 and 4: ours, from labels and from PU data, compared with histogram
+binning."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,8 @@ from noneg.simulation import BinomialProcess
 SHOWN = np.linspace(0.0, 1.0, 201)
 # Appendix B.2 of the paper: equal mass, 10 to 50 bins.
 HISTOGRAM_BINS = range(10, 51)
-SIMULATED_ROWS, SHARE_LABELLED = 10_000, 0.1
-# What the paper calls them, the file, and how they are named in it.
+SIMULATED_ROWS, SHARE_LABELED = 10_000, 0.1
+# The paper's name, the file, and the name used in the file.
 NETS = {
     "ResNet-110, CIFAR-10": ("logits_cifar10", "resnet110_kull_test"),
     "DenseNet-40, CIFAR-10": ("top1_confidences", "kull_densenet40_cifar10"),
@@ -31,7 +32,7 @@ NETS = {
 
 
 def histograms(scores: PUScores, at: np.ndarray) -> np.ndarray:
-    """Return the frequency of the bin that holds each score, a row a binning."""
+    """Return the frequency in the bin that contains each score, one row per binning."""
     rows, out = CurveRows(scores), []
     for n_bins in HISTOGRAM_BINS:
         points = rows.points([n_bins])
@@ -41,12 +42,12 @@ def histograms(scores: PUScores, at: np.ndarray) -> np.ndarray:
 
 
 def curve_rows(
-    name: str, labelled: PUScores, hidden: PUScores, truth: np.ndarray | None = None
+    name: str, labeled: PUScores, hidden: PUScores, truth: np.ndarray | None = None
 ) -> list[Row]:
-    """Points of all curves of one panel; histograms only where there are scores."""
-    s = CurveRows(labelled).marginal[0]
-    binned = histograms(labelled, SHOWN)
-    ours, pu = bpm_curve(labelled)(SHOWN), bpm_curve(hidden)(SHOWN)
+    """Return the points of all curves in one panel; histograms only where there are scores."""
+    s = CurveRows(labeled).marginal[0]
+    binned = histograms(labeled, SHOWN)
+    ours, pu = bpm_curve(labeled)(SHOWN), bpm_curve(hidden)(SHOWN)
     seen = (s[min(19, s.size - 1)] <= SHOWN) & (s[-1] >= SHOWN)
     return [
         {
@@ -65,9 +66,9 @@ def curve_rows(
 
 
 def hide(hit: np.ndarray, score: np.ndarray, rng: np.random.Generator) -> PUScores:
-    """Keep the labels of a tenth of the hits, as one sample with the prior known."""
+    """Keep the labels of a tenth of the positives, as one sample with a known prior."""
     hits = np.flatnonzero(hit)
-    kept = rng.choice(hits, round(SHARE_LABELLED * hits.size), replace=False)
+    kept = rng.choice(hits, round(SHARE_LABELED * hits.size), replace=False)
     labeled = np.zeros(hit.size, dtype=np.int64)
     labeled[kept] = 1
     return PUScores.from_pu_labels(labeled, score, prior=hit.mean(), setting="one-sample")
@@ -97,16 +98,16 @@ def load(folder: Path, file: str, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def real_tables(folder: Path, metrics: dict[str, Callable]) -> dict[str, list[Row]]:
-    """Return the curves of Figure 3, and the metrics of each net with all labels and with few."""
+    """Return the curves for Figure 3, and each network's metrics with all labels and with few."""
     rows, table = [], []
     for net, (file, name) in NETS.items():
         score, hit = load(folder, file, name)
-        labelled, hidden = (
+        labeled, hidden = (
             PUScores.from_labels(hit, score),
             hide(hit, score, seeded("figure 3", name)),
         )
-        rows += curve_rows(net, labelled, hidden)
-        for data, scores in (("labelled", labelled), ("one hit in ten labelled", hidden)):
+        rows += curve_rows(net, labeled, hidden)
+        for data, scores in (("labeled", labeled), ("one hit in ten labeled", hidden)):
             head = {"net": net, "n": hit.size, "accuracy": hit.mean(), "data": data}
             table.append(head | {metric: function(scores) for metric, function in metrics.items()})
     return {"figure3": rows, "real": table}

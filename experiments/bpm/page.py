@@ -1,4 +1,4 @@
-"""Figures and tables of the page, from the stored tables."""
+"""Figures and tables for the README, computed from the stored results."""
 
 from matplotlib import pyplot as plt
 
@@ -17,13 +17,13 @@ from experiments.drawing import (
 from experiments.tables import Row, Tables, column, distinct, pick
 
 KINDS = {
-    "labelled": "labelled, $n$ rows",
+    "labeled": "labeled, $n$ rows",
     "n_P = n, n_U = n": "PU, $n$ positives,\n$n$ unlabeled",
     "n_P = n/10, n_U = n": "PU, $n/10$ positives,\n$n$ unlabeled",
 }
-# Half the height of the panels of Figure 5, in per cent, a row a kind of data.
+# Half the height of the panels in Figure 5, in percent, one row per kind of data.
 REACH = (2.5, 4.5, 9.0)
-# Colour, marker, line, name in the legend.
+# Color, marker, line, name in the legend.
 STYLES = {
     "tce_bpm": (VERMILION, "o", "-", "TCE_bpm"),
     "ece, 15 mass bins": (BLUE, "s", "-", "ECE, 15 mass bins"),
@@ -61,9 +61,9 @@ def draw_figure5(tables: Tables) -> plt.Figure:
 def metric_panel(ax: plt.Axes, rows: list[Row], reach: float) -> None:
     tce = 100 * rows[0]["tce"]
     ax.axhline(tce, color="black", lw=2.5)
-    for metric, (colour, marker, dashes, _) in STYLES.items():
+    for metric, (color, marker, dashes, _) in STYLES.items():
         bold = metric == "tce_bpm"
-        look = {"color": colour, "marker": marker, "ls": dashes, "ms": 6}
+        look = {"color": color, "marker": marker, "ls": dashes, "ms": 6}
         look |= {"lw": 2.4, "zorder": 3} if bold else {"lw": 1.4, "zorder": 2}
         line(ax, pick(rows, metric=metric), "n", "mean", 100, **look)
     ax.set(xlim=(300, 5200), xticks=[1000, 3000, 5000], ylim=(max(tce - reach, 0), tce + reach))
@@ -79,7 +79,7 @@ def curve_panel(ax: plt.Axes, rows: list[Row], title: str) -> None:
     if rows[0]["truth"] != "":
         line(ax, rows, "score", "truth", color="black", lw=3.2, label="true curve")
     line(ax, rows, "score", "curve", color=VERMILION, lw=2, label="BPM curve, all labels")
-    label = "BPM curve, a tenth of the positives labelled"
+    label = "BPM curve, a tenth of the positives labeled"
     line(ax, rows, "score", "curve_pu", color=ORANGE, lw=2, ls="--", label=label)
     ax.set(title=title, xlim=(0, 1), ylim=(0, 1.02), aspect="equal")
 
@@ -106,7 +106,7 @@ def draw_figure3(tables: Tables) -> plt.Figure:
 
 
 def closest(rows: list[Row], kind: str) -> list[str]:
-    """Return, for each world and size, the metric of the paper that comes closest on average."""
+    """Return the metric in the paper that is closest on average, for each population and size."""
     found = {}
     for row in pick(rows, data=kind):
         if row["metric"] in SHOWN:

@@ -1,8 +1,8 @@
-"""Calibration curve and error by binomial process modelling, on the worlds and nets of the paper.
+"""Binomial process modeling: calibration curve and error on the paper's populations and networks.
 
 Table 4, Figures 3 to 5 and the uncalibrated rows of Tables 1 and 5 of Combining Priors with
 Experience (Dong et al., AAAI 2025), the coverage of the interval, a check that minima are global,
-and a stopwatch. Figure 3 needs the folder named by the environment variable NONEG_DATA.
+and timings. Figure 3 needs the folder named by the environment variable NONEG_DATA.
 """
 
 import time
@@ -23,7 +23,7 @@ from noneg.calibration.bpm_fit import CurveRows, Objective, design, objective
 from noneg.simulation import BinomialProcess, CalibrationCurve
 
 NAMES = ("D1", "D2", "D3", "D4", "D5")
-# The curve of D1 with the law of the score in the code released with the paper.
+# The curve of D1 with the score distribution from the code released with the paper.
 RELEASED = "D1, released law"
 CALIBRATED = "calibrated"
 WORLDS = {name: BinomialProcess(name) for name in NAMES} | {
@@ -54,10 +54,10 @@ METRICS = {
     "logit_smoothed_ece": calibration.logit_smoothed_ece,
     "kernel_ece": calibration.kernel_ece,
 }
-LABELLED, MANY, FEW = "labelled", "n_P = n, n_U = n", "n_P = n/10, n_U = n"
+LABELED, MANY, FEW = "labeled", "n_P = n, n_U = n", "n_P = n/10, n_U = n"
 SIZES, PU_SIZES = range(500, 5001, 500), (500, 1000, 2000, 3500, 5000)
 COVERAGE_DATA = {
-    "labelled": {"n": 2000, "setting": "labelled"},
+    "labeled": {"n": 2000, "setting": "labeled"},
     "two-sample": {"n_positive": 500, "n_unlabeled": 5000, "setting": "two-sample"},
     "one-sample": {"n_positive": 500, "n_unlabeled": 4500, "setting": "one-sample"},
 }
@@ -68,8 +68,8 @@ def _bins(scores: PUScores) -> int:
 
 
 def draw(world: str, data: str, n: int, rng: np.random.Generator) -> PUScores:
-    if data == LABELLED:
-        return WORLDS[world].draw(n=n, setting="labelled", seed=rng)
+    if data == LABELED:
+        return WORLDS[world].draw(n=n, setting="labeled", seed=rng)
     return WORLDS[world].draw(n if data == MANY else n // 10, n, setting="two-sample", seed=rng)
 
 
@@ -79,7 +79,7 @@ def ead(curve: np.ndarray, truth: np.ndarray) -> float:
 
 
 def likelihood_curve(scores: PUScores) -> np.ndarray:
-    """The curve of the same family that makes the labels most likely, row by row, on the grid."""
+    """The maximum likelihood curve in the same family, fitted row by row, on the grid."""
     _, positive = scores.in_order()
     s = np.concatenate([chunk[0] for chunk in scores.in_order()])
     y = np.arange(s.size) >= s.size - positive[0].size
@@ -97,10 +97,11 @@ def likelihood_curve(scores: PUScores) -> np.ndarray:
 
 
 def table4_row(world: str, n: int, runs: int) -> Row:
-    """Distances from the true curve of ours, of histogram binning, and of maximum likelihood."""
+    """Return the distances from the true curve for our curve, histogram binning, and maximum
+    likelihood."""
     truth, value = WORLDS[world].posterior(GRID), np.empty((runs, 3))
     for run in range(runs):
-        scores = draw(world, LABELLED, n, seeded("table 4", world, n, run))
+        scores = draw(world, LABELED, n, seeded("table 4", world, n, run))
         histogram = histograms(scores, GRID).mean(axis=0)
         found = (bpm_curve(scores)(GRID), histogram, likelihood_curve(scores))
         value[run] = [ead(curve, truth) for curve in found]
@@ -142,13 +143,13 @@ def figure5_rows(world: str, data: str, n: int, runs: int) -> list[Row]:
 
 def figure5(run: Run) -> dict[str, list[Row]]:
     sizes = run.pick(SIZES, (500, 2000, 5000))
-    every = cells(world=NAMES, data=(LABELLED, MANY, FEW), n=sizes)
-    kept = [cell for cell in every if cell["data"] == LABELLED or cell["n"] in PU_SIZES]
+    every = cells(world=NAMES, data=(LABELED, MANY, FEW), n=sizes)
+    kept = [cell for cell in every if cell["data"] == LABELED or cell["n"] in PU_SIZES]
     return {"figure5": run.rows(figure5_rows, kept, runs=run.trials(100, 6))}
 
 
 def limit(world: str) -> tuple[PUScores, float]:
-    """Return the law of a world as scores, and what tce_bpm tends to."""
+    """Return the score distribution of a population, and the limit of tce_bpm."""
     law = WORLDS[world].draw(np.inf, np.inf, setting="two-sample", seed=0)
     return law, tce_bpm(law)
 
@@ -198,7 +199,7 @@ def coverage(run: Run) -> dict[str, list[Row]]:
 
 
 def search(f: Objective) -> float:
-    """Minimise by differential evolution over both slopes and the logit at the middle point."""
+    """Minimize by differential evolution over both slopes and the logit at the middle point."""
     middle = f.design[len(f.design) // 2]
 
     def theta(u: np.ndarray) -> np.ndarray:
@@ -221,13 +222,14 @@ def global_row(world: str, data: str, n: int) -> Row:
 
 
 def global_minima(run: Run) -> dict[str, list[Row]]:
-    samples = ((LABELLED, 300), (LABELLED, 2000), (MANY, 500), (FEW, 2000))
+    samples = ((LABELED, 300), (LABELED, 2000), (MANY, 500), (FEW, 2000))
     every = [{"world": w, "data": d, "n": n} for w, (d, n) in product(NAMES, samples)]
     return {"global": run.rows(global_row, every)}
 
 
 def speed(_: Run, repeats: int = 4) -> dict[str, list[Row]]:
-    """Seconds from raw arrays, the best of a few: of the processor (one thread) and of the wall."""
+    """Return CPU seconds (one thread) and wall-clock seconds from raw arrays, the best of a few
+    calls."""
     functions = {"tce_bpm": tce_bpm, "tce_bpm_interval": tce_bpm_interval}
     rows = []
     for n, (name, function) in product((10_000, 100_000, 1_000_000), functions.items()):

@@ -1,4 +1,4 @@
-"""From margins on seen and unseen rows to gaps, bounds and informations; no torch needed."""
+"""Compute gaps, bounds and information from margins on seen and unseen rows, without torch."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from experiments.information.cells import Cell, pool
 from experiments.tables import Row
-from noneg.bins import bin_scores, labelled_order_rule, order_rule
+from noneg.bins import bin_scores, labeled_order_rule, order_rule
 from noneg.lab.information import (
     Runs,
     generalization_bound,
@@ -19,20 +19,24 @@ from noneg.lab.information.quantities import reused_error, seen_and_unseen
 from noneg.lab.information.supersample import PUSupersample, Supersample, pick
 from noneg.randomness import stream
 from noneg.scores import PUScores
-from noneg.theory import generalization_bound as pu_generalization_bound
-from noneg.theory import recalibration_bound, reuse_bound, training_statistical_bound
+from noneg.theory import (
+    generalization_bound as pu_generalization_bound,
+    recalibration_bound,
+    reuse_bound,
+    training_statistical_bound,
+)
 
 BINS = (6, 9, 14, 22, 34, 52)
 SEPARATE = 100
-# So many draws show something of each coin; a cell of the paper has ten or five.
+# Number of draws that reveal something about each coin; a cell in the paper has ten or five.
 MANY = 12
 GAPS = ("ece_gap", "bin_gap", "label_gap", "mass_gap", "reused")
-# Errors, and the share of the positives in the last bin.
+# Errors, and the share of positives in the last bin.
 SIDES = ("seen", "unseen", "top_seen", "top_unseen")
 
 
 def all_runs(cell: Cell, margins: np.ndarray) -> list[Runs]:
-    """Return the runs of each supersample of a cell."""
+    """Return the runs for each supersample in a cell."""
     return [
         Runs(cell.pairs(k), cell.membership(k), expit(margins[k].astype(np.float64)))
         for k in range(cell.supersamples)
@@ -40,14 +44,14 @@ def all_runs(cell: Cell, margins: np.ndarray) -> list[Runs]:
 
 
 def rule(pairs: Supersample | PUSupersample) -> int:
-    """Return the papers' number of bins."""
+    """Return the number of bins used in the papers."""
     if isinstance(pairs, PUSupersample):
         return order_rule(pairs.n_positive, pairs.n_unlabeled, pairs.prior)
-    return labelled_order_rule(pairs.n)
+    return labeled_order_rule(pairs.n)
 
 
 def bounds(pairs: Supersample | PUSupersample, bins: int, nats: float) -> Row:
-    """Return the bounds at a given information: on the gap, and after recalibration."""
+    """Return the bounds for a given amount of information: on the gap, and after recalibration."""
     reuse = {"reuse_printed": math.nan, "reuse_corrected": math.nan}
     if isinstance(pairs, PUSupersample):
         sizes = (pairs.n_positive, pairs.n_unlabeled, pairs.prior)
@@ -61,7 +65,7 @@ def bounds(pairs: Supersample | PUSupersample, bins: int, nats: float) -> Row:
 
 
 def measured(runs: Runs, bins: int, binning: str) -> dict[str, np.ndarray]:
-    """Return what the bounds speak of, a draw an entry."""
+    """Return the quantities that the bounds limit, one entry per draw."""
     out = []
     for seen, unseen in seen_and_unseen(runs, bins=bins, binning=binning):
         labels = seen.prior * seen.positive - unseen.prior * unseen.positive
@@ -75,7 +79,7 @@ def measured(runs: Runs, bins: int, binning: str) -> dict[str, np.ndarray]:
 
 
 def bound_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
-    """Yield a row for each kind and number of bins: Figures 2 to 5."""
+    """Yield one row for each kind and number of bins: Figures 2 to 5."""
     pairs = runs[0].supersample
     best, marginal = rule(pairs), getattr(pairs, "n_unlabeled", pairs.n)
     for binning in ("mass", "width"):
@@ -97,7 +101,7 @@ def bound_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
 
 
 def recalibration_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
-    """Yield Table 1: the error on unseen rows after each way to recalibrate."""
+    """Yield Table 1: the error on unseen rows after each kind of recalibration."""
     bins = rule(runs[0].supersample)
     found: dict[str, list[float]] = {"before": [], "separate": [], "reuse": []}
     for number, run in enumerate(runs):
@@ -112,7 +116,7 @@ def recalibration_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
 
 
 def recalibrated(run: Runs, draw: int, bins: int, number: int) -> dict[str, float]:
-    """Return errors on unseen rows, 100 of which are set apart to recalibrate with."""
+    """Return errors on unseen rows, 100 of which are held out for recalibration."""
     n, pairs = run.supersample.n, run.supersample
     order = stream(number, f"separate {draw}").permutation(n)
     scores, labels = (pick(x, ~run.membership[draw]) for x in (run.found[draw], pairs.y))
@@ -132,11 +136,13 @@ def recalibrated(run: Runs, draw: int, bins: int, number: int) -> dict[str, floa
 
 
 def information_row(cell: Cell, runs: Runs) -> Row:
-    """Return what many draws of one supersample show of the coins, and the bounds with that."""
+    """Return what many draws of one supersample reveal about the coins, and the resulting
+    bounds."""
     pairs = runs.supersample
     bins = rule(pairs)
     found = measure_information(runs, bins=bins, binning="mass")
-    # An estimate of no information is above zero: what shuffled coins show is taken off.
+    # Even without information, the estimate is above zero, so the value for shuffled coins is
+    # subtracted.
     excess = max(0.0, found.fcmi - found.fcmi_noise)
     gap = generalization_bound(runs, bins=bins, binning="mass", information=excess)
     return {
@@ -154,12 +160,12 @@ def information_row(cell: Cell, runs: Runs) -> Row:
 
 
 def accuracies(cell: Cell, margins: np.ndarray, runs: list[Runs]) -> Iterator[list[float]]:
-    """Yield accuracy and log loss of each network on seen and on unseen rows."""
+    """Yield the accuracy and log loss of each network on seen and unseen rows."""
     labels = pool(cell.data)[1]
     for run, on_pairs in zip(runs, margins.astype(float), strict=True):
         pairs = run.supersample
         truth = labels[pairs.rows()].reshape(-1, 2)
-        # Labels of unlabeled rows are known here alone, and judge.
+        # The labels of unlabeled rows are used only here, for evaluation.
         n = getattr(pairs, "n_unlabeled", None)
         for coins, margin in zip(run.membership, on_pairs, strict=True):
             row = []
@@ -176,7 +182,7 @@ def training_row(group: str, n: int, found: list[list[float]]) -> Row:
 
 
 def all_tables(stored: Iterable[tuple], say: Callable) -> dict[str, list[Row]]:
-    """Return the rows of every table, from what was trained."""
+    """Return the rows of every table, computed from the trained networks."""
     out: dict[str, list] = {"bounds": [], "recalibration": [], "information": [], "runs": []}
     networks: dict[tuple[str, int], list] = {}
     for cell, margins, about in stored:
@@ -188,7 +194,7 @@ def all_tables(stored: Iterable[tuple], say: Callable) -> dict[str, list[Row]]:
             out["information"].append(information_row(cell, runs[0]))
             continue
         out["bounds"] += bound_rows(cell, runs)
-        if cell.kind == "labelled" and cell.n > 2 * SEPARATE:
+        if cell.kind == "labeled" and cell.n > 2 * SEPARATE:
             out["recalibration"] += recalibration_rows(cell, runs)
     out["training"] = [training_row(*key, found) for key, found in networks.items()]
     return {n: sorted(rows, key=lambda row: (row["group"], row["n"])) for n, rows in out.items()}

@@ -1,4 +1,4 @@
-"""What is trained: data, optimiser and number of rows; and which rows those are."""
+"""The training cells: data, optimizer and number of rows; and the selection of rows."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -11,17 +11,17 @@ from noneg.lab.information.supersample import PUSupersample, Supersample, draw_m
 from noneg.randomness import stream
 
 SEED = 0
-# Labelled positives for each unlabeled row of the PU cells.
+# Labeled positives per unlabeled row in the PU cells.
 POSITIVES = 0.25
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Networks that differ in their training rows, coins, first weights and batches alone."""
+    """Networks that differ only in their training rows, coins, initial weights and batches."""
 
     data: str
-    kind: str  # "labelled" or "pu"
-    optimiser: str
+    kind: str  # "labeled" or "pu"
+    optimizer: str
     n: int
     supersamples: int
     draws: int
@@ -29,8 +29,8 @@ class Cell:
 
     @property
     def group(self) -> str:
-        """The file that keeps it."""
-        return f"{self.data}-{self.kind}-{self.optimiser}"
+        """The file in which it is stored."""
+        return f"{self.data}-{self.kind}-{self.optimizer}"
 
     @property
     def key(self) -> str:
@@ -42,28 +42,28 @@ class Cell:
         return self.supersamples * self.draws
 
     def pairs(self, number: int) -> Supersample | PUSupersample:
-        """Return a supersample whose rows are the numbers of images."""
+        """Return a supersample whose rows are image indices."""
         labels = pool(self.data)[1]
         seed = SEED + number
         order = stream(seed, f"rows {self.data} {self.n}").permutation(labels.size)
-        if self.kind == "labelled":
+        if self.kind == "labeled":
             rows = order[: 2 * self.n]
             return Supersample.pair(rows, labels[rows], seed=seed)
         unlabeled, others = order[: 2 * self.n], order[2 * self.n :]
         positive = others[labels[others] == 1][: 2 * max(1, int(POSITIVES * self.n))]
-        # The share in the whole pool: the law that both samples are drawn from.
+        # The share in the whole pool: the distribution that both samples are drawn from.
         prior = float(labels.mean())
         return PUSupersample.pair(positive, unlabeled, prior=prior, seed=seed)
 
     def membership(self, number: int) -> NDArray[np.bool_]:
-        """Return the coins of all draws of a supersample, shape (draws, pairs)."""
+        """Return the coins for all draws of a supersample, with shape (draws, pairs)."""
         n, seed = self.pairs(number).n, SEED + number
         return np.stack([draw_membership(n, seed=seed, draw=k) for k in range(self.draws)])
 
 
 @cache
 def pool(name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return images (rows, channels, height, width) and labels: nine or dog is 1."""
+    """Return images (rows, channels, height, width) and labels; nine and dog are 1."""
     data = load(name)
     images, labels = (
         np.concatenate([getattr(data, f"{x}_train"), getattr(data, f"{x}_test")]) for x in "Xy"
@@ -77,9 +77,9 @@ def pool(name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def full() -> list[Cell]:
-    """Return all cells, so ordered that the first ones are the most wanted."""
-    mnist = Cell("mnist", "labelled", "adam", 75, 5, 10, 200)
-    cifar = Cell("cifar10", "labelled", "sgd", 500, 2, 5, 40)
+    """Return all cells, most important first."""
+    mnist = Cell("mnist", "labeled", "adam", 75, 5, 10, 200)
+    cifar = Cell("cifar10", "labeled", "sgd", 500, 2, 5, 40)
     sizes = (75, 250, 1000, 4000)
     many = [replace(mnist, n=n, supersamples=1, draws=100) for n in (75, 250, 1000)]
     return [
@@ -87,7 +87,7 @@ def full() -> list[Cell]:
         *over(replace(mnist, kind="pu"), ("adam", "sgld"), sizes),
         *over(cifar, ("sgd", "sgld"), (500,)),
         *over(mnist, ("sgld-code",), sizes),
-        *(replace(cell, optimiser=o) for o in ("adam", "sgld") for cell in many),
+        *(replace(cell, optimizer=o) for o in ("adam", "sgld") for cell in many),
         *over(cifar, ("sgd", "sgld"), (1000,)),
         *over(cifar, ("sgld-code",), (500, 1000)),
         *over(replace(cifar, supersamples=2, draws=3), ("sgd", "sgld", "sgld-code"), (5000,)),
@@ -96,9 +96,9 @@ def full() -> list[Cell]:
 
 
 def quick() -> list[Cell]:
-    """Return one small cell of every sort."""
-    mnist = Cell("mnist", "labelled", "adam", 40, 2, 3, 3)
-    cifar = Cell("cifar10", "labelled", "sgd", 20, 1, 2, 1)
+    """Return one small cell of each kind."""
+    mnist = Cell("mnist", "labeled", "adam", 40, 2, 3, 3)
+    cifar = Cell("cifar10", "labeled", "sgd", 20, 1, 2, 1)
     return [
         *over(mnist, ("adam", "sgld", "sgld-code"), (40, 80)),
         *over(replace(mnist, kind="pu"), ("adam", "sgld"), (40, 80)),
@@ -107,5 +107,5 @@ def quick() -> list[Cell]:
     ]
 
 
-def over(cell: Cell, optimisers: tuple[str, ...], sizes: tuple[int, ...]) -> list[Cell]:
-    return [replace(cell, optimiser=o, n=n) for n in sizes for o in optimisers]
+def over(cell: Cell, optimizers: tuple[str, ...], sizes: tuple[int, ...]) -> list[Cell]:
+    return [replace(cell, optimizer=o, n=n) for n in sizes for o in optimizers]

@@ -1,6 +1,6 @@
-"""Train many networks at once: they share no weight, no batch and no statistic.
+"""Train many networks at once; they share no weights, batches or statistics.
 
-How their convolutions are computed is chosen by a stopwatch.
+The implementation of their convolutions is chosen by measuring its speed.
 """
 
 import time
@@ -18,7 +18,7 @@ from noneg.learning.losses import find_loss, pu_risks, soft_cross_entropy
 from noneg.learning.networks import CNN, resnet18
 from noneg.learning.task import make_task
 
-# Tables 3 and 4 of the paper; the inverse temperature is that of the code it adapts.
+# Tables 3 and 4 of the paper; the inverse temperature is that of the code it is based on.
 BATCH = {"adam": 128, "sgd": 64, "sgld": 100, "sgld-code": 100}
 LANGEVIN = {
     "mnist": {"lr": 0.004, "every": 100, "high": 4000.0},
@@ -26,7 +26,7 @@ LANGEVIN = {
 }
 NETWORK = {"mnist": CNN, "cifar10": resnet18}
 WAYS = {"mnist": ("group", "patch"), "cifar10": ("group", "loop")}
-# Of the pixels of all training images, as published.
+# Mean and standard deviation of the pixels in all training images, as published.
 MEAN = {"mnist": [0.1307], "cifar10": [0.4914, 0.4822, 0.4465]}
 SPREAD = {"mnist": [0.3081], "cifar10": [0.2470, 0.2435, 0.2616]}
 
@@ -40,15 +40,15 @@ def fresh(data: str, count: int, *, way: str, device: str, seed: int) -> Stacked
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows of each network, as numbers of images (networks, rows), on the device."""
+    """Training rows of each network, as image indices (networks, rows), on the device."""
 
-    first: Tensor  # labelled: all rows; PU: the unlabeled ones
+    first: Tensor  # labeled: all rows; PU: the unlabeled ones
     positive: Tensor | None = None
     prior: float = 0.5
 
 
 class Images:
-    """All images of a data set, and their labels, on the device."""
+    """All images in a data set and their labels, on the device."""
 
     def __init__(self, data: str, pixels: np.ndarray, labels: np.ndarray, device: str) -> None:
         self.pixels = torch.as_tensor(pixels, device=device)
@@ -62,24 +62,24 @@ class Images:
 
 
 class Training:
-    """The networks of one cell, their optimiser, and their batches."""
+    """The networks of one cell, their optimizer, and their batches."""
 
     def __init__(
-        self, data: str, optimiser: str, rows: Rows, *, way: str, device: str, seed: int
+        self, data: str, optimizer: str, rows: Rows, *, way: str, device: str, seed: int
     ) -> None:
-        self.data, self.optimiser, self.rows = data, optimiser, rows
+        self.data, self.optimizer, self.rows = data, optimizer, rows
         self.networks = fresh(data, len(rows.first), way=way, device=device, seed=seed)
-        self.update = make_optimiser(data, optimiser, self.networks.parameters, seed)
+        self.update = make_optimizer(data, optimizer, self.networks.parameters, seed)
         self.source = torch.Generator(device).manual_seed(seed)
-        self.batch = 64 if data == "cifar10" else BATCH[optimiser]
+        self.batch = 64 if data == "cifar10" else BATCH[optimizer]
 
     @property
     def steps(self) -> int:
-        """Steps of one epoch."""
+        """Number of steps per epoch."""
         return -(-self.rows.first.shape[1] // self.batch)
 
     def epoch(self, images: Images) -> float:
-        """Go once over the rows and return the mean loss of a step."""
+        """Make one pass over the rows and return the mean loss per step."""
         self.networks.base.train()
         total = torch.zeros((), device=images.pixels.device)
         for number in range(self.steps):
@@ -108,14 +108,14 @@ class Training:
 
     @torch.no_grad()
     def margins(self, images: Images, rows: Tensor, part: int = 250) -> np.ndarray:
-        """Return the margin of every row (networks, rows) under its network."""
+        """Return the margin of every row (networks, rows) for its network."""
         self.networks.base.eval()
         parts = [self.networks(images(some)).float().cpu() for some in rows.split(part, dim=1)]
         return torch.cat(parts, dim=1).numpy()
 
 
 def non_negative_risk(positive: Tensor, unlabeled: Tensor, rows: Rows) -> Tensor:
-    """Return the nnPU risk with the logistic loss (PU-ECE paper, Eq. 3) of each network."""
+    """Return the nnPU risk with the logistic loss (PU-ECE paper, Eq. 3) for each network."""
     sizes = (rows.positive.shape[1], rows.first.shape[1])
     task = make_task(*sizes, setting="two-sample", prior=rows.prior)
     loss = find_loss("logistic")
@@ -123,10 +123,10 @@ def non_negative_risk(positive: Tensor, unlabeled: Tensor, rows: Rows) -> Tensor
     return on_positives + torch.relu(on_negatives)
 
 
-def make_optimiser(
+def make_optimizer(
     data: str, name: str, parameters: dict[str, Tensor], seed: int
 ) -> Callable[[Tensor], None]:
-    """Return what takes one step down a loss."""
+    """Return a function that performs one optimization step."""
     tensors = list(parameters.values())
     schedule = None
     if name == "adam":
@@ -142,8 +142,8 @@ def make_optimiser(
         update.zero_grad()
         loss.backward()
         if name == "sgld-code":
-            # The published code draws noise of standard deviation 1/beta, not 1, before it
-            # multiplies by sqrt(2 lr / beta): the variance is 2 lr / beta^3.
+            # The published code draws noise with a standard deviation of 1/beta instead of 1 and
+            # multiplies it by sqrt(2 lr / beta), so the variance is 2 lr / beta^3.
             for group in update.param_groups:
                 group["inverse_temperature"] = schedule.inverse_temperature() ** 3
         update.step()
@@ -153,16 +153,16 @@ def make_optimiser(
     return step
 
 
-def fastest(data: str, optimiser: str, rows: Rows, images: Images, device: str) -> tuple[str, dict]:
-    """Return the way to compute convolutions that takes least time for a step, and all times."""
+def fastest(data: str, optimizer: str, rows: Rows, images: Images, device: str) -> tuple[str, dict]:
+    """Return the fastest implementation of convolutions, and all measured times."""
     if device == "cpu":
         return "loop", {"loop": float("nan")}
     times = {}
     for way in WAYS[data]:
-        training = Training(data, optimiser, rows, way=way, device=device, seed=0)
+        training = Training(data, optimizer, rows, way=way, device=device, seed=0)
         training.networks.base.train()
         for number in range(6):
-            if number == 2:  # the first steps choose algorithms
+            if number == 2:  # the first steps select algorithms
                 wait(device)
                 start = time.perf_counter()
             training.update(training.losses(images, rows.first, rows.positive, 0).sum())

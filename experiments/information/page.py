@@ -1,4 +1,4 @@
-"""Figures and tables of the page, from the stored tables."""
+"""Figures and tables for the README, computed from the stored results."""
 
 from collections.abc import Callable
 
@@ -10,18 +10,18 @@ from experiments.tables import Row, Tables, column, distinct, pick
 from noneg.theory import recalibration_bound, reuse_bound  # noqa: F401 - of the template
 
 TITLES = {
-    "mnist-labelled-adam": "MNIST, Adam",
-    "mnist-labelled-sgld": "MNIST, SGLD",
-    "mnist-labelled-sgld-code": "MNIST, SGLD, noise of the published code",
-    "cifar10-labelled-sgd": "CIFAR-10, SGD",
-    "cifar10-labelled-sgld": "CIFAR-10, SGLD",
-    "cifar10-labelled-sgld-code": "CIFAR-10, SGLD, noise of the published code",
+    "mnist-labeled-adam": "MNIST, Adam",
+    "mnist-labeled-sgld": "MNIST, SGLD",
+    "mnist-labeled-sgld-code": "MNIST, SGLD, noise of the published code",
+    "cifar10-labeled-sgd": "CIFAR-10, SGD",
+    "cifar10-labeled-sgld": "CIFAR-10, SGLD",
+    "cifar10-labeled-sgld-code": "CIFAR-10, SGLD, noise of the published code",
     "mnist-pu-adam": "MNIST, Adam, PU",
     "mnist-pu-sgld": "MNIST, SGLD, PU",
     "cifar10-pu-sgd": "CIFAR-10, SGD, PU",
     "cifar10-pu-sgld": "CIFAR-10, SGLD, PU",
 }
-LABELLED = tuple(g for g in TITLES if "-labelled-" in g and not g.endswith("code"))
+LABELED = tuple(g for g in TITLES if "-labeled-" in g and not g.endswith("code"))
 PU = tuple(g for g in TITLES if "-pu-" in g)
 WORDS = {"ece_gap": "gap", "reused": "error on unseen rows"}
 FIXED = (6, 9, 14, 22, 34, 52)
@@ -32,7 +32,7 @@ def bare(ax: plt.Axes) -> None:
 
 
 def draw_figure1(tables: Tables) -> plt.Figure:
-    """Bound and gap of unseen rows, and the number of bins that is best."""
+    """Bound and gap for unseen rows, and the best number of bins."""
     rows = tables("figure1")
     figure, axes = panels(2, 2, size=(11, 7.6), sharex=True, sharey="row", layout="tight")
     for (top, below), world in zip(axes.T, distinct(rows, "world"), strict=True):
@@ -43,8 +43,8 @@ def draw_figure1(tables: Tables) -> plt.Figure:
         top.errorbar(n, gap, error, color=VERMILION, marker="o", label="mean |ECE - TCE|")
         top.loglog(n, gap[0] * (n / n[0]) ** (-1 / 3), "k:", label="$n^{-1/3}$ from first gap")
         below.loglog(n, column(some, "bins"), color=BLUE, label="optimal B, closed form")
-        for what, mark, colour in (("bound", "s", BLUE), ("gap", "o", VERMILION)):
-            look = {"color": colour, "label": f"candidate with least {what}", "mfc": "none"}
+        for what, mark, color in (("bound", "s", BLUE), ("gap", "o", VERMILION)):
+            look = {"color": color, "label": f"candidate with least {what}", "mfc": "none"}
             below.loglog(n, column(some, f"bins_of_least_{what}"), mark, mew=1.8, **look)
         below.loglog(n, np.cbrt(n), "k:", label="$n^{1/3}$")
         top.set_title(world)
@@ -71,7 +71,7 @@ def finish(ax: plt.Axes, group: str, sizes) -> None:
 
 
 def by_group(rows: list[Row], groups: tuple[str, ...], panel: Callable, gap: str = "ece_gap"):
-    """Draw one panel a group that was trained."""
+    """Draw one panel per group of trained networks."""
     there = [group for group in groups if pick(rows, group=group)]
     figure, axes = row_of_panels(there, 4.1, 4.9)
     axes[0, 0].set_ylabel(f"bound and {WORDS[gap]}")
@@ -87,15 +87,16 @@ def by_group(rows: list[Row], groups: tuple[str, ...], panel: Callable, gap: str
 
 
 def fixed_bins(rows: list[Row]):
-    """Yield colour and rows of each number of bins that several sizes have."""
+    """Yield the color and rows for each number of bins that occurs for several sizes."""
     every = [b for b in FIXED if len(pick(rows, bins=b)) > 1]
     shades = plt.get_cmap("viridis")(np.linspace(0.05, 0.9, len(every)))
-    for colour, bins in zip(shades, every, strict=True):
-        yield {"ms": 3, "lw": 1, "color": colour}, bins, pick(rows, bins=bins)
+    for color, bins in zip(shades, every, strict=True):
+        yield {"ms": 3, "lw": 1, "color": color}, bins, pick(rows, bins=bins)
 
 
 def bounds_panel(binning: str, bound: str = "bound", gap: str = "ece_gap") -> Callable:
-    """Return what draws bounds for numbers of bins, and the gap at the rule's number."""
+    """Return a function that draws bounds for several numbers of bins, and the gap at the rule's
+    number."""
 
     def panel(ax: plt.Axes, rows: list[Row]) -> None:
         rows = pick(rows, binning=binning)
@@ -128,20 +129,20 @@ def both_panel(ax: plt.Axes, rows: list[Row]) -> None:
 
 
 def draw_figure2(tables: Tables) -> plt.Figure:
-    return by_group(tables("bounds"), LABELLED, bounds_panel("mass"))
+    return by_group(tables("bounds"), LABELED, bounds_panel("mass"))
 
 
 def draw_figure3(tables: Tables) -> plt.Figure:
-    return by_group(tables("bounds"), LABELLED, bounds_panel("width"))
+    return by_group(tables("bounds"), LABELED, bounds_panel("width"))
 
 
 def draw_figure4(tables: Tables) -> plt.Figure:
     panel = bounds_panel("mass", "reuse_printed", "reused")
-    return by_group(tables("bounds"), LABELLED, panel, "reused")
+    return by_group(tables("bounds"), LABELED, panel, "reused")
 
 
 def draw_figure5(tables: Tables) -> plt.Figure:
-    return by_group(tables("bounds"), LABELLED, both_panel)
+    return by_group(tables("bounds"), LABELED, both_panel)
 
 
 def draw_pu(tables: Tables) -> plt.Figure:
@@ -149,16 +150,16 @@ def draw_pu(tables: Tables) -> plt.Figure:
 
 
 def draw_information(tables: Tables) -> plt.Figure:
-    """Draw what many draws show of the coins, in nats a row."""
+    """Draw what many draws reveal about the coins, in nats per row."""
     rows = tables("information")
     groups = distinct(rows, "group")
     figure, axes = row_of_panels(groups, 4.6, 5.0)
     for ax, group in zip(axes[0], groups, strict=True):
         some = pick(rows, group=group)
         n = column(some, "n")
-        for name, colour, label in (("fcmi", BLUE, "scores"), ("ecmi", GREEN, "bins")):
-            ax.plot(n, column(some, name) / n, "o-", color=colour, label=f"{label}, own coin")
-            look = {"mfc": "none", "color": colour, "label": f"{label}, shuffled coins"}
+        for name, color, label in (("fcmi", BLUE, "scores"), ("ecmi", GREEN, "bins")):
+            ax.plot(n, column(some, name) / n, "o-", color=color, label=f"{label}, own coin")
+            look = {"mfc": "none", "color": color, "label": f"{label}, shuffled coins"}
             ax.plot(n, column(some, f"{name}_noise") / n, "o:", **look)
         ax.axhline(np.log(2.0), color="k", ls="--", lw=1, label="the most there can be, log 2")
         ax.axhline(0.125, color="0.5", ls=":", lw=1.5, label="more makes every bound vacuous, 1/8")
@@ -170,7 +171,7 @@ def draw_information(tables: Tables) -> plt.Figure:
 
 
 def slopes(found: list[Row]) -> str:
-    """How fast gap and bound fall, on log scales, from n = 1000 on."""
+    """Return how fast gap and bound decrease, on log scales, from n = 1000 on."""
     parts = []
     for world in distinct(found, "world"):
         some = [r for r in pick(found, world=world) if r["n"] >= 1000]
@@ -195,6 +196,6 @@ def nearest(found: list[Row]) -> Row:
 
 
 def places(found: list[Row]) -> list[str]:
-    """Where networks were trained."""
+    """Return the device on which networks were trained."""
     place = "{device}, torch {torch}, Python {python}, numpy {numpy}"
     return sorted({place.format_map(r) for r in found})

@@ -1,8 +1,8 @@
 """Does calibration hold on new rows? Figures 1 to 5 and Table 1 of Futami & Fujisawa (2024).
 
-Draws Figure 1 from simulated rows; trains what the folder of margins (``--margins``) does not hold
-yet, on a GPU where there is one, with the data of NONEG_DATA; computes gaps and bounds.
-``--parts figure1 tables`` takes the margins that are there.
+Draws Figure 1 from simulated rows; trains the networks that are missing from the folder of margins
+(``--margins``), on a GPU if there is one, with the data in NONEG_DATA; and computes gaps and
+bounds. ``--parts figure1 tables`` uses existing margins.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def margins(run: Run) -> Path:
 
 
 def stored(folder: Path) -> Iterator[tuple[Cell, np.ndarray, Row]]:
-    """Yield the cells that were trained, with margins and what is known of the training."""
+    """Yield the trained cells, with their margins and training metadata."""
     for path in sorted(folder.glob("*.npz")):
         with np.load(path, allow_pickle=False) as arrays:
             for key in arrays.files:
@@ -41,7 +41,7 @@ def stored(folder: Path) -> Iterator[tuple[Cell, np.ndarray, Row]]:
 
 
 def keep(folder: Path, cell: Cell, found: np.ndarray, about: Row) -> None:
-    """Add a cell to the file of its optimiser."""
+    """Add a cell to the file of its optimizer."""
     path = folder / f"{cell.group}.npz"
     arrays = {}
     if path.exists():
@@ -54,7 +54,7 @@ def keep(folder: Path, cell: Cell, found: np.ndarray, about: Row) -> None:
 
 
 def rows_of(cell: Cell, device: str):
-    """Return the training rows of all networks, and all rows of their supersamples."""
+    """Return the training rows of all networks, and all rows in their supersamples."""
     import torch
 
     from experiments.information.ensemble import Rows
@@ -79,12 +79,12 @@ def rows_of(cell: Cell, device: str):
 
 
 def trained(cell: Cell, images, device: str) -> tuple[np.ndarray, Row]:
-    """Return the margins of one cell, and how they were made."""
+    """Return the margins for one cell, and how they were computed."""
     from experiments.information.ensemble import Training, fastest, wait
 
     rows, whole = rows_of(cell, device)
-    way, _ = fastest(cell.data, cell.optimiser, rows, images, device)
-    training = Training(cell.data, cell.optimiser, rows, way=way, device=device, seed=SEED)
+    way, _ = fastest(cell.data, cell.optimizer, rows, images, device)
+    training = Training(cell.data, cell.optimizer, rows, way=way, device=device, seed=SEED)
     start, loss = time.perf_counter(), float("nan")
     for _ in range(cell.epochs):
         loss = training.epoch(images)
@@ -95,7 +95,7 @@ def trained(cell: Cell, images, device: str) -> tuple[np.ndarray, Row]:
 
 
 def described(device: str) -> Row:
-    """Return command, versions and device."""
+    """Return the command, versions and device."""
     import torch
 
     name = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or "CPU"
@@ -110,14 +110,14 @@ def described(device: str) -> Row:
 
 
 def training(run: Run) -> None:
-    """Train what is not there yet, until the minutes are over."""
+    """Train the missing networks until the time limit."""
     import torch
 
     from experiments.information.ensemble import Images
 
     folder, device = margins(run), "cuda" if torch.cuda.is_available() else "cpu"
     folder.mkdir(parents=True, exist_ok=True)
-    # Products of matrices with 10 bits of mantissa: as PyTorch's own convolutions by default.
+    # Matrix products with a 10-bit mantissa, as in PyTorch's convolutions by default.
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
     done = {(cell.group, cell.key) for cell, *_ in stored(folder)}

@@ -1,4 +1,4 @@
-"""Figure 1: unseen rows, width bins, two classifiers whose calibration is known exactly."""
+"""Figure 1: unseen rows, width bins, and two classifiers with exactly known calibration."""
 
 import math
 
@@ -11,10 +11,10 @@ from experiments.tables import Row
 from noneg.bins import bin_scores
 from noneg.randomness import stream
 from noneg.simulation import LogisticGaussian
-from noneg.theory import labelled_bias_bound, labelled_optimal_bins
+from noneg.theory import labeled_bias_bound, labeled_optimal_bins
 
 SIZES = [round(10 ** (2 + k / 2)) for k in range(9)]  # 100 to a million
-# Multiples and powers of n. The paper prints negative powers, which would be less than one bin.
+# Multiples and powers of n. The paper prints negative powers, which would give less than one bin.
 CANDIDATES = [(factor, power) for factor in (1, 2, 3) for power in (2, 3, 4)]
 
 
@@ -26,7 +26,7 @@ def lipschitz(world: LogisticGaussian) -> float:
 
 
 def candidates(n: int) -> list[int]:
-    # 1000 ** (1/3) is below 10 in doubles.
+    # 1000 ** (1/3) is below 10 in double precision.
     return sorted({math.floor(factor * n ** (1 / power) + 1e-9) for factor, power in CANDIDATES})
 
 
@@ -35,7 +35,7 @@ def gaps(world: str, n: int, trials: int, bins: list[int]) -> np.ndarray:
     truth, out = PAPER[world].tce(), np.empty((trials, len(bins)))
     for trial in range(trials):
         rng = stream(trial, f"figure 1 {world} {n}")
-        scores = PAPER[world].draw(n=n, setting="labelled", seed=rng)
+        scores = PAPER[world].draw(n=n, setting="labeled", seed=rng)
         found = [bin_scores(scores, bins=b, binning="width").residual for b in bins]
         out[trial] = [abs(np.abs(rho).sum() - truth) for rho in found]
     return out
@@ -43,8 +43,8 @@ def gaps(world: str, n: int, trials: int, bins: list[int]) -> np.ndarray:
 
 def figure1_row(world: str, n: int, trials: int) -> Row:
     options = {"binning": "width", "lipschitz": lipschitz(PAPER[world])}
-    best, tried = labelled_optimal_bins(n, rule="closed-form", **options), candidates(n)
-    bounds = {b: labelled_bias_bound(n, bins=b, **options).value for b in (best, *tried)}
+    best, tried = labeled_optimal_bins(n, rule="closed-form", **options), candidates(n)
+    bounds = {b: labeled_bias_bound(n, bins=b, **options).value for b in (best, *tried)}
     found = gaps(world, n, trials, [best, *tried])
     mean = found.mean(axis=0)
     return {

@@ -1,4 +1,4 @@
-"""Every estimator on one mixture, and the choice of a classifier beside the forest."""
+"""Every estimator on one mixture, and the choice between a smooth classifier and the forest."""
 
 import time
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from noneg.prior import (
     FeatureSamples,
     KernelMeanGradient,
     KernelMeanRoot,
-    PenalisedL1,
+    PenalizedL1,
     ReCPE,
     ScoreLaws,
     Tedn,
@@ -31,12 +31,12 @@ FEATURE_SIZES = (50, 200, 1000)
 
 
 def classifier(world: str):
-    """What is right for the Gaussian worlds, and elsewhere what is taken when none is named."""
+    """The right classifier for the Gaussian populations, and the default classifier elsewhere."""
     return LogisticRegression() if world in GAUSSIAN else None
 
 
 def scored(samples: FeatureSamples, model: object) -> tuple[ScoreLaws, np.ndarray]:
-    """Return out-of-fold logits as laws, and those of the unlabeled rows."""
+    """Return out-of-fold logits as distributions, and the logits of the unlabeled rows."""
     p, u = cross_fit(samples, model, folds=FOLDS)
     options = {"setting": "two-sample", "scale": "logit", "discriminates": True}
     return ScoreLaws.from_arrays(p, u, **options), u
@@ -50,7 +50,7 @@ def measure(world: str, prior: float, n_positive: int, seed: int) -> Iterator[Ro
     laws, u = scored(samples, classifier(world))
     training = time.process_time() - start
     known = {"auc": roc_auc_score(hidden, u), "auc_pu": laws.separation}
-    # The default of today is the smaller of two of them: experiments/prior_sets.
+    # The current default is the smaller of two of them; see experiments/prior_sets.
     from_scores = {name: find_estimator(name) for name in FROM_SCORES if name != "tightest"}
     for name, estimator in (from_scores | {"recpe-bbe": ReCPE(base=BestBin())}).items():
         yield estimate(name, estimator, laws, training) | known
@@ -61,7 +61,7 @@ def measure(world: str, prior: float, n_positive: int, seed: int) -> Iterator[Ro
 def feature_methods(world: str, n_positive: int):
     yield Tedn(classifier=classifier(world), folds=FOLDS)
     if n_positive in FEATURE_SIZES:
-        yield from (KernelMeanRoot(), KernelMeanGradient(), Tice(), PenalisedL1())
+        yield from (KernelMeanRoot(), KernelMeanGradient(), Tice(), PenalizedL1())
 
 
 def estimate(name: str, estimator, data, training: float) -> Row:
@@ -74,7 +74,8 @@ def estimate(name: str, estimator, data, training: float) -> Row:
 
 
 def choice(cell: Cell) -> tuple[float, float, bool]:
-    """Return the errors of the choice and of the forest, and whether curves were chosen."""
+    """Return the errors with the chosen classifier and with the forest, and whether curves were
+    chosen."""
     positive, unlabeled, _ = draw(cell)
     samples = FeatureSamples(positive, unlabeled, "two-sample")
     pair = [scored(samples, model) for model in (None, default_forest())]

@@ -1,6 +1,6 @@
-"""The worlds of the study: which rows are positive, and how mixtures are drawn from them.
+"""Populations for the study: which rows are positive, and how mixtures are drawn from them.
 
-NumPy alone, so that other environments can draw the very same rows.
+Needs only NumPy, so that other environments can draw exactly the same rows.
 """
 
 import os
@@ -14,14 +14,14 @@ import numpy as np
 PRIORS = (0.05, 0.2, 0.5, 0.75, 0.9)
 SIZES = (50, 200, 1000, 5000)
 REAL = ("usps", "letter", "spambase", "covtype")
-# Positives N(m, 1) against negatives in five dimensions; the first one tells the classes apart.
+# Positives N(m, 1) against negatives in five dimensions; only the first separates the classes.
 GAUSSIAN = ("gauss-3", "gauss-2", "gauss-wide", "gauss-mixed")
 REDUCIBLE = ("gauss-wide", "gauss-mixed")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One mixture: a world, the share of positives in U, the number of labelled positives."""
+    """One mixture: a population, the share of positives in U, the number of labeled positives."""
 
     world: str
     prior: float
@@ -53,7 +53,7 @@ def cells(seeds: int, sizes: tuple[int, ...] | None = None) -> list[Cell]:
 
 
 def draw(cell: Cell) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features of positives and of unlabeled rows, and the hidden labels of the latter."""
+    """Features of positives and unlabeled rows, and the hidden labels of the latter."""
     rng = np.random.default_rng([cell.seed, cell.n_positive, *cell.world.encode()])
     n, k, m = cell.n_positive, cell.hidden, cell.n_unlabeled
     if cell.world in GAUSSIAN:
@@ -69,7 +69,7 @@ def _gaussian(world: str, rng, n: int, k: int, rest: int):
     far = {"gauss-3": 3.0, "gauss-2": 2.0, "gauss-wide": 1.0, "gauss-mixed": 4.0}[world]
     p, hidden, negative = (rng.normal(size=(size, 5)) for size in (n, k, rest))
     if world == "gauss-wide":
-        # Wider than the positives: nowhere negligible against them.
+        # Wider than the positives: nowhere negligible relative to them.
         negative[:, 0] *= 2.0
     negative[:, 0] -= far
     if world == "gauss-mixed":
@@ -80,7 +80,7 @@ def _gaussian(world: str, rng, n: int, k: int, rest: int):
 
 
 def identifiable(cell: Cell) -> float:
-    """Return the share that the data can tell at best: a + (1 - a) inf p_N / p_P."""
+    """Return the smallest identifiable upper bound of the share: a + (1 - a) inf p_N / p_P."""
     inf = 0.0
     if cell.world == "gauss-mixed":
         inf = 0.2
@@ -93,7 +93,7 @@ def identifiable(cell: Cell) -> float:
 
 @cache
 def load(world: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and the binary version of a data set: even digits, A-M, spam, cover type 2."""
+    """Return features and binary labels of a data set: even digits, A-M, spam, cover type 2."""
     with np.load(Path(os.environ["NONEG_DATA"]) / f"{world}.npz", allow_pickle=False) as z:
         if world == "usps":
             y = np.concatenate([z["y_train"], z["y_test"]])

@@ -1,14 +1,14 @@
-"""The published code of DEDPUL and of BBE / TEDn, loaded from a folder and called as it is.
+"""The published code of DEDPUL and of BBE / TEDn, loaded from a folder and run unmodified.
 
-The folder holds two clones, which are not part of this repository::
+The folder contains two clones, which are not part of this repository::
 
     git clone https://github.com/dimonenka/DEDPUL          # commit 04c0281
     git clone https://github.com/acmi-lab/PU_learning      # commit 5e5e350
 
-Nothing in them is edited. What today's libraries lack is put in place at import: `np.NaN`, the
-argument `center` of `pandas.Series.expanding` (False, its default then), and empty modules for what
-is imported and never called here: catboost, TIcE, torchvision, and PU_learning's own files for data
-and networks. Batches are tensors in memory instead of image files.
+Nothing in them is edited. Names missing from current libraries are restored at import: `np.NaN`,
+the argument `center` of `pandas.Series.expanding` (False, its former default), and empty modules
+for imports that are never called here: catboost, TIcE, torchvision, and PU_learning's own files for
+data and networks. Batches are tensors in memory instead of image files.
 """
 
 import importlib.util
@@ -21,21 +21,21 @@ from types import ModuleType
 
 import numpy as np
 
-# Imported by the two projects and never called here.
+# Imported by the two projects but never called here.
 FOR_DEDPUL = {"catboost": ("CatBoostClassifier",), "TIcE": ("tice_wrapper",)}
 FOR_TEDN = dict.fromkeys(
     ("torchvision", "torchvision.transforms", "baselines", "data_helper", "models"), ()
 )
 FOR_TEDN |= {"helper": (), "model_helper": (), "utils": ("progress_bar",)}
-# What DEDPUL needs to estimate, and not to train.
+# What DEDPUL needs for estimation, but not for training.
 TO_ESTIMATE = {"pandas": ("Series", "DataFrame"), "matplotlib": (), "matplotlib.pyplot": ()}
-# TEDn's script: optimiser, batch, and epochs before dropping begins.
+# TEDn's script: optimizer, batch size, and epochs before dropping begins.
 SGD = {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4}
 BATCH, WARM = 200, 100
 
 
 class Originals:
-    """Both projects, ready to call."""
+    """Both projects, ready to be called."""
 
     def __init__(self, folder: Path) -> None:
         stand_ins = dict(FOR_DEDPUL)
@@ -50,21 +50,23 @@ class Originals:
             self.algorithm = _load(folder / "PU_learning", "algorithm")
 
     def dedpul_share(self, positive, unlabeled, *, trends: bool) -> float:
-        """Share of positives from probabilities of being labelled; `trends` is their switch MT."""
-        # Their prediction is the probability of being unlabeled, 0 marks a positive, and the
-        # answer is the share of negatives.
+        """Return the share of positives from probabilities of being labeled; `trends` is their
+        option MT."""
+        # Their prediction is the probability of being unlabeled, 0 denotes a positive, and the
+        # result is the share of negatives.
         flags = np.repeat([0, 1], [len(positive), len(unlabeled)])
         guess = 1.0 - np.concatenate([positive, unlabeled])
         ratio = self.dedpul.estimate_diff(guess, flags, MT=trends, MT_coef=0.25)
         return 1.0 - float(self.dedpul.estimate_poster_em(diff=ratio, mode="dedpul")[0])
 
     def bbe_share(self, positive, unlabeled) -> float:
-        """Share of positives from scores; their second column and targets are not looked at."""
+        """Return the share of positives from scores; their second column and targets are
+        ignored."""
         both = np.stack([unlabeled, 1.0 - unlabeled], axis=1)
         return float(self.estimator.BBE_estimator(positive, both, np.ones(len(unlabeled)))[0])
 
     def dedpul_scores(self, positive, unlabeled, *, seed: int, training: dict, **network):
-        """Cross-fitted probabilities of being labelled, by their network."""
+        """Return cross-fitted probabilities of being labeled, from their network."""
         _seed(seed)
         rows = np.concatenate([positive, unlabeled]).astype(np.float64)
         flags = np.repeat([0, 1], [len(positive), len(unlabeled)])
@@ -77,8 +79,8 @@ class Originals:
         """Run TED^n: warm start, then rank, drop, train and estimate, as their script does.
 
         `train` and `held_out` are pairs (positives, unlabeled rows); the hidden labels, which their
-        code only counts, are left out. Returns BBE's answer after each epoch from the end of the
-        warm start on, and the last held-out scores.
+        code only counts, are omitted. Returns BBE's estimate after each epoch since the end of the
+        warm start, and the last held-out scores.
         """
         import torch
         from torch import nn
@@ -108,7 +110,8 @@ class Originals:
 
 
 class _Batches:
-    """Batches in their loaders' form: (row, features, target) or (row, features, target, truth)."""
+    """Batches in the format of their loaders: (row, features, target) or (row, features, target,
+    truth)."""
 
     def __init__(self, rows: np.ndarray, target: int) -> None:
         import torch
@@ -122,13 +125,13 @@ class _Batches:
         for index in torch.randperm(len(self.rows)).split(BATCH):
             targets = torch.full((len(index),), self.target, dtype=torch.long)
             batch = (index, self.rows[index], targets)
-            # Not a batch of one row: their `squeeze` would drop its axis.
+            # Avoid a batch of one row: their `squeeze` would drop its axis.
             if len(index) > 1:
                 yield batch if self.target == 0 else (*batch, targets)
 
 
 def _bring_back() -> None:
-    """Give NumPy and pandas names back that they had when the code was written."""
+    """Restore names that NumPy and pandas had when the code was written."""
     import pandas as pd
 
     if not hasattr(np, "NaN"):
@@ -168,7 +171,7 @@ def _standing_in(names: dict[str, tuple[str, ...]]):
 
 
 def _load(folder: Path, name: str, *needed: str) -> ModuleType:
-    """Import a file by its path; the files it needs are visible only meanwhile."""
+    """Import a file by its path; the files it needs are importable only during the import."""
     if not (folder / f"{name}.py").is_file():
         msg = f"'--originals' must hold {folder.name}/{name}.py; clone the two repositories there."
         raise SystemExit(msg)

@@ -1,10 +1,10 @@
-"""The published code of DEDPUL and TEDn beside ours: same scores, same rows, their own settings.
+"""Compare the published code of DEDPUL and TEDn with ours: same scores, same rows, their settings.
 
 Clones of https://github.com/dimonenka/DEDPUL (commit 04c0281) and of
-https://github.com/acmi-lab/PU_learning (commit 5e5e350) are called as they are; see
-``original_code.py``. Needs torch, and pandas to estimate. Networks are trained and their scores
-kept, then everything that has scores is estimated. Mixtures in the settings of the two papers have
-the sizes of the papers' own scripts, as far as the data reach.
+https://github.com/acmi-lab/PU_learning (commit 5e5e350) are run unmodified; see
+``original_code.py``. Training needs torch, and estimation also needs pandas. Networks are trained
+and their scores saved, and then all estimators run on the saved scores. Mixtures in the settings of
+the two papers have the sizes in the papers' own scripts, as far as the data allow.
 """
 
 import os
@@ -24,7 +24,7 @@ from experiments.tables import Row, read
 
 NETWORK_WORLDS = ("usps", "letter", "spambase", "covtype", "gauss-3", "gauss-2")
 NETWORK_SHARES, NETWORK_SIZES = (0.2, 0.5, 0.75), (200, 1000)
-# DEDPUL's notebooks: networks on data and on a line; 1e-4 is what most of its data sets have.
+# DEDPUL's notebooks: networks for data sets and for one dimension; most data sets use 1e-4.
 RATES = {"spambase": 1e-5}
 ON_DATA = {"hid_dim": 512, "n_hid_layers": 1, "bn": True}
 ON_DATA |= {"training": {"n_epochs": 250, "loss_function": "log", "n_early_stop": 7}}
@@ -34,10 +34,10 @@ ON_A_LINE |= {"training": {"n_epochs": 100, "loss_function": "log", "n_early_sto
 TABLE_NET, WIDE_NET = (512, 512), (5000, 5000, 50)
 EPOCHS, LAST = 200, 9
 SHARES = (0.5, 0.25, 0.75, 0.05, 0.95)
-# (law, middle, width) of the negatives; positives have 0 and 1.
+# (distribution, center, width) of the negatives; the positives have 0 and 1.
 LINES = [(law, mu, 1) for law in ("normal", "laplace") for mu in (1, 2, 4)]
 LINES += [(law, 0, s) for law in ("normal", "laplace") for s in (2, 4)]
-# Share: labelled positives, hidden positives, negatives; DEDPUL's notebook.
+# Share: labeled positives, hidden positives, negatives, from DEDPUL's notebook.
 SPAM = {
     0.05: (400, 147, 2788),
     0.25: (400, 929, 2788),
@@ -45,7 +45,8 @@ SPAM = {
     0.75: (400, 1413, 471),
     0.95: (407, 1406, 74),
 }
-# Positives to train on and held out; as many unlabeled rows, half of them positive. TEDn's script.
+# Positives for training and held out; as many unlabeled rows, half of them positive (TEDn's
+# script).
 DIGITS = {
     "mnist 1 / 7": (3000, 500),
     "mnist 0-4 / 5-9": (15000, 2500),
@@ -54,7 +55,7 @@ DIGITS = {
 
 
 def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
-    """All trainings, in an order that shows something of everything early."""
+    """All training runs, ordered so that early results cover every kind."""
     every = product(range(1 if few else repeats), SHARES, LINES)
     lines = [("line", *world, share, seed) for seed, share, world in every]
     spams = [("spam", share, seed) for seed in range(repeats) for share in SHARES]
@@ -73,17 +74,17 @@ def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
 
 
 def on_a_line(law: str, mu: int, s: int, share: float, seed: int):
-    """DEDPUL's synthetic worlds: 1000 positives, 10,000 unlabeled, one feature."""
+    """DEDPUL's synthetic populations: 1000 positives, 10,000 unlabeled, one feature."""
     rng = np.random.default_rng([seed, round(100 * share), mu, s, *law.encode()])
     k = round(share * 10_000)
     p, hidden, negative = (getattr(rng, law)(size=n) for n in (1000, k, 10_000 - k))
-    # The smallest ratio of negatives to positives: far left, or at the common middle.
+    # The smallest ratio of negatives to positives: far left, or at the common center.
     inf = (0.0 if law == "normal" else np.exp(-mu)) if s == 1 else 1.0 / s
     return p[:, None], np.append(hidden, mu + s * negative)[:, None], share + (1.0 - share) * inf
 
 
 def spam(share: float, seed: int):
-    """DEDPUL's Spambase, columns as they are."""
+    """DEDPUL's Spambase with unmodified columns."""
     X, y = load("spambase")
     X = np.expm1(X)
     rng = np.random.default_rng(seed)
@@ -108,13 +109,13 @@ def digits(setting: str, seed: int):
 
 
 def drawn(task: tuple):
-    """Return positives, unlabeled rows and the share that the data can tell at best."""
+    """Return positives, unlabeled rows, and the identifiable share."""
     world = {"line": on_a_line, "spam": spam}[task[0]]
     return world(*task[1:])
 
 
 def train(task: tuple, folder: Path, scores: Path, until: float) -> None:
-    """Keep the scores of both projects' networks in a file, unless it is there or time is over."""
+    """Save the scores of both projects' networks, unless the file exists or time is up."""
     path = scores / file_name(task)
     if not path.exists() and time.time() < until:
         import torch
@@ -133,7 +134,7 @@ def trained(code: Originals, task: tuple) -> dict[str, np.ndarray]:
         return named("dedpul", *code.dedpul_scores(p, u, seed=seed, **ON_A_LINE))
     p, u = (drawn(task) if kind == "spam" else draw(Cell(*task[1:])))[:2]
     rate = RATES.get("spambase" if kind == "spam" else task[1], 1e-4)
-    p, u = standardised(p, u)
+    p, u = standardized(p, u)
     scores = code.dedpul_scores(p, u, seed=seed, lr=rate, **ON_DATA)
     # Two thirds to train, one third held out, as PU_learning splits tables.
     rng = np.random.default_rng(seed)
@@ -143,7 +144,7 @@ def trained(code: Originals, task: tuple) -> dict[str, np.ndarray]:
     return named("dedpul", *scores) | tedn(code, (p, u), (p_held, u_held), TABLE_NET, seed)
 
 
-def standardised(p, u):
+def standardized(p, u):
     both = np.concatenate([p, u]).astype(np.float64)
     mean, deviation = both.mean(axis=0), both.std(axis=0)
     deviation[deviation == 0] = 1
@@ -159,13 +160,14 @@ def tedn(code: Originals, part, held_out, widths, seed: int) -> dict[str, np.nda
 
 
 def own(task: tuple, folder: Path) -> dict[str, np.ndarray]:
-    """What a user gets who has features and names no classifier; kept beside the networks'."""
+    """Return scores for a user who has features and no classifier; saved with the networks'
+    scores."""
     from noneg.prior import FeatureSamples
     from noneg.prior.discriminator import cross_fit
 
     path = folder / f"own_{file_name(task)}"
     if not path.exists():
-        if task[0] == "digits":  # held-out rows too
+        if task[0] == "digits":  # including held-out rows
             pairs = zip(*digits(task[1], task[-1]), strict=True)
             features = [np.concatenate(pair) for pair in pairs]
         else:
@@ -192,7 +194,7 @@ def default(p, u, method=None) -> float:
 
 
 def answers(code: Originals, scores, *, trends: bool) -> Iterator[Row]:
-    """Yield what everything says that a file of scores allows."""
+    """Yield the estimates that a file of scores allows."""
     from noneg.prior import Dedpul
 
     found = {}
@@ -219,7 +221,7 @@ def loaded(folder: Path) -> Originals:
 
 
 def same_scores(world: str, prior: float, n_positive: int, seed: int, folder: Path):
-    """Yield what their estimators say of the out-of-fold scores of the study."""
+    """Yield their estimates for the out-of-fold scores of the study."""
     from experiments.prior.measure import FOLDS, classifier
     from noneg.prior import FeatureSamples
     from noneg.prior.discriminator import cross_fit
@@ -234,7 +236,7 @@ def same_scores(world: str, prior: float, n_positive: int, seed: int, folder: Pa
 
 
 def place(task: tuple) -> Row:
-    """Return the setting of a paper, the share, and what the data can tell at best."""
+    """Return the setting of a paper, the share, and the identifiable share."""
     if task[0] == "digits":
         return {"setting": f"{task[1]}, width {task[2][0]}", "share": 0.5, "best": 0.5}
     law = f"{task[1]}({task[2]}, {task[3]})" if task[0] == "line" else "spambase"
@@ -242,7 +244,7 @@ def place(task: tuple) -> Row:
 
 
 def estimate_all(code: Originals, scores: Path, repeats: int, out: Path) -> dict[str, list[Row]]:
-    """Return both tables with the answers of all scores there are."""
+    """Return both tables, updated with estimates for all available scores."""
     found: dict[str, list[Row]] = {"peers": [], "papers": []}
     todo = [task for wide in (True, False) for task in tasks(repeats, wide=wide, few=False)]
     for task in dict.fromkeys(todo):
@@ -264,6 +266,6 @@ def estimate_all(code: Originals, scores: Path, repeats: int, out: Path) -> dict
 
 
 def updated(path: Path, key: tuple[str, ...], rows: list[Row]) -> list[Row]:
-    """Return a stored table with each row in the place of one with the same key."""
+    """Return a stored table in which each new row replaces the row with the same key."""
     before = read(path) if path.exists() else []
     return list({tuple(row[name] for name in key): row for row in [*before, *rows]}.values())

@@ -1,4 +1,4 @@
-"""Tables and the picture, from the stored tables."""
+"""Tables and the figure, computed from the stored results."""
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,11 @@ WIDTHS = "ours with the published widths"
 
 
 def load(tables: Tables) -> pd.DataFrame:
-    """All estimates of irreducible worlds and of reducible ones, with their errors."""
+    """Return all estimates for irreducible and for reducible populations, with their errors."""
     study = pd.DataFrame(tables("study"))
     known = study[[*CELL, "auc", "auc_pu"]].drop_duplicates()
     peers = pd.DataFrame(tables("peers")).merge(known, on=CELL)
-    # Other peers were asked about some of the cells only: they have a table of their own.
+    # Other peers were run on only some of the cells, so they have a separate table.
     everywhere = peers[peers["method"].str.startswith("pulearn")]
     data = pd.concat([study, everywhere], ignore_index=True)
     for name in ("low", "high", "seconds"):
@@ -34,7 +34,7 @@ def load(tables: Tables) -> pd.DataFrame:
 
 
 def fair(data: pd.DataFrame, least: float = SEPARABLE) -> pd.DataFrame:
-    """Keep irreducible worlds, and cells in which the score tells the classes apart."""
+    """Keep irreducible populations and cells in which the score separates the classes."""
     return data[~data["world"].isin(REDUCIBLE) & (data["auc"] >= least)]
 
 
@@ -43,7 +43,8 @@ def by_method(data: pd.DataFrame) -> pd.Series:
 
 
 def overall(data: pd.DataFrame) -> pd.DataFrame:
-    """A row a method: errors in separable cells, everywhere, and the time of one estimate."""
+    """Return one row per method: errors in separable cells and overall, and the time per
+    estimate."""
     near, every = (part.groupby("method") for part in (fair(data), fair(data, 0.0)))
     found = near.agg(error=("error", "mean"), bias=("bias", "mean"), cells=("error", "size"))
     rest = {
@@ -55,16 +56,17 @@ def overall(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def by(data: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean absolute error of each method at each value of a column, separable cells."""
+    """Return the mean absolute error of each method at each value of a column, for separable
+    cells."""
     found = fair(data).pivot_table(index="method", columns=column, values="error")
     return found.loc[by_method(fair(data)).index]
 
 
 def worst_gap(data: pd.DataFrame):
-    """Yield the default and the best other method of each group."""
+    """Yield the default and the best other method for each group."""
     for column in ("world", "n_positive", "prior"):
         for value, part in fair(data).groupby(column):
-            # Only methods that answered every cell of the group compare fairly.
+            # Only methods with results for every cell in the group can be compared fairly.
             full = part.groupby("method")["error"].agg(["mean", "size"])
             full = full[full["size"] == full.loc[DEFAULT, "size"]]["mean"]
             others = full.drop(DEFAULT)
@@ -72,13 +74,14 @@ def worst_gap(data: pd.DataFrame):
 
 
 def by_draw(data: pd.DataFrame) -> pd.DataFrame:
-    """Errors on each draw: a method chosen on the first one is measured fairly on the second."""
+    """Return errors for each draw: the second draw is a fair test of methods chosen on the
+    first."""
     found = by(data, "seed").dropna().sort_index()
     return found.sort_values(found.columns[0]).head(6)
 
 
 def coverage(data: pd.DataFrame):
-    """Yield how often intervals at 95 % hold the share, and their width."""
+    """Yield how often 95% intervals contain the share, and their width."""
     every = fair(data, 0.0).dropna(subset=["high"])
     for where, keep in (("separable", True), ("others", False)):
         for name, a in every[(every["auc"] >= SEPARABLE) == keep].groupby("method"):
@@ -88,7 +91,7 @@ def coverage(data: pd.DataFrame):
 
 
 def reducible(data: pd.DataFrame) -> pd.DataFrame:
-    """What the default finds where negatives contain positives, and whether it is flagged."""
+    """Return what the default finds if negatives contain positives, and whether it is flagged."""
     own = data[(data["method"] == DEFAULT) & data["world"].str.startswith("gauss")].copy()
     sizes = [Cell(r.world, r.prior, r.n_positive, 0).n_unlabeled for r in own.itertuples()]
     columns = (own["auc_pu"], own["value"], own["n_positive"], sizes)
@@ -98,13 +101,13 @@ def reducible(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def difference(ours: pd.Series, theirs: pd.Series) -> tuple[float, float]:
-    """Return ours minus theirs, and the standard error of that."""
+    """Return ours minus theirs, and its standard error."""
     gap = ours.to_numpy() - theirs.to_numpy()
     return float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(gap.size))
 
 
 def paired(tables: Tables, least: float) -> list[tuple]:
-    """One line a peer: its error, ours on the same mixtures, and the difference."""
+    """Return one line per peer: its error, ours on the same mixtures, and the difference."""
     study, peers = (pd.DataFrame(tables(name)) for name in ("study", "peers"))
     own = fair(study[study["method"] == DEFAULT], least).set_index(CELL)
     lines = []
@@ -117,10 +120,10 @@ def paired(tables: Tables, least: float) -> list[tuple]:
 
 
 def papers(tables: Tables) -> list[tuple]:
-    """Errors in the papers' settings: as published, by their code here, and ours.
+    """Return errors in the papers' settings: published, from their code here, and ours.
 
-    The error is against the share that the data can tell at best, as in DEDPUL's paper. The
-    difference is ours less their code's, on the same draws.
+    The error is relative to the identifiable share, as in DEDPUL's paper. The difference is ours
+    minus their code's, on the same draws.
     """
     found, published = pd.DataFrame(tables("papers")), pd.DataFrame(tables("published"))
     found["error"] = (found["value"] - found["best"]).abs()
@@ -147,7 +150,7 @@ def papers(tables: Tables) -> list[tuple]:
 
 
 def everywhere(found: pd.DataFrame, printed: pd.Series) -> tuple:
-    """The line of all settings in which DEDPUL's code was run."""
+    """Return the line for all settings in which DEDPUL's code was run."""
     columns = ["DEDPUL code", "ours on DEDPUL's scores", WIDTHS, "ours"]
     wide = found.pivot_table(index=DRAW, columns="method", values="error")[columns].dropna()
     theirs = float(np.mean([printed[setting, share] for setting, share, _ in wide.index]))
@@ -156,14 +159,15 @@ def everywhere(found: pd.DataFrame, printed: pd.Series) -> tuple:
 
 
 def group(setting: pd.Series) -> pd.Series:
-    """Worlds on a line by law and by what differs, everything else by its name."""
+    """Group one-dimensional populations by distribution and difference, and everything else by
+    name."""
     law = setting.str.extract(r"^(\w+)\((\d), (\d)\)$")
     kind = np.where(law[1] == "0", "wider negatives", "shifted negatives")
     return pd.Series(np.where(law[0].isna(), setting, law[0] + ", " + kind), index=setting.index)
 
 
 def draw_study(tables: Tables) -> plt.Figure:
-    """Error against the number of positives, and estimates against the truth."""
+    """Draw the error against the number of positives, and estimates against the truth."""
     data = load(tables)
     near = fair(data)
     names = ["dedpul", "bbe", "tedn", "quick", "elkan-noto-e1", "alphamax", "tice", "km2"]
@@ -173,7 +177,7 @@ def draw_study(tables: Tables) -> plt.Figure:
         width = 2.6 if name == DEFAULT else 1.2
         left.plot(line.index, line, "o-", color=f"C{k}", lw=width, ms=4, label=name)
     left.axhline(0.03, color="0.6", lw=1, ls=":")
-    left.set(xscale="log", yscale="log", xlabel="labelled positives", ylabel="mean absolute error")
+    left.set(xscale="log", yscale="log", xlabel="labeled positives", ylabel="mean absolute error")
     left.set_title("Where classes are separable (AUC at least .9)", fontsize=10)
     left.yaxis.set_major_formatter("{x:g}")
     left.yaxis.set_minor_formatter(lambda x, _: f"{x:g}" if round(100 * x) in (2, 3, 5) else "")

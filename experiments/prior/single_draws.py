@@ -1,16 +1,18 @@
-r"""How often is one answer of BBE within .02 of the truth, and what does its rule cost?
+r"""How often is a single BBE estimate within .02 of the truth, and what does its rule cost?
 
-Positives N(d, 1) against negatives N(0, 1), 2000 positives, 4000 rows drawn from the mixture.
+Positives are N(d, 1) and negatives N(0, 1), with 2000 positives and 4000 rows from the mixture.
 
-The rule takes the cut where the ratio plus ``K / q_P`` is smallest, hence a cut where the ratio
-happens to be low. Where classes are far apart this can be worked out. On the scale
-``t = (1 - q) / q`` of the share q of positives above the cut, the error of the ratio is a Brownian
-motion of variance ``s^2 t`` with ``s^2 = a / n_U + a^2 / n_P``, and ``K / q`` a drift ``K t``.
-Minus their minimum, M, is exponential with mean ``s^2 / 2K``, the place T of the minimum is inverse
-Gaussian with mean ``M / K`` and shape ``(M / s)^2``, and the error at it is ``-(M + K T)``, in the
-mean ``-s^2 / K``. The share hidden in the unlabeled rows adds its own binomial error.
+The rule picks the cut where the ratio plus ``K / q_P`` is smallest, and therefore prefers a cut
+where the ratio happens to be low. If the classes are far apart, the effect can be derived. On the
+scale ``t = (1 - q) / q``, where q is the share of positives above the cut, the error of the ratio
+is a Brownian motion with variance ``s^2 t``, where ``s^2 = a / n_U + a^2 / n_P``, and ``K / q`` is
+a drift ``K t``. Minus their minimum, M, is exponential with mean ``s^2 / 2K``; the location T of
+the minimum is inverse Gaussian with mean ``M / K`` and shape ``(M / s)^2``; and the error there is
+``-(M + K T)``, with mean ``-s^2 / K``. The share hidden in the unlabeled rows adds its own binomial
+error.
 
-Beside it the rule with an allowance of one standard error, also where classes overlap.
+The rule with an allowance of one standard error is shown for comparison, also for overlapping
+classes.
 """
 
 from itertools import product
@@ -27,7 +29,7 @@ OVERLAPPING = (2.0, 3.0)
 
 
 def limit_errors(prior: float, size: int = 200_000) -> np.ndarray:
-    """Errors of the rule by the theory above, drawn."""
+    """Draw errors of the rule from the theory above."""
     rng = np.random.default_rng(0)
     square, slack = prior / M + prior**2 / N, BestBin().slack(N, M)
     lowest = rng.exponential(square / (2.0 * slack), size)
@@ -36,7 +38,8 @@ def limit_errors(prior: float, size: int = 200_000) -> np.ndarray:
 
 
 def fixed_cut(prior: float) -> float:
-    """Return the share within .02 of a cut below all positives and above all negatives."""
+    """Return the share of estimates within .02 for a cut below all positives and above all
+    negatives."""
     return float(2.0 * norm.cdf(WITHIN / np.sqrt(prior * (1.0 - prior) / M)) - 1.0)
 
 
@@ -56,7 +59,7 @@ def within(found: np.ndarray) -> float:
 
 
 def cell(found: np.ndarray) -> str:
-    return f"{found.mean():+.3f}, {100 * within(found):.1f} %"
+    return f"{found.mean():+.3f}, {100 * within(found):.1f}%"
 
 
 def table(draws: int) -> str:
@@ -64,13 +67,13 @@ def table(draws: int) -> str:
     lines = []
     for prior in PRIORS:
         cells = [cell(errors(far, prior, draws)) for far in SEPARATIONS]
-        cells += [cell(limit_errors(prior)), f"{100 * fixed_cut(prior):.1f} %"]
+        cells += [cell(limit_errors(prior)), f"{100 * fixed_cut(prior):.1f}%"]
         lines.append([prior, *cells])
     return tables.table(["prior", *heads, "theory, far apart", "a cut fixed beforehand"], lines)
 
 
 def allowance_table(draws: int) -> str:
-    """Both rules on the same draws."""
+    """Apply both rules to the same draws."""
     places, lines = [*OVERLAPPING, *SEPARATIONS], []
     rules = {"published": BestBin(), "allowance 1": BestBin(allowance=1.0)}
     for prior, (name, rule) in product(PRIORS, rules.items()):

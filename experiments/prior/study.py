@@ -1,12 +1,12 @@
 """How far is every estimator of the class prior from the truth?
 
 Mixtures of USPS, Letter, Spambase, Covertype and two Gaussian classes: shares from .05 to .9, 50 to
-5000 labelled positives, so many draws of each as ``--trials`` says. A run that was stopped goes on
-where it was.
+5000 labeled positives, with ``--trials`` draws of each. An interrupted run resumes where it
+stopped.
 
-``peers`` asks pulearn 0.2.0 about the same mixtures, in an environment that needs NumPy and
-pulearn, not noneg (with ``--no-page``). ``train_originals`` and ``originals`` run the published
-code of DEDPUL and TEDn beside ours; ``--originals`` names the folder of their clones.
+``peers`` runs pulearn 0.2.0 on the same mixtures, in an environment that needs NumPy and pulearn
+but not noneg (with ``--no-page``). ``train_originals`` and ``originals`` run the published code of
+DEDPUL and TEDn for comparison; ``--originals`` names the folder of their clones.
 """
 
 import argparse
@@ -46,10 +46,10 @@ def single_draws(run: Run) -> None:
 
 
 def fresh_draw(run: Run) -> None:
-    """Is the choice between forest and curves as good as the forest, on rows that chose nothing?
+    """Is the choice between forest and curves as good as the forest, on rows not used to design it?
 
-    The rule was made looking at draws 0 and 1 of the study. Here it meets another draw of the real
-    mixtures, beside the forest by itself: same rows, same folds, the default estimator.
+    The rule was designed on draws 0 and 1 of the study. Here it is tested on another draw of the
+    real mixtures and compared with the forest alone: same rows, same folds, the default estimator.
     """
     from experiments.prior.measure import choice
 
@@ -69,13 +69,14 @@ def fresh_draw(run: Run) -> None:
 def pulearn(world: str, prior: float, n_positive: int, seed: int):
     """Yield pulearn's estimates, converted to the share among the unlabeled rows.
 
-    It estimates of the pooled sample, which assumes one sample; ``(pi n - n_P) / n_U`` is exact.
+    It estimates the share in the pooled sample, which assumes one sample; ``(pi n - n_P) / n_U`` is
+    exact.
     """
     from pulearn.priors import HistogramMatchPriorEstimator, ScarEMPriorEstimator
     from sklearn.ensemble import RandomForestClassifier
 
     p, u, _ = draw(Cell(world, prior, n_positive, seed))
-    X, y = standardised(np.concatenate([p, u])), np.repeat([1, 0], [len(p), len(u)])
+    X, y = standardized(np.concatenate([p, u])), np.repeat([1, 0], [len(p), len(u)])
     methods = {"histogram": HistogramMatchPriorEstimator(), "EM": ScarEMPriorEstimator()}
     if world not in GAUSSIAN:
         forest = RandomForestClassifier(n_estimators=100, min_samples_leaf=10, random_state=0)
@@ -87,7 +88,7 @@ def pulearn(world: str, prior: float, n_positive: int, seed: int):
         yield {"method": f"pulearn {name}", "value": share, "seconds": seconds}
 
 
-def standardised(rows: np.ndarray) -> np.ndarray:
+def standardized(rows: np.ndarray) -> np.ndarray:
     rows = rows.astype(np.float64)
     deviation = rows.std(axis=0)
     return (rows - rows.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
@@ -99,7 +100,7 @@ def peers(run: Run) -> None:
 
 
 def train_originals(run: Run) -> None:
-    """Train the networks of both projects, and keep their scores."""
+    """Train the networks of both projects, and save their scores."""
     from experiments.prior.originals import tasks, train
 
     asked = run.options
@@ -112,7 +113,7 @@ def train_originals(run: Run) -> None:
 
 
 def originals(run: Run) -> dict[str, list[Row]]:
-    """Estimate from all scores there are, theirs and the study's."""
+    """Estimate from all available scores, theirs and the study's."""
     from experiments.prior.originals import estimate_all, loaded, same_scores
 
     folder = run.options.originals

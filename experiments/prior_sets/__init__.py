@@ -1,1 +1,1 @@
-"""Does the true prior lie in the set that an estimate states, and are verdicts right on it?"""
+"""Does the stated set contain the true prior, and are the verdicts right?"""

@@ -1,4 +1,4 @@
-"""The page of the study: its tables, from what is stored."""
+"""Tables for the README, computed from the stored results."""
 
 import numpy as np
 
@@ -25,9 +25,11 @@ def show_sets(tables: Tables) -> str:
         for setting in TITLES
         for part in [pick(rows, world=world, setting=setting)]
     ]
-    head = "world | setting | cells | prior in the set, % | worst cell | bounded, worst cell"
+    head = "population | setting | cells | prior in the set, % | worst cell | bounded, worst cell"
     least = min(column(rows, "covered"))
-    said = f"In {len(rows)} cells the set holds the prior in at least {percent(least)} % of draws."
+    said = (
+        f"In {len(rows)} cells, the set contains the prior in at least {percent(least)}% of draws."
+    )
     return f"{said}\n\n{table(head, lines, 'llr')}"
 
 
@@ -46,8 +48,8 @@ def show_claims(tables: Tables) -> str:
     rows = [r for r in tables("claims") if r["claimed"] > 0]
     weight = column(rows, "claimed")
     held = float(weight @ column(rows, "inside") / weight.sum())
-    said = f"Of all intervals claimed, {percent(held)} % hold the prior."
-    head = "world | prior | positives | interval claimed, % | of these, hold the prior, %"
+    said = f"Of all intervals claimed, {percent(held)}% contain the prior."
+    head = "population | prior | positives | interval claimed, % | of these, contain the prior, %"
     return f"{said}\n\n{table(head, lines, 'lr')}"
 
 
@@ -82,7 +84,7 @@ def rates(rows: list[Row]) -> list[str]:
 
 
 def judged(tables: Tables) -> dict[str, list[Row]]:
-    """Return the rows of calibrated models, and of models that are off."""
+    """Return the rows for calibrated models, and for miscalibrated ones."""
     rows = tables("verdicts")
     good = [r for r in rows if r["wrong"] == "as it is" and r["error"] <= CALIBRATED]
     return {"calibrated": good, "miscalibrated": [r for r in rows if r["error"] >= WRONG]}

@@ -1,9 +1,9 @@
-"""Does the true prior lie in the set that an estimate states, and are verdicts right on it?
+"""Does the stated set contain the true prior, and are the verdicts right?
 
-``sets`` draws scores of known classes and asks the default estimator. ``points`` compares the point
-estimates that could be the default. ``verdicts`` hides labels of calibrated and of miscalibrated
-models. ``claims`` measures the rule by which an interval is claimed, ``sources`` the other ways to
-a prior. ``nceas`` asks every estimator about species whose prevalence a survey tells.
+``sets`` draws scores from known classes and runs the default estimator. ``points`` compares the
+candidates for the default point estimate. ``verdicts`` hides labels of calibrated and miscalibrated
+models. ``claims`` measures the rule for claiming an interval, and ``sources`` the other sources for
+a prior. ``nceas`` runs every estimator on species whose prevalence is known from a survey.
 """
 
 import warnings
@@ -17,18 +17,18 @@ from experiments.tables import Row
 
 DRAWS = 200
 SETTINGS = ("two-sample", "one-sample")
-# Seconds a species, most of them for the interval: asked about the first few of each region.
+# Takes seconds per species, mostly for the interval, so it is run on the first few of each region.
 SLOW, FIRST = ("km1", "km2", "recpe-features"), 5
 
 
 def draw_sets(world: str, prior: float, size: int, setting: str, trials: int) -> Row:
-    """Return how often the stated set holds the prior, and how often its upper end bounds it."""
+    """Return how often the stated set contains the prior, and how often its upper end bounds it."""
     from noneg.prior import estimate_prior
 
     rng = seeded("sets", world, prior, size, setting)
     stated, bounded, high = [], [], []
     for _ in range(trials):
-        # The set of the default, without the point estimate inside it.
+        # The set of the default method, without the point estimate inside it.
         found = estimate_prior(worlds.laws(world, prior, size, setting, rng), method="quick")
         stated.append(found.low <= prior <= found.high)
         bounded.append(prior <= found.high)
@@ -51,7 +51,8 @@ def sets(run: Run) -> dict[str, list[Row]]:
 
 
 def draw_claims(world: str, prior: float, size: int, trials: int) -> Row:
-    """Return how often an interval is claimed of somebody who says that no negatives look alike."""
+    """Return how often an interval is claimed if the user states that no negatives look like
+    positives."""
     from noneg.prior import estimate_prior
 
     rng, claimed, inside = seeded("claims", world, prior, size), 0, 0
@@ -106,7 +107,7 @@ def points(run: Run) -> dict[str, list[Row]]:
 
 
 def judge(world: str, model: str, wrong: str, setting: str, trials: int) -> list[Row]:
-    """Return p-value and verdict with the estimated, the unknown and the exact prior."""
+    """Return the p-value and verdict with the estimated, the unknown and the exact prior."""
     from noneg import PUScores
     from noneg.calibration import calibration_test, debiased_ece
     from noneg.metrics import estimate
@@ -145,7 +146,7 @@ def verdicts(run: Run) -> None:
 
 
 def many(way: str, prior: float, setting: str, *, fits: bool, trials: int) -> Row:
-    """Return error, spread, coverage and alarms of a way to the prior beside scores."""
+    """Return error, spread, coverage and alarms for a source of the prior other than scores."""
     rng = seeded("sources", way, prior, setting, fits)
     found = [worlds.WAYS[way](rng, prior, setting, fits=fits) for _ in range(trials)]
     value = np.array([one.value for one in found])
@@ -168,7 +169,7 @@ def sources(run: Run) -> dict[str, list[Row]]:
 
 
 def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
-    """Return what every estimator says of a species beside its prevalence in the survey."""
+    """Return every estimator's result for a species, and its prevalence in the survey."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures

@@ -1,4 +1,5 @@
-"""Scores with a known prior: classes far apart, overlapping, alike in part; and real models."""
+"""Scores with a known prior: classes far apart, overlapping or partly identical; and real
+models."""
 
 import os
 from functools import cache, partial
@@ -10,7 +11,7 @@ from scipy.special import expit, logit
 from noneg import PUScores
 from noneg.prior import ScoreLaws
 
-# What the positives are shifted by (in standard deviations), and what is odd about the negatives.
+# Shift of the positives (in standard deviations), and what is special about the negatives.
 FAR = {
     "far apart": 4.0,
     "apart": 3.0,
@@ -19,10 +20,10 @@ FAR = {
     "negatives wider": 2.0,
     "a fifth of the negatives alike": 3.0,
 }
-# Calibrated scores that follow a beta law: the larger its size, the less the scores tell.
+# Calibrated scores with a beta distribution: the larger its size, the less informative the scores.
 BETA = {"calibrated, sharp": 1.0, "calibrated, vague": 3.0}
 WORLDS = (*FAR, *BETA)
-# Somewhere negatives are negligible against positives.
+# Populations in which negatives are negligible relative to positives somewhere.
 IRREDUCIBLE = ("far apart", "apart", "some overlap", "heavy overlap", *BETA)
 
 
@@ -41,12 +42,12 @@ def rows(world: str, prior: float, n: int, rng, *, positive: bool) -> np.ndarray
 
 
 def laws(world: str, prior: float, size: int, setting: str, rng) -> ScoreLaws:
-    """Draw positives and unlabeled rows: so many positives, and ten times the rows."""
+    """Draw the given number of positives, and ten times as many unlabeled rows."""
     m = 10 * size
     if setting == "two-sample":
         p, hidden = rows(world, prior, size, rng, positive=True), rng.binomial(m, prior)
     else:
-        # A third of the positives is labeled.
+        # A third of the positives are labeled.
         every = rng.binomial(m, prior)
         labeled = max(1, rng.binomial(every, 1.0 / 3.0))
         p, hidden = rows(world, prior, labeled, rng, positive=True), every - labeled
@@ -82,7 +83,7 @@ def data(name: str) -> tuple[np.ndarray, np.ndarray]:
     if name == "covtype":
         return X, y == np.unique(y)[1]
     if name in ("letter", "usps", "mnist"):
-        # Half of the classes, so that they overlap.
+        # Use half of the classes, so that they overlap.
         return X[:, :: max(1, X.shape[1] // 64)], y % 2 == 0
     return X, y == 1
 
@@ -114,9 +115,10 @@ def _model(name: str):
 
 @cache
 def scored(world: str, model: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return calibrated scores and classes of rows that trained nothing.
+    """Return calibrated scores and classes for rows that were not used for training.
 
-    A third of the rows trains the model, a third calibrates it by isotonic regression.
+    A third of the rows is used to train the model, and a third to calibrate it by isotonic
+    regression.
     """
     from sklearn.isotonic import IsotonicRegression
 
@@ -134,7 +136,7 @@ def scored(world: str, model: str) -> tuple[np.ndarray, np.ndarray]:
     fitted = _model(model).fit(X[parts[0]], y[parts[0]])
     raw = [fitted.predict_proba(X[part])[:, 1] for part in parts[1:]]
     steps = IsotonicRegression(out_of_bounds="clip").fit(raw[0], y[parts[1]])
-    # A little of the order within a step is kept, so that scores are not a dozen values.
+    # Some of the order within a step is kept, so that there are more than a dozen distinct scores.
     mapped = 0.98 * steps.predict(raw[1]) + 0.02 * _platt(raw[0], y[parts[1]], raw[1])
     return np.clip(mapped, 0.0, 1.0), y[parts[2]]
 
@@ -162,7 +164,7 @@ def hidden(s, y, setting: str, rng) -> PUScores:
         return PUScores.from_pu_labels(flags, s, prior=float(y.mean()), setting=setting)
     positives = rng.permutation(np.flatnonzero(y))
     mine = positives[: max(50, positives.size // 4)]
-    # The unlabeled rows keep the prior of all rows.
+    # The unlabeled rows have the same prior as all rows.
     rest = np.setdiff1d(np.arange(y.size), mine)
     negatives = rng.permutation(rest[~y[rest]])
     left = rest[y[rest]]
@@ -200,7 +202,7 @@ def survey(region: str, name: str) -> tuple[np.ndarray, np.ndarray, float]:
     kept = [c for c in sites if c not in ("group", "siteid", "x", "y") and c in records]
     mine = records["spid"].astype(str) == name
     found, there = (np.column_stack([t[c].astype(float) for c in kept]) for t in (records, sites))
-    # The sites are a sample of themselves, so that no estimator takes minutes.
+    # The sites are subsampled, so that no estimator takes minutes.
     kept_sites = np.random.default_rng(0).permutation(len(there))[:MOST_SITES]
     X = np.concatenate([found[mine], there[kept_sites]])
     X = np.clip((X - there.mean(axis=0)) / (there.std(axis=0) + 1e-9), -4, 4)
@@ -208,7 +210,7 @@ def survey(region: str, name: str) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def views(rng, prior: float, setting: str, *, fits: bool):
-    """Two views a standard deviation apart, independent within classes or correlated."""
+    """Return two views one standard deviation apart, independent within classes or correlated."""
     from noneg.prior import from_two_views
 
     y = rng.random(5000) < prior
@@ -222,7 +224,7 @@ def views(rng, prior: float, setting: str, *, fits: bool):
 
 
 def sources(rng, prior: float, setting: str, *, fits: bool):  # noqa: ARG001
-    """Two sources that find high scores more often."""
+    """Return two sources that find positives with high scores more often."""
     from noneg.prior import from_two_sources
 
     y = rng.random(4000) < prior
@@ -232,7 +234,7 @@ def sources(rng, prior: float, setting: str, *, fits: bool):  # noqa: ARG001
 
 
 def review(rng, prior: float, setting: str, *, fits: bool, strata: bool = False):  # noqa: ARG001
-    """200 of 4,000 rows are judged; half of them where scores are high if there are strata."""
+    """200 of 4,000 rows are reviewed; with strata, half of them are rows with high scores."""
     from noneg.prior import from_review
 
     y = rng.random(4000) < prior
@@ -245,7 +247,8 @@ def review(rng, prior: float, setting: str, *, fits: bool, strata: bool = False)
 
 
 def period(rng, prior: float, setting: str, *, fits: bool):
-    """An earlier period of prior .2; half of the new rows move by .25 if it was not the prior."""
+    """Return an earlier period with prior .2; half of the new rows move by .25 if not only the
+    prior changed."""
     from noneg.prior import from_earlier
 
     def score(y):

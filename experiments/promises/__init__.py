@@ -1,1 +1,1 @@
-"""Do promised thresholds keep their promise, and what do they buy?"""
+"""Are guaranteed thresholds reliable, and what do they cost?"""

@@ -1,8 +1,8 @@
-"""Species whose presence records are not a random draw, judged by an independent survey.
+"""Species whose presence records are not a random sample, compared with an independent survey.
 
-Half of the records and the background train a quadratic logistic model, the other half is the
-labeled positives, and the survey's sites are the unlabeled rows. What a promise assumes does not
-hold here; how far it fails, and which selection factor repairs it, is what this part measures.
+Half of the records and the background are used to train a quadratic logistic model, the other half
+are the labeled positives, and the survey sites are the unlabeled rows. The assumption behind a
+guarantee is false here; this part measures how badly it fails, and which selection factor fixes it.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ GROUPS = {"AWT": ("_bird", "_plant")}
 LEAST_RECORDS, LEAST_PRESENT = 60, 20
 FACTORS = (1.0, 2.0, 4.0)
 RECALL = 0.9
-PART = 0.25  # wanted false discovery rate, as a part of the prevalence
+PART = 0.25  # requested false discovery rate, as a fraction of the prevalence
 KEYS = {"siteid", "spid", "x", "y", "occ", "group"}
 
 
@@ -39,7 +39,7 @@ def frames(folder: Path, region: str):
 
 
 def predictors(background, *others) -> list[str]:
-    """Return the numeric predictors that vary and that all tables have."""
+    """Return the numeric predictors that vary and that occur in all tables."""
     return [
         name
         for name in background.columns
@@ -50,7 +50,7 @@ def predictors(background, *others) -> list[str]:
 
 
 def scores_of(records, background, sites, names: list[str], rng: np.random.Generator):
-    """Return scores of held-out records and of sites."""
+    """Return the scores of held-out records and of sites."""
     mean, sd = background[names].mean(), background[names].std()
     quadratic = PolynomialFeatures(2, include_bias=False)
 
@@ -66,7 +66,7 @@ def scores_of(records, background, sites, names: list[str], rng: np.random.Gener
 
 
 def measure(region: str, folder: Path) -> Iterator[Row]:
-    """Return what was promised and what the survey says, a row for each species and factor."""
+    """Return the guarantee and the survey's result, one row for each species and factor."""
     records, background, surveys = frames(folder, region)
     for sites, present in surveys:
         names = predictors(background, records, sites)

@@ -1,4 +1,4 @@
-"""What stands in the README, from the stored tables."""
+"""Tables for the README, computed from the stored results."""
 
 import numpy as np
 
@@ -10,7 +10,8 @@ def least(rows: list[Row], name: str) -> str:
 
 
 def show_recall(tables: Tables) -> str:
-    """One line for each world: the least share of kept promises, by size and by alpha."""
+    """Return one line per population: the smallest share of guarantees that hold, by size and
+    alpha."""
     rows, lines = tables("recall"), []
     sizes = distinct(rows, "n")
     for world in distinct(rows, "world"):
@@ -24,14 +25,15 @@ def show_recall(tables: Tables) -> str:
     trials = rows[0]["trials"]
     return table(head, lines, "lr") + (
         f"\n\nShare (%) of {trials:,} draws in which at least 1 - alpha of all positives reach "
-        "the threshold, the least over alpha = .05, .1 and .2; 95 % were promised (standard error "
-        f"{percent(np.sqrt(0.95 * 0.05 / trials))}). The last column: the largest such share if "
-        "the next score up is taken instead, where that differs from flagging everything."
+        "the threshold, the smallest over alpha = .05, .1 and .2; 95% is guaranteed (standard "
+        f"error {percent(np.sqrt(0.95 * 0.05 / trials))}). The last column is the largest such "
+        "share if the next higher score is used instead, if that differs from flagging everything."
     )
 
 
 def show_precision(tables: Tables) -> str:
-    """Broken promises, and recall against the oracle, a line for each prior and model."""
+    """Return failed guarantees, and recall relative to the oracle, one line for each prior and
+    model."""
     rows, lines = tables("precision"), []
     two = pick(rows, setting="two-sample")
     sizes = distinct(two, "n_positive")
@@ -42,21 +44,21 @@ def show_precision(tables: Tables) -> str:
                 cells = [f"{row['recall']:.2f} ({percent(row['broken'])})" for row in mine]
                 wanted = f"{mine[0]['wanted']:.2f}"
                 lines.append([known, model, f"{prior:g}", wanted, *cells])
-    head = ["prior", "model", "prior is", "wanted precision", *(f"n = {n:,}" for n in sizes)]
+    head = ["prior", "model", "prior is", "requested precision", *(f"n = {n:,}" for n in sizes)]
     one = pick(rows, setting="one-sample")
     most = percent(max(column(rows, "broken")))
     return table(head, lines, "lllr") + (
-        "\n\nMean recall of the promised threshold, 0 where none could be promised, and in "
-        f"brackets the share (%) of {rows[0]['trials']:,} draws in which the promise was broken; "
-        f"5 % were allowed, at most {most} % happened in {len(rows)} cells. "
-        f"An oracle that knows the truth reaches a recall of {rows[0]['oracle']:g}. In "
-        f"one sample ({len(one)} cells) at most {percent(max(column(one, 'broken')))} % were "
-        f"broken, with a mean recall of {column(one, 'recall').mean():.2f}."
+        "\n\nMean recall at the guaranteed threshold, 0 if there is none, and in "
+        f"parentheses the share (%) of {rows[0]['trials']:,} draws in which the guarantee fails; "
+        f"5% are allowed, and at most {most}% fail in {len(rows)} cells. "
+        f"An oracle with the true labels reaches a recall of {rows[0]['oracle']:g}. In "
+        f"one sample ({len(one)} cells), at most {percent(max(column(one, 'broken')))}% "
+        f"fail, with a mean recall of {column(one, 'recall').mean():.2f}."
     )
 
 
 def show_negatives(tables: Tables) -> str:
-    """False discovery rate and power, a line for each model and prior."""
+    """Return the false discovery rate and power, one line for each model and prior."""
     rows, lines = tables("negatives"), []
     for model in distinct(rows, "model"):
         for prior in distinct(rows, "prior"):
@@ -80,7 +82,7 @@ def show_negatives(tables: Tables) -> str:
 
 
 def show_nceas(tables: Tables) -> str:
-    """Species against the survey, a line for each region and selection factor."""
+    """Compare species with the survey, one line for each region and selection factor."""
     rows, lines = tables("nceas"), []
     for region in distinct(rows, "region"):
         for factor in distinct(rows, "factor"):
@@ -104,7 +106,7 @@ def show_nceas(tables: Tables) -> str:
 
 
 def show_venn(tables: Tables) -> str:
-    """Venn-Abers against isotonic regression, a line for each setting and size."""
+    """Compare Venn-Abers with isotonic regression, one line for each setting and size."""
     lines = [
         [
             row["setting"],
@@ -121,7 +123,7 @@ def show_venn(tables: Tables) -> str:
 
 
 def show_learners(tables: Tables) -> str:
-    """Test AUROC, a line for each learner; n/a where too few rows were certified."""
+    """Return the test AUROC, one line per learner; n/a if too few rows were certified."""
     rows = tables("learners")
     places = list(dict.fromkeys((row["data"], row["model"]) for row in rows))
     lines = []

@@ -1,8 +1,8 @@
-"""Thresholds with a promise: how often it is kept, and what it costs against an oracle.
+"""Thresholds with a guarantee: how often it holds, and what it costs relative to an oracle.
 
-The parts `recall`, `precision`, `negatives` and `venn` draw rows from worlds known exactly, `nceas`
-takes presence records of species and judges by an independent survey (NONEG_DATA), `cost`
-takes the time at ten million rows.
+The parts `recall`, `precision`, `negatives` and `venn` draw rows from exactly known populations,
+`nceas` compares presence records of species with an independent survey (NONEG_DATA), and `cost`
+measures the time for ten million rows.
 """
 
 import time
@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.promises import nceas as species
-from experiments.promises import two_step
+from experiments.promises import nceas as species, two_step
 from experiments.promises.worlds import Gaussians, miss, selected, uniform_positives
 from experiments.study import Run, Study, cells, data_file, seeded
 from experiments.tables import Row
@@ -29,20 +28,20 @@ from noneg.simulation import LogisticGaussian
 
 CONFIDENCE = 0.95
 MODELS = {"good": 2.5, "poor": 1.0}
-INTERVAL = (0.8, 1.2)  # ends of an interval of the prior, as multiples of it
-ORACLE = 0.8  # recall of the oracle at the wanted precision
+INTERVAL = (0.8, 1.2)  # ends of the prior interval, as multiples of the prior
+ORACLE = 0.8  # recall of the oracle at the requested precision
 ROWS = 10_000
 
 
 def keep_recall(world: str, gamma: float, n: int, alpha: float, trials: int) -> Row:
-    """How often a promised recall is kept, and how often by the next order statistic."""
+    """Return how often a guaranteed recall holds, also for the next order statistic."""
     rng, found, later = seeded("recall", world, gamma, n, alpha), [], []
     for _ in range(trials):
         scores = uniform_positives(world, n, gamma, rng)
         found.append(recall_threshold(scores, recall=1 - alpha, confidence=CONFIDENCE).threshold)
         above = scores.in_order()[1][0]
         later.append(above[min(np.searchsorted(above, found[-1], "right"), above.size - 1)])
-    # Flagging everything misses nothing; of ten scores the one at t is still flagged.
+    # Flagging everything misses nothing; with ten distinct scores, the one at t is still flagged.
     missed, beyond = (miss(world, gamma, np.array(t)) for t in (found, later))
     return {
         "kept": np.mean(missed <= alpha + 1e-12),
@@ -64,7 +63,7 @@ def recall(run: Run) -> dict[str, list[Row]]:
 def keep_precision(
     setting: str, model: str, prior: float, n_positive: int, known: str, trials: int
 ) -> list[Row]:
-    """How often a promised precision is kept, and the recall it leaves."""
+    """Return how often a guaranteed precision holds, and the resulting recall."""
     world = Gaussians(MODELS[model], prior)
     rng = seeded("precision", setting, model, prior, n_positive, known)
     wanted = float(world.precision(world.at_recall(ORACLE)))
@@ -74,7 +73,8 @@ def keep_precision(
     found = np.full(trials, np.inf)
     for trial in range(trials):
         scores, *_ = world.draw(rng, n_positive, ROWS, setting, **options)
-        # What `precision_threshold` returns, without looking for advice where there is none.
+        # Return the same as `precision_threshold`, without searching for advice if there is no
+        # threshold.
         envelope = fdp_envelope(scores, confidence=CONFIDENCE)
         kept = envelope.threshold[envelope.promised >= wanted]
         found[trial] = kept[-1] if kept.size else np.inf
@@ -94,7 +94,7 @@ def keep_precision(
 def precision(run: Run) -> None:
     sizes = {"prior": (0.02, 0.1, 0.3, 0.5), "n_positive": run.pick((100, 500, 3000), (500,))}
     every = cells(setting=("two-sample",), model=MODELS, **sizes, known=("exact", "interval"))
-    # In one sample no more than 200 of 10,000 rows are positive at the smallest prior.
+    # In one sample, at most 200 of 10,000 rows are positive at the smallest prior.
     few = {"prior": (0.1, 0.5), "n_positive": (100, 500)}
     every += cells(setting=("one-sample",), model=MODELS, **few, known=("exact",))
     run.resume("precision", partial(keep_precision, trials=run.trials(1000, 20)), every)
@@ -103,7 +103,8 @@ def precision(run: Run) -> None:
 def keep_fdr(
     setting: str, model: str, prior: float, n_positive: int, known: str, trials: int
 ) -> Row:
-    """Share of positives among certified rows, and of negatives that are certified."""
+    """Return the share of positives among certified rows, and the share of negatives that are
+    certified."""
     world, q = Gaussians(MODELS[model], prior), 0.05
     rng = seeded("negatives", setting, model, prior, n_positive, known)
     options = {"prior": prior} if known == "prior" else {}
@@ -112,7 +113,7 @@ def keep_fdr(
 
 
 def keep_fdr_selected(gamma: float, prior: float, n_positive: int, trials: int) -> Row:
-    """The same where hidden positives sit as low as the selection factor allows."""
+    """The same if hidden positives have scores as low as the selection factor allows."""
     rng = seeded("selected", gamma, prior, n_positive)
 
     def draw() -> tuple[PUScores, np.ndarray, np.ndarray]:
@@ -161,14 +162,14 @@ def nceas(run: Run) -> dict[str, list[Row]]:
 
 
 def two_probabilities(setting: str, n_positive: int, trials: int) -> Row:
-    """How wide Venn-Abers is, and how often the true probability lies inside."""
+    """Return how wide Venn-Abers is, and how often the true probability lies inside."""
     world, found = LogisticGaussian.less_calibrated(0.3), []
     for trial in range(trials):
         sizes = {"n_positive": n_positive, "n_unlabeled": 10 * n_positive}
-        if setting == "labelled":
+        if setting == "labeled":
             sizes = {"n": 11 * n_positive}
         scores = world.draw(**sizes, setting=setting, seed=trial)
-        s = np.sort(world.draw(n=2000, setting="labelled", seed=10_000 + trial).in_order()[0][0])
+        s = np.sort(world.draw(n=2000, setting="labeled", seed=10_000 + trial).in_order()[0][0])
         true, fitted = world.posterior(s), VennAbers().fit(scores)
         low, high = fitted.probabilities(s).T
         plain = Isotonic().fit(scores).transform(s)
@@ -181,7 +182,7 @@ def two_probabilities(setting: str, n_positive: int, trials: int) -> Row:
 
 
 def venn(run: Run) -> dict[str, list[Row]]:
-    settings = ("labelled", "two-sample", "one-sample")
+    settings = ("labeled", "two-sample", "one-sample")
     every = cells(setting=settings, n_positive=run.pick((100, 1000), (100,)))
     return {"venn": run.rows(two_probabilities, every, trials=run.trials(40, 2))}
 
@@ -191,13 +192,13 @@ def learners(run: Run) -> None:
     data = two_step.DATA if folder else two_step.DATA[:1]
     trials = range(run.trials(3, 1))
     every = cells(data=data, model=("logistic",), trial=trials)
-    # Boosting takes minutes with the 256 features of usps.
+    # Boosting takes minutes with the 256 features of USPS.
     every += cells(data=data[:2], model=("boosting",), trial=trials)
     run.resume("learners", partial(two_step.learn, folder=folder and folder.parent), every)
 
 
 def cost(run: Run) -> dict[str, list[Row]]:
-    """Seconds of an exact AUROC and of the envelope on fresh rows, the best of three."""
+    """Return the seconds for an exact AUROC and for the envelope on new rows, the best of three."""
     n = run.pick(10_000_000, 100_000)
     rng = np.random.default_rng(0)
     y = rng.random(n) < PRIOR
@@ -206,7 +207,7 @@ def cost(run: Run) -> dict[str, list[Row]]:
     rows = []
     for function in (auroc, fdp_envelope, recall_threshold, certified_negatives):
         seconds = []
-        for _ in range(4):  # the first one compiles
+        for _ in range(4):  # the first call compiles
             scores = PUScores.from_pu_labels(labeled, s, prior=PRIOR, setting="one-sample")
             start = time.perf_counter()
             function(scores)

@@ -1,7 +1,7 @@
-"""Training on certified negatives as a second step, against learners that are there.
+"""Training on certified negatives as a second step, compared with existing learners.
 
-Step one tells labeled from unlabeled rows, out of fold; step two trains on the labeled positives
-and the certified negatives. One sample, 15 % of the positives labeled, the prior known.
+Step one separates labeled from unlabeled rows, out of fold; step two trains on the labeled
+positives and the certified negatives. One sample, 15% of the positives labeled, known prior.
 """
 
 from pathlib import Path
@@ -71,7 +71,7 @@ def learn(data: str, model: str, trial: int, folder: Path | None) -> list[Row]:
 
 
 def two_steps(model: str, rows: np.ndarray, flags: np.ndarray, prior: float, q: float):
-    """Return the second classifier, None where too few rows are certified."""
+    """Return the second classifier, or None if too few rows are certified."""
     folds = PUStratifiedKFold(3, setting=SETTING)
     s = cross_val_predict(new(model), rows, flags, cv=folds, method="predict_proba")[:, 1]
     scores = PUScores.from_pu_labels(flags, s, prior=prior, setting=SETTING)

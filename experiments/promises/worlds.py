@@ -1,4 +1,4 @@
-"""Worlds whose truth is known exactly, with labels at random and with the worst selection."""
+"""Populations whose truth is known exactly, with random labels and with the worst selection."""
 
 from dataclasses import dataclass
 
@@ -50,14 +50,15 @@ class Gaussians:
 
 
 def missed_by_hidden(p: np.ndarray, gamma: float) -> np.ndarray:
-    """Return the largest share of hidden positives below what a share p of labeled ones is."""
+    """Return the largest share of hidden positives below the p-quantile of the labeled ones."""
     return np.minimum(gamma * p, 1 - (1 - p) / gamma)
 
 
 def uniform_positives(world: str, n: int, gamma: float, rng: np.random.Generator) -> PUScores:
-    """Return positives whose law is uniform after weighting, and unlabeled rows that say nothing.
+    """Return positives whose weighted distribution is uniform, and uninformative unlabeled rows.
 
-    Under selection the labeled positives are uniform, and `miss` says where the hidden ones are.
+    Under selection, the labeled positives are uniform, and `miss` gives the location of the hidden
+    ones.
     """
     p, options = rng.random(n), {}
     if world == "ten scores":
@@ -77,13 +78,14 @@ def uniform_positives(world: str, n: int, gamma: float, rng: np.random.Generator
 
 
 def miss(world: str, gamma: float, t: np.ndarray) -> np.ndarray:
-    """Return the share of all positives below thresholds, at worst."""
+    """Return the worst-case share of all positives below thresholds."""
     labeled = LABELED if world == "one sample" else 0.0
     return labeled * t + (1 - labeled) * missed_by_hidden(t, gamma)
 
 
 def selected(rng: np.random.Generator, n: int, gamma: float) -> np.ndarray:
-    """Return hidden positives that sit as low as a selection factor allows; labeled are uniform."""
+    """Return hidden positives with scores as low as a selection factor allows; labeled ones are
+    uniform."""
     corner = 1 / (1 + gamma)
     low = rng.random(n) < gamma * corner
     return np.where(low, corner * rng.random(n), corner + (1 - corner) * rng.random(n))

@@ -1,7 +1,6 @@
-"""Training of networks side by side, each exactly as if it were alone.
+"""Training of several networks side by side, each exactly as if it were alone.
 
-AdamW works element by element, and the loss that is differentiated is the sum of the networks' own
-losses.
+AdamW works element by element, and the differentiated loss is the sum of the individual losses.
 """
 
 import math
@@ -20,12 +19,12 @@ Weights = dict[str, Tensor]
 
 
 class OutOfTime(Exception):  # noqa: N818
-    """The deadline came; training goes on from the saved state next time."""
+    """The deadline has passed; training resumes from the saved state next time."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """When to stop, and where a training that is cut short is kept."""
+    """When to stop, and where an interrupted training run is saved."""
 
     deadline: float
     folder: Path
@@ -40,7 +39,8 @@ def adamw(weights, lr: float, device: torch.device) -> torch.optim.AdamW:
 
 
 class Interruptible:
-    """A training of so many epochs, each an entry of its history, that may be cut short."""
+    """A training run of a given number of epochs that may be interrupted; each epoch is a history
+    entry."""
 
     epochs: int
     history: list
@@ -55,7 +55,7 @@ class Interruptible:
         raise NotImplementedError
 
     def run(self, clock: Clock, label: str) -> None:
-        """Train all epochs that are left, or raise `OutOfTime` with the state on disk."""
+        """Train the remaining epochs, or raise `OutOfTime` with the state saved to disk."""
         path, begun = clock.folder / f"{label}.pt", time.time()
         if path.exists():
             self.restore(torch.load(path, map_location="cpu", weights_only=True))
@@ -81,7 +81,8 @@ class Ensemble:
         self.optimizer = adamw(list(self.weights.values()), lr, device)
 
     def step(self, x: Tensor, losses: Callable[[Tensor], Tensor], share: float) -> Tensor:
-        """Update every network by its own loss; `losses` maps all logits to a loss each."""
+        """Update every network by its own loss; `losses` maps all logits to one loss per
+        network."""
         for group in self.optimizer.param_groups:
             group["lr"] = share * self.lr
         values = losses(self.logits(x))
@@ -92,7 +93,7 @@ class Ensemble:
 
 
 class Best:
-    """The weights of each network at the epoch with the lowest risk, the first of equal ones."""
+    """The weights of each network at the epoch with the lowest risk (the first one if tied)."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = {k: v.detach().clone() for k, v in weights.items()}
@@ -111,10 +112,10 @@ class Best:
 
 @dataclass
 class Fit(Interruptible):
-    """One training of an ensemble: what it takes, and how far it is.
+    """One training run of an ensemble: its inputs and its progress.
 
-    `batches` gives the inputs of one step after the other of an epoch, and what `losses` wants to
-    know about them; `risk` tells the held-out risk of each network.
+    `batches` yields the inputs for each step of an epoch, with the information that `losses` needs;
+    `risk` returns the held-out risk of each network.
     """
 
     ensemble: Ensemble

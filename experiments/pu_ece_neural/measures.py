@@ -1,4 +1,4 @@
-"""What a trained classifier's logits say: errors on test rows, before and after recalibration."""
+"""Errors of a trained classifier on test rows, before and after recalibration, from its logits."""
 
 import math
 import warnings
@@ -18,7 +18,7 @@ from noneg.recalibration import CalibrationWarning, make
 from noneg.simulation.worlds import sigmoid
 
 ERRORS = (ece, brier, log_loss)
-AUTO_TRIALS, AUTO_FROM = 10, 1000  # trials and sizes; it compares nine methods, which takes long
+AUTO_TRIALS, AUTO_FROM = 10, 1000  # trials and sizes; it compares nine methods, which is slow
 CALIBRATORS = ("platt", "isotonic", "auto")
 PAPER = ("PN-logistic", "PN-sigmoid", "PU-sigmoid", "PU-logistic")
 OTHERS = ("PU-GA-sigmoid", "PU-GA-logistic", "PU-mixed-sigmoid", "PU-mixed-logistic")
@@ -42,22 +42,22 @@ def test_scores(model: Model) -> np.ndarray:
     return sigmoid(np.concatenate([model.logits[g] for g in ("test_neg", "test_pos")]))
 
 
-def labelled_scores(model: Model, change: Callable = lambda s: s) -> PUScores:
-    """Return all test rows with their labels; `change` maps the scores first."""
+def labeled_scores(model: Model, change: Callable = lambda s: s) -> PUScores:
+    """Return all test rows with their labels; `change` is applied to the scores first."""
     y = np.repeat([0, 1], [model.logits[g].size for g in ("test_neg", "test_pos")])
     return PUScores.from_labels(y, change(test_scores(model)))
 
 
 def held_out_scores(model: Model) -> PUScores:
-    """Return held-out rows as PU data: the labelled positives, and all rows as unlabeled ones."""
-    groups = ("held_neg", "held_pos", "held_labelled")
+    """Return held-out rows as PU data: the labeled positives, and all rows as unlabeled rows."""
+    groups = ("held_neg", "held_pos", "held_labeled")
     unlabeled = np.concatenate([model.logits[g] for g in groups])
-    positive = model.logits["held_labelled"]
+    positive = model.logits["held_labeled"]
     return PUScores(sigmoid(positive), sigmoid(unlabeled), prior=model.prior, setting="two-sample")
 
 
 def pu_scores(model: Model) -> PUScores:
-    """Return half of the test rows as unlabeled ones, and the positives of the other half."""
+    """Return half of the test rows as unlabeled rows, and the positives of the other half."""
     rng = stream(model.trial, "halves of the test rows")
     negative, positive = (model.logits[g] for g in ("test_neg", "test_pos"))
     first, second = (rng.random(part.size) < 0.5 for part in (negative, positive))
@@ -68,14 +68,14 @@ def pu_scores(model: Model) -> PUScores:
 
 
 def redrawn_scores(model: Model) -> PUScores:
-    """Return the test scores with labels drawn from them: what a calibrated classifier shows."""
+    """Return the test scores with labels drawn from them, as for a calibrated classifier."""
     rng = stream(model.trial, "labels drawn from scores")
     s = test_scores(model)
     return PUScores.from_labels((rng.random(s.size) < s).astype(int), s)
 
 
 def fitted(name: str, scores: PUScores):
-    """Fit a calibrator; what it warns of is no matter in a study of many fits."""
+    """Fit a calibrator; its warnings do not matter in a study of many fits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return make(name).fit(scores)
@@ -87,7 +87,7 @@ def errors(scores: PUScores, suffix: str) -> dict[str, float]:
 
 def measure(model: Model) -> Row:
     """Return a row of ``models.csv``."""
-    scores, positive, s = labelled_scores(model), model.logits["test_pos"], test_scores(model)
+    scores, positive, s = labeled_scores(model), model.logits["test_pos"], test_scores(model)
     row = {name: getattr(model, name) for name in ("data", "name", "n", "trial", "epoch")} | {
         "held_out_risk": float(model.risks.min()),
         "accuracy": accuracy(scores, threshold=0.5),
@@ -106,7 +106,7 @@ def measure(model: Model) -> Row:
             row |= dict.fromkeys([*(f"{f.__name__}_auto" for f in ERRORS), "auto"], "")
             continue
         calibrator = fitted(name, held)
-        row |= errors(labelled_scores(model, calibrator.transform), f"_{name}")
+        row |= errors(labeled_scores(model, calibrator.transform), f"_{name}")
         if name == "auto":
             row["auto"] = calibrator.chosen_.name
     return row
@@ -118,7 +118,8 @@ SUMMARY += [f"{f.__name__}{s}" for s in ("", *(f"_{c}" for c in CALIBRATORS)) fo
 
 
 def by_size(rows: list[Row]):
-    """Yield data set, size and the trials of all classifiers there, a frame by name and trial."""
+    """Yield the data set, the size and the trials of all classifiers, as one frame by name and
+    trial."""
     frame = pd.DataFrame(rows)
     numbers = [name for name in SUMMARY if name in frame]
     frame[numbers] = frame[numbers].apply(pd.to_numeric)
@@ -128,7 +129,7 @@ def by_size(rows: list[Row]):
 
 
 def summary_rows(rows: list[Row]) -> list[Row]:
-    """Return means over trials with their standard errors, a row a classifier and size."""
+    """Return means over trials with their standard errors, one row per classifier and size."""
     out = []
     for data, n, found in by_size(rows):
         for name in (name for name in NAMES if name in found.index):
@@ -141,7 +142,7 @@ def summary_rows(rows: list[Row]) -> list[Row]:
 
 
 def difference(gaps: np.ndarray) -> Row:
-    """Compare two classifiers over the trials that both have: mean, 95 % interval, who wins."""
+    """Compare two classifiers over their common trials: mean, 95% interval, and winner."""
     mean, n = float(gaps.mean()), gaps.size
     reach = math.nan
     if n > 1:
@@ -170,7 +171,7 @@ def ordering_rows(rows: list[Row]) -> list[Row]:
 
 
 def histogram_rows(shown: dict[str, Model]) -> list[Row]:
-    """Return counts of logits and of scores in each class, of one trial of each classifier."""
+    """Return counts of logits and scores in each class, for one trial of each classifier."""
     out = []
     for world, model in shown.items():
         logits = {"negative": model.logits["test_neg"], "positive": model.logits["test_pos"]}

@@ -1,10 +1,10 @@
 """Figures 4 and 5 on benchmark data: Gaussian mixtures on logits, whose true error is known.
 
-What slopes theory expects of them follows from normal noise in every bin. An ECE of B bins is the
-sum of |r_b + e_b|, where r_b is the true residual of a bin and e_b its noise. Where the noise is
-the larger one, the absolute value turns it into bias of its size; where it is the smaller one, it
-cancels. The shape of |ECE - TCE| over N thus follows from the residuals of the bins, which differ
-from classifier to classifier, and from nothing that is fitted here.
+The slopes that theory predicts for them follow from normal noise in every bin. An ECE over B bins
+is the sum of |r_b + e_b|, where r_b is the true residual of a bin and e_b its noise. If the noise
+is larger, the absolute value turns it into bias of its size; if it is smaller, it cancels. The
+shape of |ECE - TCE| as a function of N thus follows from the residuals of the bins, which differ
+between classifiers, and nothing is fitted here.
 """
 
 import warnings
@@ -26,7 +26,7 @@ from noneg.simulation.worlds import LogitLaw, World
 
 MAX_COMPONENTS = 10
 DRAWS = 4000
-LEAST = 100  # N from which slopes are taken
+LEAST = 100  # smallest N used for slopes
 
 
 def fit_mixture(logits: np.ndarray, components: int = MAX_COMPONENTS, seed: int = 0) -> MixtureLaw:
@@ -35,7 +35,7 @@ def fit_mixture(logits: np.ndarray, components: int = MAX_COMPONENTS, seed: int 
     best = None
     for k in range(1, components + 1):
         with warnings.catch_warnings():
-            # A fit that is not done after 100 rounds is judged by its BIC as it is.
+            # A fit that has not converged after 100 rounds is used with its current BIC.
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = GaussianMixture(k, random_state=seed, n_init=2).fit(column)
         if best is None or found.bic(column) < best.bic(column):
@@ -48,14 +48,14 @@ def fit_mixture(logits: np.ndarray, components: int = MAX_COMPONENTS, seed: int 
 
 
 def mixture_world(model: Model, components: int = MAX_COMPONENTS) -> LogitMixture:
-    """Return a world with the prior and the laws of a classifier's test logits."""
+    """Return a population with the prior and the distributions of a classifier's test logits."""
     groups = ("test_pos", "test_neg")
     positive, negative = (fit_mixture(model.logits[g], components) for g in groups)
     return LogitMixture(positive=positive, negative=negative, prior=model.prior)
 
 
 def component_rows(name: str, world: LogitMixture) -> list[Row]:
-    """Return the components of both classes, a row each."""
+    """Return the components of both classes, one row each."""
     return [
         {"world": name, "prior": world.prior, "class": label, "weight": w, "mean": m, "sd": s}
         for label, law in (("positive", world.positive), ("negative", world.negative))
@@ -92,10 +92,10 @@ def below(law: LogitLaw, edges: np.ndarray) -> np.ndarray:
 
 
 def residuals(world: World, sizes: tuple[float, float] | None, n: int, bins: int) -> Residuals:
-    """Return residuals and their noise for PU samples of two sizes, or for n labelled rows.
+    """Return residuals and their noise for PU samples of two sizes, or for n labeled rows.
 
-    An edge is a sample quantile, and moves against the number of rows below it; to first order a
-    row below an edge adds its own term less the gap between frequency and score there.
+    An edge is a sample quantile and moves opposite to the number of rows below it; to first order,
+    a row below an edge adds its own term minus the gap between frequency and score there.
     """
     marginal, prior = world.marginal_law(), world.prior
     edges = marginal.quantiles(np.arange(bins + 1) / bins)
@@ -145,7 +145,7 @@ def predicted_rows(components: list[Row], sizes: list[int]) -> list[Row]:
         slope = bias.log_slope(np.array(sizes, dtype=float), biases)
         named = dict(zip(("figure", "world", "setting"), curve, strict=True)) | {"slope": slope}
         ends = {"n_low": sizes[0], "n_high": sizes[-1], "low": biases[0], "high": biases[-1]}
-        # What is lost by binning alone, without any noise.
+        # The loss from binning alone, without any noise.
         lost = known_world.tce - np.abs(found[-1].truth).sum()
         out.append(named | ends | {"binning_bias": lost})
     return out

@@ -30,27 +30,28 @@ from noneg.lab.datasets import load
 from noneg.learning.networks import MLP, ResNet, margin, resnet18
 from noneg.randomness import stream
 
-CHUNK = 1000  # rows of an evaluation at once
+CHUNK = 1000  # rows per evaluation
 VEHICLES = (0, 1, 8, 9)  # airplane, automobile, ship, truck
 RATES = {"mnist": 1e-3, "cifar": 1e-5}  # Table 1 of the paper
-# What the paper shows comes first.
+# The settings shown in the paper come first.
 ORDER = ("PU-sigmoid", "PU-logistic", *PN, *MIXED, "PU-GA-sigmoid", "PU-GA-logistic")
 Part = tuple[str, Callable[[Clock], list[Model]]]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to train: the paper's numbers by default, and the sizes of our Figure 1.
+    """How much to train: by default, the paper's numbers and the sizes in our Figure 1.
 
-    Of CIFAR-10 the paper has 10,000 positives and 50,000 unlabeled images. 20,000 are at hand, so
-    we keep the share of labelled images: 4,000. They are then half of the vehicles there are.
+    For CIFAR-10, the paper has 10,000 positives and 50,000 unlabeled images. Only 20,000 are
+    available, so we keep the share of labeled images: 4,000, which is half of the available
+    vehicles.
     """
 
     sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10_000)
     n_unlabeled: int = 60_000
     epochs: int = EPOCHS
     n_test: int = 10_000
-    small: bool = False  # a tiny network, to see that everything runs
+    small: bool = False  # a tiny network, to check that everything runs
 
 
 PLANS = {"mnist": Plan(), "cifar": Plan((4000,), 20_000)}
@@ -76,7 +77,7 @@ def images(name: str, plan: Plan, device: torch.device) -> Images:
 
 
 def seeded(what: str, trial: int, make: Callable):
-    """Make a network whose weights depend on the trial alone."""
+    """Create a network whose weights depend only on the trial."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(trial, f"{what} weights").integers(2**62)))
         return make()
@@ -95,7 +96,7 @@ def first(rows: list[np.ndarray], n: int) -> np.ndarray:
 
 
 class Block:
-    """Trials that are trained together, and what all of their trainings share."""
+    """Trials that are trained together, and what they share."""
 
     def __init__(self, data: Images, plan: Plan, trials: range) -> None:
         self.data, self.plan, self.trials = data, plan, trials
@@ -103,7 +104,7 @@ class Block:
         self.held = data.tensor(np.stack([r.held for r in self.rows]))
 
     def networks(self, copies: int) -> Ensemble:
-        """Return networks that start from the weights of their trial, whatever the classifier."""
+        """Return networks that start from the weights of their trial, for any classifier."""
         fresh = [seeded("mnist", t, lambda: MLP(784, (100, 100), outputs=1)) for t in self.trials]
         return Ensemble(fresh * copies, lr=RATES["mnist"], device=self.data.device)
 
@@ -124,10 +125,11 @@ class Block:
         return torch.cat(parts, dim=1)
 
     def train(self, label: str, names, sizes, steps: int, order, risk, clock: Clock) -> list[Model]:
-        """Train classifiers at sizes: networks are (classifier, size, trial).
+        """Train classifiers at several sizes; the networks are indexed by (classifier, size,
+        trial).
 
-        `order` gives the rows of an epoch (size and trial, steps, rows) from a generator, `risk`
-        the held-out risk of an ensemble.
+        `order` returns the rows of an epoch (size and trial, steps, rows) from a generator, and
+        `risk` returns the held-out risk of an ensemble.
         """
         heads = [torch.func.vmap(loss_of(name, self.data)) for name in names]
         start, copies = self.trials[0], len(heads)
@@ -146,7 +148,7 @@ class Block:
         return self.models(fit, list(product(names, sizes)))
 
     def models(self, fit: Fit, named: list[tuple[str, int]]) -> list[Model]:
-        """Return what is kept of the networks (name and size, trial)."""
+        """Return the stored results for the networks (name and size, trial)."""
         test = self.data.test.expand(len(self.trials), -1)
         on_test, on_held = (
             self.evaluate(fit.ensemble, fit.best.weights, rows).cpu().numpy()
@@ -160,8 +162,8 @@ class Block:
             out.append(Model(*about, risks[k], losses[k], logits))
         return out
 
-    def labelled(self, clock: Clock) -> list[Model]:
-        """Train on n labelled images, a tenth of them held out, with both losses."""
+    def labeled(self, clock: Clock) -> list[Model]:
+        """Train on n labeled images, a tenth of them held out, with both losses."""
         return [model for n in self.plan.sizes for model in self.at_size(n, clock)]
 
     def at_size(self, n: int, clock: Clock) -> list[Model]:
@@ -177,13 +179,13 @@ class Block:
         def risk(ensemble: Ensemble) -> Callable:
             return lambda w: ((self.evaluate(ensemble, w, held) >= 0) != truth).float().mean(-1)
 
-        return self.train(f"labelled {n}", PN, [n], steps, order, risk, clock)
+        return self.train(f"labeled {n}", PN, [n], steps, order, risk, clock)
 
     def unlabeled(self, clock: Clock, *, mixed: bool = False) -> list[Model]:
         """Train all PU classifiers at all sizes.
 
         An epoch has as many batches as the unlabeled rows fill. Mixed batches of 256 come from both
-        samples together, the others have 256 rows of each.
+        samples together; the others have 256 rows from each.
         """
         data, sizes = self.data, self.plan.sizes
         unlabeled = np.stack([r.train for r in self.rows])
@@ -211,19 +213,19 @@ class Block:
 
     def pu_risk(self, ensemble: Ensemble) -> Callable[[dict[str, Tensor]], Tensor]:
         """Return the uPU 0-1 risk of networks (classifier, size, trial) on held-out rows."""
-        masks = [[r.labelled(n) for r in self.rows] for n in self.plan.sizes]
-        labelled = self.data.tensor(np.array(masks)).float()
+        masks = [[r.labeled(n) for r in self.rows] for n in self.plan.sizes]
+        labeled = self.data.tensor(np.array(masks)).float()
 
         def risk(weights: dict[str, Tensor]) -> Tensor:
             said = (self.evaluate(ensemble, weights, self.held) >= 0).float()
-            return pu_error(said.reshape(-1, *labelled.shape), labelled, self.data.prior).flatten()
+            return pu_error(said.reshape(-1, *labeled.shape), labeled, self.data.prior).flatten()
 
         return risk
 
 
 @dataclass
 class Residual(Interruptible):
-    """One ResNet-18: its network, the rows of its trial, and how far it is."""
+    """One ResNet-18: its network, the rows of its trial, and its progress."""
 
     data: Images
     plan: Plan
@@ -251,8 +253,8 @@ class Residual(Interruptible):
         """Choose rows and held-out risk of the classifier."""
         data, rows, own = self.data, self.rows, self.rows.train
         self.held = data.tensor(rows.held)
-        labelled = data.tensor(rows.labelled(self.n)).float()
-        self.risk = lambda said: pu_error(said.float(), labelled, data.prior)
+        labeled = data.tensor(rows.labeled(self.n)).float()
+        self.risk = lambda said: pu_error(said.float(), labeled, data.prior)
         if self.name in PN:
             own, self.held = rows.train[:n_train], self.held[:n_held]
             truth = data.tensor(data.positive)[self.held]
@@ -319,7 +321,7 @@ class Residual(Interruptible):
 def mnist_parts(data: Images, plan: Plan, trials: range, block: int) -> Iterator[Part]:
     for start in trials[::block]:
         own = Block(data, plan, range(start, min(start + block, trials.stop)))
-        yield f"mnist-PN-{start:03d}", own.labelled
+        yield f"mnist-PN-{start:03d}", own.labeled
         yield f"mnist-PU-{start:03d}", own.unlabeled
         yield f"mnist-PUmixed-{start:03d}", own.mixed
 

@@ -1,4 +1,4 @@
-"""Figures and tables of the page, from the stored tables."""
+"""Figures and tables for the README, computed from the stored results."""
 
 import json
 from functools import partial
@@ -25,7 +25,7 @@ LOOKS = {
 TITLES = {"": "as trained", "_platt": "Platt", "_isotonic": "isotonic", "_auto": "Auto"}
 SUFFIXES = ("", *(f"_{c}" for c in CALIBRATORS))
 USABLE = 0.02  # probabilities that are off by two points on average
-TOLERANCE = 0.08  # of a slope beside the synthetic one
+TOLERANCE = 0.08  # tolerance for a slope, compared with the synthetic one
 CLASSES = (("negative", BLUE), ("positive", VERMILION))
 
 
@@ -35,7 +35,7 @@ def errors_panel(ax: plt.Axes, tables: Tables, name: str) -> None:
         n, mean, error = (column(own, c) for c in ("n", name, f"{name}_se"))
         ax.fill_between(n, mean - error, mean + error, color=look["color"], alpha=0.2, lw=0)
         ax.plot(n, mean, **look, ms=6, lw=2, label=classifier)
-    ax.set(xscale="log", yscale="log", xlabel="labelled images (for PU: positives)")
+    ax.set(xscale="log", yscale="log", xlabel="labeled images (for PU: positives)")
 
 
 def draw_figure1(tables: Tables) -> plt.Figure:
@@ -51,7 +51,7 @@ def draw_recalibration(tables: Tables) -> plt.Figure:
     figure, axes = panels(1, 4, size=(15, 5.4), shade="0.88", sharex=True, sharey=True)
     for ax, suffix in zip(axes, SUFFIXES, strict=True):
         errors_panel(ax, tables, f"ece{suffix}")
-        ax.set(title=TITLES[suffix], xlabel="labelled images")
+        ax.set(title=TITLES[suffix], xlabel="labeled images")
     axes[0].set_ylabel("ECE on test images (log scale)")
     shared_legend(figure, axes[0], 8)
     return figure
@@ -65,10 +65,10 @@ def histograms(tables: Tables, kind: str) -> plt.Figure:
     figure, axes = panels(2, 4, size=(16, 7.2), shade=None)
     for ax, name in zip(axes.flat, NAMES, strict=True):
         own = pick(tables("histograms"), world=f"MNIST, {name}", kind=kind)
-        for label, colour in CLASSES:
+        for label, color in CLASSES:
             found = stairs(pick(own, **{"class": label}))
-            ax.stairs(*found, fill=True, color=colour, alpha=0.45, label=f"{label} class")
-            ax.stairs(*found, color=colour, lw=1.2)
+            ax.stairs(*found, fill=True, color=color, alpha=0.45, label=f"{label} class")
+            ax.stairs(*found, color=color, lw=1.2)
         ax.set(title=name, xlabel=kind, ylabel="test images")
         if kind == "score":
             ax.set(yscale="log", ylabel="test images (log scale)", ylim=(0.8, 8000))
@@ -81,23 +81,23 @@ draw_figure3 = partial(histograms, kind="score")
 
 
 def draw_mixtures(tables: Tables) -> plt.Figure:
-    """Draw the mixtures over the logits they were fitted to."""
+    """Draw the mixtures over the logits to which they were fitted."""
     worlds = distinct(tables("mixtures"), "world")
     columns = -(-len(worlds) // 2)
     figure, axes = panels(2, columns, size=(5 * columns, 8), shade=None)
     for ax in axes.flat[len(worlds) :]:
         ax.set_axis_off()
     for ax, world in zip(axes.flat, worlds, strict=False):
-        for label, colour in CLASSES:
+        for label, color in CLASSES:
             keys = {"world": world, "class": label}
             count, edges = stairs(pick(tables("histograms"), kind="logit", **keys))
             density = count / count.sum() / np.diff(edges)
-            ax.stairs(density, edges, fill=True, color=colour, alpha=0.35)
+            ax.stairs(density, edges, fill=True, color=color, alpha=0.35)
             law = pick(tables("mixtures"), **keys)
             w, m, s = (column(law, c) for c in ("weight", "mean", "sd"))
             x = np.linspace(*ax.get_xlim(), 500)
             heights = w / s / np.sqrt(2 * np.pi) * np.exp(-(((x[:, None] - m) / s) ** 2) / 2)
-            look = {"color": colour, "lw": 1.8, "label": f"{label}, Gaussians: {len(law)}"}
+            look = {"color": color, "lw": 1.8, "label": f"{label}, Gaussians: {len(law)}"}
             ax.plot(x, heights.sum(1), **look)
         ax.set(title=world, xlabel="logit", ylabel="density")
         ax.legend(fontsize=9)
@@ -105,7 +105,7 @@ def draw_mixtures(tables: Tables) -> plt.Figure:
 
 
 def two_worlds(tables: Tables) -> tuple[str, ...]:
-    """Return the first two data sets with PU-sigmoid, or what there is."""
+    """Return the first two data sets with PU-sigmoid, or whatever is available."""
     worlds = distinct(tables("worlds"), "world")
     return tuple(sorted(worlds, key=lambda w: not w.endswith("PU-sigmoid"))[:2])
 
@@ -123,18 +123,18 @@ def synthetic_slopes() -> list[Row]:
 
 
 def draw_slopes(tables: Tables) -> plt.Figure:
-    """Draw the slopes of Figure 4 as they were measured over those that noise in bins explains."""
+    """Plot the measured slopes in Figure 4 against those explained by noise in bins."""
     measured = pick(tables("slopes") + synthetic_slopes(), figure=4, n_low=100)
     figure, ax = panels(size=(7.4, 6.4))
     groups = {"synthetic": ("black", "*"), "CIFAR-10": (BLUE, "s"), "MNIST": (VERMILION, "o")}
-    for group, (colour, mark) in groups.items():
+    for group, (color, mark) in groups.items():
         points = []
         for p in pick(tables("predicted"), figure=4):
             data, comma, _ = p["world"].partition(",")
             if (data if comma else "synthetic") == group:
                 (m,) = pick(measured, world=p["world"], setting=p["setting"])
                 points.append([p["slope"], m["slope"], m["standard_error"]])
-        look = {"color": colour, "marker": mark, "ms": 11 if mark == "*" else 6, "ls": "none"}
+        look = {"color": color, "marker": mark, "ms": 11 if mark == "*" else 6, "ls": "none"}
         points = np.array(points).reshape(-1, 3).T
         ax.errorbar(*points, **look, capsize=2, lw=1, label=group)
     ax.axline((-0.4, -0.4), slope=1, color="0.4", lw=1, label="as expected")
@@ -150,20 +150,20 @@ def made(tables: Tables) -> dict:
 
 
 def largest(tables: Tables) -> list[Row]:
-    """Return the rows of each data set with the most labelled images."""
+    """Return the rows for each data set with the most labeled images."""
     rows = tables("summary")
     return [r for r in rows if r["n"] == max(o["n"] for o in pick(rows, data=r["data"]))]
 
 
 def best(row: Row) -> tuple[float, str]:
-    """Return the smallest mean error over treatments, and which it was."""
+    """Return the smallest mean error over treatments, and the treatment."""
     errors = {s: row[f"ece{s}"] for s in SUFFIXES if not np.isnan(row[f"ece{s}"])}
     suffix = min(errors, key=errors.get)
     return errors[suffix], TITLES[suffix]
 
 
 def compared(tables: Tables) -> list[Row]:
-    """Set each slope beside the nearer synthetic one, and beside the one that noise explains."""
+    """Compare each slope with the nearer synthetic one, and with the one explained by noise."""
     out = []
     for r in pick(tables("slopes"), n_low=100):
         keys = {"figure": r["figure"], "setting": r["setting"]}
@@ -184,7 +184,7 @@ def compared(tables: Tables) -> list[Row]:
 
 
 def counted(rows: list[Row]) -> Row:
-    """Count how many slopes agree, how sure that is, and how many theory expects to differ."""
+    """Count how many slopes agree, how certain this is, and how many theory predicts to differ."""
     far = [r for r in rows if r["distance"] > TOLERANCE]
     sure = [r for r in far if r["distance"] - 2.0 * r["distance_se"] > TOLERANCE]
     foreseen = [r for r in far if r["expected_distance"] > TOLERANCE]

@@ -1,6 +1,6 @@
-"""Logits of many models in little space: each group sorted, rounded, as differences.
+"""Compact storage for the logits of many models: each group sorted, rounded, as differences.
 
-What is computed from them does not ask which row had which logit, only which group it was in.
+Results computed from them depend only on the group of each logit, not on its row.
 """
 
 import json
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-# Rows for tests by their class; held-out rows: negatives, positives that are unlabeled only, and
-# positives that are labelled too. All held-out rows together are the unlabeled ones.
-GROUPS = ("test_neg", "test_pos", "held_neg", "held_pos", "held_labelled")
+# Test rows by class; held-out rows: negatives, positives that are only unlabeled, and positives
+# that are also labeled. All held-out rows together are the unlabeled ones.
+GROUPS = ("test_neg", "test_pos", "held_neg", "held_pos", "held_labeled")
 FIELDS = ("data", "name", "n", "trial", "epoch", "prior")
 SIGN, DROPPED = 0x8000, 3  # of the 11 significant bits of half precision
 
@@ -20,10 +20,10 @@ SIGN, DROPPED = 0x8000, 3  # of the 11 significant bits of half precision
 def encode(logits: np.ndarray) -> np.ndarray:
     """Return differences of the sorted logits, rounded to 8 significant bits.
 
-    Half-precision numbers are numbered in their order, 8 of them to a code, so that many equal or
-    neighbouring logits compress well. The largest relative error is 4.5/1024.
+    Half-precision numbers are enumerated in order, 8 of them per code, so that many equal or
+    neighboring logits compress well. The largest relative error is 4.5/1024.
     """
-    # Sorted before it is rounded: numpy 2.4.6 was seen to sort half precision wrongly.
+    # Sorted before rounding, because numpy 2.4.6 was seen to sort half precision incorrectly.
     bits = np.sort(logits).astype(np.float16).view(np.uint16).astype(np.int32)
     ordered = np.where(bits & SIGN, SIGN - (bits ^ SIGN), bits + SIGN)
     codes = (ordered + (1 << DROPPED >> 1)) >> DROPPED
@@ -31,7 +31,7 @@ def encode(logits: np.ndarray) -> np.ndarray:
 
 
 def decode(differences: np.ndarray) -> np.ndarray:
-    """Return the sorted, rounded logits that `encode` was given."""
+    """Return the sorted, rounded logits that were passed to `encode`."""
     ordered = np.cumsum(differences, dtype=np.int64) << DROPPED
     bits = np.where(ordered < SIGN, (SIGN - ordered) | SIGN, ordered - SIGN)
     return bits.astype(np.uint16).view(np.float16)
@@ -39,9 +39,9 @@ def decode(differences: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Model:
-    """A trained classifier: what it was, the risk of every epoch, and its logits by group.
+    """A trained classifier: its name, the risk of every epoch, and its logits by group.
 
-    The prior is the share of positives that a PU classifier was told.
+    The prior is the share of positives that was passed to a PU classifier.
     """
 
     data: str

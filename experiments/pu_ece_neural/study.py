@@ -1,7 +1,8 @@
 """Calibration of networks trained without negatives: Figures 1 to 5 of the PU-ECE paper.
 
-``train`` trains what is missing in the folder of logits (``--logits``, minutes on a GPU), with the
-data of NONEG_DATA; ``measure`` takes all logits that are there. Both go on where they were stopped.
+``train`` trains the networks that are missing in the folder of logits (``--logits``, minutes on a
+GPU), with the data in NONEG_DATA; ``measure`` uses all available logits. Both resume where they
+stopped.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from experiments.tables import Row, parsed, read, write
 
 TRIALS, QUICK_TRIALS = {"mnist": 100, "cifar": 3}, {"mnist": 2, "cifar": 1}
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
-# Which of these the paper took, it does not say.
+# The paper does not state which of these it used.
 MIXED = {
     "mnist": ("PU-sigmoid", "PU-logistic", "PU-GA-sigmoid", "PU-GA-logistic"),
     "cifar10": ("PU-sigmoid", "PU-logistic"),
@@ -72,7 +73,7 @@ def shown(models: list[Model]) -> dict[str, Model]:
 
 
 def measure_files(run: Run, paths: list[Path], kept: Path) -> tuple[list[Model], list[Row]]:
-    """Return all models and their rows; what a file gave is kept, and how files were made."""
+    """Return all models and their rows; results from a file are cached, with how it was created."""
     models, rows, made = [], [], {}
     for path in paths:
         found, how = load(path)

@@ -1,1 +1,1 @@
-"""Bounds on performance and proxies of it (Claesen et al., 2015; the PU benchmark paper)."""
+"""Bounds on performance, and proxy metrics (Claesen et al., 2015; the PU benchmark paper)."""

@@ -1,4 +1,4 @@
-"""What the parts of this study share: the estimated curve itself, and curves on one grid."""
+"""Code shared by the parts of this study: the estimated curve, and curves on one grid."""
 
 import numpy as np
 from scipy.stats import rankdata
@@ -9,19 +9,20 @@ GRID = np.concatenate([np.linspace(0.0, 0.05, 26), np.linspace(0.06, 1.0, 95)])
 
 
 def auc(y: np.ndarray, score: np.ndarray) -> float:
-    """Area under the ROC curve of labelled rows, ties half."""
+    """Return the area under the ROC curve of labeled rows; ties count half."""
     n = np.count_nonzero(y)
     wins = rankdata(score)[y == 1].sum() - n * (n + 1) / 2
     return float(wins / (n * (y.size - n)))
 
 
 def on_grid(bounds: RocBounds) -> tuple[np.ndarray, np.ndarray]:
-    """Both envelopes at the false positive rates of the grid; the upper end of vertical steps."""
+    """Return both envelopes at the false positive rates of the grid, at the upper end of vertical
+    steps."""
     return tuple(at(*side.envelope(), GRID) for side in (bounds.lower, bounds.upper))
 
 
 def at(x: np.ndarray, y: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Height of a curve whose x rises, at the upper end of vertical steps."""
+    """Return the height of a curve with increasing x, at the upper end of vertical steps."""
     last = np.append(x[1:] > x[:-1], True)
     return np.interp(grid, x[last], y[last])
 

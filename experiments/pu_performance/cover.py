@@ -1,6 +1,6 @@
 """Coverage of the intervals of performance metrics, and bias of the estimates.
 
-For each setting and prior: how often does the nominal 95 % interval contain the metric's value in
+For each setting and prior: how often does the nominal 95% interval contain the metric's value in
 the population, and how far is the mean estimate from it?
 """
 
@@ -40,7 +40,7 @@ OPTIONS = {
 
 
 def tail(x: float, y: int) -> float:
-    """Share of a class above x, where the classes are N(1, 1) and N(-1, 1)."""
+    """Return the share of a class above x, for classes N(1, 1) and N(-1, 1)."""
     return float(ndtr((2 * y - 1) - x))
 
 
@@ -80,10 +80,10 @@ def truth(world: LogisticGaussian) -> dict[str, float]:
 
 def mean(function: Callable[[float], float], y: int, low: float = -11.0) -> float:
     """Return the mean of a function of x over a class, restricted to x above `low`."""
-    centre = 2 * y - 1
+    center = 2 * y - 1
 
     def integrand(x: float) -> float:
-        return function(x) * float(np.exp(-((x - centre) ** 2) / 2)) / np.sqrt(2 * np.pi)
+        return function(x) * float(np.exp(-((x - center) ** 2) / 2)) / np.sqrt(2 * np.pi)
 
     ends = np.linspace(low, 11, 23)
     return sum(quad(integrand, a, b)[0] for a, b in pairwise(ends))
@@ -98,12 +98,12 @@ def expected_loss(world: LogisticGaussian, loss: Callable[[float, int], float]) 
 
 def draw(world: LogisticGaussian, setting: str, seed: int) -> PUScores:
     n = N_POSITIVE + N_UNLABELED
-    if setting == "labelled":
-        return world.draw(n=n, setting="labelled", seed=seed)
+    if setting == "labeled":
+        return world.draw(n=n, setting="labeled", seed=seed)
     if setting == "two-sample":
         return world.draw(N_POSITIVE, N_UNLABELED, setting="two-sample", seed=seed)
-    labelled = min(N_POSITIVE, int(world.prior * n / 2))  # half of the positives at most
-    return world.draw(labelled, n - labelled, setting="one-sample", seed=seed)
+    labeled = min(N_POSITIVE, int(world.prior * n / 2))  # half of the positives at most
+    return world.draw(labeled, n - labeled, setting="one-sample", seed=seed)
 
 
 def interval(name: str, scores: PUScores) -> tuple[float, float, float]:
@@ -113,7 +113,7 @@ def interval(name: str, scores: PUScores) -> tuple[float, float, float]:
 
 
 def cover(setting: str, prior: float, trials: int) -> list[Row]:
-    """Return one row a metric."""
+    """Return one row per metric."""
     world = LogisticGaussian(-0.5, 1.5, prior)
     targets = truth(world)
     found = np.empty((trials, len(targets), 3))
@@ -149,7 +149,7 @@ def coverage(run: Run) -> dict[str, list[Row]]:
 
 
 def text_coverage(tables: Tables) -> str:
-    """Return the coverage, a line a metric and a column a cell, with the range below."""
+    """Return the coverage, one line per metric and one column per cell, with the range below."""
     rows, every = tables("coverage"), list(product(SETTINGS, PRIORS))
     found: dict[str, list[str]] = {}
     for row in rows:
@@ -158,9 +158,9 @@ def text_coverage(tables: Tables) -> str:
     outside = sum(not 0.93 <= v <= 0.97 for v in values)
     head = ["metric", *(f"{setting} {prior}" for setting, prior in every)]
     return table(head, [[name, *shares] for name, shares in found.items()], "lr") + (
-        f"\n\n{trials} trials a cell (one standard error: {np.sqrt(0.95 * 0.05 / trials):.2%}). "
-        f"Coverage from {min(values):.1%} to {max(values):.1%}, mean {np.mean(values):.1%}; "
-        f"{outside} of {len(values)} outside of 93-97 %. Two samples: {N_POSITIVE} positives, "
-        f"{N_UNLABELED} unlabeled rows; one sample and labelled: as many rows in all, at most half "
-        "of the positives labelled.\n"
+        f"\n\n{trials} trials per cell (one standard error: {np.sqrt(0.95 * 0.05 / trials):.2%}). "
+        f"Coverage ranges from {min(values):.1%} to {max(values):.1%}, mean {np.mean(values):.1%}; "
+        f"{outside} of {len(values)} outside 93-97%. Two samples: {N_POSITIVE} positives, "
+        f"{N_UNLABELED} unlabeled rows; one sample and labeled data: the same total, at most half "
+        "of the positives labeled.\n"
     )

@@ -13,15 +13,15 @@ from experiments.tables import Row
 from noneg import PUScores
 from noneg.performance.bounds import pr_bounds, rank_cdf, roc_bounds
 
-N_TEST = 20_000  # of each class
+N_TEST = 20_000  # per class
 TRAIN_KNOWN, TRAIN_REST = 2000, 20_000
 KNOWN, NEGATIVE = (0.1, 0.2, 0.4, 0.6, 0.8), (0.0, 0.2, 0.4, 0.6, 0.8)
 GUESSES, BASES, BANDS = (0.8, 1.0, 1.2), ("positives", "tighter"), ("pointwise", "prediction")
-N_TABLE = (2000, 10_000)  # positives and negatives of the tables
+N_TABLE = (2000, 10_000)  # positives and negatives in the tables
 
 
 def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels, class 2 (lodgepole pine) against the rest."""
+    """Return features and labels, class 2 (lodgepole pine) against the rest."""
     with np.load(path, allow_pickle=False) as z:
         parts = [z["quantitative"], np.eye(4)[z["wilderness"]], np.eye(40)[z["soil"]]]
         return np.hstack(parts).astype(np.float32), z["cover_type"] == 2
@@ -43,7 +43,7 @@ def bagged_scores(known, rest, x, members: int, rng: np.random.Generator) -> np.
 
 
 def test_scores(path: Path, members: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and labels of 20,000 positive and 20,000 negative rows kept from training."""
+    """Return scores and labels of 20,000 positive and 20,000 negative held-out rows."""
     x, y = load(path)
     rng = seeded("covtype")
     positive, negative = (rng.permutation(np.flatnonzero(y == c)) for c in (True, False))
@@ -57,7 +57,7 @@ def test_scores(path: Path, members: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def figure5(score: np.ndarray, y: np.ndarray, resamples: int) -> dict[str, list[Row]]:
-    """Rank CDF, curves and areas with 5 % of the positives known."""
+    """Return the rank CDF, curves and areas with 5% of the positives known."""
     rng = seeded("figure 5")
     known = np.zeros(y.size, dtype=bool)
     known[rng.choice(np.flatnonzero(y), N_TEST // 20, replace=False)] = True
@@ -85,7 +85,7 @@ def figure5(score: np.ndarray, y: np.ndarray, resamples: int) -> dict[str, list[
 
 
 def _precision_at(side, recall: np.ndarray) -> np.ndarray:
-    """Precision at the first cut-off that reaches a recall."""
+    """Return the precision at the first cutoff that reaches a recall."""
     row = np.searchsorted(side.recall, recall - 1e-12)
     return side.precision[np.minimum(row, side.recall.size - 1)]
 
@@ -103,7 +103,8 @@ def _cdf_rows(scores: PUScores, rest: np.ndarray, hidden: np.ndarray, options) -
 
 
 def table_rows(score: np.ndarray, y: np.ndarray, trials: int) -> list[Row]:
-    """Range of the area by the known shares of both classes, from positives or the tighter."""
+    """Return the range of the area by the known shares of both classes, from positives or the
+    tighter one."""
     found: dict[tuple, list[tuple]] = {}
     for trial in range(trials):
         rng = seeded("tables", trial)

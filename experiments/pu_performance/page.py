@@ -1,4 +1,4 @@
-"""Figures and tables of the page, from the stored tables."""
+"""Figures and tables for the README, computed from the stored results."""
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -25,28 +25,28 @@ def roc_axes(ax: plt.Axes) -> None:
     ax.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
 
 
-def band(ax: plt.Axes, rows: list[Row], x: str, colour: str, label: str, alpha: float = 0.3):
+def band(ax: plt.Axes, rows: list[Row], x: str, color: str, label: str, alpha: float = 0.3):
     ends = column(rows, x), column(rows, "lower"), column(rows, "upper")
     ax.fill_between(*ends, color="white", lw=0)
-    ax.fill_between(*ends, color=colour, alpha=alpha, lw=0)
-    line(ax, rows, x, "lower", color=colour, lw=1.2, label=label)
-    line(ax, rows, x, "upper", color=colour, lw=1.2)
+    ax.fill_between(*ends, color=color, alpha=alpha, lw=0)
+    line(ax, rows, x, "lower", color=color, lw=1.2, label=label)
+    line(ax, rows, x, "upper", color=color, lw=1.2)
 
 
 def draw_figure2(tables: Tables) -> plt.Figure:
     figure, (left, right) = panels(1, 2, size=(12, 5))
     paper = pick(tables("figure2"), band="pointwise")
     n = column(paper, "n_known")
-    for end, colour, marker in (("upper", BLUE, "v"), ("lower", VERMILION, "^")):
+    for end, color, marker in (("upper", BLUE, "v"), ("lower", VERMILION, "^")):
         tails = column(paper, f"{end}_2.5%"), column(paper, f"{end}_97.5%")
-        left.fill_between(n, *tails, color=colour, alpha=0.2, lw=0)
-        line(left, paper, "n_known", end, color=colour, marker=marker, lw=2, label=f"{end} bound")
+        left.fill_between(n, *tails, color=color, alpha=0.2, lw=0)
+        line(left, paper, "n_known", end, color=color, marker=marker, lw=2, label=f"{end} bound")
     left.axhline(column(paper, "true_auc").mean(), **TRUTH, label="true AUROC")
     left.set(xscale="log", xlabel="known positives (log scale)", ylabel="AUROC")
     left.set_title("bounds, mean and 95 % of trials")
     left.legend(loc="lower right")
-    for name, colour, marker in (("pointwise", BLUE, "o"), ("exact", ORANGE, "s")):
-        part, look = pick(tables("figure2"), band=name), {"color": colour, "marker": marker}
+    for name, color, marker in (("pointwise", BLUE, "o"), ("exact", ORANGE, "s")):
+        part, look = pick(tables("figure2"), band=name), {"color": color, "marker": marker}
         line(right, part, "n_known", "width", **look, lw=2, label=name)
     guide = column(paper, "width")[-1] * np.sqrt(n[-1] / n)
     right.plot(n, guide, color="0.4", ls=":", lw=1.6, label=r"$|P_L|^{-1/2}$ from the last point")
@@ -59,8 +59,8 @@ def draw_figure2(tables: Tables) -> plt.Figure:
 def draw_figure3(tables: Tables) -> plt.Figure:
     curves, areas = tables("figure3_curves"), tables("figure3")
     figure, (left, right) = panels(1, 2, size=(12, 5.6))
-    for beta, colour in ((0.5, PURPLE), (0.4, GREEN), (0.3, BLUE), (0.1, ORANGE)):
-        band(left, pick(curves, beta=beta), "fpr", colour, rf"$\hat\beta = {beta}$")
+    for beta, color in ((0.5, PURPLE), (0.4, GREEN), (0.3, BLUE), (0.1, ORANGE)):
+        band(left, pick(curves, beta=beta), "fpr", color, rf"$\hat\beta = {beta}$")
     line(left, pick(curves, beta=0), "fpr", "lower", **NAIVE, lw=2)
     line(left, pick(curves, beta="true"), "fpr", "lower", **TRUTH, label="true curve")
     roc_axes(left)
@@ -68,8 +68,8 @@ def draw_figure3(tables: Tables) -> plt.Figure:
     left.legend(loc="lower right")
     for row in areas[1:]:
         beta, ends = row["beta"], (row["roc_lower"], row["roc_upper"])
-        colour = BLUE if beta == 0.3 else "0.45"
-        right.plot([beta, beta], ends, color=colour, lw=5, marker="_", ms=14)
+        color = BLUE if beta == 0.3 else "0.45"
+        right.plot([beta, beta], ends, color=color, lw=5, marker="_", ms=14)
     right.axhline(areas[0]["roc_lower"], **TRUTH, label="true AUROC")
     right.axvline(0.3, color=BLUE, ls=":", lw=1.2, label=r"true $\beta$")
     right.set(xlabel=r"assumed $\hat\beta$", ylabel="AUROC", title="bounds on the area")
@@ -80,28 +80,28 @@ def draw_figure3(tables: Tables) -> plt.Figure:
 def draw_figure4(tables: Tables) -> plt.Figure:
     curves, values = tables("figure4_curves"), tables("figure4")
     names = distinct(values, "model")
-    colours = dict(zip(names, (BLUE, VERMILION, GREEN, PURPLE), strict=True))
+    colors = dict(zip(names, (BLUE, VERMILION, GREEN, PURPLE), strict=True))
     titles = ("no latent positives", "a tenth latent positives")
     figure, axes = panels(2, 2, size=(12, 10))
     for (left, right), pair, title in zip(axes, (names[:2], names[2:]), titles, strict=True):
         for model in pair:
             for beta, dashes in ((0, "-"), (0.1, "--")):
-                look = {"color": colours[model], "ls": dashes, "lw": 1.8}
+                look = {"color": colors[model], "ls": dashes, "lw": 1.8}
                 look["label"] = rf"model {model}, $\hat\beta = {beta}$"
                 line(left, pick(curves, model=model, beta=beta), "fpr", "tpr", **look)
         roc_axes(left)
         left.legend(loc="lower right")
-        area_panel(right, {m: pick(values, model=m) for m in pair}, colours)
+        area_panel(right, {m: pick(values, model=m) for m in pair}, colors)
         left.set_title(f"{title}: curves")
         right.set_title(f"{title}: areas")
     return figure
 
 
-def area_panel(ax: plt.Axes, models: dict[str, list[Row]], colours: dict[str, str]) -> None:
-    """Draw areas against beta; grey where some model's curve would leave the unit square."""
+def area_panel(ax: plt.Axes, models: dict[str, list[Row]], colors: dict[str, str]) -> None:
+    """Draw areas against beta, with gray where some model's curve would leave the unit square."""
     for name, rows in models.items():
-        line(ax, rows, "beta", "auc", color=colours[name], lw=2, label=f"model {name}")
-        line(ax, rows, "beta", "auc_unclipped", color=colours[name], ls=":", lw=1.6)
+        line(ax, rows, "beta", "auc", color=colors[name], lw=2, label=f"model {name}")
+        line(ax, rows, "beta", "auc_unclipped", color=colors[name], ls=":", lw=1.6)
     ax.plot([], [], color="0.3", ls=":", lw=1.6, label=r"$(\mathrm{PAUC}-\beta/2)/(1-\beta)$")
     limit = min(rows[0]["largest_beta"] for rows in models.values())
     ax.axvspan(limit, 0.2, color="0.93", lw=0, label=r"$\hat\beta$ contradicts a model's ranks")
@@ -162,20 +162,20 @@ def draw_tables(tables: Tables) -> plt.Figure:
     return figure
 
 
-def range_panel(ax: plt.Axes, rows: list[Row], offset: float, colour: str, marker: str) -> None:
+def range_panel(ax: plt.Axes, rows: list[Row], offset: float, color: str, marker: str) -> None:
     for k, row in enumerate(sorted(rows, key=lambda r: r["known_positives"])):
-        fill = "white" if row["from_negatives"] > 0.5 else colour
-        look = {"color": colour, "lw": 3, "marker": marker, "ms": 6, "mfc": fill}
+        fill = "white" if row["from_negatives"] > 0.5 else color
+        look = {"color": color, "lw": 3, "marker": marker, "ms": 6, "mfc": fill}
         ax.plot([k + offset] * 2, (100 * row["lower"], 100 * row["upper"]), **look)
 
 
 def draw_latent(tables: Tables) -> plt.Figure:
     figure, ax = panels(1, 1, size=(7.5, 5))
     looks = (("prediction", BLUE, "o"), ("exact", ORANGE, "s"), ("pointwise", VERMILION, "^"))
-    for name, colour, marker in looks:
+    for name, color, marker in looks:
         part = pick(tables("latent"), band=name)
         ratio = column(part, "latent") / column(part, "known")
-        look = {"color": colour, "marker": marker, "lw": 2, "label": name}
+        look = {"color": color, "marker": marker, "lw": 2, "label": name}
         ax.plot(ratio, 100 * column(part, "coverage"), **look)
     ax.axhline(95, color="black", ls="--", lw=1.2, label="nominal")
     ax.set(xscale="log", xlabel="latent positives for each known one (log scale)")
@@ -221,19 +221,20 @@ def draw_shift(tables: Tables) -> plt.Figure:
         "one-sample, corrected": (GREEN, "^", "one sample, corrected"),
     }
     for ax, case in zip(axes, ("case 1", "case 2"), strict=True):
-        for name, (colour, marker, label) in looks.items():
+        for name, (color, marker, label) in looks.items():
             part = pick(tables("shift"), case=case, training=name)
-            x, y, error = (column(part, c) for c in ("labelled", "accuracy", "standard_error"))
-            look = {"color": colour, "marker": marker, "lw": 2, "capsize": 3, "label": label}
+            x, y, error = (column(part, c) for c in ("labeled", "accuracy", "standard_error"))
+            look = {"color": color, "marker": marker, "lw": 2, "capsize": 3, "label": label}
             ax.errorbar(100 * x, 100 * y, 200 * error, **look)
-        ax.set(xlabel="positives labelled, %", title=f"USPS, {case}")
+        ax.set(xlabel="positives labeled, %", title=f"USPS, {case}")
     axes[0].set_ylabel("test accuracy, %")
     axes[0].legend(loc="lower left")
     return figure
 
 
 def z_scores(rows: list[Row]) -> tuple[float, float, float]:
-    """Return the largest gap from what is expected, in standard errors too, and their rms."""
+    """Return the largest gap from the expectation, also in standard errors, and their rms."""
     gap, error = column(rows, "mean") - column(rows, "expected"), column(rows, "standard_error")
-    z = gap[error > 1e-9] / error[error > 1e-9]  # who calls nobody positive has no error
+    # a classifier that predicts no positives has no error
+    z = gap[error > 1e-9] / error[error > 1e-9]
     return np.abs(gap).max(), np.abs(z).max(), np.sqrt((z**2).mean())

@@ -1,4 +1,4 @@
-"""Proxy accuracy and proxy AUC against what they stand for, on USPS digits.
+"""Proxy accuracy and proxy AUC compared with the metrics they stand for, on USPS digits.
 
 Propositions 1 and 2 and the shape of Section 4.3 (internal label shift) of "Accessible, Realistic,
 and Fair Evaluation of Positive-Unlabeled Learning Algorithms", with scikit-learn classifiers.
@@ -21,17 +21,17 @@ from experiments.pu_performance.common import auc
 from experiments.study import Run, cells, data_file, seeded
 from experiments.tables import Row
 from noneg import PUScores
-from noneg.performance.selection import proxy_accuracy, proxy_auc
+from noneg.performance.ordering import proxy_accuracy, proxy_auc
 
 CASES = {"case 1": (4, 7, 9, 5, 8), "case 2": (1, 6, 4, 9, 8)}
-N_TRAIN, LABELLED = 4000, 0.3  # rows, and the share of positives labelled
-SIZES = (250, 1000, 4000)  # rows of a validation set
+N_TRAIN, LABELED = 4000, 0.3  # rows, and the share of positives labeled
+SIZES = (250, 1000, 4000)  # rows per validation set
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 PROXIES = ("PA", "PAUC", "PA as published")
 
 
 def load(path: Path, case: str):
-    """Rows for training, rows for validation and test rows, each with labels."""
+    """Return rows for training, validation and testing, each with labels."""
     with np.load(path, allow_pickle=False) as z:
         x, y = z["X_train"].astype(np.float64), np.isin(z["y_train"], CASES[case]).astype(int)
         test = z["X_test"].astype(np.float64), np.isin(z["y_test"], CASES[case]).astype(int)
@@ -44,7 +44,7 @@ def classifiers() -> dict[str, object]:
     found = {
         f"logistic, C = {c:g}": LogisticRegression(C=c, max_iter=500) for c in (1e-5, 1e-3, 0.1)
     }
-    found |= {f"{k} neighbours": KNeighborsClassifier(k) for k in (1, 5, 25, 100)}
+    found |= {f"{k} neighbors": KNeighborsClassifier(k) for k in (1, 5, 25, 100)}
     found |= {
         f"tree, depth {d}": DecisionTreeClassifier(max_depth=d, random_state=0) for d in (2, 6)
     }
@@ -55,17 +55,17 @@ def classifiers() -> dict[str, object]:
 
 
 def fitted_scores(train, rest, case: str) -> dict[str, np.ndarray]:
-    """Validation scores of classifiers that took unlabeled training rows for negatives.
+    """Return validation scores of classifiers trained with unlabeled rows as negatives.
 
-    Each one comes twice: as it is, and with its scores raised (on the logit scale) so that the
-    share of rows called positive is the prior.
+    Each classifier occurs twice: unchanged, and with its scores shifted (on the logit scale) so
+    that the share of rows predicted positive equals the prior.
     """
     x, y = train
-    labeled = (y == 1) & (seeded("labels", case).random(y.size) < LABELLED)
+    labeled = (y == 1) & (seeded("labels", case).random(y.size) < LABELED)
     scores: dict[str, np.ndarray] = {}
     for name, model in classifiers().items():
         p = model.fit(x, labeled).predict_proba(rest[0])[:, 1]
-        p = p + 1e-7 * seeded("ties", name).random(p.size)  # the order of ties, once and for all
+        p = p + 1e-7 * seeded("ties", name).random(p.size)  # a fixed order for ties
         scores[name] = np.clip(p, 0.0, 1.0)
         cut = np.quantile(scores[name], 1.0 - y.mean())
         scores[f"{name}, moved"] = _moved(scores[name], float(cut))
@@ -78,23 +78,25 @@ def _moved(p: np.ndarray, cut: float) -> np.ndarray:
 
 
 def validation(y: np.ndarray, n: int, setting: str, rng: np.random.Generator):
-    """Rows of a PU validation set drawn from the pool: labelled positives, unlabeled ones."""
+    """Draw the rows of a PU validation set from the pool: labeled positives and unlabeled rows."""
     if setting == "one-sample":
         rows = rng.integers(y.size, size=n)
-        flags = (y[rows] == 1) & (rng.random(n) < LABELLED)
+        flags = (y[rows] == 1) & (rng.random(n) < LABELED)
         return rows[flags], rows[~flags]
-    n_known = round(LABELLED * y.mean() * n)
+    n_known = round(LABELED * y.mean() * n)
     return rng.choice(np.flatnonzero(y), n_known), rng.integers(y.size, size=n - n_known)
 
 
 def published(known: np.ndarray, rest: np.ndarray, prior: float) -> float:
-    """Proxy accuracy as the benchmark's code has it in one sample: labelled hits in both terms."""
+    """Return the proxy accuracy as in the benchmark's one-sample code: labeled hits in both
+    terms."""
     hits, n = (known >= 0.5).sum(), known.size + rest.size
     return 2.0 * prior * hits / known.size + (hits + (rest < 0.5).sum()) / n
 
 
 def measure(scores: dict[str, np.ndarray], y: np.ndarray, setting: str, n: int, trials: int):
-    """Proxies of every classifier on many validation sets: arrays (proxy, trial, classifier)."""
+    """Return the proxies of every classifier on many validation sets: arrays (proxy, trial,
+    classifier)."""
     prior = float(y.mean())
     values = np.empty((3, trials, len(scores)))
     for trial in range(trials):
@@ -107,14 +109,15 @@ def measure(scores: dict[str, np.ndarray], y: np.ndarray, setting: str, n: int, 
 
 
 def beta_of(prior: float, setting: str) -> float:
-    """Share of positives among unlabeled validation rows."""
+    """Return the share of positives among unlabeled validation rows."""
     if setting == "two-sample":
         return prior
-    return (1.0 - LABELLED) * prior / (1.0 - LABELLED * prior)
+    return (1.0 - LABELED) * prior / (1.0 - LABELED * prior)
 
 
 def proposition_rows(case: str, scores, y: np.ndarray, trials: int) -> tuple[list[Row], list[Row]]:
-    """Mean proxies of classifiers beside their expectations; how often pairs are in order."""
+    """Compare mean proxies of classifiers with their expectations, and count correctly ordered
+    pairs."""
     prior = float(y.mean())
     accuracy = np.array([((s >= 0.5) == y).mean() for s in scores.values()])
     area = np.array([auc(y, s) for s in scores.values()])
@@ -154,14 +157,15 @@ def _order(found: np.ndarray, truth: np.ndarray) -> Row:
 
 
 def concordance(found: np.ndarray, truth: np.ndarray) -> float:
-    """Share of pairs, not equal in truth, that a proxy puts in the right order."""
+    """Return the share of pairs with different true values that a proxy orders correctly."""
     pairs = [(i, j) for i, j in combinations(range(truth.size), 2) if truth[i] != truth[j]]
     i, j = np.array(pairs).T
     return float(((found[:, i] - found[:, j]) * (truth[i] - truth[j]) > 0).mean())
 
 
 def fit_upu(known: np.ndarray, rest: np.ndarray, prior: float, ridge: float = 1e-4) -> np.ndarray:
-    """Weights of the convex unbiased PU risk (Eq. 7) with the logistic loss, features linear."""
+    """Return the weights that minimize the convex unbiased PU risk (Eq. 7) with the logistic
+    loss."""
 
     def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
         z = rest @ w
@@ -173,7 +177,8 @@ def fit_upu(known: np.ndarray, rest: np.ndarray, prior: float, ridge: float = 1e
 
 
 def shift_rows(case: str, parts, trials: int, components: int) -> list[Row]:
-    """Test accuracy as more positives are labelled, in both settings and with the correction."""
+    """Return the test accuracy as more positives are labeled, in both settings and with the
+    correction."""
     (x, y), (x2, y2), test = parts
     x, y = np.concatenate([x, x2]), np.concatenate([y, y2])
     features = Nystroem(gamma=0.005, n_components=components, random_state=0).fit(x)
@@ -190,12 +195,13 @@ def shift_rows(case: str, parts, trials: int, components: int) -> list[Row]:
         for name, found in hits.items():
             error = np.std(found, ddof=1) / np.sqrt(trials)
             measured = {"accuracy": np.mean(found), "standard_error": error, "trials": trials}
-            rows.append({"case": case, "labelled": share, "training": name} | measured)
+            rows.append({"case": case, "labeled": share, "training": name} | measured)
     return rows
 
 
 def _shift_sets(y: np.ndarray, share: float, rng: np.random.Generator):
-    """Labelled and unlabeled training rows; the correction adds the labelled to the unlabeled."""
+    """Return labeled and unlabeled training rows; the correction adds labeled rows to the unlabeled
+    ones."""
     rows = rng.permutation(y.size)[:N_TRAIN]
     flags = (y[rows] == 1) & (rng.random(N_TRAIN) < share)
     known, rest = rows[flags], rows[~flags]

@@ -8,14 +8,14 @@ from experiments.study import Run, cells, seeded
 from experiments.tables import Row, column, pick
 from noneg import PUScores
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
-from noneg.performance.selection import ordering
+from noneg.performance.ordering import ordering
 
 QUALITY = 0.8  # true AUC of the simulated rankings
-GAP = np.sqrt(2.0) * ndtri(QUALITY)  # distance of the classes' unit normal scores
+GAP = np.sqrt(2.0) * ndtri(QUALITY)  # distance between the classes' unit normal scores
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 ESTIMATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 RATIOS = (0.25, 1, 4, 16, 64)
-# At this level binomial quantiles are the count itself: both bounds are the estimated curve.
+# At this level, the binomial quantiles equal the count: both bounds are the estimated curve.
 POINT = {"band": "pointwise", "level": 1e-9}
 SMOOTH, SURE = "1: smooth", "2: sure of 45 %"
 NARROW, WIDE = "3: equal spread", "4: wide positives"
@@ -23,7 +23,8 @@ PAIRS = ((SMOOTH, SURE), (NARROW, WIDE))
 
 
 def draw(n_known: int, n_latent: int, n_negative: int, rng: np.random.Generator):
-    """Scores of known positives, of unlabeled rows, and the hidden labels of these."""
+    """Return the scores of known positives and of unlabeled rows, and the hidden labels of the
+    latter."""
     known = rng.normal(GAP, 1.0, n_known)
     latent, negative = rng.normal(GAP, 1.0, n_latent), rng.normal(0.0, 1.0, n_negative)
     hidden = np.repeat([1, 0], [n_latent, n_negative])
@@ -31,7 +32,8 @@ def draw(n_known: int, n_latent: int, n_negative: int, rng: np.random.Generator)
 
 
 def figure2_rows(n_known: int, trials: int) -> list[Row]:
-    """Range of the area with each band; so many known positives among 100,000 unlabeled rows."""
+    """Return the range of the area with each band, for this many known positives among 100,000
+    rows."""
     found = {"pointwise": [], "exact": []}
     for number in range(trials):
         rng = seeded("figure 2", n_known, number)
@@ -59,7 +61,8 @@ def figure2(run: Run) -> dict[str, list[Row]]:
 
 
 def figure3(_: Run) -> dict[str, list[Row]]:
-    """Curves and areas when beta is guessed; 2,000 known, 100,000 unlabeled, beta 0.3."""
+    """Return curves and areas for guessed values of beta; 2,000 known, 100,000 unlabeled, beta
+    0.3."""
     known, rest, hidden = draw(2000, 30_000, 70_000, seeded("figure 3"))
     scores = PUScores(known, rest, prior=0.3, setting="two-sample")
     y, score = np.append(hidden, np.ones(known.size)), np.append(rest, known)
@@ -84,21 +87,22 @@ def _area_row(name: object, scores: PUScores, beta: float | None) -> Row:
 
 
 def quantiles(n: int, shift: float = 0.0, spread: float = 1.0) -> np.ndarray:
-    """Evenly placed quantiles of a normal law: a sample without chance."""
+    """Return evenly spaced quantiles of a normal distribution: a sample without randomness."""
     return shift + spread * ndtri((np.arange(n) + 0.5) / n)
 
 
 def gap_for(area: float, spread: float = 1.0) -> float:
-    """Shift of the positives at which their area against unit normal negatives is this."""
+    """Return the shift of the positives that gives this area against unit normal negatives."""
     return float(np.sqrt(1.0 + spread**2) * ndtri(area))
 
 
 def figure4_models() -> dict[str, PUScores]:
-    """Two pairs of rankings of 5,000 known positives among 45,000 unlabeled rows.
+    """Return two pairs of rankings of 5,000 known positives among 45,000 unlabeled rows.
 
-    With unlabeled rows as negatives the areas are 0.725 and 0.732 in each pair, and the curves of a
-    pair cross. Models 1 and 2 rank negatives only: 2 puts 45 % of the positives above everything
-    and the others nearly anywhere. Models 3 and 4 rank data of which one tenth is latent positives.
+    With unlabeled rows as negatives, the areas are 0.725 and 0.732 in each pair, and the curves in
+    a pair cross. Models 1 and 2 rank only negatives: model 2 puts 45% of the positives above
+    everything and the others nearly anywhere. Models 3 and 4 rank data that contain one tenth
+    latent positives.
     """
     none = quantiles(45_000)
     top = np.concatenate([quantiles(2250, 9.0, 0.5), quantiles(2750, gap_for(0.282 / 0.55))])
@@ -114,15 +118,17 @@ def figure4_models() -> dict[str, PUScores]:
 
 
 def largest_beta(scores: PUScores) -> float:
-    """Largest beta whose implied false positive rate is nowhere negative: inf head(U) / |U| / F."""
+    """Return the largest beta with no negative implied false positive rate: inf head(U) / |U| /
+    F."""
     (rest, *_), (known, *_) = scores.in_order()
-    cuts = known[: known.size - 50]  # the top 1 % is noise
+    cuts = known[: known.size - 50]  # the top 1% is noise
     share = 1.0 - np.arange(cuts.size) / known.size
     return float(((rest.size - np.searchsorted(rest, cuts)) / rest.size / share).min())
 
 
 def beta_rows(name: str, scores: PUScores, betas: np.ndarray) -> list[Row]:
-    """Areas under the estimated curve as a function of beta, with and without clipping."""
+    """Return the areas under the estimated curve as a function of beta, with and without
+    clipping."""
     found = [roc_bounds(scores, beta=b, **POINT).auc[0] for b in betas]
     limit = largest_beta(scores)
     return [
@@ -162,7 +168,7 @@ def _area_crossings(values: list[Row]) -> list[Row]:
 
 
 def _exact_crossings(models: dict[str, PUScores]) -> list[Row]:
-    """Orders from closed forms: accuracy depends on the prior, AUROC does not."""
+    """Return rankings from closed forms: accuracy depends on the prior, AUROC does not."""
     rows = []
     for metric, options in (("accuracy", {"threshold": 0.65}), ("auroc", {})):
         for pair in PAIRS:
@@ -178,7 +184,8 @@ def _crossing_row(metric: str, one: str, other: str, found) -> Row:
 
 
 def latent_rows(ratio: float, trials: int, n_known: int = 200) -> list[Row]:
-    """Share of trials in which a table contains the truth, by the number of latent positives."""
+    """Return the share of trials in which a table contains the truth, by the number of latent
+    positives."""
     cuts = expit(ndtri(np.linspace(0.1, 0.9, 9)) + GAP)
     n_latent = round(n_known * ratio)
     kept = {band: np.zeros(cuts.size) for band in ("pointwise", "exact", "prediction")}

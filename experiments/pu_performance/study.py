@@ -1,9 +1,9 @@
-"""Bounds on performance without negatives, and proxies of it, against the papers' claims.
+"""Bounds on performance without negatives, and proxy metrics, compared with the papers' claims.
 
 Figures 2 to 5 and Tables 1 and 2 of Claesen et al. (2015), Propositions 1 and 2 and the internal
 label shift of the PU benchmark paper, and the coverage of intervals. Figure 5 and the tables need
-``covtype.npz``, the propositions ``usps.npz``, both in the folder that NONEG_DATA names; parts
-whose data is not at hand are skipped with a message.
+``covtype.npz``, the propositions ``usps.npz``, both in the folder named by NONEG_DATA; parts whose
+data are not available are skipped with a message.
 """
 
 from experiments.drawing import style

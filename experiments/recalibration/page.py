@@ -1,4 +1,4 @@
-"""Tables (tables.md) and pictures, from the stored tables."""
+"""Tables (tables.md) and figures, computed from the stored results."""
 
 from pathlib import Path
 
@@ -9,23 +9,23 @@ from experiments.drawing import panels, shared_legend
 from experiments.tables import Tables, column, distinct, pick, read
 from noneg.recalibration import METHODS
 
-# Those that learn a map; "auto" chooses among them.
+# Methods that fit a map; "auto" chooses among them.
 NAMES = [name for name in METHODS if name not in ("identity", "prior-shift", "venn-abers")]
-# Of the paper's Tables 1 and 5.
+# From the paper's Tables 1 and 5.
 PAPER = ("temperature", "isotonic", "mix-n-match", "spline", "bpm")
 # Curves that can be fitted by likelihood.
 CURVES = ("platt", "temperature", "beta", "spline", "bpm")
 SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 METRICS = ("ece", "debiased", "sweep", "ks", "smooth", "bpm")
-# The networks nearest to those of the paper's tables: the first is the very same.
+# The networks closest to those in the paper's tables; the first is identical.
 NETWORKS = ("resnet110_kull cifar10", "wide_resnet_brier cifar100", "densenet161 imagenet")
 RATES = (0.2, 0.5, 0.8)
 HERE = Path(__file__).parent
-COLOURS = dict(zip(NAMES, plt.get_cmap("tab10").colors, strict=False))
+COLORS = dict(zip(NAMES, plt.get_cmap("tab10").colors, strict=False))
 
 
 def published(row: dict) -> list[dict]:
-    """Return what the paper has of a network and method, in its Tables 1 and 5."""
+    """Return the paper's values for a network and method, from its Tables 1 and 5."""
     method = row["method"].removesuffix(" (logits)")
     return pick(read(HERE / "published.csv"), network=row["network"], method=method)
 
@@ -40,12 +40,12 @@ def draw_synthetic(tables: Tables) -> plt.Figure:
     figure, axes = panels(len(worlds), 2, size=size, shade=None, layout=None, **options)
     for panel_row, world in zip(axes, worlds, strict=True):
         rows = pick(tables("synthetic"), world=world)
-        for ax, data in zip(panel_row, ("PU", "labelled"), strict=True):
+        for ax, data in zip(panel_row, ("PU", "labeled"), strict=True):
             for method in NAMES:
                 mine = pick(rows, method=method, data=data)
                 sizes = distinct(mine, "n_positive")
                 means = [column(pick(mine, n_positive=n), "error").mean() for n in sizes]
-                ax.plot(sizes, means, marker="o", ms=3, label=method, color=COLOURS[method])
+                ax.plot(sizes, means, marker="o", ms=3, label=method, color=COLORS[method])
             start = pick(rows, method="none")[0]["error"]
             ax.axhline(start, color="black", ls="--", label="before")
             ax.set(xscale="log", yscale="log", xlabel="positives (all rows: 11 times as many)")

@@ -1,16 +1,18 @@
-"""Recalibration: the papers' tables, again without labels, and against the truth.
+"""Recalibration: the papers' tables, with hidden labels, and compared with the truth.
 
-Tables 1 and 5 of the binomial-process paper: a network's top-label question is binary, the score is
-the largest class probability, the label whether that class is right. Calibrators learn on the
-calibration split and are judged on the test split. Labels hidden: of the calibration rows, each
-*hit* is marked with probability `rate`, by a coin; misses and unmarked hits look alike.
+Tables 1 and 5 of the binomial-process paper: a network's top-label problem is binary; the score is
+the largest class probability, and the label is whether that class is right. Calibrators are fitted
+on the calibration split and evaluated on the test split. With hidden labels, each *hit* among the
+calibration rows is marked at random with probability `rate`; misses and unmarked hits are
+indistinguishable.
 
-Curves of these parts are fitted by risk, as they were when the tables were made; ``likelihood``,
-``choice`` and ``band`` compare both fits, follow the choice and count how often bands cover.
+Curves in these parts are fitted by risk, as they were when the tables were created; ``likelihood``,
+``choice`` and ``band`` compare both fits, evaluate method selection, and count how often bands
+cover.
 
-``synthetic`` follows the true error in worlds whose posterior is known. ``mnist`` is Table 1 of the
-ECE bias paper: recalibrate with 100 separate rows, or with the training rows; it trains the
-networks of experiments/information and wants a GPU.
+``synthetic`` tracks the true error in populations whose posterior is known. ``mnist`` is Table 1 of
+the ECE bias paper: recalibrate with 100 separate rows, or with the training rows; it trains the
+networks of experiments/information and should be run on a GPU.
 """
 
 import warnings
@@ -41,11 +43,12 @@ METRICS = {
     "bpm": tce_bpm,
 }
 N_TRAIN, N_RECALIBRATION, TRIALS, EPOCHS = 4000, 100, 20, 200
-BINS = 15  # floor(4000^(1/3)), for both methods, as the paper's bound of .8475 shows
+BINS = 15  # floor(4000^(1/3)) for both methods, as implied by the paper's bound of .8475
 
 
 def fitted(name: str, scores: PUScores):
-    """Fit a method, curves by risk; what it warns of is no matter in a study of many fits."""
+    """Fit a method, with curves fitted by risk; its warnings do not matter in a study of many
+    fits."""
     options = {"fit": "risk"} if name in CURVES else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -64,7 +67,7 @@ def true_error(value: np.ndarray, posterior: np.ndarray) -> Row:
 
 
 def synthetic_rows(world: str, n_positive: int, seeds: int) -> list[Row]:
-    """Return errors over 50,000 scores, from PU data and from as many labelled rows."""
+    """Return errors over 50,000 scores, from PU data and from as many labeled rows."""
     law, n = WORLDS[world], n_positive
     s, _ = law.draw_rows(POPULATION, seed=10_000)
     posterior, rows = law.posterior(s), []
@@ -73,7 +76,7 @@ def synthetic_rows(world: str, n_positive: int, seeds: int) -> list[Row]:
     for seed in range(seeds):
         samples = {
             "PU": law.draw(n, 10 * n, setting="two-sample", seed=seed),
-            "labelled": law.draw(n=11 * n, setting="labelled", seed=seed),
+            "labeled": law.draw(n=11 * n, setting="labeled", seed=seed),
         }
         for data, scores in samples.items():
             for method in page.NAMES:
@@ -93,7 +96,7 @@ def top(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def top_label(part: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the top label of logits; what has one axis is top-label already."""
+    """Return the top label of logits; input with one axis is already top-label."""
     if part.ndim == 1:
         return part, labels
     z = np.exp(part - part.max(axis=1, keepdims=True))
@@ -123,7 +126,7 @@ def splits(network: str) -> list[np.ndarray]:
 def differences(after: np.ndarray, before: np.ndarray, hit: np.ndarray):
     """Return the changes of the calibration error (over optimal bins) and of the Brier score."""
     scores, criteria = {"after": after, "before": before}, ["ece", "brier"]
-    found = compare(scores, hit, setting="labelled", criteria=criteria, reference="before")
+    found = compare(scores, hit, setting="labeled", criteria=criteria, reference="before")
     return [found.criteria[c].differences["after"] for c in criteria]
 
 
@@ -140,8 +143,8 @@ def judged(method: str, score: np.ndarray, hit: np.ndarray, before: np.ndarray |
     return {"method": method} | found | dict(zip(ends, values, strict=True))
 
 
-def labelled(network: str):
-    """Yield the rows of the paper's table, all labels known."""
+def labeled(network: str):
+    """Yield the rows of the paper's table, with all labels."""
     val, val_labels, test, test_labels = splits(network)
     s, hit = top_label(val, val_labels)
     t, test_hit = top_label(test, test_labels)
@@ -153,13 +156,13 @@ def labelled(network: str):
         for method in (TemperatureScaling(), VectorScaling()):
             scaled = method.fit(val, val_labels).predict_proba(test)
             after, its_hit = top(scaled, test_labels)
-            # Another class may come out on top, so rows are not the same question any more.
+            # Another class may be predicted, so the rows no longer refer to the same problem.
             same = np.array_equal(its_hit, test_hit)
             yield judged(f"{method.name} (logits)", after, its_hit, t if same else None)
 
 
 def hidden(network: str, hidings: int):
-    """Yield, for each rate, hiding and method, the error on the test split."""
+    """Yield the error on the test split for each rate, marking and method."""
     val, val_labels, test, test_labels = splits(network)
     s, hit = top_label(val, val_labels)
     t, test_hit = top_label(test, test_labels)
@@ -179,13 +182,13 @@ def networks(run: Run) -> None:
         return
     others = [*networks_of("cifar10"), *networks_of("cifar100")]
     every = list(dict.fromkeys([*page.NETWORKS, *run.pick(others, [])]))
-    run.resume("networks", labelled, cells(network=every))
+    run.resume("networks", labeled, cells(network=every))
     found = partial(hidden, hidings=run.trials(HIDINGS, 1))
     run.resume("networks_hidden", found, cells(network=page.NETWORKS))
 
 
-def trained(optimiser: str, order: np.ndarray, epochs: int) -> np.ndarray:
-    """Return scores of all rows under each trial's network, trained on its first rows."""
+def trained(optimizer: str, order: np.ndarray, epochs: int) -> np.ndarray:
+    """Return the scores of all rows from each trial's network, trained on its first rows."""
     import torch
     from scipy.special import expit
 
@@ -195,15 +198,15 @@ def trained(optimiser: str, order: np.ndarray, epochs: int) -> np.ndarray:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     images, rows = Images("mnist", *pool("mnist"), device), torch.tensor(order, device=device)
     first = Rows(rows[:, :N_TRAIN])
-    way, _ = fastest("mnist", optimiser, first, images, device)
-    training = Training("mnist", optimiser, first, way=way, device=device, seed=0)
+    way, _ = fastest("mnist", optimizer, first, images, device)
+    training = Training("mnist", optimizer, first, way=way, device=device, seed=0)
     for _ in range(epochs):
         training.epoch(images)
     return expit(training.margins(images, rows.sort(dim=1).values).astype(float))
 
 
 def recalibrated(score: np.ndarray, label: np.ndarray, order: np.ndarray) -> Row:
-    """Return the errors on test rows: as they are, by separate rows, by the training rows."""
+    """Return the errors on test rows: unchanged, with separate rows, and with the training rows."""
     parts = np.split(order, [N_TRAIN, N_TRAIN + N_RECALIBRATION])
     train, separate, test = ((label[part] == 1, score[part]) for part in parts)
     out = {"before": ece(PUScores.from_labels(*test), bins=BINS)}
@@ -224,11 +227,11 @@ def mnist(run: Run) -> dict[str, list[Row]]:
 
     labels, random, rows = pool("mnist")[1], np.random.default_rng(0), []
     order = np.stack([random.permutation(labels.size) for _ in range(run.trials(TRIALS, 2))])
-    for optimiser in ("adam", "sgld"):
-        scores = trained(optimiser, order, run.pick(EPOCHS, 1))
+    for optimizer in ("adam", "sgld"):
+        scores = trained(optimizer, order, run.pick(EPOCHS, 1))
         for k, score in enumerate(scores):
             accuracy = float(np.mean((score > 0.5) == labels))
-            named = {"optimiser": optimiser, "trial": k, "accuracy": accuracy}
+            named = {"optimizer": optimizer, "trial": k, "accuracy": accuracy}
             rows.append(named | recalibrated(score, labels, order[k]))
     return {"mnist": rows}
 

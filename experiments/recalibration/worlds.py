@@ -1,7 +1,8 @@
-"""Worlds whose curve is known: calibrated, too sure, bent, tied, saturated, rare and falling ones.
+"""Populations with a known curve: calibrated, overconfident, bent, tied, saturated, rare,
+decreasing.
 
-The log odds z of a row come from two normal laws, so that its chance of being positive is
-``eta = sigmoid(z)``; a world says which score such a row gets.
+The log odds z of a row come from two normal distributions, so its probability of being positive is
+``eta = sigmoid(z)``; a population defines which score such a row gets.
 """
 
 from collections.abc import Callable
@@ -19,27 +20,27 @@ POPULATION = 400_000
 
 @dataclass(frozen=True)
 class World:
-    """Two normal laws `apart`, and the score of a row with log odds z."""
+    """Two normal distributions `apart`, and the score of a row with log odds z."""
 
     prior: float
     apart: float
     score: Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
     def draw(self, n: int, random: np.random.Generator) -> Rows:
-        """Return scores and chances of being positive."""
+        """Return scores and probabilities of being positive."""
         side = np.where(random.random(n) < self.prior, 0.5, -0.5)
         z = logit(self.prior) + self.apart * (random.normal(size=n) + side * self.apart)
         return self.score(z, random), expit(z)
 
 
 def coin(z: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Forty percent of the scores are 0 or 1 by a coin."""
+    """Forty percent of the scores are set to 0 or 1 at random."""
     ends = random.random(z.size) < 0.5
     return np.where(random.random(z.size) < 0.4, ends, expit(1.5 * z))
 
 
 def folded(z: np.ndarray, _: object) -> np.ndarray:
-    """The surest positives get scores between one half and .73."""
+    """The positives with the largest log odds get scores between one half and .73."""
     top = 1.0 / (1.0 + np.maximum(z - 1.5, 0.0))
     return expit(np.where(z < 0.0, z, np.where(z < 1.5, z + 1.0, top)))
 
@@ -65,7 +66,7 @@ WORLDS = {
 
 @cache
 def population(name: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return scores, the chance of being positive at each, and the prior."""
+    """Return scores, the probability of being positive at each, and the prior."""
     s, eta = WORLDS[name].draw(POPULATION, np.random.default_rng(99))
     _, place, count = np.unique(s, return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=eta) / count
@@ -73,7 +74,7 @@ def population(name: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray, floa
 
 
 def sample(name: str, setting: str, sizes: tuple[float, int], seed: int) -> PUScores:
-    """Return positives and unlabeled rows, or rows of which a share is labelled."""
+    """Return positives and unlabeled rows, or rows of which some are labeled."""
     random, world, prior = np.random.default_rng([seed, 7]), WORLDS[name], population(name)[2]
     if setting == "two-sample":
         s, eta = world.draw(int(1.6 * sizes[0] / prior) + 500, random)
@@ -81,7 +82,7 @@ def sample(name: str, setting: str, sizes: tuple[float, int], seed: int) -> PUSc
         return PUScores(positive, world.draw(sizes[1], random)[0], prior=prior, setting=setting)
     s, eta = world.draw(sizes[1], random)
     y = random.random(s.size) < eta
-    if setting == "labelled":
+    if setting == "labeled":
         return PUScores.from_labels(y, s)
     labeled = y & (random.random(s.size) < sizes[0])
     return PUScores.from_pu_labels(labeled, s, prior=prior, setting=setting)

@@ -1,8 +1,8 @@
 """Would a map with the smallest worst-case Brier score be better than the map for random labels?
 
-At every score the share of positives lies between multiples of the calibrated one. The largest
-Bayes risk has the shares closest to a constant, ``clip(t, low, high)`` with t such that they make
-up the prior; the map that predicts them is the minimax map.
+At every score, the share of positives lies between multiples of the calibrated one. The largest
+Bayes risk has the shares closest to a constant, ``clip(t, low, high)``, with t such that they
+average to the prior; the map that predicts them is the minimax map.
 """
 
 import numpy as np
@@ -13,7 +13,8 @@ SPREADS = {"weak": 1.0, "medium": 2.0, "strong": 4.0}
 
 
 def worst(p: np.ndarray, eta: np.ndarray, mu: np.ndarray, factor: float) -> float:
-    """Return the largest Brier score of a map over all laws of the positives; a knapsack."""
+    """Return the largest Brier score of a map over all distributions of the positives (a knapsack
+    problem)."""
     low, high = eta / factor * mu, np.minimum(eta * factor, 1.0) * mu
     gain = 1.0 - 2.0 * p
     order = np.argsort(-gain)
@@ -23,7 +24,7 @@ def worst(p: np.ndarray, eta: np.ndarray, mu: np.ndarray, factor: float) -> floa
 
 
 def compare(model: str, prior: float, selection: float) -> dict[str, float]:
-    """Return the Brier scores of both maps, at random labels and at worst."""
+    """Return the Brier scores of both maps, with random labels and in the worst case."""
     z = np.linspace(-8.0, 8.0, 4001)
     mu = np.exp(-(z**2) / 2.0)
     mu /= mu.sum()

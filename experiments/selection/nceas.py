@@ -1,8 +1,8 @@
-"""Presence records of species against an independent survey (Elith et al. 2020).
+"""Presence records of species compared with an independent survey (Elith et al. 2020).
 
-Records are labeled positives, the sites of the survey are unlabeled rows, and the survey says where
-the species is: the prior is known exactly, but records lie where people go. A model is trained on
-one half of the records, the other half is evaluated.
+Records are the labeled positives, the survey sites are the unlabeled rows, and the survey shows
+where the species occurs: the prior is known exactly, but records come from places where people go.
+A model is trained on one half of the records and evaluated on the other.
 """
 
 import os
@@ -24,7 +24,7 @@ REGIONS = {"AWT": ("_bird", "_plant"), "NZ": ("",), "SA": ("",), "SWI": ("",)}
 OTHERS = ("siteid", "spid", "x", "y", "occ", "group", "vegsys", "calc", "age", "toxicats")
 SELECTIONS = (1.0, 1.5, 2.0, 3.0)
 MEASURED = ("auroc", "brier", "precision_at", "ece")
-RANKED = ("auroc", "precision_at")  # the factor that the survey asks for is searched for these
+RANKED = ("auroc", "precision_at")  # the factor required by the survey is computed for these
 RECORDS = 60
 
 
@@ -57,7 +57,7 @@ def features(rows: dict, like: dict) -> np.ndarray:
 
 
 def measure(region: str, model: str) -> list[dict]:
-    """Return every metric of every species with enough records, at each selection factor."""
+    """Return every metric for every species with enough records, at each selection factor."""
     records, background = table(f"{region}train_po"), table(f"{region}train_bg")
     base, rows = features(background, background), []
     for part in REGIONS[region]:
@@ -79,14 +79,14 @@ def one_species(
     present: np.ndarray,
     model: str,
 ) -> list[dict]:
-    """Return the rows of one species."""
+    """Return the rows for one species."""
     order = seeded("nceas", name).permutation(len(records))
     train, held = np.array_split(records[order], 2)
     fitted = MODELS[model](np.vstack([train, base]), np.repeat([1, 0], [len(train), len(base)]))
     prior = float(present.mean())
 
     def score(x: np.ndarray) -> np.ndarray:
-        """Return the share of presences: the odds of a record are a multiple of it."""
+        """Return the share of presences, given that the odds of a record are a multiple of it."""
         record = np.clip(fitted.predict_proba(x)[:, 1], 1e-9, 1 - 1e-9)
         return np.minimum(record / (1 - record) * prior * len(base) / len(train), 1.0)
 
@@ -99,7 +99,7 @@ def one_species(
 def one_metric(
     name: str, metric: str, scores: PUScores, truth: PUScores, edges: np.ndarray
 ) -> dict[str, object]:
-    """Return whether the survey's value lies inside, how wide that is, and what factor it takes."""
+    """Return whether the survey's value lies inside, the width, and the required factor."""
     options = {"edges": edges} if metric == "ece" else {}
     target = METRICS[metric].function(truth, **options)
     found = [estimate(metric, scores.with_selection(g), **options) for g in SELECTIONS]

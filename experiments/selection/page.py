@@ -1,20 +1,21 @@
-"""The page of the study: tables from what is stored."""
+"""Tables for the README, computed from the stored results."""
 
 import numpy as np
 
 from experiments.selection.nceas import MEASURED, REGIONS, SELECTIONS
+from experiments.selection.worlds import AGAIN
 from experiments.tables import Row, Tables, pick
 
 TITLES = {
     "auroc": "AUROC",
     "brier": "Brier score",
-    "precision_at": "precision at the 10 % most suitable sites",
+    "precision_at": "precision at the 10% most suitable sites",
     "ece": "ECE",
 }
 
 
 def inside(tables: Tables) -> list[Row]:
-    """Return, for each region and metric, the share of species inside and the mean width."""
+    """Return the share of species inside and the mean width, for each region and metric."""
     rows = []
     for region in REGIONS:
         for metric in MEASURED:
@@ -23,13 +24,13 @@ def inside(tables: Tables) -> list[Row]:
             for g in SELECTIONS:
                 share = np.mean([x[f"inside_{g:g}"] for x in found])
                 width = np.mean([x[f"width_{g:g}"] for x in found])
-                row[f"{g:g}"] = f"{100 * share:.0f} % ({width:.2f})"
+                row[f"{g:g}"] = f"{100 * share:.0f}% ({width:.2f})"
             rows.append(row)
     return rows
 
 
 def needed(tables: Tables) -> list[Row]:
-    """Return the factor that the survey asks for: quantiles over species and models."""
+    """Return the factor required by the survey: quantiles over species and models."""
     rows = []
     for region in REGIONS:
         for metric in ("auroc", "precision_at"):
@@ -41,7 +42,7 @@ def needed(tables: Tables) -> list[Row]:
 
 
 def reached(tables: Tables) -> list[Row]:
-    """Return how often the ends are reached, by metric: mean and least over cells."""
+    """Return how often the ends are reached, by metric: mean and smallest value over cells."""
     rows = []
     for metric in dict.fromkeys(x["metric"] for x in tables("adversarial")):
         found = pick(tables("adversarial"), metric=metric)
@@ -49,6 +50,19 @@ def reached(tables: Tables) -> list[Row]:
         rows.append(
             {"metric": metric, "cells": len(found), "mean": ends.mean(), "least": ends.min()}
         )
+    return rows
+
+
+def weak(tables: Tables) -> list[Row]:
+    """Return the ends that were reached least often, with the results of additional draws."""
+    rows = []
+    for x in tables("again"):
+        cell = {key: x[key] for key in ("world", "setting", "prior", "n_positive", "metric")}
+        (first,) = pick(tables("adversarial"), **cell)
+        for end in ("low", "high"):
+            if first[f"{end}_reached"] < AGAIN:
+                found = {"end": end, "first": first[f"{end}_reached"], "again": x[f"{end}_reached"]}
+                rows.append(cell | found)
     return rows
 
 

@@ -1,9 +1,9 @@
-"""Worlds on a grid of scores in which the truth sits exactly at the end of what is identified.
+"""Populations on a grid of scores, with the truth exactly at the end of the identified range.
 
-Labeled positives have one law and everyone another; the positives have the law in the box that
-makes a metric largest, or smallest. Given the cells in which a sample asks whether positives
-outnumber rows, that law is known, so the end that an interval has to reach is known for every
-sample.
+Labeled positives have one distribution and everyone another; the positives have the distribution in
+the selection set that makes a metric largest, or smallest. Given the cells in which a sample checks
+whether positives outnumber rows, that distribution is known, so the end that an interval has to
+reach is known for every sample.
 """
 
 from dataclasses import dataclass
@@ -16,29 +16,30 @@ from noneg import PUScores
 from noneg.bins import bin_scores
 from noneg.calibration.bounds import ranges
 from noneg.metrics import METRICS, estimate
-from noneg.selection import Box, Law, _cell_edges
+from noneg.selection import Box, _cell_edges
 
 LOGITS = np.linspace(-7.0, 7.0, 1500)
 SCORES = expit(LOGITS)
-LABELED = 0.5  # share of the positives that one sample shows
-# Where the negatives lie: among the positives, or so far below that rows limit the positives.
+LABELED = 0.5  # share of the positives that are labeled in one sample
+# Location of the negatives: among the positives, or so far below that the row limit applies.
 NEGATIVES = {"overlapping": -1.0, "separated": -4.0}
 SELECTION = 2.0
-LEVEL = 0.9  # so that each end has a nominal 95 %
+LEVEL = 0.9  # so that each end has a nominal 95%
+AGAIN = 0.9  # metrics with an end that is reached less often than this are measured again
 RULES = ("recall", "precision", "accuracy", "specificity", "npv", "f_beta", "mcc", "cohen_kappa")
 LOSSES = ("brier", "log_loss", "risk")
-SHARP = (*RULES, *LOSSES, "auroc", "proxy_auc", "precision_at", "lift_at", "ece")
+SHARP = (*RULES, *LOSSES, "auroc", "partial_auc", "proxy_auc", "precision_at", "lift_at", "ece")
 
 
 def bell(mean: float) -> np.ndarray:
-    """Return the masses of a normal law of the logit."""
+    """Return the masses of a normal distribution of the logit."""
     mass = np.exp(-((LOGITS - mean) ** 2) / 2.0)
     return mass / mass.sum()
 
 
 @dataclass(frozen=True)
 class World:
-    """Laws of the labeled positives and of the unlabeled rows, and the share that is labeled."""
+    """Distributions of the labeled positives and the unlabeled rows, and the labeled share."""
 
     positive: np.ndarray
     unlabeled: np.ndarray
@@ -47,7 +48,8 @@ class World:
 
     @classmethod
     def build(cls, name: str, prior: float, setting: str) -> "World":
-        """Return a world whose positives are, half of the way, as far to the top as they may be."""
+        """Return a population whose positives are halfway between the labeled ones and the extreme
+        at the top."""
         labeled, negative = bell(1.0), bell(NEGATIVES[name])
         above = np.cumsum(labeled[::-1])[::-1]
         top = labeled * np.where(above < 1.0 / (1.0 + SELECTION), SELECTION, 1.0 / SELECTION)
@@ -64,7 +66,7 @@ class World:
 
     @property
     def marginal(self) -> np.ndarray:
-        """The law of everyone."""
+        """The distribution of everyone."""
         return self.share * self.positive + (1.0 - self.share) * self.unlabeled
 
     def scores(self, positive: np.ndarray, unlabeled: np.ndarray, kind: str) -> PUScores:
@@ -81,7 +83,7 @@ class World:
         )
 
     def draw(self, n_positive: int, random: np.random.Generator) -> PUScores:
-        """Return a sample with about so many labeled positives."""
+        """Return a sample with about this many labeled positives."""
         size = int(max(20 * n_positive, 2.0 * n_positive / self.prior))
         if self.setting == "one-sample":
             size = int(n_positive / self.share)
@@ -94,16 +96,13 @@ class World:
         return self.scores(*counts, "frequency")
 
     def known(self) -> PUScores:
-        """Return both laws as if every row were known."""
+        """Return both distributions as if every row were known."""
         share = self.share or 0.5
         return self.scores(share * self.positive, (1.0 - share) * self.unlabeled, "importance")
 
 
-def under(law: Law, world: World, name: str) -> float:
-    """Return a metric of a law of the positives, by its definition."""
-    # Points of the grid, rising; the law is a function of the share above.
-    above = np.append(np.cumsum(world.positive[::-1])[::-1], 0.0)
-    positive = -np.diff(law(np.minimum(above / above[0], 1.0)))
+def under(positive: np.ndarray, world: World, name: str) -> float:
+    """Return a metric of a distribution of the positives, computed from its definition."""
     mu, prior = world.marginal, world.prior
     if name in RULES:
         flagged = SCORES >= 0.5
@@ -116,35 +115,58 @@ def under(law: Law, world: World, name: str) -> float:
         group = mu if name == "auroc" else world.unlabeled
         place = float(positive @ (np.cumsum(group) - group / 2.0))
         return (place - prior / 2.0) / (1.0 - prior) if name == "auroc" else place
+    if name == "partial_auc":
+        tpr, ppr = (np.append(0.0, np.cumsum(x[::-1])) for x in (positive, mu))
+        fpr = np.maximum.accumulate((ppr - prior * tpr) / (1.0 - prior))
+        cut = fpr < 0.1
+        heights = np.append(tpr[cut], np.interp(0.1, fpr, tpr))
+        return float(np.trapezoid(heights, np.append(fpr[cut], 0.1)))
     rest = np.append(np.cumsum(mu[::-1])[::-1], 0.0)
     inside = np.clip((0.1 - rest[1:]) / mu, 0.0, 1.0)
     return float(positive @ inside) / 0.1 * (prior if name == "precision_at" else 1.0)
 
 
-def ends(world: World, known: PUScores, sample: PUScores, name: str) -> tuple[float, float]:
-    """Return the smallest and largest value that the cells or bins of a sample leave possible."""
-    if name == "ece":
-        edges = bin_scores(sample).edges
-        binned = bin_scores(known, edges=edges)
-        found = ranges(binned, Box.over(known, edges), world.prior)
-        return found.smallest, found.largest()
+def extremes(world: World, known: PUScores, sample: PUScores) -> list[np.ndarray]:
+    """Return the distributions with the most and the fewest positives at the top, given a sample's
+    cells."""
     box = Box.over(known, _cell_edges(sample))
-    pair = [under(box.law(world.prior, top=top), world, name) for top in (True, False)]
-    low, high = METRICS[name].range
-    return max(min(pair), low), min(max(pair), high)
+    # Grid points in increasing order; a distribution is a function of the share above.
+    above = np.append(np.cumsum(world.positive[::-1])[::-1], 0.0)
+    above = np.minimum(above / above[0], 1.0)
+    return [-np.diff(box.law(world.prior, top=top)(above)) for top in (True, False)]
 
 
-def cover(world: str, setting: str, prior: float, n_positive: int, trials: int) -> list[dict]:
-    """Return how often each end of the interval reaches the end of what is possible."""
-    made = World.build(world, prior, setting)
-    known = made.known()
-    reached = {name: np.zeros((trials, 4)) for name in SHARP}
+def ends(
+    world: World, known: PUScores, sample: PUScores, names: tuple[str, ...]
+) -> dict[str, tuple[float, float]]:
+    """Return the smallest and largest values consistent with a sample's cells or bins, by
+    metric."""
+    found, laws = {}, extremes(world, known, sample)
+    for name in set(names) - {"ece"}:
+        pair, (low, high) = [under(law, world, name) for law in laws], METRICS[name].range
+        found[name] = max(min(pair), low), min(max(pair), high)
+    if "ece" not in names:
+        return found
+    edges = bin_scores(sample).edges
+    error = ranges(bin_scores(known, edges=edges), Box.over(known, edges), world.prior)
+    return found | {"ece": (error.smallest, error.largest())}
+
+
+def cover(
+    world: str, setting: str, prior: float, n_positive: int, trials: int, metrics: str = ""
+) -> list[dict]:
+    """Return how often each end of the interval reaches the end of the attainable range.
+
+    With metrics (separated by spaces), only for these, and with other draws.
+    """
+    made, names = World.build(world, prior, setting), tuple(metrics.split()) or SHARP
+    known, cell = made.known(), (world, setting, prior, n_positive)
+    reached = {name: np.zeros((trials, 4)) for name in names}
     for trial in range(trials):
-        sample = made.draw(
-            n_positive, seeded("selection", world, setting, prior, n_positive, trial)
-        )
-        for name in SHARP:
-            low, high = ends(made, known, sample, name)
+        sample = made.draw(n_positive, seeded("selection", *cell, trial, *metrics.split()))
+        truth = ends(made, known, sample, names)
+        for name in names:
+            low, high = truth[name]
             found = estimate(name, sample, level=LEVEL)
             least, most = found.identified
             reached[name][trial] = (
@@ -153,14 +175,8 @@ def cover(world: str, setting: str, prior: float, n_positive: int, trials: int) 
                 found.high - found.low,
                 most - least,
             )
+    columns = ("low_reached", "high_reached", "width", "identified_width")
     return [
-        {
-            "metric": name,
-            "low_reached": rows[:, 0].mean(),
-            "high_reached": rows[:, 1].mean(),
-            "width": rows[:, 2].mean(),
-            "identified_width": rows[:, 3].mean(),
-            "trials": trials,
-        }
+        {"metric": name} | dict(zip(columns, rows.mean(axis=0).tolist(), strict=True))
         for name, rows in reached.items()
     ]

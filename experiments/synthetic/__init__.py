@@ -1,1 +1,2 @@
-"""Studies in worlds whose calibration is known exactly: coverage, metrics, and bias of PU-ECE."""
+"""Studies in populations whose calibration is known exactly: coverage, metrics, and bias of
+PU-ECE."""

@@ -1,4 +1,5 @@
-"""The distance between PU-ECE and the true error, measured in any world and fitted over sizes."""
+"""The distance between PU-ECE and the true error, measured in any population and fitted over
+sizes."""
 
 import math
 from collections.abc import Iterable
@@ -10,25 +11,25 @@ import numpy as np
 from experiments.study import seeded
 from experiments.synthetic.worlds import Known
 from experiments.tables import Row
-from noneg.bins import bin_scores, labelled_order_rule, order_rule
+from noneg.bins import bin_scores, labeled_order_rule, order_rule
 from noneg.calibration.errors import norm
 from noneg.scores import PUScores
-from noneg.theory import Bound, bias_bound, labelled_bias_bound
+from noneg.theory import Bound, bias_bound, labeled_bias_bound
 
 SIZES = [round(10 ** (1 + k / 4)) for k in range(13)]  # 10 to 10,000
 SLOPE_RANGES = ((100, 10_000), (10, 10_000))
 RESAMPLES = 2000
 FIXED_POSITIVES = (100, 1000, 10_000)
 LIMIT = "n_P = N, n_U = inf"
-LABELLED, LABELLED_MORE = "labelled, n = N", "labelled, n = N, more bins"
-# Sizes of the positive and of the unlabeled sample at N; None for labelled data.
+LABELED, LABELED_MORE = "labeled, n = N", "labeled, n = N, more bins"
+# Sizes of the positive and the unlabeled sample at N; None for labeled data.
 SETTINGS = {
     4: {
         LIMIT: lambda n: (n, math.inf),
         "n_P = inf, n_U = N": lambda n: (math.inf, n),
         "n_P = N, n_U = 10 N": lambda n: (n, 10 * n),
-        LABELLED: None,
-        LABELLED_MORE: None,
+        LABELED: None,
+        LABELED_MORE: None,
     },
     5: {f"n_P = {p}, n_U = N": lambda n, p=p: (p, n) for p in FIXED_POSITIVES}
     | {LIMIT: lambda n: (n, math.inf)},
@@ -37,7 +38,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a figure: a world, a setting and a size, measured in many trials."""
+    """One point of a figure: a population, a setting and a size, measured in many trials."""
 
     figure: int
     world: str
@@ -65,13 +66,13 @@ class Cell:
         prior = self.known.world.prior
         if self.sizes is not None:
             return order_rule(*self.sizes, prior)
-        if self.setting == LABELLED_MORE:
+        if self.setting == LABELED_MORE:
             return order_rule(self.n, math.inf, prior)
-        return labelled_order_rule(self.n)
+        return labeled_order_rule(self.n)
 
     @property
     def bins(self) -> int:
-        """The rule, capped so that every bin of equal mass can hold two rows."""
+        """The rule, capped so that every bin of equal mass contains at least two rows."""
         return self.rule if math.isinf(self.n_marginal) else min(self.rule, self.n_marginal // 2)
 
     @property
@@ -81,11 +82,11 @@ class Cell:
     def draw(self, trial: int) -> PUScores:
         rng = seeded(*self.curve, self.n, trial)
         if self.sizes is None:
-            return self.known.world.draw(n=self.n, setting="labelled", seed=rng)
+            return self.known.world.draw(n=self.n, setting="labeled", seed=rng)
         return self.known.world.draw(*self.sizes, setting="two-sample", seed=rng)
 
     def bound(self, binning: str, delta: float | None = None, form: str = "corrected") -> Bound:
-        """Theorem 1, and for labelled data the bound of Futami & Fujisawa (2024) behind it."""
+        """Theorem 1, and for labeled data the bound of Futami & Fujisawa (2024) behind it."""
         options = {
             "bins": self.bins,
             "binning": binning,
@@ -94,13 +95,13 @@ class Cell:
             "form": form,
         }
         if self.sizes is None:
-            return labelled_bias_bound(self.n, **options)
+            return labeled_bias_bound(self.n, **options)
         return bias_bound(*self.sizes, self.known.world.prior, **options)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the trials of one cell gave with one kind of bins, a trial an entry."""
+    """Results of the trials in one cell with one kind of bins, one entry per trial."""
 
     cell: Cell
     binning: str
@@ -126,7 +127,7 @@ class Measured:
 
 
 def all_cells(worlds: dict[str, Known], shown: dict[int, list[str]], sizes: list[int], trials: int):
-    """Return the cells of both figures; `shown` names the worlds of each."""
+    """Return the cells for both figures; `shown` names the populations in each."""
     return [
         {"cell": Cell(figure, world, setting, n, trials, worlds[world])}
         for figure, settings in SETTINGS.items()
@@ -206,7 +207,7 @@ def mean_and_error(name: str, values: np.ndarray) -> Row:
 
 
 def floor_rows(mass: list[Measured]) -> list[Row]:
-    """Bias at the largest n_U beside what infinitely many unlabeled rows would leave."""
+    """Return the bias at the largest n_U, and the limit for infinitely many unlabeled rows."""
     at = {(m.cell.world, m.cell.setting, m.cell.n): m.total for m in mass if m.cell.figure == 5}
     worlds, last = dict.fromkeys(world for world, _, _ in at), max(n for _, _, n in at)
     return [
@@ -222,7 +223,7 @@ def world_rows(worlds: dict[str, Known]) -> list[Row]:
 
 
 def figure_tables(measured: Iterable[Measured], worlds: dict[str, Known]) -> dict[str, list[Row]]:
-    """Return the tables of Figures 4 and 5, by bins of equal mass."""
+    """Return the tables for Figures 4 and 5, for bins of equal mass."""
     mass = [m for m in measured if m.binning == "mass"]
     points = {
         f"figure{figure}": [bias_row(m) for m in mass if m.cell.figure == figure]

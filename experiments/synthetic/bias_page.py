@@ -1,4 +1,5 @@
-"""Figures and tables of the bias of PU-ECE, in the synthetic worlds and on trained classifiers."""
+"""Figures and tables for the bias of PU-ECE, in synthetic populations and for trained
+classifiers."""
 
 from matplotlib import pyplot as plt
 
@@ -21,7 +22,7 @@ STYLES = {
         LIMIT: (BLUE, "o", r"PU-ECE, $n_P=N,\ n_U=\infty$"),
         "n_P = inf, n_U = N": (ORANGE, "s", r"PU-ECE, $n_P=\infty,\ n_U=N$"),
         "n_P = N, n_U = 10 N": (GREEN, "^", r"PU-ECE, $n_P=N,\ n_U=10N$"),
-        "labelled, n = N": (VERMILION, "D", r"labelled ECE, $n=N$"),
+        "labeled, n = N": (VERMILION, "D", r"labeled ECE, $n=N$"),
     },
     5: {
         "n_P = 100, n_U = N": (ORANGE, "s", r"$n_P=100,\ n_U=N$"),
@@ -37,7 +38,7 @@ GUIDE = (r"$N^{-1/3}$ from first point", {"color": "black", "ls": ":", "lw": 1.8
 
 
 def add_curve(ax: plt.Axes, rows: list[Row], look: tuple[str, str, str], *, band: bool) -> None:
-    """Draw a curve with 90 % of its trials, as an outline where it shares a panel."""
+    """Draw a curve with a band for 90% of its trials, as an outline if it shares a panel."""
     n, ends = column(rows, "n"), [column(rows, end) for end in ("low", "high")]
     if band:
         ax.fill_between(n, *ends, color=look[0], alpha=0.2, lw=0)
@@ -48,7 +49,7 @@ def add_curve(ax: plt.Axes, rows: list[Row], look: tuple[str, str, str], *, band
 
 
 def add_guide(ax: plt.Axes, rows: list[Row]) -> None:
-    """Draw the rate of the theory from the first measured point."""
+    """Draw the theoretical rate, starting from the first measured point."""
     n = column(rows, "n")
     ax.plot(n, rows[0]["bias"] * (n / n[0]) ** (-1 / 3), **GUIDE[1])
 
@@ -81,7 +82,7 @@ def draw_figure4(tables: Tables, worlds: tuple[str, str] = SYNTHETIC) -> plt.Fig
 
 
 def setting_panel(ax: plt.Axes, rows: list[Row], setting: str) -> None:
-    """Draw one panel of Figure 4, the other settings in grey behind it."""
+    """Draw one panel of Figure 4, with the other settings in gray behind it."""
     for other in STYLES[4]:
         line(ax, pick(rows, setting=other), "n", "bias", color="0.7", lw=1)
     curve, look = pick(rows, setting=setting), STYLES[4][setting]
@@ -137,8 +138,8 @@ def worst(rows: list[Row], name: str) -> str:
     return f"{column(rows, name).max():.2f}"
 
 
-def of_kind(rows: list[Row], *, labelled: bool) -> list[Row]:
-    return [r for r in rows if r["setting"].startswith("labelled") == labelled]
+def of_kind(rows: list[Row], *, labeled: bool) -> list[Row]:
+    return [r for r in rows if r["setting"].startswith("labeled") == labeled]
 
 
 def brief(number: float) -> str:

@@ -1,8 +1,8 @@
-"""Does the interval of the calibration error cover, and does the calibration test keep its level?
+"""Does the interval for the calibration error cover, and does the calibration test keep its level?
 
-For each world, size and setting: how often does the nominal 95 % interval contain the population
-error over the same bins, and the percentile bootstrap beside it? How often does the test reject
-scores that are calibrated?
+For each population, size and setting: how often does the nominal 95% interval and the percentile
+bootstrap contain the population error over the same bins? How often does the test reject calibrated
+scores?
 """
 
 from itertools import product
@@ -28,7 +28,8 @@ LEVELS = (0.01, 0.05, 0.1)
 def bootstrap_interval(
     scores: PUScores, binned: Binned, rng: np.random.Generator, replicates: int = 200
 ) -> tuple[float, float]:
-    """Percentile bootstrap over rows, drawn as counts in bins (scores within a bin: normal)."""
+    """Return a percentile bootstrap over rows, drawn as counts in bins (normal scores within a
+    bin)."""
     n = int(scores.n_marginal)
     count = rng.multinomial(n, binned.marginal, size=replicates)
     mean = np.nan_to_num(binned.mean_score)
@@ -40,14 +41,14 @@ def bootstrap_interval(
     else:
         rate = np.nan_to_num(binned.positive * scores.n_positive / (binned.marginal * n))
         hits = rng.binomial(count, np.minimum(rate, 1.0))
-    total = n if scores.setting == "labelled" else np.maximum(hits.sum(axis=1, keepdims=True), 1)
-    positive = hits / total * (1.0 if scores.setting == "labelled" else scores.prior)
+    total = n if scores.setting == "labeled" else np.maximum(hits.sum(axis=1, keepdims=True), 1)
+    positive = hits / total * (1.0 if scores.setting == "labeled" else scores.prior)
     low, high = np.quantile(np.abs(positive - score).sum(axis=1), [0.025, 0.975])
     return float(low), float(high)
 
 
 def cover(world: str, n_positive: int, setting: str, trials: int) -> dict[str, object]:
-    """Return how often both intervals of one cell contain the error of the population."""
+    """Return how often both intervals in one cell contain the population error."""
     target, low, high, value = np.empty((4, trials))
     inside = np.empty(trials, dtype=bool)
     for trial in range(trials):

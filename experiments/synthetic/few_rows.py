@@ -1,25 +1,35 @@
-"""Do the intervals of all metrics hold with 30 to 300 labeled positives, at rare and common priors?
+"""Do intervals for all metrics cover with 30 to 300 labeled positives and any prior?
 
-Worlds are finite laws with known labels, so that the truth is exact: scores with ties, with exact
-zeros and ones, nearly useless, nearly perfect, and worst where they are surest. Rows are drawn from
-them with replacement, in both settings, with importance weights and with unequal labeling rates.
+Populations are finite distributions with known labels, so the truth is exact: scores with ties,
+with exact zeros and ones, nearly useless, nearly perfect, and worst where they are most extreme.
+Rows are drawn from them with replacement, in both settings, with importance weights and with
+unequal labeling rates.
 """
 
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import betaincinv, expit, ndtri, stdtrit
+from scipy.stats import binom
 
 from experiments.study import Run, Study, cells, seeded
-from experiments.tables import Tables, column, pick, table
+from experiments.tables import Tables, column, pick, read, table, write
 from noneg.calibration import calibration_test
+from noneg.intervals import UNTRUSTED
 from noneg.metrics import METRICS, RECOMMENDED
-from noneg.report.words import WIDE, scale
 from noneg.scores import PUScores
+from noneg.verdict import CODES, verdict_key
 
-ROWS = 20_000  # of each class in a world
+ROWS = 20_000  # per class in a population
 PRIORS = (0.005, 0.05, 0.3, 0.6)
-NAMES = [name for name, one in METRICS.items() if one.family != "calibration error"]
+# One minus another metric, or a multiple of it.
+TWINS = ("risk", "false_positive_rate", "proxy_accuracy", "recall_at")
+NAMES = [n for n, one in METRICS.items() if one.family != "calibration error" and n not in TWINS]
+# A metric that takes as long as all others together is measured in only some of the draws.
+COSTLY, EVERY = ("calibration_slope",), 2
+SOME = 4  # one in this many draws is also tested with the grouped chi-square test
+BLOCK = 40  # draws per cell and round, so that all cells grow together
 ROUNDING = 1e-9
 SETTINGS = ("two-sample", "one-sample", "importance", "propensity")
 
@@ -48,13 +58,54 @@ def saturated(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def wavy(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
-    """The share of positives falls where scores rise, at the top and in the middle."""
+    """The share of positives decreases with the score at the top and in the middle."""
     groups = gaussian(auc, prior)
     place = [np.searchsorted(np.sort(np.concatenate(groups)), s) / (2 * ROWS) for s in groups]
     return tuple(np.clip(p + 0.12 * np.sin(9.0 * p), 0.0, 1.0) for p in place)
 
 
-WORLDS = {
+def heavy(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
+    """Scores with heavy tails that are too extreme: log odds follow Student's t with 3 degrees of
+    freedom."""
+    d = np.sqrt(2.0) * ndtri(auc)
+    x = stdtrit(3.0, (np.arange(ROWS) + 0.5) / ROWS)
+    offset = np.log(prior / (1.0 - prior))
+    return tuple(expit(offset + 1.5 * d * (x + shift)) for shift in (-d / 2, d / 2))
+
+
+def skewed(power: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
+    """Calibrated scores with a beta distribution: the share of positives at a score is the
+    score."""
+    s = betaincinv(power * prior, power * (1.0 - prior), (np.arange(ROWS) + 0.5) / ROWS)
+    place = (np.arange(ROWS) + 0.5) / ROWS
+    return tuple(np.interp(place, np.cumsum(mass) / mass.sum(), s) for mass in (1.0 - s, s))
+
+
+def steps(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
+    """Five distinct scores, the highest of them overrated."""
+    groups = gaussian(auc, prior)
+    cuts = np.quantile(np.concatenate(groups), [0.5, 0.7, 0.8, 0.95])
+    values = np.array([0.01, 0.1, 0.3, 0.55, 0.97])
+    return tuple(values[np.searchsorted(cuts, s)] for s in groups)
+
+
+def rounded(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
+    """A quarter of the scores are exactly 0, a tenth are exactly 1, and the others are rounded to
+    percents."""
+    groups = gaussian(auc, prior, 1.5)
+    low, high = np.quantile(np.concatenate(groups), [0.25, 0.9])
+    return tuple(np.where(s < low, 0.0, np.where(s > high, 1.0, s.round(2))) for s in groups)
+
+
+def bumpy(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
+    """The highest scores are worse than those below them."""
+    groups = gaussian(auc, prior)
+    place = [np.searchsorted(np.sort(np.concatenate(groups)), s) / (2 * ROWS) for s in groups]
+    return tuple(np.where(p > 0.9, 1.55 - p, p) ** 2 for p in place)
+
+
+# Populations on which the intervals were developed.
+DEVELOPED = {
     "calibrated": lambda prior: gaussian(0.8, prior),
     "useless": lambda prior: gaussian(0.55, prior),
     "perfect": lambda prior: gaussian(0.99, prior),
@@ -63,6 +114,17 @@ WORLDS = {
     "saturated": lambda prior: saturated(0.85, prior),
     "wavy": lambda prior: wavy(0.85, prior),
 }
+# Populations that were looked at only once, at the end.
+HELD_OUT = {
+    "AUC 0.55": lambda prior: gaussian(0.55, prior, 1.3),
+    "AUC 0.99": lambda prior: gaussian(0.99, prior, 0.7),
+    "heavy tails": lambda prior: heavy(0.8, prior),
+    "skewed": lambda prior: skewed(3.0, prior),
+    "five scores": lambda prior: steps(0.75, prior),
+    "zeros and ones": lambda prior: rounded(0.9, prior),
+    "not monotone": lambda prior: bumpy(0.8, prior),
+}
+WORLDS = DEVELOPED | HELD_OUT
 
 
 @cache
@@ -72,25 +134,21 @@ def population(world: str, prior: float) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def truth(world: str, prior: float) -> dict[str, float]:
-    """Return every metric of a world, from all its labels."""
+    """Return every metric for a population, computed from all its labels."""
     negative, positive = population(world, prior)
     labels = np.repeat([0, 1], ROWS)
     weight = np.repeat([1.0 - prior, prior], ROWS)
     scores = np.concatenate([negative, positive])
     every = PUScores.from_labels(labels, scores, sample_weight=weight, weight_kind="importance")
-    return {name: METRICS[name].function(every) for name in NAMES} | proxies(every, prior)
-
-
-def proxies(scores: PUScores, prior: float) -> dict[str, float]:
-    """Return the targets that the labeling changes."""
-    auc = METRICS["auroc"].function(scores)
-    return {"proxy_auc": (1.0 - prior) * auc + prior / 2.0}
+    found = {name: METRICS[name].function(every) for name in NAMES}
+    # This value depends on the labeling.
+    return found | {"proxy_auc": (1.0 - prior) * found["auroc"] + prior / 2.0}
 
 
 def draw(
     world: str, prior: float, n_positive: int, n_unlabeled: int, setting: str, seed: int
 ) -> PUScores:
-    """Return rows of a world; in one sample with this many labeled positives on average."""
+    """Return rows from a population; in one sample, with this many labeled positives on average."""
     rng = seeded(world, prior, n_positive, n_unlabeled, setting, seed)
     negative, positive = population(world, prior)
     hidden = rng.random(n_unlabeled) < prior
@@ -112,80 +170,123 @@ def draw(
     return PUScores(known, rows, prior=prior, setting="two-sample", **options)
 
 
-def measure(world: str, prior: float, trials: int, **sizes: object) -> list[dict[str, object]]:
+def measure(
+    world: str, prior: float, trials: int, block: int = 0, **sizes: object
+) -> list[dict[str, object]]:
     """Return coverage, misses on each side and widths of every metric in one cell."""
     target = truth(world, prior)
     if sizes["setting"] == "one-sample":
         labeled = sizes["n_positive"] / sizes["n_unlabeled"]
         rest = max(prior - labeled, 0.0) / (1.0 - labeled)
         target = target | {"proxy_auc": (1.0 - rest) * target["auroc"] + rest / 2.0}
-    names = [name for name in NAMES if np.isfinite(target[name])]
-    found = {name: np.full((trials, 3), np.nan) for name in names}
+    found = {name: [] for name in NAMES if np.isfinite(target[name])}
     for trial in range(trials):
-        scores = draw(world, prior, seed=trial, **sizes)
-        for name in names:
-            one = METRICS[name].interval(scores, level=0.95)
-            found[name][trial] = one.low, one.high, one.value if one.raw is None else one.raw
-    return [summary(name, target[name], *found[name].T) for name in names]
+        scores = draw(world, prior, seed=block * trials + trial, **sizes)
+        for name, kept in found.items():
+            if name not in COSTLY or trial % EVERY == 0:
+                one = METRICS[name].interval(scores, level=0.95)
+                raw = one.value if one.raw is None else one.raw
+                kept.append((one.low, one.high, raw, UNTRUSTED not in one.method))
+    return [summary(name, target[name], *np.array(x).T) for name, x in found.items()]
 
 
 def summary(
-    name: str, target: float, low: np.ndarray, high: np.ndarray, raw: np.ndarray
+    name: str,
+    target: float,
+    low: np.ndarray,
+    high: np.ndarray,
+    raw: np.ndarray,
+    trusted: np.ndarray,
 ) -> dict[str, object]:
     below, above = target < low - ROUNDING, target > high + ROUNDING
-    defined = raw[np.isfinite(raw)]
+    defined, bounded = raw[np.isfinite(raw)], np.isfinite(high) & np.isfinite(low)
     return {
         "metric": name,
+        "draws": low.size,
         "target": target,
         "coverage": 1.0 - np.mean(below | above),
         "below_low": below.mean(),
         "above_high": above.mean(),
-        "width": np.mean(high - low),
+        "trusted": trusted.mean(),
+        "bounded": bounded.mean(),
+        "width": np.mean((high - low)[bounded]) if bounded.any() else np.nan,
+        "mean": defined.mean() if defined.size else np.nan,
         "oracle": 3.92 * defined.std() if defined.size else np.nan,
     }
 
 
-def every_cell() -> list[dict[str, object]]:
-    """Return the cells: all worlds in two samples, some of them in the other settings."""
-    plain = cells(world=WORLDS, prior=PRIORS, n_positive=(30, 100, 300), n_unlabeled=(3000,))
-    plain += cells(world=WORLDS, prior=PRIORS, n_positive=(30,), n_unlabeled=(30_000,))
+def pooled(rows: list[dict[str, object]]) -> dict[str, object]:
+    """Return one row for the blocks of a cell."""
+    draws = column(rows, "draws")
+
+    def average(values: np.ndarray, weight: np.ndarray = draws) -> float:
+        known = np.isfinite(values) & (weight > 0.0)
+        return float(np.average(values[known], weights=weight[known])) if known.any() else np.nan
+
+    shares = ("coverage", "below_low", "above_high", "trusted", "bounded", "mean")
+    out = rows[0] | {name: average(column(rows, name)) for name in shares}
+    square = average((column(rows, "oracle") / 3.92) ** 2 + column(rows, "mean") ** 2)
+    return out | {
+        "draws": int(draws.sum()),
+        "width": average(column(rows, "width"), draws * column(rows, "bounded")),
+        "oracle": 3.92 * np.sqrt(max(square - out["mean"] ** 2, 0.0)),
+    }
+
+
+def every_cell(worlds: Iterable[str]) -> list[dict[str, object]]:
+    """Return the cells: all populations in two samples, some of them in the other settings."""
+    plain = cells(world=worlds, prior=PRIORS, n_positive=(30, 100, 300), n_unlabeled=(3000,))
+    plain += cells(world=worlds, prior=PRIORS, n_positive=(30,), n_unlabeled=(30_000,))
     other = cells(
-        world=("calibrated", "saturated", "overconfident"),
+        world=worlds,
         prior=(0.05, 0.3, 0.6),
         n_positive=(30, 100),
         n_unlabeled=(3000,),
         setting=SETTINGS[1:],
     )
-    # In one sample not more positives can be labeled than there are.
-    return [cell | {"setting": "two-sample"} for cell in plain] + [
+    # In one sample, the number of labeled positives cannot exceed the number of positives.
+    other = [
         cell
         for cell in other
         if cell["setting"] != "one-sample" or cell["n_positive"] < 0.8 * cell["prior"] * 3000
     ]
+    return [cell | {"setting": "two-sample"} for cell in plain] + other
 
 
 def coverage(run: Run) -> None:
-    trials = run.trials(100, 10)
-    chosen = [cell | {"trials": trials} for cell in every_cell()]
+    """Measure all cells one block at a time, and pool the blocks at the end."""
+    chosen = every_cell(HELD_OUT)
     seeded("order").shuffle(chosen)
-    run.resume("coverage", measure, run.pick(chosen, chosen[::40]))
+    blocks = range(run.pick(run.trials(5 * BLOCK, BLOCK) // BLOCK, 1))
+    few = {"trials": run.pick(BLOCK, 10)}
+    cells = [
+        cell | few | {"block": k} for k in blocks for cell in run.pick(chosen[:200], chosen[::60])
+    ]
+    run.resume("blocks", measure, cells)
+    groups = {}
+    for row in read(run.out / "blocks.csv"):
+        row.pop("block"), row.pop("trials")
+        key = tuple(row[name] for name in (*chosen[0], "metric"))
+        groups.setdefault(key, []).append(row)
+    write(run.out / "coverage.csv", [pooled(rows) for rows in groups.values()], run.digits)
+    (run.out / "blocks.csv").unlink()
 
 
-SAID = ("fine", "cannot tell", "off")
+CODED = ("ok", "check", "stop")
 
 
 def verdict(world: str, prior: float, n_positive: int, trials: int) -> dict[str, object]:
-    """Return how often the report calls the scores of one cell fine, off, or cannot tell."""
-    said = dict.fromkeys(SAID, 0)
+    """Return how often the verdict for one cell has each code."""
+    said = dict.fromkeys(CODED, 0)
     for trial in range(trials):
         scores = draw(world, prior, n_positive, 10_000, "two-sample", trial)
         error = METRICS[RECOMMENDED].interval(scores, level=0.95)
         test = calibration_test(scores, statistic="both", replicates=199)
-        wide = error.high > WIDE * scale(prior)
-        said["off" if test.p_value <= 0.05 else SAID[wide]] += 1
+        key = verdict_key(error, prior=prior, contradicted=False, rejected=test.p_value <= 0.05)
+        said[CODES[key]] += 1
     shares = {name: count / trials for name, count in said.items()}
-    # A miscalibrated world may be "off" or "cannot tell", a calibrated one "fine" or the latter.
-    return shares | {"wrong": shares["off" if world == "calibrated" else "fine"], "trials": trials}
+    # A miscalibrated population must not be called ok, and a calibrated one must not be stopped.
+    return shares | {"wrong": shares["stop" if world == "calibrated" else "ok"], "trials": trials}
 
 
 def verdicts(run: Run) -> dict[str, list]:
@@ -195,18 +296,95 @@ def verdicts(run: Run) -> dict[str, list]:
     return {"verdicts": run.rows(verdict, run.pick(every, every[:2]), trials=run.trials(60, 5))}
 
 
+def size(run: Run) -> None:
+    """How often does the test reject calibrated scores?"""
+    every = cells(
+        world=("calibrated", "skewed"),
+        prior=PRIORS,
+        n_positive=(30, 300),
+        setting=("two-sample", "propensity", "importance"),
+    )
+    chosen = [cell | {"trials": run.trials(1000, 10)} for cell in every]
+    seeded("order").shuffle(chosen)
+    run.resume("size", rejected, run.pick(chosen, chosen[:2]))
+
+
+def rejected(trials: int, **cell: object) -> list[dict[str, object]]:
+    """Return how often the combined test rejects, and, in some draws, the grouped chi-square."""
+    p = {"both": [], "grouped": []}
+    for k in range(trials):
+        scores = draw(n_unlabeled=3000, seed=k, **cell)
+        for statistic in p if k % SOME == 0 else ("both",):
+            # A common seed for all draws would share the noise of its redraws.
+            found = calibration_test(scores, statistic=statistic, replicates=99, seed=k)
+            p[statistic].append(found.p_value)
+    return [{name: np.mean(np.array(values) <= 0.05) for name, values in p.items()}]
+
+
 def show_coverage(tables: Tables) -> str:
-    """Return a line for every metric: how its coverage is spread over the cells."""
-    rows = tables("coverage")
+    """Return one line per metric: the distribution of its coverage over the cells."""
+    return coverage_table(cells_by_trust(tables)[True])
+
+
+def show_untrusted(tables: Tables) -> str:
+    """Return the same for cells whose estimates state that no interval can be trusted."""
+    return coverage_table(cells_by_trust(tables)[False])
+
+
+def cells_by_trust(tables: Tables) -> dict[bool, list[dict[str, object]]]:
+    rows, names = tables("coverage"), ("world", "prior", "n_positive", "n_unlabeled", "setting")
+    doubted = {tuple(row[n] for n in names) for row in rows if row["trusted"] < 0.5}
+    found = {True: [], False: []}
+    for row in rows:
+        found[tuple(row[n] for n in names) not in doubted].append(row)
+    return found
+
+
+def coverage_table(rows: list[dict[str, object]]) -> str:
     lines = []
     for name in dict.fromkeys(row["metric"] for row in rows):
         mine = pick(rows, metric=name)
-        found = column(mine, "coverage")
-        moving = [row for row in mine if row["oracle"] > 0.0]
+        found, draws = column(mine, "coverage"), column(mine, "draws")
+        # Cells that a binomial test at 1% puts below 93%, or below 90%.
+        hits = np.round(found * draws)
+        low = [np.sum(binom.cdf(hits, draws, share) < 0.01) for share in (0.93, 0.9)]
+        moving = [row for row in mine if row["oracle"] > 0.0 and np.isfinite(row["width"])]
         ratio = np.median([row["width"] / row["oracle"] for row in moving])
-        words = [f"{100 * x:.0f}" for x in (found.mean(), found.min(), np.mean(found >= 0.9))]
-        lines.append([METRICS[name].title, str(found.size), *words, f"{ratio:.2f}"])
-    return table("metric | cells | mean % | least % | cells at 90 % or more, % | width", lines)
+        share = np.average(found, weights=draws)
+        words = [f"{100 * x:.1f}" for x in (share, np.mean(column(mine, "bounded")))]
+        words = [words[0], f"{100 * found.min():.0f}", *map(str, low), words[1], f"{ratio:.2f}"]
+        lines.append([METRICS[name].title, str(found.size), *words])
+    head = "metric | cells | mean % | lowest % | surely below 93% | surely below 90%"
+    return table(head + " | finite % | width", lines)
 
 
-STUDY = Study("few_rows", (coverage, verdicts), __name__, optional=("verdicts",))
+def show_verdicts(tables: Tables) -> str:
+    """Return one line per cell: how often the verdict has each code, in percent."""
+    lines = [
+        [str(row[key]) for key in ("world", "prior", "n_positive")]
+        + [f"{100 * row[key]:.0f}" for key in (*CODED, "wrong")]
+        for row in tables("verdicts")
+    ]
+    return table("world | prior | positives | ok % | check % | stop % | wrong %", lines)
+
+
+def show_size(tables: Tables) -> str:
+    """Return how often the tests reject at 5%, by setting and number of positives."""
+    rows, lines = tables("size"), []
+    for setting, n in sorted({(row["setting"], row["n_positive"]) for row in rows}):
+        mine = pick(rows, setting=setting, n_positive=n)
+        words = [
+            f"{100 * x:.1f}"
+            for found in (column(mine, "both"), column(mine, "grouped"))
+            for x in (found.min(), found.mean(), found.max())
+        ]
+        lines.append([setting, str(n), str(len(mine)), *words])
+    return table(
+        "setting | positives | cells | lowest % | mean % | most % | "
+        "grouped: lowest % | mean % | most %",
+        lines,
+    )
+
+
+PARTS = (coverage, verdicts, size)
+STUDY = Study("few_rows", PARTS, __name__, optional=("verdicts", "size"))

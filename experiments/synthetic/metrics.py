@@ -1,7 +1,7 @@
-"""Which calibration metric should one trust on PU data?
+"""Which calibration metric should you trust on PU data?
 
-For worlds from well to badly calibrated, priors from .05 to .5 and 30 to 10,000 positives: the
-mean absolute distance of every calibration error of the registry from the true one.
+For populations from well to badly calibrated, priors from .05 to .5 and 30 to 10,000 positives: the
+mean absolute distance of every calibration error in the registry from the true one.
 """
 
 import math
@@ -17,12 +17,12 @@ from noneg.metrics import METRICS
 PRIORS = (0.05, 0.2, 0.5)
 SIZES = (30, 100, 300, 1000, 3000, 10_000)
 NAMES = [name for name, metric in METRICS.items() if metric.family == "calibration error"]
-COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", "#999999")
+COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", "#999999")
 MARKERS = "osDv^PX*"
 
 
 def distances(world: str, prior: float, n_positive: int, trials: int) -> list[Row]:
-    """Return the distance of every metric from the truth in one cell."""
+    """Return the distance between every metric and the truth in one cell."""
     law = shaped(world, prior)
     truth, values = law.tce(), np.empty((trials, len(NAMES)))
     for trial in range(trials):
@@ -43,7 +43,7 @@ def distances(world: str, prior: float, n_positive: int, trials: int) -> list[Ro
 
 def study(run: Run) -> dict[str, list[Row]]:
     sizes = run.pick(SIZES, SIZES[:3])
-    # Large samples first: the last processes to finish are then short.
+    # Large samples first, so that the last processes to finish are short.
     every = cells(world=[*LINES, *MIXTURES], prior=PRIORS, n_positive=sizes)
     every.sort(key=lambda cell: -cell["n_positive"])
     return {"study": run.rows(distances, every, trials=run.trials(20, 4))}
@@ -54,7 +54,8 @@ def mean_error(rows: list[Row], **wanted: object) -> float:
 
 
 def text_summary(tables: Tables) -> str:
-    """Mean absolute error a metric and size, over priors and worlds, best metric first."""
+    """Return the mean absolute error per metric and size, over priors and populations, best metric
+    first."""
     rows = tables("study")
     sizes = sorted(distinct(rows, "n_positive"))
     errors = {m: [mean_error(rows, metric=m, n_positive=n) for n in sizes] for m in NAMES}
@@ -64,7 +65,7 @@ def text_summary(tables: Tables) -> str:
 
 
 def draw_study(tables: Tables):
-    """Distance against the number of positives, a panel a world."""
+    """Plot the distance against the number of positives, one panel per population."""
     rows = tables("study")
     worlds = [*LINES, *MIXTURES]
     figure, axes = panels(1, len(worlds), size=(20, 4.4), shade=None, layout=None, sharey=True)
@@ -75,13 +76,13 @@ def draw_study(tables: Tables):
             ax.plot(
                 sizes,
                 [mean_error(mine, n_positive=n) for n in sizes],
-                color=COLOURS[k % len(COLOURS)],
+                color=COLORS[k % len(COLORS)],
                 marker=MARKERS[k % len(MARKERS)],
-                linestyle="-" if k < len(COLOURS) else "--",
+                linestyle="-" if k < len(COLORS) else "--",
                 markersize=4,
                 label=name,
             )
-        ax.set(title=world, xscale="log", yscale="log", xlabel="labelled positives")
+        ax.set(title=world, xscale="log", yscale="log", xlabel="labeled positives")
     axes[0].set_ylabel("mean distance from the true error")
     shared_legend(figure, axes[0], 6, loc="lower center", frameon=False)
     figure.tight_layout(rect=(0, 0.14, 1, 1))

@@ -1,7 +1,7 @@
-"""How far PU-ECE lies from the true calibration error: Figures 4, 5 and 6 of the PU-ECE paper.
+"""How far is PU-ECE from the true calibration error? Figures 4, 5 and 6 of the PU-ECE paper.
 
-Draws data of growing size from classifiers whose calibration is known exactly, measures
-|ECE - TCE|, fits its rate and holds it against Theorem 1.
+Draws data of growing size from classifiers whose calibration is known exactly, measures |ECE -
+TCE|, fits its rate and compares it with Theorem 1.
 """
 
 import math
@@ -18,7 +18,7 @@ from noneg.bins import bin_scores
 from noneg.calibration import reliability
 
 LESS = "less calibrated"
-# The calibrated classifier is a control of the rates, and in no figure of the paper.
+# The calibrated classifier is a control for the rates; it is not in the paper.
 SHOWN = {4: list(PAPER), 5: list(bias_page.SYNTHETIC)}
 BINNINGS = ("mass", "width")
 DELTA = 0.1
@@ -26,7 +26,7 @@ DIAGRAM_SIZES, DIAGRAM_BINS = (1000, 10_000), 15
 
 
 def theorem_row(m: Measured) -> Row:
-    """How often a trial breaks the bounds that hold with probability 1 - DELTA."""
+    """Return how often a trial violates the bounds that hold with probability 1 - DELTA."""
     tail, printed = (m.cell.bound(m.binning, DELTA, form) for form in ("corrected", "printed"))
     expected = m.cell.bound(m.binning)
     return (
@@ -51,7 +51,7 @@ def theorem_row(m: Measured) -> Row:
 
 
 def diagram_rows(binning: str, trials: int) -> list[Row]:
-    """Figure 6: mean and spread of the points of the diagram, and where they belong."""
+    """Figure 6: mean and spread of the points in the diagram, and their true positions."""
     world, options = PAPER[LESS], {"bins": DIAGRAM_BINS, "binning": binning}
     score, frequency = np.empty((2, trials, DIAGRAM_BINS))
     for trial in range(trials):

@@ -1,4 +1,4 @@
-"""The worlds of the synthetic studies, and how samples are drawn from them."""
+"""The populations of the synthetic studies, and how samples are drawn from them."""
 
 import math
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from scipy.special import expit
 from noneg.scores import PUScores
 from noneg.simulation import LogisticGaussian, LogitMixture, World
 
-SETTINGS = ("two-sample", "one-sample", "labelled")
-# Unlabeled rows for each labelled positive.
+SETTINGS = ("two-sample", "one-sample", "labeled")
+# Unlabeled rows per labeled positive.
 RATIO = 10
 PAPER = {
     "less calibrated": LogisticGaussian.less_calibrated(),
     "better calibrated": LogisticGaussian.better_calibrated(),
     "calibrated": LogisticGaussian.calibrated(),
 }
-# Shift and slope of a true curve that is a straight line in the logit; (0, 2) is calibrated.
+# Shift and slope of a true curve that is linear in the logit; (0, 2) is calibrated.
 LINES = {
     "calibrated": (0.0, 2.0),
     "nearly": (-0.2, 1.9),
@@ -25,7 +25,7 @@ LINES = {
     "over-confident": (0.0, 3.5),
     "badly off": (1.0, 4.0),
 }
-# True curves of no simple form: weights, means and deviations of the logits of both classes.
+# True curves without a simple form: weights, means and deviations of the logits of both classes.
 MIXTURES = {
     "two kinds of positives": (((0.6, 0.4), (2.5, -0.5), (0.8, 0.6)), ((1,), (-2,), (1.5,))),
     "falling in places": (
@@ -45,15 +45,16 @@ def shaped(name: str, prior: float) -> World:
 
 
 def draw(world: World, n: int, setting: str, seed: int, unlabeled: int | None = None) -> PUScores:
-    """Draw n labelled positives with the unlabeled rows; labelled data have as many rows in all."""
-    if setting == "labelled":
+    """Draw n labeled positives and the unlabeled rows; labeled data have the same total number of
+    rows."""
+    if setting == "labeled":
         return world.draw(n=(1 + RATIO) * n, setting=setting, seed=seed)
     return world.draw(n, unlabeled or RATIO * n, setting=setting, seed=seed)
 
 
 @dataclass(frozen=True)
 class Known:
-    """A world with its true calibration error and the steepest slope of its posterior."""
+    """A population with its true calibration error and the steepest slope of its posterior."""
 
     world: World
     tce: float
@@ -61,7 +62,7 @@ class Known:
 
 
 def known(world: World) -> Known:
-    """Find the steepest slope of P(Y = 1 | s) between neighbours on a fine grid of logits."""
+    """Find the steepest slope of P(Y = 1 | s) between neighbors on a fine grid of logits."""
     logits = np.linspace(-12.0, 12.0, 200_001)
     slope = np.diff(world.posterior_of_logit(logits)) / np.diff(expit(logits))
     return Known(world, world.tce(), float(np.abs(slope).max()))

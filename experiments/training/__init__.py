@@ -1,1 +1,1 @@
-"""Studies that train learning algorithms: all of them on two worlds, and the PU benchmark."""
+"""Studies that train learning algorithms: all of them on two problems, and the PU benchmark."""

@@ -1,7 +1,8 @@
-"""The PU benchmark paper's study, with calibration: trains what has no record yet, writes the page.
+"""The PU benchmark paper's study, with calibration.
 
-Stop it whenever you like: the same command goes on where it was. ``--only dataset=usps case=1
-rate=0.3`` trains a part of the runs. The page and its tables are made from the records alone.
+It can be stopped at any time; the same command resumes where it stopped. ``--only dataset=usps
+case=1 rate=0.3`` trains some of the runs. The page and its tables are generated only from the
+records.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from experiments.training import plan
 
 
 def kept(runs: list, rules: list[str]) -> list:
-    """Return the runs that have one of the values of every rule, as ``given_prior=0.35,0.7``."""
+    """Return the runs that match every rule, such as ``given_prior=0.35,0.7``."""
     split = [rule.partition("=") for rule in rules]
     return [
         run
@@ -50,7 +51,7 @@ def images(run: Run) -> None:
 
 
 def records(run: Run) -> None:
-    """Put what was trained beside the stored records."""
+    """Add the trained runs to the stored records."""
     from experiments.training.selections import collect
 
     collect(folder(run), run.out)

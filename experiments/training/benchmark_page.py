@@ -1,4 +1,4 @@
-"""The page of the benchmark: every number on it is computed from the records, in its template."""
+"""The benchmark page: its template computes every number from the records."""
 
 from collections import Counter
 from functools import partial
@@ -25,7 +25,7 @@ from experiments.training.selections import (
     single,
     title,
 )
-from noneg.lab.bench import against_paper, summarise
+from noneg.lab.bench import against_paper, summarize
 from noneg.lab.bench.ranks import Ranks
 from noneg.lab.bench.summaries import paper_name, paper_numbers
 from noneg.lab.bench.work import set_up, versions  # noqa: F401 - the template counts them
@@ -53,7 +53,7 @@ CASES = sorted(plan.WORLDS, reverse=True, key=lambda world: (world[0], -world[1]
 
 
 def text(records: list[Record]) -> str:
-    """Fill the template; its functions are those of this module."""
+    """Fill the template, which can use the functions of this module."""
     page = environment(**globals(), f=findings, short=SHORT, names=WORLD_NAMES)
     page.filters |= {"beside": beside, "by_rate": by_rate}
     template = Path(__file__).with_name("benchmark.md").read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def text(records: list[Record]) -> str:
 
 
 def beside(gap: Interval | jinja2.Undefined, digits: int = 0) -> str:
-    """Return a difference in brackets: in points, or with so many digits."""
+    """Return a difference in parentheses, in points or with the given number of digits."""
     if not isinstance(gap, Interval):
         return ""
     return f" ({gap.text(1, digits) if digits else gap.points})"
@@ -77,7 +77,7 @@ def counted(counts: Counter) -> str:
 
 
 def holds(true: bool) -> str:  # noqa: FBT001
-    return "holds" if true else "is not supported"
+    return "holds" if true else "not supported"
 
 
 def verdict(gap: Interval, better: int) -> str:
@@ -115,14 +115,14 @@ def on_world(records: list[Record], dataset: str, case: int) -> list[Record]:
 
 
 def split_counts(records: list[Record]) -> list[tuple[int, int]]:
-    """Return how many cells (data set, case, method) have how many splits, the most first."""
+    """Return how many cells (data set, case, method) have how many splits, largest first."""
     runs = configs(defaults(done(main_runs(records))))
     splits = Counter((run.dataset, run.case, run.method) for run, _ in runs)
     return sorted(Counter(splits.values()).items(), reverse=True)
 
 
 def missing(records: list[Record]) -> list[str]:
-    """Name what has no run yet."""
+    """Return the names of methods without a run."""
     runs = configs(single(defaults(done(main_runs(records)))))
     there = {(run.dataset, run.case, run.method) for run, _ in runs}
     return [
@@ -143,7 +143,8 @@ def early(tied: tuple[str, ...]) -> list[str]:
 
 
 def version_rows(found: dict) -> list[list[str]]:
-    """A row a version that is told a prior: in two samples, in one, the loss; and its original."""
+    """Return one row per version that uses a prior: in two samples, in one, the loss, and its
+    original."""
     rows = []
     for method in sorted(found["told"], key=lambda m: -found["lost"]["mean"][m]):
         cells = [title(method)]
@@ -171,14 +172,14 @@ def rates(records: list[Record]) -> str:
 
 
 def change(cells: dict, prior: float) -> str:
-    """Say what a wrong prior does to the mean over splits, by method."""
+    """Describe the effect of a wrong prior on the mean over splits, by method."""
     accuracy, ece = (
         interval(list(cells), [c[prior][m].mean() - c[0.5][m].mean() for c in cells.values()])
         for m in ("accuracy", "ece")
     )
     splits = min(len(c[prior]) for c in cells.values())
     return (
-        f"Told {prior:g} ({splits} split{'s' * (splits > 1)}): accuracy {accuracy.points} points, "
+        f"With {prior:g} ({splits} split{'s' * (splits > 1)}): accuracy {accuracy.points} points, "
         f"calibration error {ece.text(1, 3)}."
     )
 
@@ -209,14 +210,14 @@ def median_size(gaps: list[float]) -> float:
 
 
 def published(method: str) -> str | None:
-    """Return the paper's name of a method; None for original methods of which it has a version."""
+    """Return the paper's name for a method; None for original methods with a benchmark version."""
     algorithm, *rest = method.split("/")
     original = "bench" in ALGORITHMS[algorithm].variants and "bench" not in rest
     return None if original else paper_name(method)
 
 
 def theirs(dataset: str, case: int) -> dict[str, float]:
-    """The paper's accuracies, selected by OA, by its names of methods."""
+    """The paper's accuracies, selected by OA, keyed by its method names."""
     wanted = (dataset, case, "accuracy", "oracle_accuracy")
     keys = ("dataset", "case", "metric", "criterion")
     return {
@@ -225,7 +226,7 @@ def theirs(dataset: str, case: int) -> dict[str, float]:
 
 
 def world_table(records: list[Record]) -> str:
-    """One row a method: accuracy by three criteria, the paper's, and calibration."""
+    """One row per method: accuracy by three criteria, the paper's, and calibration."""
     found = {criterion: chosen(records, criterion) for criterion in findings.THREE}
     oracle, lines = found["oracle_accuracy"], []
     numbers = theirs(oracle["dataset"].iloc[0], oracle["case"].iloc[0])
@@ -239,7 +240,7 @@ def world_table(records: list[Record]) -> str:
         error = [f"{x:.3f}" for x in errors.loc[method]]
         size = int(stats["oracle_accuracy"]["size"][method])
         lines.append([title(method), size, *cells, printed, *error])
-    # By the printed accuracy, the order of records where it is equal.
+    # Sort by the printed accuracy; ties keep the order of the records.
     lines.sort(key=lambda line: -float(line[4].split(" ")[0]))
     head = "method | splits | by PA | by PAUC | by OA | paper, OA | true ECE | recalibrated"
     return table(head, lines, "lr")
@@ -260,8 +261,8 @@ def paper_runs(records: list[Record]) -> list[Record]:
 
 
 def beside_paper(runs: list[Record]) -> list[dict]:
-    """Accuracies selected by OA beside the paper's, where both have the method."""
-    cells = summarise(runs, metrics=["accuracy"], criteria=["oracle_accuracy"])
+    """Compare accuracies selected by OA with the paper's, for methods in both."""
+    cells = summarize(runs, metrics=["accuracy"], criteria=["oracle_accuracy"])
     rows = [row for row in against_paper(cells) if published(row["method"])]
     return [row | {"data": f"{WORLD_NAMES[row['dataset']]} {row['case']}"} for row in rows]
 
@@ -281,7 +282,7 @@ def settings(worlds: dict) -> list[str]:
 
 
 def near(records: list[Record], worlds: dict) -> str:
-    """How far from the paper the worlds with several configurations are."""
+    """How far from the paper the populations with several configurations are."""
     runs, parts = findings.several(records), []
     ways = [beside_paper(defaults(runs)), beside_paper(runs)]
     for (dataset, case), numbers in worlds.items():
@@ -302,7 +303,8 @@ def means(records: list[Record]) -> pd.Series:
 
 
 def letter_rows(records: list[Record]) -> list[list[str]]:
-    """Letter, case 1: every version that the paper has, by default, searched, and in the paper."""
+    """Letter, case 1: every version in the paper, with defaults, with the search, and in the
+    paper."""
     runs = on_world(findings.several(records), "letter", 1)
     if not runs:
         return []
@@ -321,7 +323,8 @@ def letter_rows(records: list[Record]) -> list[list[str]]:
 
 
 def stuck(records: list[Record]) -> tuple[int, int, float]:
-    """Runs of Dist-PU on Letter that call every row positive, of how many, their least error."""
+    """Return the Dist-PU runs on Letter that predict only positives, the total, and their smallest
+    error."""
     found = [findings.stuck(records, f"dist-pu/bench/{c}") for c in ("none", "batch")]
     alike, runs, least = zip(*found, strict=True)
     return sum(alike), sum(runs), min((x for x in least if not np.isnan(x)), default=np.nan)

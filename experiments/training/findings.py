@@ -1,4 +1,4 @@
-"""The three findings of the paper, its slip, and what calibration adds: numbers with intervals."""
+"""The paper's three findings, the error in its code, and calibration results, with intervals."""
 
 from collections import Counter
 from typing import Any
@@ -27,7 +27,7 @@ from experiments.training.selections import (
     single,
     title,
 )
-from noneg.lab.bench import Ranks, rank_methods, summarise
+from noneg.lab.bench import Ranks, rank_methods, summarize
 from noneg.lab.bench.summaries import Cell
 from noneg.learning.algorithms import ALGORITHMS
 
@@ -37,9 +37,9 @@ KINDS = ("batch", "ref", "two")
 
 
 def winners(records: list[Record]) -> tuple[Counter, int]:
-    """Return how often a method is first over worlds, metrics and criteria, and of how many."""
+    """Return how often a method is first over problems, metrics and criteria, and the total."""
     best: dict[tuple, Cell] = {}
-    for cell in summarise(fair(records), metrics=("accuracy", "auc", "f1"), criteria=THREE):
+    for cell in summarize(fair(records), metrics=("accuracy", "auc", "f1"), criteria=THREE):
         place = (cell.world, cell.metric, cell.criterion)
         if not np.isnan(cell.mean) and (place not in best or cell.mean > best[place].mean):
             best[place] = cell
@@ -47,7 +47,7 @@ def winners(records: list[Record]) -> tuple[Counter, int]:
 
 
 def ranks(records: list[Record], metric: str, criterion: str) -> Ranks:
-    """Rank methods in every split of every world."""
+    """Rank methods in every split of every problem."""
     asked = {"metric": metric, "criterion": criterion}
     unknown = {"std": np.nan, "error": np.nan, "splits": 1}
     cells = [
@@ -58,13 +58,14 @@ def ranks(records: list[Record], metric: str, criterion: str) -> Ranks:
 
 
 def against(records: list[Record], one: str, two: str, metric: str) -> Interval:
-    """Interval of the difference between what two criteria choose."""
+    """Return the interval for the difference between the models chosen by two criteria."""
     runs = fair(records)
     return over_methods(chosen(runs, one)[metric] - chosen(runs, two)[metric])
 
 
 def criteria(records: list[Record]) -> list[dict[str, Any]]:
-    """Means of what each criterion chooses, and its difference to proxy accuracy."""
+    """Return the means for the models that each criterion chooses, and differences from proxy
+    accuracy."""
     runs, rows = fair(records), []
     first = chosen(runs, "proxy_accuracy")
     for criterion in (*WITHOUT_LABELS, "oracle_accuracy"):
@@ -79,7 +80,7 @@ def criteria(records: list[Record]) -> list[dict[str, Any]]:
 
 
 def spread(records: list[Record]) -> dict[str, float]:
-    """How far the three criteria lead apart, over worlds, methods and splits."""
+    """Return how much the three criteria differ, over problems, methods and splits."""
     runs = fair(records)
     columns = [chosen(runs, criterion)["accuracy"] for criterion in THREE]
     apart = np.ptp(pd.concat(columns, axis=1, join="inner").to_numpy(), axis=1)
@@ -93,7 +94,8 @@ def spread(records: list[Record]) -> dict[str, float]:
 
 
 def twins_agree(records: list[Record]) -> tuple[int, int]:
-    """Return in how many pairs of runs a twin chooses and scores the same, and of how many."""
+    """Return how many pairs of equivalent runs choose the same model with the same score, and the
+    total."""
     found = checkpoints(records, "oracle_accuracy")
     found = found[found["given_prior"].isna()]
     twins = found[found["method"].isin(SAME)].copy()
@@ -105,7 +107,8 @@ def twins_agree(records: list[Record]) -> tuple[int, int]:
 
 
 def more_labels(records: list[Record], few: float = 0.1, many: float = 0.5) -> dict[str, Interval]:
-    """What more labelled rows do to accuracy, as it is and corrected, paired over splits."""
+    """Return the effect of more labeled rows on accuracy, uncorrected and corrected, paired over
+    splits."""
     found = chosen(defaults(records), "oracle_accuracy")
     found = found[(found["variant"] == "bench") & ~found["method"].isin(SAME)]
     keys = ["correction", "dataset", "algorithm", "case", "setting", "split"]
@@ -118,7 +121,8 @@ def more_labels(records: list[Record], few: float = 0.1, many: float = 0.5) -> d
 
 
 def slip(records: list[Record]) -> dict[str, Any]:
-    """How often the published criterion chooses another checkpoint or run, and what it costs."""
+    """Return how often the published criterion chooses a different checkpoint or run, and the
+    cost."""
     pair, runs = ("proxy_accuracy", "proxy_accuracy_slip"), fair(records)
     kept, keys = single(main_runs(records)), [*PLACE, "configuration"]
     a, b = (checkpoints(kept, criterion).set_index(keys)["step"] for criterion in pair)
@@ -137,7 +141,7 @@ def slip(records: list[Record]) -> dict[str, Any]:
 
 
 def calibration(records: list[Record]) -> pd.DataFrame:
-    """Errors of probabilities of every method, before and after recalibration."""
+    """Return the calibration and scoring errors of every method, before and after recalibration."""
     names = ["accuracy", "ece", "pu_ece", "ece_recalibrated", "pu_ece_recalibrated"]
     found = chosen(fair(records), "proxy_accuracy")
     return found[names].groupby(level="method").mean().sort_values("ece", kind="stable")
@@ -149,9 +153,9 @@ def known_prior(records: list[Record]) -> pd.DataFrame:
 
 
 def agreement(records: list[Record], *, varied: bool = False) -> dict[str, Any]:
-    """Correlation of PU-ECE with the true error over all runs, one point a run.
+    """Return the correlation of PU-ECE with the true error over all runs.
 
-    `varied` leaves runs out that call every test row the same.
+    `varied` omits runs that assign every test row to the same class.
     """
     found = known_prior(records)
     if varied:
@@ -166,20 +170,20 @@ def agreement(records: list[Record], *, varied: bool = False) -> dict[str, Any]:
 
 
 def constant(records: list[Record]) -> Counter:
-    """Runs whose choice calls every test row the same, by data set and method."""
+    """Return runs whose chosen model assigns all test rows to one class, by data set and method."""
     found = known_prior(records)
     found = found[found["recall"].isin((0.0, 1.0))]
     return Counter(f"{title(r.method)} on {r.dataset}" for r in found.itertuples())
 
 
 def recalibration_gain(records: list[Record]) -> Interval:
-    """Interval of what recalibration does to the true error."""
+    """Return the interval for the effect of recalibration on the true error."""
     found = chosen(fair(records), "proxy_accuracy")
     return over_methods(found["ece_recalibrated"] - found["ece"])
 
 
 def shift(records: list[Record], criterion: str) -> dict[str, Any]:
-    """Two-sample methods: in two samples, in one sample as they are, corrected, and original."""
+    """Two-sample methods: in two samples, uncorrected in one sample, corrected, and original."""
     runs = [r for r in defaults(records) if r["run"]["algorithm"] in CORRECTED]
     found = chosen(runs, criterion)
     found = found[(found["rate"] == 0.3) & found["given_prior"].isna()]
@@ -187,7 +191,7 @@ def shift(records: list[Record], criterion: str) -> dict[str, Any]:
     one = found[found["setting"] == "one-sample"]
     batch = one[one["correction"] == "batch"].set_index(keys)["accuracy"]
     for twin, same in SAME.items():
-        # A corrected method, or the one that is the same and was run on all splits.
+        # Return a corrected method, or the equivalent one that was run on all splits.
         if twin.endswith("batch"):
             names = [same.split("/")[0], twin.split("/")[0]]
             own = batch[batch.index.get_level_values("algorithm") == names[0]]
@@ -217,7 +221,8 @@ def _interval(groups: list[str], gaps: pd.Series) -> Interval:
 
 
 def both_samples(records: list[Record], criterion: str) -> pd.DataFrame:
-    """Accuracies of USPS, case 1, by version and split: in two samples, and in one uncorrected."""
+    """Return the accuracies on USPS, case 1, by version and split: in two samples, and uncorrected
+    in one."""
     found = chosen(defaults(records), criterion).drop(columns=PLACE).reset_index()
     found = found[found["correction"].fillna("none") == "none"]
     found["method"] = found["method"].str.removesuffix("/none")
@@ -229,7 +234,8 @@ def both_samples(records: list[Record], criterion: str) -> pd.DataFrame:
 
 
 def losses(records: list[Record], criterion: str) -> dict[str, Any]:
-    """What one sample costs: the paper's versions that are told a prior, and their originals."""
+    """Return the loss in one sample: for the paper's versions that use a prior, and their
+    originals."""
     rows = both_samples(records, criterion)
     gaps = rows["two"] - rows["one"]
     stats = gaps.groupby(level="method").agg(["mean", "sem", "size"])
@@ -264,14 +270,15 @@ def _over(gaps: pd.Series, methods: list[str]) -> Interval | None:
 
 
 def several(records: list[Record]) -> list[Record]:
-    """Runs of the worlds that have more than one configuration, of those that every method has."""
+    """Return the runs for problems with several configurations, limited to those that every method
+    has."""
     kept = common(complete(single(main_runs(records))))
     worlds = shared(records)
     return [r for r in kept if (r["run"]["dataset"], r["run"]["case"]) in worlds]
 
 
 def shared(records: list[Record]) -> dict[tuple[str, int], set[int]]:
-    """Configurations that every method has, by world; worlds with several alone."""
+    """Return the configurations that every method has, for problems with several of them."""
     found: dict[tuple[str, int], set[int]] = {}
     for one, _ in configs(common(complete(single(main_runs(records))))):
         found.setdefault((one.dataset, one.case), set()).add(one.configuration)
@@ -279,7 +286,7 @@ def shared(records: list[Record]) -> dict[tuple[str, int], set[int]]:
 
 
 def gains(records: list[Record]) -> list[dict[str, Any]]:
-    """What choosing among configurations by each criterion is worth, and how often it differs."""
+    """Return the gain from choosing configurations by each criterion, and how often it differs."""
     runs, rows = several(records), []
     for criterion in (*WITHOUT_LABELS, "oracle_accuracy"):
         best, first = chosen(runs, criterion), chosen(defaults(runs), criterion)
@@ -297,7 +304,7 @@ def gains(records: list[Record]) -> list[dict[str, Any]]:
 
 
 def by_oracle(records: list[Record], **wanted: object) -> pd.DataFrame:
-    """Return the default runs of the main worlds at the checkpoint that the oracle chooses."""
+    """Return the default runs on the main problems at the checkpoint that the oracle chooses."""
     found = chosen(defaults(single(main_runs(records))), "oracle_accuracy")
     for name, value in wanted.items():
         found = found[found[name].to_numpy() == value]
@@ -305,21 +312,24 @@ def by_oracle(records: list[Record], **wanted: object) -> pd.DataFrame:
 
 
 def late(records: list[Record], dataset: str, share: float = 0.8) -> float:
-    """How many runs with default hyperparameters are best, by OA, near the end of training."""
+    """Return how many runs with default hyperparameters are best, by OA, near the end of
+    training."""
     own = by_oracle(records, dataset=dataset)
     return float((own["step"] > share * own["steps"]).mean())
 
 
 def stuck(records: list[Record], method: str) -> tuple[int, int, float]:
-    """Default runs on Letter that call every row positive, of how many, and their least error."""
+    """Return the default runs on Letter that predict only positives, the total, and their smallest
+    error."""
     own = by_oracle(records, dataset="letter", method=method)
-    # Who calls every row positive has the share of positives for accuracy and for precision.
+    # If every row is predicted positive, accuracy and precision equal the share of positives.
     alike = own[(own["recall"] == 1.0) & (own["accuracy"] == own["precision"])]
     return len(alike), len(own), float(alike["ece"].min())
 
 
 def tried(records: list[Record]) -> dict[str, dict[int, float]]:
-    """Letter 1, split 0: accuracy by OA of each configuration, of methods with more than two."""
+    """Return the accuracy by OA of each configuration on Letter 1, split 0, for methods with more
+    than two."""
     found = checkpoints(single(main_runs(records)), "oracle_accuracy")
     own = found[(found["dataset"] == "letter") & (found["case"] == 1) & (found["split"] == 0)]
     cells = {
@@ -330,9 +340,10 @@ def tried(records: list[Record]) -> dict[str, dict[int, float]]:
 
 
 def rate_table(records: list[Record]) -> pd.DataFrame:
-    """Mean accuracy and its standard error, in %, by data set, method, correction and rate.
+    """Return the mean accuracy and its standard error, in %, by data set, method, correction and
+    rate.
 
-    Methods that are another one under this protocol have the numbers of that one.
+    Methods that are equivalent to another one under this protocol have its numbers.
     """
     found = chosen(defaults(records), "oracle_accuracy")
     known = found["algorithm"].isin(CORRECTED) & (found["variant"] == "bench")
@@ -344,14 +355,15 @@ def rate_table(records: list[Record]) -> pd.DataFrame:
 
 
 def rate_line(cells: pd.DataFrame, dataset: str, name: str, correction: str) -> pd.DataFrame:
-    """Return means and errors by rate; of its twin where a method has one."""
+    """Return means and errors by rate, from the equivalent method if there is one."""
     own = SAME.get(f"{name}/bench/{correction}", f"{name}/bench/{correction}").split("/")
     place = (dataset, own[0], own[2])
     return cells.loc[place] if place in cells.index else cells.iloc[:0].droplevel([0, 1, 2])
 
 
 def told_cells(records: list[Record]) -> dict[str, dict[float, pd.DataFrame]]:
-    """Metrics by method and prior that was told, a row a split; priors that all methods have."""
+    """Return metrics by method and given prior, one row per split, for priors that all methods
+    have."""
     found = chosen(defaults(records), "proxy_accuracy")
     known = (found["dataset"] == "usps") & (found["setting"] == "one-sample")
     known &= (found["case"] == 1) & (found["rate"] == 0.3)

@@ -1,9 +1,10 @@
 """The whole protocol of the PU benchmark paper on USPS and Letter, trained as populations.
 
 Ten configurations, three splits, 20,000 steps, all methods with and without correction; the same on
-standardized letters; the original methods beside them; learning rates; labels that favor sure
-positives. A GPU does it in half an hour: ``--device cuda --population 300``. Stop it whenever you
-like: the same command goes on where it was. The tables hold what the criteria choose.
+standardized letters; the original methods for comparison; learning rates; labels that favor
+high-scoring positives. A GPU does it in half an hour: ``--device cuda --population 300``. It can be
+stopped at any time; the same command resumes where it stopped. The tables contain the models that
+the criteria choose.
 """
 
 import argparse
@@ -55,7 +56,7 @@ def selections(run: Run) -> None:
 
 
 def tables(run: Run) -> dict[str, list[dict]]:
-    """What the criteria choose, from all records of the folder."""
+    """Return the models that the criteria choose, from all records in the folder."""
     records = [r for r in load_records(folder(run)) if r["status"] == "done"]
     parts: dict[str, list[dict]] = {"chosen": [], "rates": [], "selection": []}
     for record in records:
@@ -72,7 +73,7 @@ def tables(run: Run) -> dict[str, list[dict]]:
 
 
 def _chosen(records: list[dict], criteria: tuple[str, ...]) -> list[dict]:
-    """One row for each world, method, split and criterion."""
+    """Return one row for each problem, method, split and criterion."""
     return [
         {
             "dataset": found.run.dataset,
@@ -91,7 +92,7 @@ def _chosen(records: list[dict], criteria: tuple[str, ...]) -> list[dict]:
 
 
 def _configuration(record: dict) -> list[dict]:
-    """Validation accuracy and test accuracy of one configuration at its best checkpoint, by OA."""
+    """Return validation and test accuracy of one configuration at its best checkpoint, by OA."""
     found = best_checkpoint(record, "oracle_accuracy")
     if found is None:
         return []
@@ -113,7 +114,7 @@ def _configuration(record: dict) -> list[dict]:
 
 
 def _time(parts: dict[str, list[dict]]) -> list[dict]:
-    """Runs, steps and device minutes of each part."""
+    """Return the runs, steps and device minutes of each part."""
     paper = {"/".join(x for x in (m[0], m[1] if m[1] == "bench" else None, m[2]) if x)
              for m in plan.paper_versions()}  # fmt: skip
     rows: dict[tuple[str, str], list[dict]] = {}

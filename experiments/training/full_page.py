@@ -1,4 +1,4 @@
-"""The page of the whole protocol: every number is computed from the stored tables."""
+"""The page for the full protocol: every number is computed from the stored tables."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ WORLDS = [("usps", 1), ("usps", 2), ("letter", 1), ("letter", 2)]
 NAMES = {"usps": "USPS", "letter": "Letter", "letter-standardized": "Letter, standardized"}
 POINTS, ERRORS = 2.0, 2.0
 PAIRS = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
-# Hyperparameters that we search and the benchmark keeps at these values.
+# Hyperparameters that we search and the benchmark fixes at these values.
 CONSTANTS = {
     "count-loss/bench": ("exact count, weight 1", {"target": "exact", "weight": "1"}),
     "p3mix-e": ("teacher's weight 5", {"weight_teacher": "5"}),
@@ -26,14 +26,14 @@ CONSTANTS = {
 }
 REASONS = {
     "count-loss/bench": "We search the target and the weight of the loss; the benchmark does not.",
-    "p3mix-e": "We search the weight of the teacher; with 5 most runs end in one answer.",
+    "p3mix-e": "We search the weight of the teacher; with 5, most runs predict one class.",
     "holistic-pu": "We train the original method, not the benchmark's version of it.",
-    "p3mix-c": "Constants are the benchmark's, the rest is from the paper's text.",
-    "pan/bench": "We search the weight, the benchmark does not.",
+    "p3mix-c": "Constants are the benchmark's; the rest follows the paper.",
+    "pan/bench": "We search the weight; the benchmark does not.",
     "pue/bench": "Not explained.",
     "pusb/bench/none": "The same decisions as nnPU, whose cell agrees; the paper's draws differ.",
-    "vpu/bench/none": "We search the regularizer, the benchmark does not.",
-    "dist-pu/bench/none": "Raw letters: above a rate of 0.0003 it gives one answer (see below).",
+    "vpu/bench/none": "We search the regularizer; the benchmark does not.",
+    "dist-pu/bench/none": "Raw letters: above a rate of 0.0003, it predicts one class (see below).",
 }
 
 
@@ -51,7 +51,7 @@ def paper_methods() -> list[str]:
 
 
 def against(tables: Tables) -> pd.DataFrame:
-    """Our cells beside the paper's, in percent."""
+    """Return our cells and the paper's, in percent."""
     rows = frame(tables, "chosen")
     rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
     theirs = {
@@ -95,7 +95,8 @@ def counts(cells: pd.DataFrame) -> str:
 
 
 def world_table(cells: pd.DataFrame, dataset: str, case: int) -> str:
-    """Accuracy of one world: ours, the paper's in brackets, a star where they do not agree."""
+    """Return the accuracy on one problem: ours, the paper's in parentheses, and * if they do not
+    agree."""
     part = cells[(cells.dataset == dataset) & (cells.case == case) & (cells.metric == "accuracy")]
     rows = []
     for method in paper_methods():
@@ -113,7 +114,7 @@ def _cell(mine: pd.DataFrame, criterion: str) -> str:
 
 
 def apart(cells: pd.DataFrame, tables: Tables) -> str:
-    """Cells of accuracy by OA that do not agree, each with a reason."""
+    """Return the cells for accuracy by OA that do not agree, each with a reason."""
     part, rows = by_oracle(cells), []
     for c in part[~part.agrees].sort_values(["method", "dataset", "case"]).itertuples():
         reason = REASONS.get(c.method, "Not explained.")
@@ -130,7 +131,7 @@ def apart(cells: pd.DataFrame, tables: Tables) -> str:
 def restricted(
     tables: Tables, dataset: str, case: int, method: str, rule: dict[str, str]
 ) -> tuple[float, float]:
-    """Accuracy chosen by OA among the configurations that have the benchmark's constants."""
+    """Return the accuracy chosen by OA among configurations with the benchmark's constants."""
     rows = frame(tables, "configurations")
     rows = rows[(rows.dataset == dataset) & (rows.case == case) & (rows.method == method)]
 
@@ -158,7 +159,8 @@ def wins(tables: Tables, data: tuple[str, ...]) -> tuple[Counter, int]:
 
 
 def gaps(tables: Tables, one: str, two: str, metric: str = "accuracy") -> Interval:
-    """Difference between what two criteria choose; whole methods are drawn for the interval."""
+    """Return the difference between two criteria's choices; the bootstrap resamples whole
+    methods."""
     rows = frame(tables, "chosen")
     rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
     places = ["dataset", "case", "method", "split"]
@@ -168,7 +170,7 @@ def gaps(tables: Tables, one: str, two: str, metric: str = "accuracy") -> Interv
 
 
 def spread(tables: Tables) -> float:
-    """Share of choices in which the three criteria differ by more than five points of accuracy."""
+    """Return the share of choices in which the three criteria differ by more than five points."""
     rows = frame(tables, "chosen")
     rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
     range_ = rows.groupby(["dataset", "case", "method", "split"]).accuracy.agg(np.ptp)
@@ -176,7 +178,7 @@ def spread(tables: Tables) -> float:
 
 
 def pairs(tables: Tables, criterion: str, *, against_ref: bool) -> pd.DataFrame:
-    """Accuracy corrected, or of the original method, less that without correction."""
+    """Return the corrected or original method's accuracy minus the accuracy without correction."""
     rows = frame(tables, "chosen")
     rows = rows[(rows.criterion == criterion) & rows.dataset.isin(["usps", "letter"])]
     mean = rows.groupby(["dataset", "case", "method"]).accuracy.mean()
@@ -198,7 +200,7 @@ def gain(tables: Tables, criterion: str, *, against_ref: bool = False) -> Interv
 
 
 def letter_table(tables: Tables) -> str:
-    """Accuracy on letters as they are and standardized, chosen by OA; all methods."""
+    """Return the accuracy on raw and standardized letters, chosen by OA, for all methods."""
     rows = frame(tables, "chosen")
     rows = rows[(rows.criterion == "oracle_accuracy") & rows.dataset.str.startswith("letter")]
     mean = rows.groupby(["method", "dataset", "case"])[["accuracy", "ece"]].mean()
@@ -265,7 +267,8 @@ def selection_table(tables: Tables, data: str) -> str:
 
 
 def change(tables: Tables, world: str, base: str = "1", metric: str = "accuracy") -> Interval:
-    """Change against another world, over the methods that do not give one answer to all rows."""
+    """Return the change relative to another problem, over methods that do not predict a single
+    class."""
     rows = selected(tables)
     rows = rows[~rows.method.isin(["naive", "lbe"])]
     wide = rows.pivot_table(index=["data", "method", "split"], columns="world", values=metric)

@@ -1,7 +1,7 @@
-"""Every learning algorithm on two worlds, and beside the numbers of the PU benchmark paper.
+"""Every learning algorithm on two problems, compared with the PU benchmark paper.
 
-Trains what is not yet in the folder of runs (``--runs``), each run in a process of one thread, and
-keeps what the tables need.
+Trains the runs that are missing in the folder of runs (``--runs``), each in a single-threaded
+process, and saves what the tables need.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.training import Trainer
 from noneg.performance import auroc, proxy_accuracy
 
-# Methods whose benchmark runs have a warm-up of 2,000 steps more.
+# Methods whose benchmark runs have an additional warm-up of 2,000 steps.
 WARMED = ("lbe", "pue", "holistic-pu")
-# Learning rate and batch of the benchmark's default configuration, the first of ten.
+# Learning rate and batch size of the benchmark's default configuration, the first of ten.
 RATE, BATCH, CONFIGURATIONS = 1e-3, 64, 10
-# Methods whose default is more than two points from the paper's best of ten, by the paper's name.
+# Methods whose default is more than two points from the paper's best of ten, by the paper's names.
 # PUSB is nnPU in the benchmark: the same loss and the same seeds, so the same runs.
 _NNPU = ("nnpu", "bench", "none")
 SEARCHED = {
@@ -38,17 +38,19 @@ SEARCHED = {
     "glws": ("glws", "bench", "default"),
     "pue": ("pue", "bench", "default"),
 }
-# Run again with other seeds on the first split: its risk has no lower bound.
+# Repeated with other seeds on the first split, because its risk has no lower bound.
 REPEATED, REPEATS = ("pue", "bench", "default"), 9
-# Further configurations of the search space on the first split, for the method left furthest away.
+# Additional configurations of the search space on the first split, for the method that differs
+# most.
 FARTHEST, FURTHER = ("vpu", "bench", "none"), ((1e-3, 16), (3e-3, 16))
 
 
 def configuration(index: int, split: int) -> tuple[float, int]:
-    """Learning rate and batch of one of the ten configurations that the paper tried on a split.
+    """Return the learning rate and batch size of one of the paper's ten configurations for a split.
 
-    The first is the default. The benchmark draws the others by generators whose seeds are hashes of
-    the numbers of configuration and split and of the name, so they are the paper's own.
+    The first is the default. The benchmark draws the others with generators whose seeds are hashes
+    of the configuration number, the split number and the name, so they are identical to the
+    paper's.
     """
     if index == 0:
         return RATE, BATCH
@@ -90,7 +92,7 @@ class Job:
 
 
 def grid(*, quick: bool) -> dict[str, list[Job]]:
-    """All runs by part, the first split first."""
+    """Return all runs by part, the first split first."""
     steps, splits = (1000, 1) if quick else (20_000, 3)
     parts = {"gaussians": [], "usps": []}
     for split in range(splits):
@@ -105,7 +107,7 @@ def grid(*, quick: bool) -> dict[str, list[Job]]:
 
 
 def search_grid(steps: int, splits: int) -> list[Job]:
-    """The paper's configurations, one of all methods after the other; then seeds and rates."""
+    """The paper's configurations, one for all methods at a time; then seeds and rates."""
     jobs = []
     for index in range(CONFIGURATIONS if splits > 1 else 2):
         for way in dict.fromkeys(SEARCHED.values()):
@@ -143,7 +145,7 @@ def perform(job: Job, folder: Path) -> None:
     try:
         make_trainer(job).fit(algorithm, lambda: networks.MLP(width), world.train, **asked)
     except FloatingPointError:
-        diverged = True  # risks without a lower bound do; the checkpoints before count
+        diverged = True  # risks without a lower bound diverge; the earlier checkpoints count
     path = job.path(folder)
     part, seconds = path.with_suffix(".part.npz"), time.process_time() - start
     np.savez_compressed(part, **watch.record(), diverged=diverged, seconds=seconds)
@@ -151,7 +153,7 @@ def perform(job: Job, folder: Path) -> None:
 
 
 class Watch:
-    """Measures at checkpoints, and keeps the scores where the proxy accuracy is best."""
+    """Takes measurements at checkpoints, and keeps the scores where the proxy accuracy is best."""
 
     def __init__(self, world: World):
         self.world, self.rows, self.best = world, [], -np.inf

@@ -1,4 +1,4 @@
-"""Runs to tables: accuracy beside the paper's, and calibration before and after repair."""
+"""Tables from runs: accuracy compared with the paper's, and calibration before and after repair."""
 
 import warnings
 from dataclasses import asdict
@@ -25,7 +25,7 @@ from noneg.learning.algorithms import ALGORITHMS
 from noneg.randomness import stream
 from noneg.recalibration import Auto, CalibrationWarning, Platt
 
-# Prior of the population and share of its positives that is labelled, of each world.
+# Prior of each population, and the share of its positives that is labeled.
 PRIOR = {"gaussians": (0.4, 0.5), "usps": (0.5, 0.6)}
 STAGES = {"before": ("#D55E00", "o"), "platt": ("#0072B2", "s"), "auto": ("#009E73", "^")}
 
@@ -57,10 +57,10 @@ def summary(job: Job, folder: Path) -> Row | None:
 
 
 def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
-    """Return PU-ECE and true ECE of the test rows before and after repair from held-out PU rows.
+    """Return PU-ECE and true ECE of the test rows, before and after repair with held-out PU rows.
 
-    Test rows are thinned to the prior of the population; then a share of the positives is labelled
-    for the PU estimate, and the true error sees all labels.
+    Test rows are subsampled to the prior of the population; then a share of the positives is
+    labeled for the PU estimate, and the true error uses all labels.
     """
     prior, c = PRIOR[job.world]
     random = stream(job.split, "test rows")
@@ -68,13 +68,13 @@ def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
     n = int(min(positive.size / prior, negative.size / (1 - prior)))
     positive, negative = positive[: round(prior * n)], negative[: n - round(prior * n)]
     cut = round(c * positive.size)
-    labelled, rest = positive[:cut], np.concatenate([positive[cut:], negative])
+    labeled, rest = positive[:cut], np.concatenate([positive[cut:], negative])
     y = np.repeat([1, 0], [positive.size, negative.size])
     held = PUScores(z["held_pos"], z["held_unl"], prior=prior, setting="one-sample")
     found = {}
     for stage, repair in repairs(held).items():
         s = repair(z["test"])
-        pu = PUScores(s[labelled], s[rest], prior=prior, setting="one-sample")
+        pu = PUScores(s[labeled], s[rest], prior=prior, setting="one-sample")
         true = PUScores.from_labels(y, s[np.concatenate([positive, negative])])
         found |= {f"pu_ece_{stage}": ece(pu), f"ece_{stage}": ece(true)}
     return found
@@ -82,7 +82,8 @@ def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
 
 def repairs(held: PUScores):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # separable scores: the fit is finite
+        # the fit is finite even for separable scores
+        warnings.simplefilter("ignore", CalibrationWarning)
         platt, auto = Platt().fit(held), Auto().fit(held)
     return {"before": lambda s: s, "platt": platt.transform, "auto": auto.transform}
 
@@ -104,7 +105,7 @@ def paper() -> dict[str, tuple[float, float]]:
 
 
 def acceptance(tables: Tables) -> list[list]:
-    """Ours beside the paper's, with the gap, a line a method and correction."""
+    """Return our accuracy and the paper's, with the gap, one line per method and correction."""
     lines, published = [], paper()
     usps = chosen(tables("runs"), world="usps")
     for name, kind in ALGORITHMS.items():
@@ -126,7 +127,7 @@ def acceptance(tables: Tables) -> list[list]:
 
 
 def accuracy(rows: list[Row]) -> str:
-    """Mean and, of several splits, the standard error as the paper's tables have it."""
+    """Return the mean and, for several splits, the standard error, as in the paper's tables."""
     if not rows:
         return ""
     found = 100 * column(rows, "oracle_accuracy")
@@ -135,7 +136,7 @@ def accuracy(rows: list[Row]) -> str:
 
 
 def beside(rows: list[Row], value: tuple[float, float] | None) -> list[str]:
-    """Return what the paper has, and ours less that."""
+    """Return the paper's value, and ours minus that."""
     if value is None:
         return ["", ""]
     gap = f"{100 * mean(rows, 'oracle_accuracy') - value[0]:+.2f}" if rows else ""
@@ -143,7 +144,8 @@ def beside(rows: list[Row], value: tuple[float, float] | None) -> list[str]:
 
 
 def search(tables: Tables) -> list[list]:
-    """Return, a line a method, the paper's protocol: of a split's configurations the best by OA."""
+    """Return the paper's protocol, one line per method: the best configuration by OA in each
+    split."""
     lines, published = [], paper()
     for name, way in SEARCHED.items():
         runs = [tried(tables("runs"), split, way) for split in range(3)]
@@ -177,26 +179,26 @@ def named(rows: list[Row], way: tuple[str, str, str]) -> list[Row]:
 
 
 def repeated(tables: Tables) -> list[Row]:
-    """Return the runs of one configuration on one split that differ by seed alone."""
+    """Return the runs of one configuration on one split that differ only in their seed."""
     return pick(named(tables("runs"), REPEATED), split=0, lr=RATE, batch=BATCH)
 
 
 def farthest(tables: Tables) -> list[Row]:
-    """Return all configurations of the method furthest away, on the first split."""
+    """Return all configurations of the method that differs most, on the first split."""
     runs = pick(named(tables("runs"), FARTHEST), split=0)
     return sorted(runs, key=lambda r: (-r["batch"], r["lr"]))
 
 
 def draw_calibration(tables: Tables) -> plt.Figure:
-    """True error before and after, a line a method, a panel a world."""
+    """Plot the true error before and after, one line per method, one panel per population."""
     figure, axes = panels(1, 2, size=(11, 6.2), shade=None, layout=None, sharey=True)
     names = [n for n in ALGORITHMS if chosen(tables("runs"), algorithm=n)][::-1]
     for ax, world in zip(axes, PRIOR, strict=True):
         mine = [chosen(tables("runs"), world=world, algorithm=n, variant="ref") for n in names]
-        for stage, (colour, marker) in STAGES.items():
+        for stage, (color, marker) in STAGES.items():
             label = stage if stage == "before" else f"after {stage.title()}"
             x = [mean(rows, f"ece_{stage}") for rows in mine]
-            ax.plot(x, range(len(names)), marker, color=colour, label=label)
+            ax.plot(x, range(len(names)), marker, color=color, label=label)
         ax.set(title={"gaussians": "two Gaussians", "usps": "USPS"}[world], xlabel="true ECE")
         ax.set_xlim(left=0.0)
         ax.grid(axis="y", alpha=0.3)

@@ -1,4 +1,4 @@
-"""All runs of the study in the order of their importance: any beginning of it is a result."""
+"""All runs of the study in order of importance, so that every prefix is a usable result."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +10,8 @@ from noneg.lab.bench.work import versions
 
 Method = tuple[str, str, str | None]
 
-# Half the paper's steps; in experiments/learners the best checkpoint of most methods lies before.
+# Half the paper's steps; in experiments/learners, the best checkpoint of most methods comes
+# earlier.
 STEPS, EVERY = 10_000, 100
 IMAGE_STEPS, IMAGE_EVERY = 5000, 250
 SPLITS = 3
@@ -36,9 +37,9 @@ SELECTION_METHODS = (
     *("upu", "nnpu", "nnpu-ga", "pusb", "pubn", "vpu", "cvir", "dist-pu", "lbe", "count-loss"),
     *("robust-pu", "holistic-pu", "pue", "glws", "likelihood", "elkan-noto", "naive"),
 )
-# The default, and the drawn configurations with the largest learning rates.
+# The default, and the random configurations with the largest learning rates.
 SELECTION_CONFIGURATIONS = (0, 7, 9)
-# Methods whose original is the paper's version.
+# Methods whose original is the same as the paper's version.
 PAPER_ONLY_REF = ("p3mix-e", "p3mix-c", "holistic-pu")
 IMAGE_METHODS: tuple[Method, ...] = (
     ("nnpu", "bench", "batch"),
@@ -57,7 +58,8 @@ IMAGE_METHODS: tuple[Method, ...] = (
     ("count-loss", "ref", None),
     ("glws", "ref", None),
 )
-# With equal batches and prior 1/2 these corrected losses are uPU's; and PUSB decides as nnPU does.
+# With equal batches and prior 1/2, these corrected losses equal uPU's, and PUSB decides as nnPU
+# does.
 TWINS = {
     ("nnpu", "bench", "batch"): ("upu", "bench", "batch"),
     ("nnpu-ga", "bench", "batch"): ("upu", "bench", "batch"),
@@ -81,7 +83,7 @@ def tables(*, quick: bool = False) -> list[RunConfig]:
 
 
 def _first(split: int) -> Iterator[RunConfig]:
-    """What every claim needs, of one split."""
+    """Return what every claim needs, for one split."""
     single = [m for m in versions() if m not in TWINS]
     yield from (run(m, "usps", 1, split) for m in single)
     if split == 0:
@@ -101,7 +103,8 @@ def _first(split: int) -> Iterator[RunConfig]:
 
 
 def _then() -> Iterator[RunConfig]:
-    """What makes it more certain: other methods in two samples, other configurations, twins."""
+    """Return runs that increase certainty: other methods in two samples, other configurations,
+    twins."""
     single = [m for m in versions() if m not in TWINS]
     splits = range(SPLITS)
     other = [(*m[:2], None) for m in single if m[2] in (None, "none")]
@@ -117,14 +120,14 @@ def _then() -> Iterator[RunConfig]:
 
 
 def _searched(found: list[Method], number: int) -> Iterator[RunConfig]:
-    """One random configuration of every method."""
+    """Return one random configuration of every method."""
     for split in range(SPLITS):
         for data in ("letter", "usps"):
             yield from (run(m, data, 1, split, configuration=number) for m in found)
 
 
 def paper_versions() -> list[Method]:
-    """The 23 methods of the paper's tables: its versions, corrected and not."""
+    """Return the 23 methods in the paper's tables: its versions, corrected and uncorrected."""
     return [m for m in versions() if m[1] == "bench" or m[0] in PAPER_ONLY_REF]
 
 
@@ -168,7 +171,8 @@ def rates() -> list[RunConfig]:
 
 
 def selections() -> list[RunConfig]:
-    """Two samples with labels that favor sure positives, and a told prior that is wrong by 20 %."""
+    """Two samples with labels that favor high-scoring positives, and a given prior that is off by
+    20%."""
     worlds = [("", p) for p in (None, 0.4, 0.6)]
     worlds += [(f"-selected-{g:g}", None) for g in SELECTIONS]
     worlds += [(f"-selected-{g:g}-repaired", None) for g in SELECTIONS]

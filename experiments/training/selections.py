@@ -1,4 +1,4 @@
-"""What each criterion chooses, as frames to compare, and intervals over methods."""
+"""The models that each criterion chooses, as data frames, and intervals over methods."""
 
 import json
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ DRAWS = 2000
 NEARLY = 0.9
 WORLD_NAMES = {"usps": "USPS", "letter": "Letter", "cifar10": "CIFAR-10"}
 PLACE = ["world", "method", "split"]
-# Methods that are another one under this protocol, and that one.
+# Methods that are equivalent to another one under this protocol, and the latter.
 SAME = {"/".join(twin): "/".join(other) for twin, other in TWINS.items()}
 CRITERIA = (
     "proxy_accuracy",
@@ -37,7 +37,7 @@ KEPT = ("step", *CRITERIA, "pu_ece_recalibrated", *TEST, *RECALIBRATED)
 
 
 def title(method: str) -> str:
-    """Return the name in tables: "-c" is the paper's correction, "bench" its version."""
+    """Return the name used in tables: "-c" is the paper's correction, and "bench" its version."""
     algorithm, *rest = method.split("/")
     name = ALGORITHMS[algorithm].title
     if "bench" not in rest:
@@ -47,7 +47,7 @@ def title(method: str) -> str:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean, or another statistic, with its 95 % interval."""
+    """A mean, or another statistic, with its 95% interval."""
 
     value: float
     low: float
@@ -70,12 +70,12 @@ class Interval:
 
     @property
     def clear(self) -> bool:
-        """Whether 0 is outside."""
+        """Return whether the interval excludes 0."""
         return self.low > 0.0 or self.high < 0.0
 
 
 def interval(groups, values, statistic=np.mean) -> Interval:
-    """Percentile bootstrap of whole groups: runs of one method are no independent evidence."""
+    """Percentile bootstrap over whole groups, because runs of one method are not independent."""
     rows = np.asarray(values, dtype=float)
     names, place = np.unique(np.asarray(groups), return_inverse=True)
     members = [np.flatnonzero(place == k) for k in range(names.size)]
@@ -88,29 +88,29 @@ def interval(groups, values, statistic=np.mean) -> Interval:
 
 
 def over_methods(gaps: pd.Series) -> Interval:
-    """Interval of the mean of differences by place."""
+    """Return the interval for the mean of paired differences."""
     gaps = gaps.dropna()
     return interval(gaps.index.get_level_values("method").to_numpy(str), gaps)
 
 
 def sem(values: pd.Series) -> float:
-    """Return the standard error of a mean; of one value it is unknown."""
+    """Return the standard error of a mean; for a single value, it is unknown."""
     n = len(values)
     return float(np.std(values.to_numpy(), ddof=1) / n**0.5) if n > 1 else np.nan
 
 
 def rank_correlation(pairs: np.ndarray) -> float:
-    """Spearman's correlation of two columns."""
+    """Return Spearman's correlation of two columns."""
     return float(spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
 
 
 def correlation(pairs: np.ndarray) -> float:
-    """Pearson's correlation of two columns."""
+    """Return Pearson's correlation of two columns."""
     return float(np.corrcoef(pairs.T)[0, 1])
 
 
 def frame(found: Iterable[Selected]) -> pd.DataFrame:
-    """Return a row a selection: its run, the checkpoint, and the metrics there."""
+    """Return one row per selection: its run, the checkpoint, and the metrics there."""
     fields = ("dataset", "case", "setting", "rate", "given_prior", "algorithm", "variant")
     fields += ("correction", "split", "configuration", "steps")
     rows = [
@@ -124,7 +124,7 @@ def frame(found: Iterable[Selected]) -> pd.DataFrame:
 
 
 def chosen(records: list[Record], criterion: str) -> pd.DataFrame:
-    """Return what a criterion chooses by world, method and split."""
+    """Return the models that a criterion chooses, by problem, method and split."""
     return frame(select(records, by=criterion)).set_index(PLACE, drop=False).rename_axis(PLACE)
 
 
@@ -139,7 +139,7 @@ def configs(records: Iterable[Record]) -> list[tuple[RunConfig, Record]]:
 
 
 def main_runs(records: Iterable[Record]) -> list[Record]:
-    """One sample, 30 % labelled, the prior known: the paper's worlds."""
+    """One sample, 30% labeled, known prior: the paper's problems."""
     return [
         r
         for run, r in configs(records)
@@ -149,7 +149,7 @@ def main_runs(records: Iterable[Record]) -> list[Record]:
 
 
 def single(records: list[Record]) -> list[Record]:
-    """Leave methods out that are another one under this protocol."""
+    """Omit methods that are equivalent to another one under this protocol."""
     return [r for run, r in configs(records) if run.method not in SAME]
 
 
@@ -158,14 +158,15 @@ def defaults(records: Iterable[Record]) -> list[Record]:
 
 
 def fair(records: list[Record]) -> list[Record]:
-    """The paper's worlds with default hyperparameters: the same splits for every method."""
+    """The paper's problems with default hyperparameters: the same splits for every method."""
     return complete(single(main_runs(defaults(records))))
 
 
 def common(records: list[Record]) -> list[Record]:
-    """Keep configurations that nearly all methods have in every split of a world, and who has all.
+    """Keep configurations that nearly all methods have in every split of a problem, and complete
+    methods.
 
-    A method that lacks one of them would otherwise be judged by fewer tries than the others.
+    A method without one of them would otherwise be evaluated on fewer tries than the others.
     """
     tries: dict[tuple, dict[str, dict[int, set]]] = defaultdict(lambda: defaultdict(dict))
     for run, r in configs(records):
@@ -190,7 +191,8 @@ def _world(run: RunConfig) -> tuple:
 
 
 def complete(records: list[Record]) -> list[Record]:
-    """Keep splits of a world that nearly all methods have, so that all are judged on the same."""
+    """Keep splits of a problem that nearly all methods have, so that all are evaluated on the same
+    ones."""
     blocks: dict[tuple, set[str]] = defaultdict(set)
     for run, r in configs(records):
         if r["status"] == "done" and run.configuration == 0:
@@ -201,9 +203,10 @@ def complete(records: list[Record]) -> list[Record]:
 
 
 def thin(record: Record) -> Record:
-    """Return a record with the checkpoints that some criterion chooses: all that the page needs.
+    """Return a record with the checkpoints that some criterion chooses, which is all that the page
+    needs.
 
-    Selection, tables and ranks of ``noneg.lab.bench`` work on it as on a whole record.
+    The selection, tables and ranks of ``noneg.lab.bench`` accept it like a complete record.
     """
     plain = {name: record[name] for name in ("format", "key", "run", "status", "versions")}
     if record["status"] != "done":
@@ -222,7 +225,7 @@ def _short(value: float | None) -> float | None:
 
 
 def collect(folder: Path, out: Path) -> list[Record]:
-    """Write what the records of a folder give, beside what is there from before; return all."""
+    """Add the records of a folder to the stored ones, and return all."""
     path = out / "records.jsonl"
     before = {record["key"]: record for record in load_records(path)} if path.exists() else {}
     found = before | {record["key"]: thin(record) for record in load_records(folder)}

@@ -1,4 +1,4 @@
-"""Steps a second of one run and of a population of 30, method by method, on USPS.
+"""Steps per second of one run and of a population of 30, by method, on USPS.
 
 ``python -m experiments.training.speed --device cuda --out speed.csv``. A single run is the plain
 training loop; the population trains ten configurations on three splits of the same method.
@@ -25,7 +25,7 @@ def wait(device: torch.device) -> None:
 
 
 def alone(method, device: torch.device, steps: int) -> float:
-    """Steps a second of the plain loop; a third of the steps warm up."""
+    """Return the steps per second of the plain loop; a third of the steps are warm-up."""
     one = run(method, "usps", 1, 0, steps=PAPER_STEPS, every=EVERY)
     setup = set_up(one)
     trainer, start = make_trainer(one, setup, device=str(device)), 0.0
@@ -41,7 +41,8 @@ def alone(method, device: torch.device, steps: int) -> float:
 
 
 def together(method, device: torch.device, chunks: int) -> float:
-    """Member steps a second of a population of 30, checkpoints included; the fastest chunk."""
+    """Return the member steps per second of a population of 30, including checkpoints; the fastest
+    chunk."""
     runs = [
         run(method, "usps", 1, split, steps=PAPER_STEPS, every=EVERY, configuration=number)
         for number in range(10)

@@ -1,4 +1,4 @@
-"""The figures of the readme are those of the stored table."""
+"""The figures in the readme agree with the stored table."""
 
 import re
 
@@ -8,8 +8,8 @@ from experiments.tables import Tables, column
 
 def test_coverage_of_intervals():
     said = re.search(
-        r"covers in at least (\d+) % of samples in each of (\d+) simulated cells, where the "
-        r"percentile bootstrap covers (\d+) % to (\d+) %",
+        r"covers the true value in at least (\d+)% of samples in each of (\d+) simulated cells, "
+        r"where the percentile bootstrap covers it in (\d+)% to (\d+)%",
         " ".join((HERE.parent / "README.md").read_text(encoding="utf-8").split()),
     )
     rows = Tables(HERE / "coverage")("coverage")

@@ -1,4 +1,4 @@
-"""Mathematics of experiments/information: networks side by side, their rows, and the tables."""
+"""The mathematics of experiments/information: stacked networks, their rows, and the tables."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from experiments.information import analysis, cells, ensemble, study, synthetic 
 
 @pytest.fixture
 def few(monkeypatch):
-    """Images of noise, and a pool that is made of them."""
+    """Random images, and a pool that consists of them."""
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (300, 1, 28, 28)).astype(np.uint8)
     labels = rng.integers(0, 2, 300)
@@ -21,22 +21,22 @@ def few(monkeypatch):
     return ensemble.Images("mnist", pixels, labels, "cpu")
 
 
-def trained(images, monkeypatch, way, optimiser="sgld", kind="labelled"):
-    monkeypatch.setitem(ensemble.BATCH, optimiser, 8)
-    cell = cells.Cell("mnist", kind, optimiser, 20, 1, 2, 2)
+def trained(images, monkeypatch, way, optimizer="sgld", kind="labeled"):
+    monkeypatch.setitem(ensemble.BATCH, optimizer, 8)
+    cell = cells.Cell("mnist", kind, optimizer, 20, 1, 2, 2)
     rows, whole = study.rows_of(cell, "cpu")
-    training = ensemble.Training("mnist", optimiser, rows, way=way, device="cpu", seed=0)
+    training = ensemble.Training("mnist", optimizer, rows, way=way, device="cpu", seed=0)
     for _ in range(cell.epochs):
         training.epoch(images)
     return training.margins(images, whole, part=17)
 
 
-@pytest.mark.parametrize("kind", ["labelled", "pu"])
+@pytest.mark.parametrize("kind", ["labeled", "pu"])
 def test_three_ways_to_convolve_train_the_same_networks(few, monkeypatch, kind):
     found = [trained(few, monkeypatch, way, kind=kind) for way in ("group", "patch", "loop")]
     assert found[1] == pytest.approx(found[0], abs=1e-5)
     assert found[2] == pytest.approx(found[0], abs=1e-5)
-    # Other rows, weights and noise: the networks have nothing in common.
+    # Different rows, weights and noise: the networks share nothing.
     assert np.abs(found[0][0] - found[0][1]).max() > 0.01
 
 
@@ -44,7 +44,7 @@ def test_a_network_of_an_ensemble_is_one_trained_alone(few):
     from noneg.learning.losses import soft_cross_entropy
     from noneg.learning.networks import CNN, margin
 
-    cell = cells.Cell("mnist", "labelled", "sgd", 20, 1, 2, 2)
+    cell = cells.Cell("mnist", "labeled", "sgd", 20, 1, 2, 2)
     rows, whole = study.rows_of(cell, "cpu")
     together = ensemble.Training("mnist", "sgd", rows, way="group", device="cpu", seed=0)
     together.batch = 8
@@ -70,10 +70,10 @@ def test_the_noise_of_the_published_code_is_smaller_by_the_temperature():
     spread = []
     for name in ("sgld", "sgld-code"):
         w = torch.zeros(40_000, requires_grad=True)
-        step = ensemble.make_optimiser("mnist", name, {"w": w}, 0)
+        step = ensemble.make_optimizer("mnist", name, {"w": w}, 0)
         step((0.0 * w).sum())
         spread.append(float(w.detach().std()))
-    # Inverse temperature 100 at first: sqrt(2 lr / beta), and a hundredth of it.
+    # Initially, the inverse temperature is 100: sqrt(2 lr / beta), and a hundredth of it.
     assert spread[0] == pytest.approx((2 * 0.004 / 100) ** 0.5, rel=0.02)
     assert spread[0] / spread[1] == pytest.approx(100.0, rel=0.02)
 
@@ -94,7 +94,7 @@ def test_pu_rows_are_apart_and_positives_are_positive():
 
 @pytest.mark.usefixtures("few")
 def test_tables_come_from_what_was_kept(tmp_path):
-    cell = cells.Cell("mnist", "labelled", "adam", 60, 2, 3, 1)
+    cell = cells.Cell("mnist", "labeled", "adam", 60, 2, 3, 1)
     margins = np.random.default_rng(1).normal(size=(2, 3, 60, 2)).astype(np.float32)
     study.keep(tmp_path, cell, margins, {"seed": 0})
     found = analysis.all_tables(study.stored(tmp_path), lambda *_: None)

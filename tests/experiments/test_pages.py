@@ -1,4 +1,4 @@
-"""Tables and pages: how they are written, and that stored pages are what stored tables give."""
+"""How tables and pages are written, and whether stored pages match the stored tables."""
 
 import argparse
 import doctest
@@ -16,7 +16,7 @@ def test_examples(module):
     assert doctest.testmod(module).failed == 0
 
 
-def test_a_row_with_a_cell_too_few_is_refused():
+def test_a_row_with_a_missing_cell_is_rejected():
     with pytest.raises(ValueError, match="a row has 1 cells, the header 2"):
         tables.table("a | b", [["1"]])
 

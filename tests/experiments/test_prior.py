@@ -1,4 +1,4 @@
-"""What the stored study promises, a part of it drawn again, and what the rule of BBE costs."""
+"""Claims of the stored study, a repeated part of it, and the cost of the BBE rule."""
 
 from collections import defaultdict
 
@@ -18,7 +18,7 @@ CELL = ("world", "prior", "n_positive", "seed")
 
 
 def errors():
-    """Errors in separable cells of irreducible worlds, by method and cell."""
+    """Return errors in separable cells of irreducible populations, by method and cell."""
     study = table("study")
     known = {tuple(row[k] for k in CELL): row["auc"] for row in study}
     found = defaultdict(dict)
@@ -29,12 +29,12 @@ def errors():
     return found
 
 
-def test_dedpul_keeps_its_promise():
+def test_dedpul_is_as_accurate_as_claimed():
     found = errors()
     own = found.pop("dedpul")
     assert np.mean(list(own.values())) <= 0.03
     for method, theirs in found.items():
-        # On the very mixtures that each was asked about.
+        # On exactly the mixtures that each was run on.
         shared = [cell for cell in theirs if cell in own]
         gap = np.array([own[cell] - theirs[cell] for cell in shared])
         assert gap.mean() <= 0.01, method
@@ -47,7 +47,8 @@ def test_dedpul_keeps_its_promise():
 
 @pytest.mark.parametrize("start", ["features", "its scores"])
 def test_the_default_keeps_up_in_the_papers_settings(start):
-    """Against the published code run here: from the features, and on its own networks' scores."""
+    """Compared with the published code run here: from the features, and on its own networks'
+    scores."""
     found = defaultdict(dict)
     for row in table("papers"):
         place = row["setting"], row["share"], row["seed"]
@@ -62,7 +63,8 @@ def test_the_default_keeps_up_in_the_papers_settings(start):
 
 
 def test_the_default_reaches_the_published_error_of_tedn():
-    """MNIST 1 against 7: error of its logs, and ours from as many rows, no classifier named."""
+    """MNIST 1 against 7: the error in its logs, and ours from as many rows with the default
+    classifier."""
     printed = [row["error"] for row in table("published") if row["setting"] == DIGITS]
     own = [
         abs(row["value"] - row["best"])
@@ -83,11 +85,11 @@ def test_a_cell_drawn_again(world, data_folder, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_single_draws_err_as_theory_says(share):
-    """2000 positives and 4000 rows of the mixture: within .02 as often as the rule allows.
+def test_errors_of_single_draws_agree_with_theory(share):
+    """2000 positives and 4000 rows from the mixture: within .02 as often as the rule allows.
 
-    A cut fixed beforehand would be within .02 in 98.9 % or more; the published rule takes a cut
-    where the ratio happens to be low, and 99.7, 93.5 and 83.3 % are left.
+    With a fixed cut, at least 98.9% would be within .02; the published rule prefers a cut where the
+    ratio happens to be low, which leaves 99.7, 93.5 and 83.3%.
     """
     found, expected = single_draws.errors(6.0, share, draws=400), single_draws.limit_errors(share)
     luck = BestBin().find(single_draws.draw(6.0, share, 0)).diagnostics["expected_luck"]
@@ -96,15 +98,15 @@ def test_single_draws_err_as_theory_says(share):
     assert low <= np.sum(np.abs(found) >= single_draws.WITHIN) <= high
     assert found.mean() == pytest.approx(expected.mean(), abs=4 * found.std() / 20)
     assert luck == pytest.approx(expected.mean(), rel=0.1)
-    # Every draw: no further than theory reaches once in ten thousand.
+    # In every draw, the error is at most the value that theory exceeds once in ten thousand draws.
     assert np.abs(found).max() < np.quantile(np.abs(expected), 0.9999)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 def test_with_an_allowance_single_draws_are_within_two_hundredths(share):
-    """As the acceptance of the method asks: n_P = 2000, n_U = 4000, 400 draws.
+    """The acceptance criterion of the method: n_P = 2000, n_U = 4000, 400 draws.
 
-    A cut fixed beforehand is within .02 in 99.8, 98.9 and 99.8 %; the rule gives little away.
+    With a fixed cut, 99.8, 98.9 and 99.8% are within .02; the rule loses little.
     """
     found = single_draws.errors(6.0, share, 400, BestBin(allowance=1.0))
     assert single_draws.within(found) >= 0.97

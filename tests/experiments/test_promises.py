@@ -1,4 +1,4 @@
-"""Stored draws keep the promises, and the code still gives them."""
+"""The guarantees hold in the stored draws, and the code still reproduces them."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from experiments.tables import Tables, column, pick
 TABLES = Tables(HERE / "promises")
 
 
-def test_every_cell_of_recall_keeps_its_promise():
+def test_the_recall_guarantee_holds_in_every_cell():
     rows = TABLES("recall")
     error = np.sqrt(0.05 * 0.95 / column(rows, "trials"))
     assert len(rows) == 96
     assert column(rows, "trials").min() == 4000
     assert (column(rows, "kept") >= 0.95 - 3 * error).all()
-    # Of continuous scores the next order statistic breaks the promise too often.
+    # For continuous scores, the next order statistic violates the guarantee too often.
     exact = pick(rows, world="continuous", gamma=1)
     assert (column(exact, "kept_by_next") <= 0.95 + 3 * error[: len(exact)]).all()
 
@@ -26,7 +26,8 @@ def test_every_cell_of_precision_is_broken_in_at_most_one_draw_of_twenty():
     assert len(two) == 48
     assert column(rows, "trials").min() == 1000
     assert column(rows, "broken").max() <= 0.05
-    # Promising nothing does not pass: near the oracle but where the precision is close to 1.
+    # Guaranteeing nothing does not pass: the result is near the oracle unless the precision is
+    # close to 1.
     many = pick(two, n_positive=3000, known="exact")
     easy = [row for row in many if row["wanted"] < 0.8]
     assert column(easy, "recall").min() > 0.85 * many[0]["oracle"]

@@ -1,4 +1,4 @@
-"""Mathematics of the benchmark study: its queue, its intervals, and findings we planted."""
+"""The mathematics of the benchmark study: its queue, its intervals, and planted findings."""
 
 import json
 from dataclasses import replace
@@ -11,8 +11,7 @@ pytest.importorskip("torch")
 
 from experiments.training import benchmark, benchmark_page, findings, plan, selections
 from noneg.lab.bench import RunConfig, load_records
-from noneg.lab.bench.criteria import CRITERIA
-from noneg.lab.bench.measures import RECALIBRATED, TEST
+from noneg.lab.bench.measures import CRITERIA, RECALIBRATED, TEST, criteria, find_sign
 from noneg.lab.bench.records import write_record
 
 
@@ -22,9 +21,10 @@ def few_draws(monkeypatch):
 
 
 def record(run, *, accuracy=(0.8, 0.9), ece=(0.1, 0.2), pu=None, best=None):
-    """A run with two checkpoints; `best` says which of them each criterion prefers."""
+    """A run with two checkpoints; `best` defines which of them each criterion prefers."""
     columns = {name: [0.5, 0.5] for name in (*TEST, *RECALIBRATED, "pu_ece_recalibrated")}
-    for name, sign in CRITERIA.items():
+    for name in CRITERIA:
+        sign = find_sign(name, criteria(), "by")
         place = (best or {}).get(name, 0)
         columns[name] = [sign * (k == place) for k in range(2)]
     pu = [e + 0.01 for e in ece] if pu is None else pu
@@ -80,7 +80,7 @@ def test_intervals_see_groups(monkeypatch):
     groups = np.repeat(np.arange(30), 20)
     values = np.repeat(effects, 20) + 0.01 * random.normal(size=600)
     found = selections.interval(groups, values)
-    # As wide as of 30 group means, whatever the number of rows in a group.
+    # The interval is as wide as for 30 group means, whatever the number of rows in a group.
     expected = 1.96 * effects.std() / np.sqrt(30)
     assert (found.high - found.low) / 2 == pytest.approx(expected, rel=0.1)
     assert found.n == 600
@@ -120,7 +120,7 @@ def test_thin_records_choose_as_whole_ones(tmp_path):
 
 
 def planted():
-    """Runs in which -c adds 5 points, two samples 7, and weights 6; PAUC's choice adds 10."""
+    """Runs in which -c adds 5 points, two samples 7, and weights 6; the choice by PAUC adds 10."""
     records = []
     gains = {"none": 0.0, "batch": 0.05, None: 0.06}
     for k, (name, variant, correction) in enumerate(plan.versions()):
@@ -146,7 +146,8 @@ def test_planted_findings_are_found():
     assert shift["gaps"]["ref"].value == pytest.approx(0.06)
     assert shift["gaps"]["two"].value == pytest.approx(0.07)
     lost = findings.losses(records, "proxy_accuracy")
-    # Of the corrected ones VPU is told no prior, and PUSB is nnPU; originals have one sample only.
+    # Among the corrected methods, VPU uses no prior, and PUSB is nnPU; originals have only one
+    # sample.
     assert set(lost["told"]) == {f"{m}/bench" for m in ("dist-pu", "nnpu", "nnpu-ga", "upu")}
     assert lost["bench"].value == pytest.approx(0.07)
     assert (lost["original"], lost["beyond"]) == (None, None)
@@ -182,8 +183,9 @@ def test_a_method_with_fewer_tries_than_nearly_all_is_left_out():
     assert methods[0][0] not in {r["run"]["algorithm"] for r in kept}
 
 
-def test_one_sample_is_judged_beside_the_originals():
-    """The paper's version loses 8 points, the original gains 1, so 9 beyond it; 2 of 3 splits."""
+def test_one_sample_is_judged_next_to_the_originals():
+    """The paper's version loses 8 points and the original gains 1, so the difference is 9; 2 of 3
+    splits."""
     records = []
     for split, extra in enumerate((0.0, 0.001)):
         for variant, one in (("bench", 0.8), ("ref", 0.89)):
@@ -198,7 +200,7 @@ def test_one_sample_is_judged_beside_the_originals():
 
 
 def test_configurations_are_chosen_by_each_criterion():
-    """A second configuration that PA prefers and OA does not; a world without one stays out."""
+    """A second configuration that PA prefers and OA does not; a problem without one is omitted."""
     records = []
     for name in ("upu", "nnpu"):
         for dataset, number in (("letter", 0), ("letter", 1), ("usps", 0)):
@@ -217,7 +219,7 @@ def test_configurations_are_chosen_by_each_criterion():
 
 
 def test_late_and_stuck_runs_are_counted():
-    """Of two runs one is best at its end, and one calls every row positive."""
+    """One of two runs is best at its end, and one predicts every row to be positive."""
     runs = [plan.run(("dist-pu", "bench", c), "letter", 1, 0) for c in ("none", "batch")]
     one, two = (record(r, accuracy=(0.4, 0.7), best={"oracle_accuracy": 1}) for r in runs)
     one["checkpoints"]["step"] = [100, runs[0].steps]
@@ -228,7 +230,7 @@ def test_late_and_stuck_runs_are_counted():
     assert findings.stuck([one, two], "dist-pu/bench/batch")[:2] == (1, 1)
 
 
-def test_priors_that_one_method_alone_was_told_are_left_out():
+def test_priors_used_by_only_one_method_are_omitted():
     told = {"nnpu": (None, 0.4, 0.35), "vpu": (None, 0.4)}
     records = [
         record(plan.run((name, "ref", None), "usps", 1, 0, given_prior=prior))
@@ -242,14 +244,14 @@ def test_priors_that_one_method_alone_was_told_are_left_out():
     }
 
 
-def test_the_page_says_what_was_planted(tmp_path):
+def test_the_page_reports_the_planted_findings(tmp_path):
     for found in planted():
         run = RunConfig.from_dict(found["run"])
         write_record(tmp_path, run, {k: found[k] for k in set(found) - {"format", "key", "run"}})
     out = tmp_path / "out"
     out.mkdir()
     text = benchmark_page.text(selections.collect(tmp_path, out))
-    assert "**They suffer in one sample, on average: holds**" in text
-    assert "**The correction repairs it: holds**: +5.00 [+5.00, +5.00] points" in text
+    assert "**They do worse in one sample, on average: holds**" in text
+    assert "**The correction fixes this: holds**: +5.00 [+5.00, +5.00] points" in text
     assert "2. The selection criterion matters: holds" in text
-    assert "another\ncheckpoint in 50.0 % of 296 runs" in text
+    assert "another\ncheckpoint in 50.0% of 296 runs" in text

@@ -1,4 +1,4 @@
-"""Mathematics of experiments/pu_ece_neural: training side by side, risks, storage, mixtures."""
+"""The mathematics of experiments/pu_ece_neural: stacked training, risks, storage, mixtures."""
 
 import argparse
 import copy
@@ -53,7 +53,7 @@ def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(tmp_path):
     def fit():
         torch.manual_seed(1)
         made = ensemble.Ensemble([MLP(2, (3,), outputs=1)], lr=0.1, device=torch.device("cpu"))
-        head = objectives.labelled_loss("logistic")
+        head = objectives.labeled_loss("logistic")
 
         def batches(epoch):
             x = torch.randn(2, 1, 8, 2, generator=torch.Generator().manual_seed(epoch))
@@ -89,7 +89,7 @@ def test_the_rate_rises_then_falls_to_zero():
     assert shares[-1] < 1e-3
 
 
-def test_pu_error_is_the_error_rate_when_all_positives_are_labelled():
+def test_pu_error_is_the_error_rate_when_all_positives_are_labeled():
     rng = np.random.default_rng(2)
     y = rng.random(500) < 0.3
     said = rng.random((4, 500)) < 0.5
@@ -105,25 +105,25 @@ def test_a_mixed_batch_has_the_loss_of_its_two_parts(loss, shift):
     from noneg.learning.algorithms import NNPUGA
 
     torch.manual_seed(2)
-    labelled = torch.arange(2 * objectives.BATCH) < objectives.BATCH
-    # Labelled rows far above or below the others: the risk on negatives is below or above 0.
-    f = torch.randn(len(labelled)) + torch.where(labelled, shift, -shift)
-    order = torch.randperm(len(labelled))
+    labeled = torch.arange(2 * objectives.BATCH) < objectives.BATCH
+    # Labeled rows far above or below the others: the risk on negatives is negative or positive.
+    f = torch.randn(len(labeled)) + torch.where(labeled, shift, -shift)
+    order = torch.randperm(len(labeled))
     mixed = objectives.mixed_loss(loss, 0.9)
     expected = objectives.pu_loss(NNPUGA(loss_name=loss), 0.9)(f)
-    assert float(mixed(f[order], labelled[order])) == pytest.approx(float(expected), rel=1e-5)
-    without = mixed(f, torch.zeros_like(labelled))
+    assert float(mixed(f[order], labeled[order])) == pytest.approx(float(expected), rel=1e-5)
+    without = mixed(f, torch.zeros_like(labeled))
     assert float(without) == pytest.approx(float(objectives.find_loss(loss).negative(f).mean()))
 
 
-def test_labelled_rows_of_a_trial_stay_on_their_side_of_the_split():
+def test_labeled_rows_of_a_trial_stay_on_their_side_of_the_split():
     positive = np.arange(1000) % 3 == 0
     drawn = objectives.draw_rows(positive, 5, "test")
     assert np.array_equal(np.sort(np.concatenate([drawn.train, drawn.held])), np.arange(1000))
     assert len(drawn.held) == 100
     assert positive[drawn.train_pos].all()
     assert set(drawn.held_pos) <= set(drawn.held)
-    small, large = drawn.labelled(50), drawn.labelled(100)
+    small, large = drawn.labeled(50), drawn.labeled(100)
     assert (small.sum(), large.sum()) == (5, 10)
     assert (large >= small).all()
 
@@ -151,7 +151,7 @@ def model():
         "test_pos": 1000,
         "held_neg": 60,
         "held_pos": 30,
-        "held_labelled": 10,
+        "held_labeled": 10,
     }
     means = {"test_neg": -2.0, "held_neg": -2.0}
     logits = {g: rng.normal(means.get(g, 2.0), 1.0, n) for g, n in sizes.items()}
@@ -176,7 +176,7 @@ def test_bic_finds_the_two_peaks_that_are_there():
     assert sorted(law.weights) == pytest.approx([0.25, 0.75], abs=0.02)
 
 
-def test_the_synthetic_experiment_takes_a_mixture_for_its_world(model, tmp_path):
+def test_the_synthetic_experiment_takes_a_mixture_for_its_population(model, tmp_path):
     world = mixtures.mixture_world(model, components=2)
     run = Run(tmp_path, options=argparse.Namespace(processes=1))
     found = mixtures.measure_mixture(run, "a mixture", world, [100, 1000, 10_000], 2)
@@ -198,7 +198,7 @@ def test_noise_of_all_bins_together_is_that_of_the_mean(sizes):
         WORLD.prior - WORLD.marginal_law().moments([0, 1])[0, 1]
     )
     _, s, square = WORLD.marginal_law().moments([0, 1])[0]
-    # The frequencies of positives add up to 1 without noise; what is left is the mean score.
+    # Without noise, the frequencies of positives add up to 1; the mean score remains.
     expected = (square - s**2) / 700.0 if sizes and np.isfinite(sizes[1]) else 0.0
     if sizes is None:
         together = WORLD.positive_law().moments([0, 1])[0, 1]
@@ -214,7 +214,7 @@ def test_the_expected_bias_is_the_one_of_drawn_rows(sizes):
     bias = []
     for seed in range(150):
         if sizes is None:
-            scores = WORLD.draw(n=700, setting="labelled", seed=seed)
+            scores = WORLD.draw(n=700, setting="labeled", seed=seed)
         else:
             scores = WORLD.draw(*sizes, setting="two-sample", seed=seed)
         found = np.abs(bin_scores(scores, bins=7, binning="mass").residual).sum()
@@ -229,7 +229,7 @@ def test_pu_data_of_a_classifier_are_two_samples_of_its_rows(model):
     assert halves.n_unlabeled == pytest.approx(1250, abs=75)
     assert halves.n_positive == pytest.approx(500, abs=50)
     assert measures.ece(halves) == pytest.approx(
-        measures.ece(measures.labelled_scores(model)), abs=0.06
+        measures.ece(measures.labeled_scores(model)), abs=0.06
     )
 
 
@@ -237,14 +237,14 @@ def test_redrawn_labels_leave_only_the_noise_of_a_calibrated_classifier(model):
     # Mean of |N(0, p(1 - p) / n_b)| over bins is below .5 sqrt(2 / pi) sqrt(B / n).
     bound = 0.5 * (2 / np.pi) ** 0.5 * (13 / 2500) ** 0.5
     assert 0 < measures.ece(measures.redrawn_scores(model)) < bound
-    assert measures.ece(measures.labelled_scores(model)) > bound
+    assert measures.ece(measures.labeled_scores(model)) > bound
 
 
 def test_the_ordering_is_decided_by_the_interval_of_paired_differences():
     names = ("PN-logistic", "PN-sigmoid")
 
     def decided(*errors):
-        """The claim that the first is smaller, from errors by trial of both."""
+        """The claim that the first error is smaller, given the errors of both by trial."""
         rows = [
             {"data": "mnist", "n": 100, "name": name, "trial": trial, "ece": error}
             | dict.fromkeys(("ece_platt", "ece_isotonic", "ece_auto"), "")
@@ -258,7 +258,7 @@ def test_the_ordering_is_decided_by_the_interval_of_paired_differences():
     low, high = (0.1, 0.2, 0.3), (0.2, 0.31, 0.39, 9.0)
     found = decided(low, high)
     assert found["difference"] == pytest.approx(0.1)
-    # t of 2 degrees of freedom, 4.3027, times .01 / sqrt(3)
+    # t quantile with 2 degrees of freedom, 4.3027, times .01 / sqrt(3)
     assert found["high"] - found["low"] == pytest.approx(2 * 4.3027 * 0.01 / 3**0.5, rel=1e-4)
     assert (found["verdict"], found["trials"]) == ("as in the paper", 3)
     assert decided(high, low)["verdict"] == "the other way"

@@ -1,4 +1,4 @@
-"""The full protocol: its stored tables carry the claims of its page."""
+"""The full protocol: its stored tables support the claims on its page."""
 
 import pytest
 
@@ -7,8 +7,7 @@ pytest.importorskip("pandas")
 
 from experiments.study import HERE
 from experiments.tables import Tables
-from experiments.training import full_page as page
-from experiments.training import plan
+from experiments.training import full_page as page, plan
 
 TABLES = Tables(HERE / "pu_protocol")
 
@@ -29,7 +28,7 @@ def test_the_plan_is_the_papers():
 
 def test_four_fifths_of_the_accuracies_agree_with_the_paper(cells):
     found = page.by_oracle(cells)
-    # PAN on one data set lacks a number in the paper.
+    # The paper has no number for PAN on one data set.
     assert len(found) == 23 * 4 - 1
     assert found.agrees.mean() >= 0.8
 
