@@ -1,7 +1,7 @@
-"""Check what docs/libraries.md says of other libraries: python -m benchmarks.claims
+"""Check the statements about other libraries in docs/libraries.md: python -m benchmarks.claims
 
-Prints two tables: how often intervals of the labelled calibration error hold (probcal), and the AUC
-from PU data in both settings (pulearn). They need the environment of ``make bench``.
+Prints two tables: how often intervals for the labeled calibration error cover (probcal), and the
+AUC from PU data in both settings (pulearn). They need the environment of ``make bench``.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ def draw(n, slope, rng):
 
 
 def population_error(slope):
-    """Return the error of the law in bins of equal mass, by quantiles of ten million rows."""
+    """Return the error of the distribution in equal-mass bins, from quantiles of ten million
+    rows."""
     score = np.sort(np.random.default_rng(0).beta(2, 5, BINS * 700_000))
     gap = score - expit(slope * logit(score))
     return float(np.abs(gap.reshape(BINS, -1).mean(axis=1)).mean())
 
 
 def covered(n, slope, truth):
-    """Return how often the nominal 95 % intervals of probcal and of noneg hold the truth."""
+    """Return how often the nominal 95% intervals of probcal and noneg contain the truth."""
     from probcal.metrics import evaluate
 
     hits = np.zeros(3)
@@ -59,7 +60,7 @@ def intervals():
             print(f"| {name} | {n:,} | {truth:.4f} | {rates} |", flush=True)
 
 
-def aucs(n=400_000, labelled=0.6):
+def aucs(n=400_000, labeled=0.6):
     from pulearn.metrics import pu_roc_auc_score
 
     print(f"\n| prior | setting | true AUC | pulearn {version('pulearn')} | noneg |")
@@ -69,7 +70,7 @@ def aucs(n=400_000, labelled=0.6):
         positive = rng.random(n) < prior
         score = expit(rng.normal(np.where(positive, 1.2, 0.0), 1.0))
         truth = noneg.performance.auroc(noneg.PUScores.from_labels(positive, score))
-        known = positive & (rng.random(n) < labelled)
+        known = positive & (rng.random(n) < labeled)
         samples = {
             "one-sample": (known, score),
             "two-sample": (np.arange(n + known.sum()) >= n, np.append(score, score[known])),

@@ -1,8 +1,8 @@
-"""How fast does one GPU sketch a billion float32 scores, beside copying them?
+"""How fast does one GPU sketch a billion float32 scores, compared with copying them?
 
     PYTHONPATH=src python benchmarks/gpu.py --rows 1e9 --out gpu.json
 
-Needs torch with CUDA and numpy alone.
+Needs only torch with CUDA and NumPy.
 """
 
 import argparse
@@ -16,13 +16,13 @@ import numpy as np
 import torch
 
 from noneg.kernels import FINE_GRID, bucket_of
-from noneg.tensors import N_BUCKETS, add_rows
+from noneg.torch import N_BUCKETS, add_rows
 
 PIECE = 1 << 26
 
 
 def seconds(call, repeats=5):
-    """Return the best of a few calls, each waited for."""
+    """Return the best time of a few calls, waiting for each to finish."""
     best = float("inf")
     for _ in range(repeats):
         torch.cuda.synchronize()

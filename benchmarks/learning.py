@@ -1,10 +1,11 @@
-"""What the trainer costs: steps a second beside a bare PyTorch loop of the same arithmetic.
+"""Overhead of the trainer: steps per second compared with a bare PyTorch loop.
 
 python -m benchmarks.learning [--rounds 7] [--threads 1] [--fit]
 
-The network is the PU benchmark's for tables (256-500-2), with its batches of 64 and 64 and its SGD.
-Both loops take turns in one process. CPU seconds are compared, the best of all rounds, so other
-work on the machine matters little. `--fit` times `PUClassifier().fit` on 10,000 rows of 50 columns.
+The network is the PU benchmark's network for tables (256-500-2), with its batches of 64 and 64 and
+its SGD. Both loops take turns in one process. The best CPU seconds over all rounds are compared, so
+other work on the machine has little effect. `--fit` times `PUClassifier().fit` on 10,000 rows with
+50 columns.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def nnpu(p, u):
 
 
 class Dist:
-    """Dist-PU with its two stages, written out."""
+    """Dist-PU with its two stages written out."""
 
     def __init__(self, net, optimizer, unl, generator):
         self.net, self.optimizer, self.generator = net, optimizer, generator
@@ -89,7 +90,7 @@ class Dist:
 
 
 def bare(name):
-    """The loop one would write by hand."""
+    """A handwritten loop."""
     pos, unl = rows()
     net = MLP(COLUMNS)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9)
@@ -115,7 +116,7 @@ def bare(name):
 
 
 def trained(name):
-    """The same by the trainer, all that `fit` does included."""
+    """The same with the trainer, including everything that `fit` does."""
     pos, unl = rows()
     trainer = Trainer(steps=STEPS, batch_size=SIZE, optimizer="sgd", lr=1e-3, device="cpu")
     start = time.process_time()

@@ -1,4 +1,4 @@
-"""Time calls in turns, and see how much memory each one takes at its peak."""
+"""Time calls in turns, and measure the peak memory of each."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from typing import Any
 
 STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
-# The kernel counts resident memory to a few hundred kilobytes; below this the count says nothing.
+# The kernel's count of resident memory is accurate to a few hundred kilobytes; smaller values are
+# noise.
 ROWS_WORTH_WEIGHING = 1_000_000
-# Seconds a case gets in each round, and at least one call.
+# Seconds per case and round, with at least one call.
 TURN = 0.2
 
 
 @dataclass(frozen=True)
 class Case:
-    """A name and a maker: `make(data)` imports and converts, and returns the call to time."""
+    """A name and a factory: `make(data)` imports and converts, and returns the call to time."""
 
     name: str
     make: Callable[[Any], Callable[[], Any]]
     note: str = ""
-    renew: bool = False  # make anew before every call, because the call changes what was made
+    renew: bool = False  # call `make` again before every call, because the call modifies its input
     slow: bool = False  # takes minutes on many rows
 
 
 @dataclass
 class Row:
-    """What one case did."""
+    """The measurements for one case."""
 
     case: str
     seconds: float | None = None
@@ -87,11 +88,12 @@ class _Run:
 
 
 def compare(cases, data, n_rows, *, repeats, patience, limit):
-    """Return a row a case; seconds are those of the best call, ratios are to the first case.
+    """Return one row per case; seconds are for the best call, and ratios are relative to the first
+    case.
 
     Every case is warmed up once; then all take turns of equal length, in a new order each round, so
-    that noise hits them alike. A call longer than `patience` is not repeated; of a slow case the
-    warm-up already counts as a call.
+    that noise affects them equally. A call longer than `patience` is not repeated; for a slow case,
+    the warm-up already counts as a call.
     """
     rows = [Row(case.name, note=case.note) for case in cases]
     runs = []
@@ -131,12 +133,12 @@ def _fill_ratios(rows):
 
 
 def can_weigh():
-    """Whether the kernel can be told to forget the peak (Linux only)."""
+    """Return whether the kernel can reset the recorded peak (Linux only)."""
     return STATUS.exists() and CLEAR_REFS.exists()
 
 
 def peak_bytes(call):
-    """Return by how much the resident memory grew at its peak during one call."""
+    """Return the growth of peak resident memory during one call."""
     if not can_weigh():
         return float("nan")
     gc.collect()
@@ -150,7 +152,7 @@ def peak_bytes(call):
 
 
 def _return_free_memory():
-    """Hand freed heap back to the system: a call that reuses it would look too light."""
+    """Return freed heap memory to the system: a call that reuses it would seem to need less."""
     try:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
     except (OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""Blocks and targets of the metrics beyond the binned error: their peers on the same rows."""
+"""Blocks and targets for the metrics other than the binned error, with peers on the same rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def torchmetrics(data):
 
 
 def registry(data):
-    """Every metric with its interval, from one object."""
+    """Every metric with its interval, computed from one object."""
 
     def all_metrics():
         scores = noneg.PUScores.from_labels(data.labels, data.scores)

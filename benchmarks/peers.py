@@ -30,11 +30,11 @@ N_PRIORS = 21
 
 @dataclass(frozen=True)
 class Data:
-    """Calibrated scores with their labels; half of the positives are labelled in the PU table."""
+    """Calibrated scores with their labels; half of the positives are labeled in the PU table."""
 
     scores: np.ndarray
     labels: np.ndarray
-    labelled: np.ndarray
+    labeled: np.ndarray
     prior: float = 2.0 / 7.0
 
     @classmethod
@@ -45,18 +45,18 @@ class Data:
         return cls(scores, labels, labels * (rng.random(n) < 0.5))
 
 
-def labelled_scores(data):
+def labeled_scores(data):
     return noneg.PUScores.from_labels(data.labels, data.scores)
 
 
 def pu_scores(data):
     return noneg.PUScores.from_pu_labels(
-        data.labelled, data.scores, prior=data.prior, setting="one-sample"
+        data.labeled, data.scores, prior=data.prior, setting="one-sample"
     )
 
 
 def noneg_ece(data, *, binning, bins=BINS):
-    return lambda: noneg.ece(labelled_scores(data), bins=bins, binning=binning)
+    return lambda: noneg.ece(labeled_scores(data), bins=bins, binning=binning)
 
 
 def noneg_numpy(data, *, binning):
@@ -70,7 +70,7 @@ def noneg_numpy(data, *, binning):
 
 
 def noneg_other_bins(data):
-    scores = labelled_scores(data)
+    scores = labeled_scores(data)
     noneg.ece(scores, bins=BINS, binning="mass")
     return lambda: noneg.ece(scores, bins=OTHER_BINS, binning="mass")
 
@@ -86,7 +86,7 @@ def noneg_other_prior(data):
 
 
 def noneg_interval(data, *, binning):
-    return lambda: ece_interval(labelled_scores(data), bins=BINS, binning=binning).value
+    return lambda: ece_interval(labeled_scores(data), bins=BINS, binning=binning).value
 
 
 def noneg_prior_curve(data):
@@ -181,13 +181,13 @@ def uncertainty_calibration(data, *, binning):
 def pulearn(data, *, metrics=None):
     from pulearn.priors.sensitivity import analyze_prior_sensitivity
 
-    def analyse():
+    def analyze():
         options = {"y_score": data.scores, "metrics": metrics, "num": N_PRIORS}
-        sweep = analyze_prior_sensitivity(data.labelled, **options)
+        sweep = analyze_prior_sensitivity(data.labeled, **options)
         values = next(iter(sweep.metric_values.values()))
         return float(np.interp(data.prior, sweep.pi_grid, values))
 
-    return analyse
+    return analyze
 
 
 PEERS = {
@@ -217,7 +217,7 @@ NOTES = {
 }
 
 
-def labelled_cases(binning):
+def labeled_cases(binning):
     of = partial(partial, binning=binning)
     cases = [
         Case("noneg", of(noneg_ece), f"from the arrays, checks included; {kernel_name()}"),
@@ -239,12 +239,12 @@ def kernel_name():
 
 
 def blocks():
-    """Return the comparisons: a title, and cases of which the first is the unit of the ratios."""
+    """Return the comparisons: a title, and cases, of which the first is the unit of the ratios."""
     first = "from the arrays, checks included"
     pulearn_note = f"{N_PRIORS} priors, no calibration error: "
     return {
-        "width ECE": labelled_cases("width"),
-        "mass ECE": labelled_cases("mass"),
+        "width ECE": labeled_cases("width"),
+        "mass ECE": labeled_cases("mass"),
         "other bins": [
             Case("mass ECE", partial(noneg_ece, binning="mass"), first),
             Case("then other bins", noneg_other_bins, f"{OTHER_BINS} after {BINS}", renew=True),
@@ -278,9 +278,9 @@ def blocks():
 
 @dataclass(frozen=True)
 class Target:
-    """What a run must reach: a number from the blocks' rows, at most `limit`.
+    """A target: a number computed from the rows of a block, which must be at most `limit`.
 
-    Seconds are meant for one number of rows, ratios for every one.
+    Limits in seconds apply to one number of rows, ratios to all of them.
     """
 
     name: str
@@ -291,7 +291,7 @@ class Target:
     def measure(self, results):
         try:
             return self.number({title: _by_name(rows) for title, rows in results.items()})
-        except (TypeError, KeyError):  # a row it needs was not measured
+        except (TypeError, KeyError):  # a required row was not measured
             return None
 
 

@@ -1,6 +1,6 @@
-"""Blocks of recalibration: fits of labelled rows, the one setting that peers know.
+"""Blocks for recalibration: fits to labeled rows, the only setting that peers support.
 
-The value of a row is the fitted probability at a score of 0.3.
+The value in a row is the fitted probability at a score of 0.3.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def ours(data, *, method):
 def ours_pu(data, *, method):
     def fit():
         scores = noneg.PUScores.from_pu_labels(
-            data.labelled, data.scores, prior=data.prior, setting="one-sample"
+            data.labeled, data.scores, prior=data.prior, setting="one-sample"
         )
         return float(method().fit(scores).transform(AT)[0])
 

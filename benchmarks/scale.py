@@ -1,12 +1,12 @@
-"""How long does a sketch of a Parquet file take, beside the cheapest scan there is?
+"""How long does it take to sketch a Parquet file, compared with the cheapest possible scan?
 
     python -m benchmarks.scale --sizes 1e6 1e7 1e8 --folder /tmp --out benchmarks/results
 
-Every case runs in a process of its own: imports, a warm-up pass, then `--repeats` timed ones. Cases
-take turns, `--rounds` times, and the best time counts. Seconds of processor time stand beside the
-clock's: on a busy machine only ratios within one run mean anything. Memory is the peak of the
-resident set less what was resident before the first pass. The files are removed afterwards unless
-`--keep` is given, which also takes those that are there.
+Every case runs in its own process: imports, a warm-up pass, then `--repeats` timed passes. Cases
+take turns for `--rounds` rounds, and the best time counts. Both wall-clock and CPU seconds are
+reported; on a busy machine, only ratios within one run are meaningful. Memory is the peak resident
+set minus what was resident before the first pass. The files are removed afterward unless `--keep`
+is given, which also reuses existing files.
 """
 
 import argparse
@@ -70,7 +70,7 @@ SETUP = {
         ),
     ),
 }
-# Why a case is not run above `--limit` rows.
+# The reason for not running a case above `--limit` rows.
 LIMITED = {
     "noneg expression on DuckDB": "takes minutes on a busy machine",
     "noneg expression on Polars": "takes minutes on a busy machine",
@@ -98,7 +98,7 @@ print(json.dumps([min(times), min(cpu), status('VmHWM') - before, status('VmHWM'
 
 
 def write_file(path, n):
-    """Write scores of Beta(2, 5) as doubles and labels as truth values."""
+    """Write Beta(2, 5) scores as doubles and labels as booleans."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -118,7 +118,7 @@ def measure(name, path, repeats):
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         return None, done.stderr.strip().splitlines()[-1][:120]
-    # DuckDB draws a bar of its own when a query takes long.
+    # DuckDB shows its own progress bar for long queries.
     return json.loads(done.stdout.strip().splitlines()[-1]), ""
 
 
@@ -135,7 +135,7 @@ def run(arguments):
 
 
 def _cases(n, path, arguments):
-    """Yield the best figures of each case; cases take turns."""
+    """Yield the best results for each case; cases take turns."""
     found, notes = {}, dict.fromkeys(arguments.cases, "")
     for name in LIMITED.keys() & notes.keys() if n > arguments.limit else ():
         notes[name] = f"not run above {arguments.limit:,} rows: {LIMITED[name]}"
@@ -157,7 +157,7 @@ def _cases(n, path, arguments):
 
 
 def compared(rows):
-    """Set every case beside the scan."""
+    """Compare every case with the scan."""
     base = next((row for row in rows if row["case"] == "DuckDB sum(score)"), {})
     for row in rows:
         if "seconds" in row and "seconds" in base:
@@ -179,7 +179,7 @@ def table(rows):
 
 
 def cell(row):
-    """Return seconds by the clock, processor seconds, and the latter beside those of the scan."""
+    """Return wall-clock seconds, CPU seconds, and the latter relative to the scan."""
     if "seconds" not in row:
         return "-"
     times = f" ({row['times_scan_cpu']:.1f}x)" if "times_scan_cpu" in row else ""
@@ -225,11 +225,11 @@ def main():
         writer = csv.DictWriter(file, fields)
         writer.writeheader()
         writer.writerows(rows)
-    # Where the files lay says nothing to a reader.
+    # The location of the files is irrelevant to readers.
     words = [w.replace(str(arguments.folder), "FOLDER") for w in sys.argv[1:]]
     command = " ".join(["python -m benchmarks.scale", *words])
     busy = f"{os.cpu_count()} processors, load {load:.0f} before the run"
-    units = "Seconds by the clock / of processor time (beside the scan's); peak of resident memory"
+    units = "Wall-clock / CPU seconds (relative to the scan); peak resident memory"
     lines = [f"{units}. Written by `{command}`; {busy}.", "", *table(rows), ""]
     (arguments.out / "scale.md").write_text("\n".join(lines), encoding="utf-8")
     head = {"command": command}

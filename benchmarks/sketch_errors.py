@@ -1,9 +1,10 @@
-"""How far is every metric of a sketch from its exact value, on laws that are hard for buckets?
+"""How far is every sketched metric from its exact value, on distributions that are hard for
+buckets?
 
     python -m benchmarks.sketch_errors
 
-Writes the largest distance of each metric over laws, settings and seeds to sketch_errors.md, and
-all distances to sketch_errors.csv.
+Writes the largest distance for each metric over distributions, settings and seeds to
+sketch_errors.md, and all distances to sketch_errors.csv.
 """
 
 import argparse
@@ -21,13 +22,14 @@ from noneg.performance import recall
 from noneg.recalibration import Isotonic
 
 BUDGET, CURVE_BUDGET = 2e-5, 2e-4
-# The number of bins of a sweep jumps when a single row is elsewhere; its error over these bins not.
+# The number of bins in a sweep can jump when a single row moves; its error over given bins does
+# not.
 SWEEP_THERE = "sweep_ece, bins of the sketch"
 SWEEP_BINS = "bins of the sweep"
 
 
 def laws(n, rng):
-    """Scores and the true probability of each."""
+    """Return scores and their true probabilities."""
     yield "mild", (s := rng.beta(2, 5, n)), s
     s = 1.0 / (1.0 + np.exp(6.0 - 2.0 * rng.normal(size=n)))
     yield "crowded at 0", s, s**0.9
@@ -43,19 +45,19 @@ def laws(n, rng):
     yield "rounded to .01", (s := np.round(rng.beta(2, 5, n), 2)), s**1.1
 
 
-SETTINGS = ("two-sample", "one-sample", "labelled")
+SETTINGS = ("two-sample", "one-sample", "labeled")
 
 
 def rows_of(s, p, setting, rng):
-    """Label every row, or half of the positives, or draw positives of their own."""
+    """Label every row, or half of the positives, or draw a separate sample of positives."""
     y = rng.random(s.size) < p
-    if setting == "labelled":
+    if setting == "labeled":
         return PUScores.from_labels(y, s)
     if setting == "two-sample":
         prior = float(p.mean())
         return PUScores(s[1::2][y[1::2]], s[::2], prior=prior, setting=setting)
-    labelled = y & (rng.random(s.size) < 0.5)
-    return PUScores.from_pu_labels(labelled, s, prior=float(p.mean()), setting=setting)
+    labeled = y & (rng.random(s.size) < 0.5)
+    return PUScores.from_pu_labels(labeled, s, prior=float(p.mean()), setting=setting)
 
 
 def metrics():
@@ -67,12 +69,12 @@ def metrics():
 
 
 def distances(exact, found):
-    """Yield the name of each metric, its exact value, the distance from it and what is allowed."""
+    """Yield the name of each metric, its exact value, the distance from it, and the limit."""
     for name, function in metrics():
         one, other = function(exact), function(found)
         if math.isnan(one) and math.isnan(other):
             continue
-        # A lift has no upper limit: its distance is taken relative to it.
+        # A lift has no upper limit, so its distance is relative.
         scale = max(1.0, abs(one)) if name in ("lift_at", "enrichment_factor") else 1.0
         yield name, one, abs(other - one) / scale, BUDGET
     one, other = ece(exact, edges=sweep_edges(found)), METRICS["sweep_ece"].function(found)
@@ -84,8 +86,8 @@ def distances(exact, found):
 def curve_gaps(exact, found):
     """Return gaps between the ROC curves, threshold by threshold, and between isotonic maps.
 
-    A PU curve need not rise in its false positive rate, so the points of equal threshold are
-    compared and not those of equal rate.
+    A PU curve need not be increasing in its false positive rate, so points with equal thresholds
+    are compared, not points with equal rates.
     """
     s = np.concatenate([each[0] for each in exact.in_order()])
     places = np.unique(s[:: max(1, s.size // 4000)])
@@ -114,7 +116,7 @@ def measure(n, seed):
 
 
 def table(rows):
-    """Return the largest error of each metric as Markdown, one column a number of rows."""
+    """Return the largest error of each metric as Markdown, one column per number of rows."""
     rows = [row for row in rows if row["metric"] != SWEEP_BINS]
     sizes = list(dict.fromkeys(row["rows"] for row in rows))
     yield " | ".join(["| metric", *(f"{n:,} rows | on" for n in sizes), "budget |"])
@@ -132,7 +134,7 @@ def table(rows):
 
 
 def jumps(rows):
-    """Say how often a sweep stops at another number of bins than that of the rows."""
+    """Describe how often a sweep stops at a different number of bins than for the rows."""
     sweeps = [row for row in rows if row["metric"] == SWEEP_BINS]
     for n in dict.fromkeys(row["rows"] for row in sweeps):
         those = [row for row in sweeps if row["rows"] == n]
@@ -151,7 +153,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     arguments = parser.parse_args()
     rows = []
-    # What is done is written at once: all of it takes a while.
+    # Results are written immediately, because the whole study takes a while.
     for seed in arguments.seeds:
         for n in arguments.rows:
             rows += measure(int(n), seed)

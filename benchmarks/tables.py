@@ -1,4 +1,4 @@
-"""Lay the numbers out: aligned text for the terminal, csv and markdown for the shelf."""
+"""Format the results: aligned text for the terminal, CSV and Markdown for storage."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cells(row):
 
 
 def aligned(lines):
-    """Return columns of text: words to the left, numbers to the right."""
+    """Return columns of text, with words left-aligned and numbers right-aligned."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     left = {0, len(widths) - 1}
     return "\n".join(

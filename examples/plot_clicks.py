@@ -1,11 +1,11 @@
 """
-Clicks: when positives are not labelled at random
+Clicks: when positives are not labeled at random
 =================================================
 
-A shop knows what was clicked, and nothing about what was not: not seen, or not liked? Clicks are
-positives, all other pairs of user and item are unlabeled. What is shown at the top of the page is
-clicked more often, so the clicks are *not* a random sample of what people like, and that is what
-most PU estimators assume. If the chance to be seen is known, it can be repaired.
+A shop records which items were clicked. Items without a click may have been disliked or simply not
+seen. Clicks are positives, and all other pairs of user and item are unlabeled. Items at the top of
+the page are clicked more often, so clicks are *not* a random sample of the items people like, as
+most PU estimators assume. If the probability of being seen is known, this bias can be corrected.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ likes = rng.random(n) < 1 / (1 + np.exp(2 - 2 * taste))
 score = 1 / (1 + np.exp(2 - 2 * taste))  # perfectly calibrated
 
 # %%
-# The old recommender put what it thought good at the top, where it was seen.
+# The old recommender put the items it rated best at the top, where users saw them.
 
 seen = 1 / (1 + np.exp(-0.5 - 1.2 * taste))
 clicked = likes & (rng.random(n) < seen)
@@ -37,12 +37,13 @@ for name in ("ece", "auroc", "recall", "precision"):
     print(f"{name:10}", "   ".join(map(str, values)))
 
 # %%
-# The first column takes clicks for a random sample: the model looks miscalibrated and too good at
-# ranking, because whatever scored high had been shown more. The second weighs each click by one
-# over the chance that it was seen, and agrees with the hidden truth in the third.
+# The first column treats clicks as a random sample: the model looks miscalibrated and too good at
+# ranking, because items with high scores had been shown more often. The second column weights each
+# click by the inverse of the probability that it was seen, and agrees with the hidden truth in the
+# third column.
 
 fig, ax = plt.subplots(layout="constrained")
-ax.plot([0, 1], [0, 1], color="grey", linestyle=":")
+ax.plot([0, 1], [0, 1], color="gray", linestyle=":")
 shown = (("clicks as they come", naive, "o"), ("weighed by exposure", weighed, "s"))
 for name, found, marker in shown:
     curve = noneg.calibration.reliability(found, bins=10, binning="mass")

@@ -2,9 +2,9 @@
 Is the new model better?
 ========================
 
-Two models scored the same rows, so chance hits both alike: the interval of their *difference* is
-much shorter than that of either. `noneg.compare` pairs the rows, and says whether the winner
-would change if the prior were another.
+Two models scored the same rows, so sampling noise affects both in the same way: the interval for
+their *difference* is much shorter than the interval for either model. `noneg.compare` pairs the
+rows and reports whether the winner would change under a different prior.
 """
 
 import matplotlib.pyplot as plt
@@ -15,24 +15,24 @@ import noneg
 rng = np.random.default_rng(0)
 x = rng.normal(size=8000)
 positive = rng.random(x.size) < 1 / (1 + np.exp(1 - 2 * x))
-labelled = positive & (rng.random(x.size) < 0.3)
+labeled = positive & (rng.random(x.size) < 0.3)
 models = {
     "old": 1 / (1 + np.exp(1 - 2 * (x + 0.5 * rng.normal(size=x.size)))),
     "new": 1 / (1 + np.exp(1 - 2 * (x + 0.4 * rng.normal(size=x.size)))),
     "new, overconfident": 1 / (1 + np.exp(2 - 4 * (x + 0.4 * rng.normal(size=x.size)))),
 }
 prior = float(positive.mean())
-found = noneg.compare(models, labelled, setting="one-sample", prior=prior)
+found = noneg.compare(models, labeled, setting="one-sample", prior=prior)
 print(found)
 
 # %%
-# Decisions at one half and the order of scores like the two new models alike. Proper scores and
-# the calibration error tell them apart.
+# The two new models are equally good at ranking and in their decisions at a threshold of one half.
+# Proper scoring rules and the calibration error separate them.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained")
 for ax, criterion in zip(axes, ("proxy_auc", "brier", "ece"), strict=True):
     for row, score in enumerate(models.values()):
-        scores = noneg.PUScores.from_pu_labels(labelled, score, prior=prior, setting="one-sample")
+        scores = noneg.PUScores.from_pu_labels(labeled, score, prior=prior, setting="one-sample")
         estimate = noneg.estimate(criterion, scores)
         ax.plot([estimate.low, estimate.high], [row, row], color="black")
         ax.plot(estimate.value, row, "o", color="C0")

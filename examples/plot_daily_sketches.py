@@ -2,16 +2,16 @@
 A job a day, one number for the month
 =====================================
 
-Scores arrive every day, more of them than anyone wants to keep. Each day's job keeps a sketch of a
-few hundred kilobytes; a month of sketches adds up to the evaluation of all its rows, and any
-day can still be looked at by itself.
+Scores arrive every day, and there are too many to keep. Each day's job stores a sketch of a few
+hundred kilobytes. The sketches of a month add up to an evaluation of all its rows, and each day can
+still be examined separately.
 """
 
 # %%
 # The daily job
 # -------------
-# It reads whatever the day brought, piece by piece, and writes one small file, which appears whole
-# or not at all. Here a day is drawn at random, and from day 20 on the model is overconfident.
+# The job reads the day's rows chunk by chunk and writes one small file atomically. Here each day is
+# simulated, and from day 20 on, the model is overconfident.
 
 import tempfile
 from pathlib import Path
@@ -24,7 +24,7 @@ folder = Path(tempfile.mkdtemp())
 
 
 def rows_of(day):
-    """Return which payments were confirmed frauds, and all scores."""
+    """Return flags for confirmed frauds, and all scores."""
     rng = np.random.default_rng(day)
     truth = rng.beta(1, 8, 20_000)
     fraud = rng.random(truth.size) < truth
@@ -46,7 +46,7 @@ for day in range(1, 31):
 # %%
 # The month
 # ---------
-# Sketches add, in any order and wherever they were made.
+# Sketches can be added in any order, no matter where they were made.
 
 sketches = [noneg.Sketch.load(path) for path in sorted(folder.glob("*.parquet"))]
 month = sum(sketches)
@@ -56,7 +56,7 @@ print(noneg.estimate("debiased_ece", month.scores(prior=1 / 9)))
 # %%
 # Day by day
 # ----------
-# The same files show when it began.
+# The same files show when the problem began.
 
 import matplotlib.pyplot as plt
 
@@ -65,6 +65,6 @@ found = [noneg.estimate("debiased_ece", sketch.scores(prior=1 / 9)) for sketch i
 low, high = ([getattr(estimate, end) for estimate in found] for end in ("low", "high"))
 plt.fill_between(days, low, high, alpha=0.3, label="95 % interval")
 plt.plot(days, [estimate.value for estimate in found], label="calibration error")
-plt.axvline(20, color="grey", linestyle=":", label="new model")
+plt.axvline(20, color="gray", linestyle=":", label="new model")
 plt.xlabel("day")
 plt.legend()

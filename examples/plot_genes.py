@@ -2,12 +2,12 @@
 Genes: a hundred known, nine hundred unknown
 ============================================
 
-110 of 986 genes that have to do with ageing are known to be linked to dietary restriction; of the
-others nobody knows. This is PU data by nature: there is no negative to be had, and nobody knows
-the prior either.
+Of 986 genes related to aging, 110 are known to be linked to dietary restriction; the status of the
+others is unknown. These are naturally PU data: there are no known negatives, and the prior is
+unknown too.
 
-The table is read from the folder named by ``NONEG_DATA``. Without it a made-up table of the same
-shape takes its place.
+The table is read from the folder in the environment variable ``NONEG_DATA``. Without it, a
+synthetic table of the same shape is used.
 """
 
 import os
@@ -34,8 +34,8 @@ else:
 print(f"{known.sum()} known genes, {(~known).sum()} unknown, {X.shape[1]} pathways")
 
 # %%
-# Scores of a forest that tells known genes from unknown ones, each gene scored by trees that have
-# not seen it.
+# Compute scores from a random forest that separates known from unknown genes; each gene is scored
+# by trees that were not trained on it.
 
 forest = ExtraTreesClassifier(300, min_samples_leaf=2, class_weight="balanced", random_state=0)
 folds = PUStratifiedKFold(5, setting="one-sample", random_state=0)
@@ -44,8 +44,8 @@ score = cross_val_predict(forest, X, known, cv=folds, method="predict_proba")[:,
 # %%
 # How many are there?
 # -------------------
-# The scores bound the answer from above. The interval is wide; the honest thing is to carry it
-# along.
+# The scores give an upper bound. The interval is wide, and the analysis below takes it into
+# account.
 
 share = known.mean()
 rows = noneg.PUScores.from_pu_labels(known, score, prior=float(share), setting="one-sample")
@@ -56,8 +56,8 @@ print(prior.assumption)
 # %%
 # How good is the ranking?
 # ------------------------
-# The curve at the estimated prior, and the region in which the true curve lies if the genes that
-# became known are like those that did not.
+# The plot shows the curve at the estimated prior, and the region that contains the true curve if
+# the known genes are a random sample of all genes linked to dietary restriction.
 
 value, low, high = prior.value, max(prior.low, share), prior.high
 scores = rows.with_prior(value, interval=(low, high))
@@ -68,7 +68,8 @@ print(noneg.estimate("lift_at", scores, k=0.05))
 # %%
 # Are the scores probabilities?
 # -----------------------------
-# They were trained to tell known genes from unknown ones, so there is no reason that they should
-# be. How far they are off depends on the prior, within its interval (shaded) by little.
+# The forest was trained to separate known from unknown genes, so its scores need not be
+# probabilities. Their calibration error depends on the prior, but varies little within the prior's
+# interval (shaded).
 
 PriorSensitivityDisplay.from_scores(scores)

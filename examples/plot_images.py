@@ -2,9 +2,9 @@
 Images: which digits have a loop?
 =================================
 
-Scikit-learn's digits, of which 0, 6, 8 and 9 have a loop. A third of those is labelled, nothing
-else. A small convolutional network learns from that with nnPU, and its probabilities are
-recalibrated on held-out rows without a negative.
+In scikit-learn's digits, 0, 6, 8 and 9 have a loop. A third of those images are labeled, and no
+others. A small convolutional network is trained on these data with nnPU, and its probabilities are
+recalibrated on held-out rows without negatives.
 """
 
 import matplotlib.pyplot as plt
@@ -20,12 +20,10 @@ images, digit = load_digits(return_X_y=True)
 images = images.astype(np.float32).reshape(-1, 1, 8, 8) / 16
 loop = np.isin(digit, [0, 6, 8, 9])
 rng = np.random.default_rng(0)
-labelled = loop & (rng.random(loop.size) < 0.33)
+labeled = loop & (rng.random(loop.size) < 0.33)
 train = rng.random(loop.size) < 0.6
 prior = float(loop.mean())
-print(
-    f"{labelled[train].sum()} labelled, {(~labelled[train]).sum()} unlabeled images to learn from"
-)
+print(f"{labeled[train].sum()} labeled, {(~labeled[train]).sum()} unlabeled images to learn from")
 
 
 def network():
@@ -41,7 +39,7 @@ def network():
 
 
 # %%
-# Any module that gives one number a row will do.
+# Any module that outputs one number per row will work.
 
 model = PUClassifier(
     "nnpu",
@@ -53,14 +51,14 @@ model = PUClassifier(
     folds=2,
     standardize=False,
 )
-model.fit(images[train], labelled[train])
+model.fit(images[train], labeled[train])
 probability = model.predict_proba(images[~train])[:, 1]
 
 # %%
-# What can be said without the answers, and with them:
+# Estimates without the true labels, and with them:
 
 blind = noneg.PUScores.from_pu_labels(
-    labelled[~train], probability, prior=prior, setting="one-sample"
+    labeled[~train], probability, prior=prior, setting="one-sample"
 )
 truth = noneg.PUScores.from_labels(loop[~train], probability)
 for name in ("accuracy", "auroc", "ece"):
@@ -68,7 +66,7 @@ for name in ("accuracy", "auroc", "ece"):
 ReliabilityDisplay.from_scores(blind, bins=8, binning="mass", name="without answers")
 
 # %%
-# The images in the middle, where the network is least sure.
+# The images with probabilities near one half, where the network is least certain.
 
 unsure = np.argsort(np.abs(probability - 0.5))[:12]
 fig, axes = plt.subplots(2, 6, figsize=(8, 3), layout="constrained")

@@ -2,9 +2,9 @@
 Several classes
 ===============
 
-A class each, and the question "this class or another": calibration of several classes is
-calibration of several binary questions. With labels, temperature and vector scaling act on all
-logits at once; without negatives each class is repaired from its own known rows.
+Calibration of several classes is the calibration of several binary questions, one per class: "this
+class or another?" With labels, temperature and vector scaling act on all logits at once; without
+negatives, each class is recalibrated using its own known rows.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,8 @@ print("top label:", noneg.estimate("ece", top_label(y, prob)))
 print(f"classwise: {classwise_ece(one_vs_rest(y, prob)):.4f}")
 
 # %%
-# Naive Bayes is far too sure of itself. With labels of one half, judged on the other:
+# Naive Bayes is far too confident. Here are maps fitted to the labels of one half of the rows and
+# evaluated on the other half:
 
 logits = np.log(np.clip(prob, 1e-12, None))
 repaired = {"as it is": prob[~half]}
@@ -34,7 +35,7 @@ for scaling in (TemperatureScaling(), VectorScaling()):
     repaired[type(scaling).__name__] = fitted.predict_proba(logits[~half])
 
 # %%
-# Without negatives: of each class a third of the rows is known, all others are unlabeled.
+# Now without negatives: a third of the rows of each class are known, and all others are unlabeled.
 
 rng = np.random.default_rng(1)
 known = half & (rng.random(len(y)) < 0.33)
@@ -59,7 +60,7 @@ for name, p in repaired.items():
     )
 
 fig, ax = plt.subplots(layout="constrained")
-ax.plot([0, 1], [0, 1], color="grey", linestyle=":")
+ax.plot([0, 1], [0, 1], color="gray", linestyle=":")
 for (name, p), style in zip(repaired.items(), ("o-", "s--", "^-.", "D:"), strict=True):
     curve = noneg.calibration.reliability(top_label(y[~half], p), bins=8, binning="mass")
     ax.plot(curve.score, curve.frequency, style, label=name)

@@ -2,9 +2,9 @@
 The share of positives, estimated
 =================================
 
-Every PU number needs the class prior. Known from elsewhere (a survey, an audit, last year), it is
-best. Otherwise it can be estimated, under one assumption: somewhere the scores are so high that
-only positives are there.
+Every PU estimate needs the class prior. It is best to know it from another source, such as a
+survey, an audit or last year's data. Otherwise, it can be estimated under one assumption: that the
+rows with the highest scores are all positive.
 """
 
 import noneg
@@ -17,15 +17,15 @@ scores = world.draw(1000, 10_000, setting="two-sample", seed=2)
 print(f"true prior: {world.prior}")
 
 # %%
-# The picture behind it: the histogram of positives, scaled down as far as needed to fit under
-# that of everybody. What is left over would be the negatives.
+# The idea: scale the histogram of the positives down until it fits under the histogram of all rows.
+# The remainder would be the negatives.
 
 ScoreDistributionDisplay.from_scores(scores)
 
 # %%
-# Three answers. The estimators differ in how they read the highest scores; each says what it
-# assumes. Where classes overlap everywhere, as here, no positive region is pure, so what can be
-# found is an upper bound of the prior.
+# Here are three estimates. The estimators differ in how they use the highest scores, and each
+# reports its assumption. Where the classes overlap everywhere, as here, no region is purely
+# positive, so only an upper bound on the prior can be estimated.
 
 for method in ("dedpul", "bbe", "quick"):
     found = estimate_prior(scores, method=method)
@@ -33,9 +33,9 @@ for method in ("dedpul", "bbe", "quick"):
 print(estimate_prior(scores).assumption)
 
 # %%
-# What it does to the numbers
+# Effect on the metrics
 # ---------------------------
-# An interval of the prior widens every interval that depends on it. `with_prior` costs nothing.
+# An interval for the prior widens every interval that depends on it. Calling `with_prior` is cheap.
 
 estimate = estimate_prior(scores)
 honest = estimate.apply(scores)

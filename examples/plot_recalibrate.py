@@ -2,8 +2,8 @@
 Repairing probabilities without a negative
 ==========================================
 
-The scores order well and lie about their size. A calibrator learns the map from score to
-probability from positives and unlabeled rows; no row is judged by a map that has seen it.
+These scores rank well but are poorly calibrated. A calibrator learns the map from score to
+probability from positives and unlabeled rows, and no row is evaluated with a map fitted to it.
 """
 
 import json
@@ -19,21 +19,21 @@ world = LogisticGaussian.less_calibrated()
 scores = world.draw(1000, 10_000, setting="two-sample", seed=5)
 
 # %%
-# `Auto` tries the methods on held-out folds and says why it took the one it took.
+# `Auto` tries the methods on held-out folds and explains its choice.
 
 calibrator = Auto().fit(scores)
 print(calibrator.reason_)
 
 # %%
-# Before and after, on rows that were held out, with the interval of the change.
+# Compare held-out rows before and after, with an interval for the change.
 
 print(held_out("auto", scores))
 
 # %%
-# The map beside the truth, which this world knows.
+# Compare the map with the truth, which is known in this simulation.
 
 s = np.linspace(0.01, 0.99, 200)
-plt.plot(s, s, color="grey", linestyle=":", label="as it was")
+plt.plot(s, s, color="gray", linestyle=":", label="as it was")
 plt.plot(s, world.posterior(s), color="black", label="truth")
 plt.plot(s, calibrator.transform(s), label=f"Auto: {calibrator.chosen_.name}")
 plt.xlabel("score")
@@ -41,8 +41,8 @@ plt.ylabel("probability")
 plt.legend()
 
 # %%
-# New rows of the same world, repaired, and judged by the labels that were hidden so far. The map
-# travels as JSON, which anybody can read.
+# Recalibrate new rows from the same simulation, and evaluate them with their true labels. The map
+# is stored as JSON.
 
 text = calibrator.to_json()
 print(json.dumps(json.loads(text), indent=2)[:300])

@@ -2,9 +2,9 @@
 A reliability diagram without negatives
 =======================================
 
-Scores of a thousand known positives and ten thousand unlabeled rows, from a world whose truth is
-known. The diagram estimated without a single negative follows the true curve, which replaces both
-samples by the laws they were drawn from.
+This example uses scores of a thousand known positives and ten thousand unlabeled rows, from a
+simulation with known truth. The diagram, estimated without a single negative, follows the true
+curve, which is computed from the distributions that both samples were drawn from.
 """
 
 import math

@@ -2,8 +2,8 @@
 A table in Spark
 ================
 
-Rows stay where they are: the cluster makes one small sketch, and everything else happens here.
-The same code reads a table of ten thousand rows in a local session and one of ten billion on a
+Rows stay on the cluster, which computes one small sketch; everything else runs locally. The same
+code works for a table of ten thousand rows in a local session and for ten billion rows on a
 cluster.
 """
 
@@ -34,7 +34,7 @@ pq.write_table(pa.table({"score": truth**0.8, "confirmed": confirmed}), folder /
 table = spark.read.parquet(str(folder / "rows.parquet"))
 
 # %%
-# The same call as for a file or a data frame.
+# The call is the same as for a file or a data frame.
 
 scores = noneg.read(table, score="score", label="confirmed", setting="one-sample", prior=0.25)
 print(scores)
@@ -42,7 +42,7 @@ print(noneg.estimate("ece", scores))
 ReliabilityDisplay.from_scores(scores)
 
 # %%
-# Nothing but the sketch came back, so another prior or another metric costs nothing more.
+# Only the sketch was returned, so another prior or another metric needs no further cluster work.
 
 spark.stop()
 print(noneg.estimate("auroc", scores.with_prior(0.3)))

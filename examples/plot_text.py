@@ -2,9 +2,9 @@
 Text: find more pages like these
 ================================
 
-Somebody marked sixty help pages about statistics in SciPy's documentation, and wants all of them.
-The pages are here anyway, as docstrings. The usual way trains "marked against the rest" and takes
-the result for a probability; what it gives is the chance to be *marked*.
+Someone marked sixty help pages about statistics in SciPy's documentation and wants to find all the
+others. The pages are available as docstrings. The usual approach trains "marked against the rest"
+and treats the result as a probability, but it is the probability of being *marked*.
 """
 
 import numpy as np
@@ -47,8 +47,8 @@ prior = float(about_statistics.mean())
 print(f"{len(pages)} pages, {marked.sum()} marked, {prior:.0%} are about statistics")
 
 # %%
-# `WeightedPU` is Elkan and Noto's weighting around any scikit-learn classifier that takes
-# weights. Words are made into fifty features without looking at marks.
+# `WeightedPU` applies Elkan and Noto's weighting to any scikit-learn classifier that accepts
+# weights. The words are converted to fifty features without using the marks.
 
 words = TfidfVectorizer(stop_words="english", sublinear_tf=True, min_df=2)
 X = make_pipeline(words, TruncatedSVD(50, random_state=0)).fit_transform(pages.values())
@@ -67,8 +67,8 @@ for name, model in {"marked against rest": plain, "PU weights": weighted}.items(
     )
 
 # %%
-# Sixty marks are few, and the bands say so; that the first model is far too timid they show all
-# the same.
+# Sixty marks are not many, so the bands are wide. They still show that the first model's
+# probabilities are far too low.
 
 display = None
 for name, scores in found.items():

@@ -1,10 +1,11 @@
-"""The code blocks of a page: found, run in order in one folder, and compared with what it prints.
+"""Find the code blocks on a page, run them in order in one folder, and compare their output.
 
-    python tests/code_blocks.py docs/start.md     # runs the page and writes its outputs anew
+    python tests/code_blocks.py docs/start.md # runs the page and rewrites its outputs
 
 A fence of kind ``sh`` is run by bash, ``python`` and ``{doctest}`` by this interpreter in one
-namespace for the page; a fence of kind ``text`` is what the block before it prints, with dots for
-what may vary. A paragraph directly above a block may change what happens, and readers see it, too:
+namespace for the page; a fence of kind ``text`` is the output of the block before it, with dots for
+parts that may vary. A paragraph directly above a block, which readers also see, may change how it
+is run:
 
     *Not run by the tests: REASON.*
     *The tests run it smaller: `--steps 20` for `--steps 2000`.*
@@ -41,12 +42,12 @@ RUN = {"sh", "python", "{doctest}"}
 OUTPUT = "text"
 DEMO = re.compile(r"^noneg demo --data \.", re.MULTILINE)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-PATIENCE = 600  # seconds a block: a machine may be busy
+PATIENCE = 600  # seconds per block; the machine may be busy
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block, the line it starts on, and the paragraph above it."""
+    """A fenced block, its first line number, and the paragraph above it."""
 
     kind: str
     code: str
@@ -55,7 +56,7 @@ class Block:
 
     @property
     def skipped(self) -> str | None:
-        """Why it is not run, or None."""
+        """The reason for not running it, or None."""
         found = NOT_RUN.fullmatch(self.remark)
         return found["reason"] if found else None
 
@@ -81,7 +82,7 @@ def blocks(text: str) -> list[Block]:
 
 
 class Reader:
-    """Somebody who follows a page, block by block, in a folder."""
+    """Follows a page block by block in a folder, like a reader."""
 
     def __init__(self, page: Path, folder: Path) -> None:
         self.page, self.folder = page, folder
@@ -103,7 +104,7 @@ class Reader:
                     self.said = None
 
     def compare(self, block: Block) -> None:
-        """Hold an output against what was printed."""
+        """Compare an output with what was printed."""
         if self.said is None:
             return
         if not matches(block.code, self.said):
@@ -128,7 +129,7 @@ class Reader:
 
     def _python(self, code: str, line: int) -> str:
         out = StringIO()
-        # Empty lines in front, so that a traceback names the line of the page.
+        # Add empty lines at the start, so that a traceback shows the line number on the page.
         program = compile("\n" * line + code, str(self.page), "exec")
         with redirect_stdout(out):
             exec(program, self.names)  # noqa: S102
@@ -147,12 +148,12 @@ class Reader:
 
 
 def matches(expected: str, got: str) -> bool:
-    """Whether an output is the expected one, up to white space and dots."""
+    """Return whether an output matches the expected one, up to whitespace and dots."""
     return doctest.OutputChecker().check_output(expected, got, FLAGS)
 
 
 def rewrite(page: Path, folder: Path) -> None:
-    """Run a page and put what its blocks print into it, where that has changed."""
+    """Run a page and update its outputs where they have changed."""
     text, reader = page.read_text(encoding="utf-8"), Reader(page, folder)
     pieces, end = [], 0
     for block, match in zip(blocks(text), FENCE.finditer(text), strict=True):
@@ -167,7 +168,7 @@ def rewrite(page: Path, folder: Path) -> None:
 
 
 def demo_files(folder: Path) -> None:
-    """Write the files that a reader has after the first command of the tour."""
+    """Write the files that the first command of the tour creates."""
     from noneg.demo import tables, write_table
 
     for name, table in tables().items():
@@ -175,7 +176,7 @@ def demo_files(folder: Path) -> None:
 
 
 def makes_its_files(page: Path) -> bool:
-    """Whether a page begins with an empty folder."""
+    """Return whether a page starts with an empty folder."""
     return DEMO.search(page.read_text(encoding="utf-8")) is not None
 
 

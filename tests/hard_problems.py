@@ -1,4 +1,5 @@
-"""Five hundred random problems on which fits break: tiny samples, extreme priors, ties, gaps."""
+"""Five hundred random problems on which fits tend to fail: tiny samples, extreme priors, ties,
+gaps."""
 
 import numpy as np
 from scipy.special import expit
@@ -34,17 +35,17 @@ def _separated(rng, s, n):
 
 
 def problems(n=500, seed=0):
-    """Yield random hard `PUScores` of all settings."""
+    """Yield random hard `PUScores` in all settings."""
     rng = np.random.default_rng(seed)
     for _ in range(n):
         n_positive, n_other = int(10 ** rng.uniform(0, 2)), int(10 ** rng.uniform(0.3, 3))
         other = _law(rng, n_other)
         positive = _separated(rng, other, n_positive)
         prior = float(rng.choice([1e-6, 1e-3, 0.05, 0.5, 0.9, 0.999, 1 - 1e-6]))
-        setting = rng.choice(["two-sample", "one-sample", "labelled"])
+        setting = rng.choice(["two-sample", "one-sample", "labeled"])
         flags = np.arange(n_positive + n_other) < n_positive
         score = np.concatenate([positive, other])
-        if setting == "labelled":
+        if setting == "labeled":
             weight = rng.integers(1, 5, score.size) if rng.random() < 0.3 else None
             yield PUScores.from_labels(flags, score, sample_weight=weight)
         else:

@@ -1,4 +1,4 @@
-"""Data sets whose fits by the PU log loss are stored in risk.json, as they were first written."""
+"""Data sets whose original fits by the PU log loss are stored in risk.json."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def cases():
     counts = {"sample_weight": rng.integers(0, 4, s.size)}
     rate = {"propensity": rng.uniform(0.2, 0.6, s.size)}
     for name, score in (("plain", s), ("ends", ends), ("ties", np.round(s, 1))):
-        yield f"labelled {name}", PUScores.from_labels(y, score)
+        yield f"labeled {name}", PUScores.from_labels(y, score)
         for setting in ("two-sample", "one-sample"):
             given = {"prior": prior, "setting": setting}
             yield f"{setting} {name}", PUScores.from_pu_labels(labeled, score, **given)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from noneg.scores import PUScores
 
-# Ends, bin edges and their neighbours, denormals, and plain numbers.
+# Ends, bin edges and their neighbors, denormals, and plain numbers.
 HARD = [0.0, 5e-324, 1e-300, 0.2, np.nextafter(0.2, 1), 1 / 3, 0.5, np.nextafter(0.5, 0), 0.6]
 HARD += [2.0**-7, np.nextafter(2.0**-7, 0), 1 - 2.0**-7, 0.8, 1.0 - 2.0**-53, 1.0]
 
@@ -20,7 +20,7 @@ def scores(min_size=1, max_size=60):
 
 @dataclass(frozen=True)
 class Sample:
-    """Raw rows from which a PUScores is built; `setting` says how."""
+    """Raw rows for building a PUScores; `setting` specifies how."""
 
     setting: str
     flags: np.ndarray
@@ -28,7 +28,7 @@ class Sample:
     prior: float
 
     def build(self, **options) -> PUScores:
-        if self.setting == "labelled":
+        if self.setting == "labeled":
             return PUScores.from_labels(self.flags, self.score, **options)
         return PUScores.from_pu_labels(
             self.flags, self.score, prior=self.prior, setting=self.setting, **options
@@ -39,8 +39,8 @@ class Sample:
 
 
 @st.composite
-def samples(draw, settings=("two-sample", "one-sample", "labelled"), min_size=4, max_size=60):
-    """Any setting, at least one positive and one other row."""
+def samples(draw, settings=("two-sample", "one-sample", "labeled"), min_size=4, max_size=60):
+    """Any setting, with at least one positive and one other row."""
     setting = draw(st.sampled_from(settings))
     score = draw(scores(min_size, max_size))
     flags = np.array(draw(st.lists(st.booleans(), min_size=score.size, max_size=score.size)))

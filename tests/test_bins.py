@@ -1,11 +1,10 @@
-"""Bins: where the edges are, who is inside, and how many there should be."""
+"""Bins: their edges, their contents, and their optimal number."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import Sample, samples
 
 from noneg import PUScores
@@ -14,12 +13,12 @@ from noneg.simulation import LogisticGaussian
 
 
 def marginal(sample: Sample) -> np.ndarray:
-    """The marginal sample, by the definition of the setting."""
+    """Return the marginal sample, from the definition of the setting."""
     return sample.score[~sample.flags] if sample.setting == "two-sample" else sample.score
 
 
 def naive_residual(sample: Sample, edges: np.ndarray, prior: float) -> np.ndarray:
-    """Residuals by a loop over bins, straight from the definition."""
+    """Compute residuals in a loop over bins, directly from the definition."""
     p, m = sample.score[sample.flags], marginal(sample)
     out = []
     for b in range(1, edges.size):
@@ -104,7 +103,7 @@ def test_optimal_number_for_pu_data(n_positive, n_unlabeled, prior, expected):
 
 
 @pytest.mark.parametrize(("n", "expected"), [(1, 1), (7, 1), (8, 2), (999, 9), (1000, 10)])
-def test_optimal_number_for_labelled_data(n, expected):
+def test_optimal_number_for_labeled_data(n, expected):
     scores = PUScores.from_labels(np.arange(n) % 2, np.full(n, 0.5))
     assert optimal_bin_count(scores) == expected
 
@@ -126,13 +125,13 @@ def test_variance_matches_the_spread_of_repeated_draws():
     draws = {
         "two-sample": lambda seed: world.draw(300, 900, setting="two-sample", seed=seed),
         "one-sample": lambda seed: world.draw(300, 900, setting="one-sample", seed=seed),
-        "labelled": lambda seed: world.draw(n=900, setting="labelled", seed=seed),
+        "labeled": lambda seed: world.draw(n=900, setting="labeled", seed=seed),
     }
     for name, draw in draws.items():
         binned = [bin_scores(draw(seed), edges=edges) for seed in range(600)]
         spread = np.var([v @ b.residual for b in binned], ddof=1)
         claimed = np.mean([b.variance(v) for b in binned])
-        # The relative standard error of a variance from 600 draws is sqrt(2 / 599) = 5.8 %.
+        # The relative standard error of a variance from 600 draws is sqrt(2 / 599) = 5.8%.
         assert abs(spread / claimed - 1) < 4 * math.sqrt(2 / 599), name
 
 
@@ -145,8 +144,8 @@ def test_variance_matches_the_spread_of_repeated_draws():
         ({"bins": "many"}, "got 'many'"),
         ({"bins": 3}, "at most half the 4 marginal rows"),
         ({"binning": "depth"}, "'mass'.*got 'depth'"),
-        ({"edges": [0.0, 0.5]}, "rise from 0 to 1"),
-        ({"edges": [0.0, 0.7, 0.5, 1.0]}, "rise"),
+        ({"edges": [0.0, 0.5]}, "increase from 0 to 1"),
+        ({"edges": [0.0, 0.7, 0.5, 1.0]}, "increase"),
         ({"edges": [0.0, math.nan, 1.0]}, "got .*nan"),
     ],
     ids=str,
@@ -160,7 +159,7 @@ def test_bad_bins_get_a_sentence(options, words):
 def test_two_bins_of_equal_mass_need_four_rows():
     scores = PUScores([0.9], [0.8, 0.3, 0.2], prior=0.4, setting="two-sample")
     assert bin_scores(scores, bins=1).n_bins == 1
-    with pytest.raises(ValueError, match=r"half the 3 marginal rows .* got 2\. Ask for at most 1,"):
+    with pytest.raises(ValueError, match=r"half the 3 marginal rows .* got 2\. Use at most 1,"):
         bin_scores(scores, bins=2)
 
 
@@ -174,7 +173,7 @@ def test_square_roots_restore_the_covariance(seed, rank):
 
 
 def test_edges_of_fewer_weighty_rows_than_bins():
-    """The lowest scores have no weight, and the first edges are of rank zero."""
+    """The lowest scores have no weight, and the first edges have rank zero."""
     scores = PUScores(
         [0.5],
         [1e-7, 0.3, 0.9, 0.9],

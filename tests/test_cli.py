@@ -1,4 +1,4 @@
-"""The command line as people meet it: what it prints, and what it says when something is wrong."""
+"""The command line as users see it: its output, and its error messages."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ from noneg.tables import write
 
 NONEG = [sys.executable, "-c", "from noneg.cli import main; main(prog_name='noneg')"]
 COLUMNS = ["--score", "score", "--label", "label"]
-LABELLED = [*COLUMNS, "--setting", "labelled"]
+LABELED = [*COLUMNS, "--setting", "labeled"]
 TWO_SAMPLE = [*COLUMNS, "--setting", "two-sample", "--prior", "0.5"]
 ONE_SAMPLE = [*COLUMNS, "--setting", "one-sample", "--prior", "0.5"]
 HEAVY = ("torch", "matplotlib", "altair", "pandas", "duckdb", "sklearn", "scipy", "rich", "numba")
@@ -73,14 +73,14 @@ def test_help_and_version():
 def test_the_table_of_an_evaluation(world_file):
     lines = good("evaluate", world_file, *TWO_SAMPLE).splitlines()
     assert lines[0] == "scores.csv: score 'score', label 'label'"
-    assert lines[1] == "500 labelled positives and 5,000 unlabeled rows; two-sample; prior 0.5"
+    assert lines[1] == "500 labeled positives and 5,000 unlabeled rows; two-sample; prior 0.5"
     result = evaluate(
         noneg.read(world_file, score="score", label="label", setting="two-sample", prior=0.5)
     )
     table = "\n".join(lines)
     for estimate in (result.ece, result.ece_width_15, result.ece_mass_15):
         assert f"{estimate.value:.4f}  [{estimate.low:.4f}, {estimate.high:.4f}]" in table
-    assert f"Plain error, {result.bins} bins of equal mass" in table
+    assert f"Plain error, {result.bins} equal-mass bins" in table
     assert f"p = {result.test.p_value:.3f}, evidence against it" in table
     for bound in result.bounds.values():
         assert f"within {bound.value:.3f}" in table or bound.vacuous
@@ -115,10 +115,10 @@ def test_the_json_of_an_evaluation(world_file):
 
 def test_the_json_of_few_rows_has_no_nan():
     Path("t.csv").write_text("score,label\n0.25,1\n")
-    out = strict_json(good("evaluate", "t.csv", *LABELLED, "--json"))
+    out = strict_json(good("evaluate", "t.csv", *LABELED, "--json"))
     assert out["ece_mass_15"] is None
     assert out["bounds"] == {}
-    assert "not available for these data" in good("evaluate", "t.csv", *LABELLED)
+    assert "not available for these data" in good("evaluate", "t.csv", *LABELED)
 
 
 def test_the_options_of_an_evaluation_arrive():
@@ -149,14 +149,14 @@ def test_several_files_and_standard_input_are_one_table(world_file):
     ):
         out = strict_json(good("evaluate", *arguments, *TWO_SAMPLE, "--json", input=given))
         assert out | {"source": 0} == whole | {"source": 0}
-    assert "standard input: score" in good("evaluate", "-", *LABELLED, input=zipped)
+    assert "standard input: score" in good("evaluate", "-", *LABELED, input=zipped)
 
 
 def test_simulated_rows_are_those_of_the_library():
     for setting, sizes, prior in (
         ("two-sample", {"n_positive": 50, "n_unlabeled": 300}, ["--prior", "0.5"]),
         ("one-sample", {"n_positive": 50, "n_unlabeled": 300}, ["--prior", "0.5"]),
-        ("labelled", {"n": 300}, []),
+        ("labeled", {"n": 300}, []),
     ):
         size = [x for name, n in sizes.items() for x in (f"--{name.replace('_', '-')}", n)]
         arguments = ["--world", "better-calibrated", "--seed", 4, "--setting", setting, *size]
@@ -171,7 +171,7 @@ def test_simulated_rows_are_those_of_the_library():
 
 
 def test_simulated_rows_can_be_printed_and_replaced():
-    size = ["--setting", "labelled", "--n", 3]
+    size = ["--setting", "labeled", "--n", 3]
     result = run("simulate", *size, "--beta0", 0, "--beta1", 2, "--out", "-")
     assert result.exit_code == 0
     assert result.stdout.splitlines()[0] == "score,label"
@@ -186,10 +186,10 @@ def test_simulated_rows_can_be_printed_and_replaced():
 
 def test_plan():
     said = good("plan", "--eps", 0.05, "--prior", 0.3, "--method", "normal")
-    assert "Error 0.05 at prior 0.3 takes" in said
-    assert "positives            292" in said
-    assert "unlabeled rows     2,920" in said
-    assert "It is an approximation: half-width at level 0.95" in said
+    assert "For an error of 0.05 at a prior of 0.3, you need" in said
+    assert "positives             292" in said
+    assert "unlabeled rows      2,920" in said
+    assert "This is an approximation: half-width at level 0.95" in said
     out = strict_json(
         good(
             "plan",
@@ -208,13 +208,13 @@ def test_plan():
     assert (out["n_positive"], out["n_unlabeled"], out["method"]) == (843, 50_000, "bound")
 
 
-def test_demo_shows_the_truth_beside_the_estimate():
+def test_demo_shows_the_truth_next_to_the_estimate():
     said = good("demo", "--out", "report.html")
     row = next(line for line in said.splitlines() if line.startswith("Expected calibration error"))
     estimate, low, high, truth = map(float, re.findall(r"\d\.\d+", row))
     assert low <= truth <= high
     assert abs(estimate - truth) < 0.02
-    assert said.endswith("with the truth revealed at its end: report.html\n")
+    assert said.endswith("which reveals the true labels at the end: report.html\n")
     page = Path("report.html").read_text()
     assert page.startswith("<!DOCTYPE html>")
     assert "The truth, revealed" in page
@@ -224,71 +224,75 @@ HEADER = "score,label\n"
 GOOD = HEADER + "0.9,1\n0.4,0\n0.2,0\n"
 LETTERS = HEADER + "0.9,a\n0.2,b\n"
 WEIGHTS = "score,label,w\n0.9,1,{}\n0.2,0,1\n"
-# Name: (content of t.csv, arguments, words that the message must hold).
+# Name: (content of t.csv, arguments, words that the message must contain).
 WRONG = {
-    "nan": (HEADER + "0.9,1\nnan,0\n", LABELLED, ["'score'", "got nan", "line 3", "t.csv"]),
-    "infinity": (HEADER + "inf,1\n0.5,0\n", LABELLED, ["'score'", "got inf", "line 2"]),
-    "below zero": (HEADER + "0.9,1\n-0.1,0\n", LABELLED, ["'score'", "-0.1", "line 3", "sigmoid"]),
-    "just above one": (HEADER + "1.0000001,1\n", LABELLED, ["'score'", "1.0000001", "clip"]),
-    "text score": (HEADER + "0.9,1\nhigh,0\n", LABELLED, ["'score'", "'high'", "line 3"]),
-    "decimal comma": ("score;label\n0,5;1\n", LABELLED, ["'0,5'", "line 2", "point: 0.5"]),
-    "percentages": (HEADER + "90,1\n20,0\n", LABELLED, ["'score'", "got 90.0", "by 100"]),
-    "percent signs": (HEADER + "90%,1\n2%,0\n", LABELLED, ["'90%'", "shares: 0.9"]),
-    "null score": (HEADER + "0.9,1\n,0\n", LABELLED, ["'score'", "line 3", "has none", "impute"]),
-    "null label": (HEADER + "0.9,1\n0.3,\n", LABELLED, ["'label'", "line 3", "has none"]),
-    "empty file": ("", LABELLED, ["t.csv", "0 bytes"]),
-    "header only": (HEADER, LABELLED, ["t.csv", "only a header"]),
-    "not a parquet file": (GOOD, ["@t.parquet", *LABELLED], ["t.parquet", "despite its name"]),
-    "three labels": (HEADER + "0.9,a\n0.1,b\n0.2,c\n", LABELLED, ["'label'", "'a', 'b', 'c'"]),
+    "nan": (HEADER + "0.9,1\nnan,0\n", LABELED, ["'score'", "got nan", "line 3", "t.csv"]),
+    "infinity": (HEADER + "inf,1\n0.5,0\n", LABELED, ["'score'", "got inf", "line 2"]),
+    "below zero": (HEADER + "0.9,1\n-0.1,0\n", LABELED, ["'score'", "-0.1", "line 3", "sigmoid"]),
+    "just above one": (HEADER + "1.0000001,1\n", LABELED, ["'score'", "1.0000001", "clip"]),
+    "text score": (HEADER + "0.9,1\nhigh,0\n", LABELED, ["'score'", "'high'", "line 3"]),
+    "decimal comma": ("score;label\n0,5;1\n", LABELED, ["'0,5'", "line 2", "point: 0.5"]),
+    "percentages": (HEADER + "90,1\n20,0\n", LABELED, ["'score'", "got 90.0", "by 100"]),
+    "percent signs": (HEADER + "90%,1\n2%,0\n", LABELED, ["'90%'", "shares: 0.9"]),
+    "null score": (HEADER + "0.9,1\n,0\n", LABELED, ["'score'", "line 3", "has none", "impute"]),
+    "null label": (HEADER + "0.9,1\n0.3,\n", LABELED, ["'label'", "line 3", "has none"]),
+    "empty file": ("", LABELED, ["t.csv", "0 bytes"]),
+    "header only": (HEADER, LABELED, ["t.csv", "only a header"]),
+    "not a parquet file": (GOOD, ["@t.parquet", *LABELED], ["t.parquet", "despite its name"]),
+    "three labels": (HEADER + "0.9,a\n0.1,b\n0.2,c\n", LABELED, ["'label'", "'a', 'b', 'c'"]),
     "ambiguous labels": (
         LETTERS,
-        LABELLED,
-        ["'label'", "'a' and 'b'", "Pass the positive one as --positive-label."],
+        LABELED,
+        ["'label'", "'a' and 'b'", "Pass the positive value as --positive-label."],
     ),
     "unknown positive label": (
         LETTERS,
-        [*LABELLED, "--positive-label", "z"],
+        [*LABELED, "--positive-label", "z"],
         ["--positive-label", "'z'", "['a', 'b']"],
     ),
     "label of one kind": (HEADER + "0.9,1\n0.2,1\n", TWO_SAMPLE, ["'label'", "unlabeled row"]),
-    "no positive": (HEADER + "0.9,0\n0.2,0\n", TWO_SAMPLE, ["'label'", "labelled positive"]),
+    "no positive": (HEADER + "0.9,0\n0.2,0\n", TWO_SAMPLE, ["'label'", "labeled positive"]),
     "missing score column": (
         GOOD,
-        ["--score", "scor", "--label", "label", "--setting", "labelled"],
+        ["--score", "scor", "--label", "label", "--setting", "labeled"],
         ["--score", "'scor'", "Did you mean 'score'?", "It has 'score', 'label'."],
     ),
     "missing label column": (
         GOOD,
-        ["--score", "score", "--label", "confirmed", "--setting", "labelled"],
+        ["--score", "score", "--label", "confirmed", "--setting", "labeled"],
         ["--label", "'confirmed'", "It has 'score', 'label'."],
     ),
-    "missing weight column": (GOOD, [*LABELLED, "--weight", "w"], ["--weight", "'w'"]),
+    "missing weight column": (GOOD, [*LABELED, "--weight", "w"], ["--weight", "'w'"]),
     "same column": (
         GOOD,
-        ["--score", "label", "--label", "label", "--setting", "labelled"],
+        ["--score", "label", "--label", "label", "--setting", "labeled"],
         ["--score, --label and --weight", "'label', 'label'"],
     ),
-    "missing file": (GOOD, ["@u.csv", *LABELLED], ["FILE", "'u.csv'", "Did you mean 't.csv'?"]),
-    "missing folder": (GOOD, ["@x/t.csv", *LABELLED], ["no folder 'x'"]),
-    "pattern": (GOOD, ["@*.pq", *LABELLED], ["'*.pq'", "no file matches"]),
-    "folder": (GOOD, ["@.", *LABELLED], ["'.'", "is a folder"]),
-    "file twice": (GOOD, ["@t.csv", "t.csv", *LABELLED], ["t.csv", "comes twice"]),
+    "missing file": (GOOD, ["@u.csv", *LABELED], ["FILE", "'u.csv'", "Did you mean 't.csv'?"]),
+    "missing folder": (
+        GOOD,
+        ["@x/t.csv", *LABELED],
+        ["the folder 'x' of 'x/t.csv' does not exist"],
+    ),
+    "pattern": (GOOD, ["@*.pq", *LABELED], ["'*.pq'", "no file matches"]),
+    "folder": (GOOD, ["@.", *LABELED], ["'.'", "is a folder"]),
+    "file twice": (GOOD, ["@t.csv", "t.csv", *LABELED], ["t.csv", "appears twice"]),
     "negative weight": (
         WEIGHTS.format(-1),
-        [*LABELLED, "--weight", "w"],
+        [*LABELED, "--weight", "w"],
         ["'w'", "-1.0", "line 2"],
     ),
     "fractional weight": (
         WEIGHTS.format(1.5),
-        [*LABELLED, "--weight", "w"],
+        [*LABELED, "--weight", "w"],
         ["'w'", "1.5", "--weight-kind importance"],
     ),
     "weight without a value": (
         WEIGHTS.format(""),
-        [*LABELLED, "--weight", "w"],
+        [*LABELED, "--weight", "w"],
         ["a weight in eve"],
     ),
-    "kind of weight": (GOOD, [*LABELLED, "--weight-kind", "x"], ["--weight-kind", "'x'"]),
+    "kind of weight": (GOOD, [*LABELED, "--weight-kind", "x"], ["--weight-kind", "'x'"]),
     "prior 0": (GOOD, [*TWO_SAMPLE, "--prior", "0"], ["--prior", "in (0, 1), got 0.0"]),
     "prior 1": (GOOD, [*TWO_SAMPLE, "--prior", "1"], ["--prior", "in (0, 1), got 1.0"]),
     "prior a": (GOOD, [*TWO_SAMPLE, "--prior", "a"], ["--prior", "'a'", "such as 0.05"]),
@@ -296,12 +300,12 @@ WRONG = {
     "prior with %": (GOOD, [*TWO_SAMPLE, "--prior", "40%"], ["--prior", "'40%'", "shares: 0.4"]),
     "prior with a comma": (GOOD, [*TWO_SAMPLE, "--prior", "0,4"], ["'0,4'", "point: 0.4"]),
     "prior nan": (GOOD, [*TWO_SAMPLE, "--prior", "nan"], ["--prior", "got nan"]),
-    "prior below labelled share": (
+    "prior below labeled share": (
         GOOD,
         [*ONE_SAMPLE, "--prior", "0.0001"],
         ["--prior", "0.333333", "got 0.0001", "--setting two-sample"],
     ),
-    "prior of labelled rows": (GOOD, [*LABELLED, "--prior", "0.3"], ["--prior", "must not", "0.3"]),
+    "prior of labeled rows": (GOOD, [*LABELED, "--prior", "0.3"], ["--prior", "must not", "0.3"]),
     "no prior": (
         GOOD,
         [*COLUMNS, "--setting", "one-sample"],
@@ -317,7 +321,7 @@ WRONG = {
         [*TWO_SAMPLE, "--prior-interval", "0.6"],
         ["--prior-interval", "2 arguments"],
     ),
-    "level": (GOOD, [*LABELLED, "--level", "1.5"], ["--level", "got 1.5"]),
+    "level": (GOOD, [*LABELED, "--level", "1.5"], ["--level", "got 1.5"]),
     "missing setting": (
         GOOD,
         COLUMNS,
@@ -329,10 +333,10 @@ WRONG = {
         ["--setting", "'pn'", "every row has its true label"],
     ),
     "missing score": (GOOD, ["--label", "label"], ["'--score'"]),
-    "missing file argument": (GOOD, ["@", *LABELLED], ["FILE"]),
-    "unknown option": (GOOD, [*LABELLED, "--bins", "3"], ["--bins"]),
-    "irregular": (HEADER + "0.9,1\n0.2\n", LABELLED, ["t.csv", "line 3 has 1 fields"]),
-    "not UTF-8": (HEADER + "0.9,\udcff\n", LABELLED, ["t.csv", "UTF-8", "line 2"]),
+    "missing file argument": (GOOD, ["@", *LABELED], ["FILE"]),
+    "unknown option": (GOOD, [*LABELED, "--bins", "3"], ["--bins"]),
+    "irregular": (HEADER + "0.9,1\n0.2\n", LABELED, ["t.csv", "line 3 has 1 fields"]),
+    "not UTF-8": (HEADER + "0.9,\udcff\n", LABELED, ["t.csv", "UTF-8", "line 2"]),
 }
 WRONG_COMMANDS = {
     "unknown command": (["evaluat"], ["evaluat"]),
@@ -347,7 +351,7 @@ WRONG_COMMANDS = {
         ["--n-positive and --n-unlabeled", "10 and 11"],
     ),
     "no size": (
-        ["simulate", "--setting", "labelled", "--out", "t.csv"],
+        ["simulate", "--setting", "labeled", "--out", "t.csv"],
         ["--n must be", "got nothing", "Pass for example --n 1000."],
     ),
     "size of another setting": (
@@ -355,14 +359,14 @@ WRONG_COMMANDS = {
         ["--n is not used", "9", "Pass --n-positive and --n-unlabeled."],
     ),
     "half a world": (
-        ["simulate", "--setting", "labelled", "--n", 9, "--beta0", 1, "--out", "t.csv"],
+        ["simulate", "--setting", "labeled", "--n", 9, "--beta0", 1, "--out", "t.csv"],
         ["--beta1"],
     ),
     "two worlds": (
         [
             "simulate",
             "--setting",
-            "labelled",
+            "labeled",
             "--world",
             "calibrated",
             "--beta0",
@@ -373,15 +377,15 @@ WRONG_COMMANDS = {
         ["--world"],
     ),
     "constant score": (
-        ["simulate", "--setting", "labelled", "--beta0", 1, "--beta1", 0, "--out", "t.csv"],
+        ["simulate", "--setting", "labeled", "--beta0", 1, "--beta1", 0, "--out", "t.csv"],
         ["--beta1", "got 0.0"],
     ),
     "seed": (
-        ["simulate", "--setting", "labelled", "--n", 9, "--seed", -1, "--out", "t.csv"],
+        ["simulate", "--setting", "labeled", "--n", 9, "--seed", -1, "--out", "t.csv"],
         ["--seed", "got -1"],
     ),
     "kind of file": (
-        ["simulate", "--setting", "labelled", "--n", 9, "--out", "t.xlsx"],
+        ["simulate", "--setting", "labeled", "--n", 9, "--out", "t.xlsx"],
         ["--out", "'t.xlsx'"],
     ),
     "demo folder": (["demo", "--out", "x/t.html"], ["--out", "'x/t.html'"]),
@@ -426,7 +430,7 @@ def test_a_wrong_command_is_explained_in_one_paragraph(case):
         assert word in message
 
 
-def test_every_wrong_input_has_a_message_of_its_own():
+def test_every_invalid_input_has_its_own_message():
     messages = [message_of(case) for case in WRONG]
     assert len(messages) >= 25
     assert len(set(messages)) == len(messages)
@@ -435,7 +439,7 @@ def test_every_wrong_input_has_a_message_of_its_own():
 def test_hostile_names_are_shown_as_they_are():
     file, score, label = "[red]'a\"\n\x1b[2J🦔].csv", "[bold]s[/bold]\n", "it's; DROP TABLE x; --"
     Path(file).write_text(f'"{score}",{label}\n0.9,1\n0.2,0\n')
-    arguments = ["--score", score, "--label", label, "--setting", "labelled"]
+    arguments = ["--score", score, "--label", label, "--setting", "labeled"]
     first = good("evaluate", file, *arguments).splitlines()[0]
     shown = "score '[bold]s[/bold]\\n', label \"it's; DROP TABLE x; --\""
     assert first == f"[red]'a\"\\n\\x1b[2J🦔].csv: {shown}"
@@ -449,11 +453,11 @@ def test_hostile_names_are_shown_as_they_are():
 def test_a_name_in_another_encoding_can_be_read_and_shown():
     name = b"\xff.csv"
     Path(os.fsdecode(name)).write_text(GOOD)
-    result = subprocess.run([*NONEG, "evaluate", name, *LABELLED], capture_output=True, check=True)
+    result = subprocess.run([*NONEG, "evaluate", name, *LABELED], capture_output=True, check=True)
     assert result.stdout.startswith(b"\\udcff.csv: ")
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     Path("🦔.csv").write_text(GOOD)
-    command = [*NONEG, "evaluate", "🦔.csv", *LABELLED]
+    command = [*NONEG, "evaluate", "🦔.csv", *LABELED]
     result = subprocess.run(command, capture_output=True, check=True, env=environment)
     assert result.stdout.startswith(b"\\U0001f994.csv: ")
 
@@ -467,14 +471,16 @@ def test_options_replace_arguments_but_not_columns():
     assert told("prior", "must be 'prior'") == "--prior must be 'prior'."
     assert told("x", "must be", value=None) == "'x' must be, got nothing."
     assert told(("prior", "x"), "must be") == "--prior and 'x' must be."
-    assert told("x", ("needs ", Argument("setting", "labelled"))) == "'x' needs --setting labelled."
-    assert told("x", "is no file 'a/prior=3.csv'") == "'x' is no file 'a/prior=3.csv'."
+    assert told("x", ("needs ", Argument("setting", "labeled"))) == "'x' needs --setting labeled."
+    assert told("x", "is not a file 'a/prior=3.csv'") == "'x' is not a file 'a/prior=3.csv'."
     remedy = ("Pass ", Argument("weight_kind"), ".")
     assert told("x", "is wrong", remedy=remedy) == "'x' is wrong. Pass --weight-kind."
     estimate = Argument("prior", "estimate", call="estimate_prior")
     assert told("x", ("needs ", estimate)) == "'x' needs --prior estimate."
-    column = InputError("prior", "must hold numbers", value="a", row=2).of_column("line {}".format)
-    assert column.told(options) == "column 'prior' must hold numbers, got 'a' in line 2."
+    column = InputError("prior", "must contain numbers", value="a", row=2).of_column(
+        "line {}".format
+    )
+    assert column.told(options) == "column 'prior' must contain numbers, got 'a' in line 2."
 
 
 def test_an_error_is_the_same_in_another_process():
@@ -501,7 +507,7 @@ def test_starting_loads_nothing_heavy(command):
 
 def test_a_closed_pipe_is_quiet(world_file):
     for command in (
-        ["simulate", "--setting", "labelled", "--n", "200000", "--out", "-"],
+        ["simulate", "--setting", "labeled", "--n", "200000", "--out", "-"],
         ["evaluate", world_file, *TWO_SAMPLE],
         ["evaluate", world_file, *TWO_SAMPLE, "--json"],
     ):
@@ -517,7 +523,7 @@ def test_a_closed_pipe_is_quiet(world_file):
 
 
 def on_a_terminal(*arguments, when_started=None):
-    """Run noneg on a terminal of its own; return what it shows and its exit code."""
+    """Run noneg in a pseudo-terminal; return its output and its exit code."""
     terminal, end = pty.openpty()
     process = subprocess.Popen([*NONEG, *arguments], stdin=end, stdout=end, stderr=end)
     os.close(end)
@@ -537,22 +543,22 @@ def _read(terminal):
         return b""
 
 
-def test_a_terminal_gets_colour_and_errors_get_red(world_file):
+def test_a_terminal_gets_color_and_errors_get_red(world_file):
     shown, code = on_a_terminal("evaluate", world_file, *TWO_SAMPLE)
     assert code == 0
     assert "\x1b[1mscores.csv: score 'score', label 'label'\x1b[0m" in shown
     shown, code = on_a_terminal("evaluate", "no.csv", *TWO_SAMPLE)
     assert code == 2
     assert "\x1b[31m" in shown
-    assert "there is none called 'no.csv'" in shown
+    assert "'no.csv' does not exist" in shown
 
 
 def test_an_interrupt_is_quiet():
     os.mkfifo("pipe")
 
     def interrupt_while_reading(process):
-        with Path("pipe").open("wb"):  # opens when the command does
-            while process.poll() is None:  # one that comes just before a read waits for the next
+        with Path("pipe").open("wb"):  # opens at the same time as the command
+            while process.poll() is None:  # one that arrives just before a read waits for the next
                 process.send_signal(signal.SIGINT)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=15)

@@ -1,4 +1,4 @@
-"""``noneg audit``: from a table to a list, to answers, to every other command; and mistakes."""
+"""``noneg audit``: from a table to a list, to answers, to every other command; and errors."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def labels():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table of 30,000 rows labeled 1, 0 or nothing, its list, and the answers to it."""
+    """A table of 30,000 rows labeled 1, 0 or nothing, its review list, and the answers."""
     path = tmp_path_factory.mktemp("audit")
     score, y, known, negative = labels()
     with (path / "table.csv").open("w", newline="") as stream:
@@ -73,7 +73,7 @@ def fill(path, y, out, words=("0", "1")):
         writer.writerows(rows)
 
 
-def test_a_plan_says_what_to_expect_and_what_a_simple_sample_would_need():
+def test_a_plan_predicts_its_error_and_the_size_of_an_equivalent_simple_sample():
     said = done(*PLAN, "--budget", "50", "--for", "precision@0.5", "-o", "other.csv", "--force")
     assert "Review 50 rows from the top" in said
     assert "reviews  precision@0.5" in said
@@ -133,11 +133,11 @@ def test_an_audit_brings_prior_interval_and_selection_to_every_command():
     assert recalibrated.exit_code == 0, recalibrated.output
     done("report", "table.csv", *audit, "-o", "audit.md", "--no-recalibrate", "--force")
     text = Path("audit.md").read_text()
-    assert "What did the review say?" in text
-    assert "Are labeled positives like the others?" in text
+    assert "What did the review find?" in text
+    assert "Are labeled positives representative?" in text
 
 
-def test_the_page_draws_the_review_beside_the_labels():
+def test_the_page_draws_the_review_next_to_the_labels():
     found = Audit.load("audit.json")
     rows = audit_rows(found)
     assert {row["metric"] for row in rows} == set(found.agreements)
@@ -148,13 +148,13 @@ def test_the_page_draws_the_review_beside_the_labels():
 def test_a_sequential_review_goes_on_batch_by_batch_until_it_may_stop():
     _, y, *_ = labels()
     options = ["--budget", "120", "--for", "prior", "--sequential", "-o", "steps.csv", "--force"]
-    assert "You may stop any time" in done(*PLAN, *options)
+    assert "You may look at the results and stop" in done(*PLAN, *options)
     done("audit", "next", "steps.csv", "--rows", "40", "-o", "one.csv", "--force")
     fill("one.csv", y, "one.csv")
     said = done(
         "audit", "read", "one.csv", "--design", "steps.design.json", "--until", "prior=0.01"
     )
-    assert "Go on: an interval is longer than wanted." in said
+    assert "Continue: some interval is wider than requested." in said
     files = ["one.csv", "--design", "steps.design.json"]
     done("audit", "next", *files, "--rows", "100", "-o", "two.csv", "--force")
     assert len(Path("two.csv").read_text().splitlines()) == 81
@@ -178,11 +178,11 @@ MISTAKES = {
     ),
     "unlabeled is positive": (
         ["evaluate", "table.csv", *THREE, "--unlabeled-label", "1", "--prior", "0.1"],
-        "--unlabeled-label must be another value than the positive label",
+        "--unlabeled-label must differ from the positive label",
     ),
-    "labelled setting": (
-        ["audit", "plan", *OTHER, "labelled", "--budget", "9", "-o", "new.csv"],
-        "--setting must not be 'labelled': every row has its label",
+    "labeled setting": (
+        ["audit", "plan", *OTHER, "labeled", "--budget", "9", "-o", "new.csv"],
+        "--setting must not be 'labeled': every row has its label",
     ),
     "no budget": (PLAN, "Missing option '--budget'"),
     "a budget of one": ([*NEW, "--budget", "1"], "--budget must be"),
@@ -190,15 +190,15 @@ MISTAKES = {
     "an unknown number": ([*NEW, "--for", "precison@0.5"], "--for must be one of prior"),
     "no threshold": (
         [*NEW, "--for", "precision"],
-        "--for must name the threshold of 'precision', a score in [0, 1], got 'precision'. Write",
+        "--for must include the threshold of 'precision', a score in [0, 1], got 'precision'",
     ),
     "a threshold in percent": (
         [*NEW, "--for", "recall@90"],
-        "--for must name the threshold of 'recall'",
+        "--for must include the threshold of 'recall'",
     ),
     "a threshold of nothing": (
         [*NEW, "--for", "prior@0.5"],
-        "--for must not have a threshold for 'prior'",
+        "--for must not include a threshold for 'prior'",
     ),
     "nobody flagged": (
         [*NEW, "--for", "precision@1"],
@@ -206,7 +206,7 @@ MISTAKES = {
     ),
     "an identifier that is none": (
         [*NEW, "--id", "group"],
-        "--id must name a column that identifies a row, but 'a' comes 15000 times",
+        "--id must name a column that identifies a row, but 'a' appears 15000 times",
     ),
     "a column that is not there": ([*NEW, "--id", "kye"], "--id must name a column of"),
     "a list that is not a list": ([*NEW, "-o", "x.xlsx"], "--out must end in .csv"),
@@ -216,27 +216,27 @@ MISTAKES = {
     ),
     "no answers": (
         ["audit", "read", "to_review.csv"],
-        "--answer must hold at least one answer, got none. Fill in the column",
+        "--answer must contain at least one answer, got none. Fill in the column",
     ),
     "no design": (
         ["audit", "read", "filled.csv"],
-        "--design must be a file that exists, got 'filled.design.json'",
+        "--design must be an existing file, got 'filled.design.json'",
     ),
     "another design": (
         ["audit", "read", "table.csv", "--id", "key", "--answer", "checked", *DESIGN],
-        "--id must hold rows of the list, but 'k0' is not one of them",
+        "--id must contain rows of the list, but 'k0' is not one of them",
     ),
     "a design that is none": (
         ["audit", "read", "filled.csv", "--design", "audit.json"],
-        "--design must be a design that noneg audit plan wrote",
+        "--design must be a design written by noneg audit plan",
     ),
     "an answer that nobody knows": (
         [*READ, "--answer", "probability"],
-        "--answer must hold 1 (yes), 0 (no), unsure",
+        "--answer must contain 1 (yes), 0 (no), 'unsure'",
     ),
     "until without a width": (
         [*READ, "--until", "prior"],
-        "--until must be a number of the table and a half-width",
+        "--until must be a metric in the table and a half-width",
     ),
     "until without a sequence": (
         [*READ, "--until", "prior=0.1"],
@@ -248,19 +248,19 @@ MISTAKES = {
     ),
     "an audit that is none": (
         ["evaluate", "table.csv", *THREE, "--audit", "to_review.design.json"],
-        "--audit must be what noneg audit read -o wrote",
+        "--audit must be a file written by noneg audit read -o",
     ),
     "an audit of another setting": (
         ["evaluate", *OTHER, "two-sample", "--audit", "audit.json"],
-        "--audit must be of the same setting, but 'audit.json' is of one-sample rows",
+        "--audit must use the same setting, but 'audit.json' is from one-sample rows",
     ),
     "a table without unlabeled rows": (
         ["audit", "read", "table.csv", *COLUMNS],
-        "--unlabeled-label must say which rows nobody looked at",
+        "--unlabeled-label must specify which rows were not reviewed",
     ),
     "estimates from rows chosen anyhow": (
         ["audit", "read", "table.csv", *THREE, "-o", "new.json"],
-        "known negatives that nobody drew at random give no estimates",
+        "known negatives that were not drawn at random",
     ),
 }
 
@@ -273,7 +273,7 @@ def test_a_mistake_gets_an_answer(mistake):
     assert words in " ".join(result.output.split())
 
 
-def test_two_answers_about_one_row_are_refused():
+def test_two_answers_about_one_row_are_rejected():
     rows = listed("filled.csv")
     first = rows[0] | {"answer": "1" if rows[0]["answer"] == "0" else "0"}
     with Path("twice.csv").open("w", newline="") as stream:
@@ -281,4 +281,4 @@ def test_two_answers_about_one_row_are_refused():
         writer.writeheader()
         writer.writerows([*rows, first])
     result = CliRunner().invoke(main, ["audit", "read", "twice.csv", *READ[3:]])
-    assert "--answer must agree about a row" in result.output
+    assert "--answer must have one answer per row" in result.output

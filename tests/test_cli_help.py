@@ -1,4 +1,4 @@
-"""Topics and completion: pages that exist, name only what exists, and shells that complete."""
+"""Help topics and shell completion: every topic exists and refers only to existing names."""
 
 import os
 import re
@@ -17,7 +17,16 @@ from noneg.cli.help import text, topics
 
 BIN = Path(sys.executable).parent
 BASH = shutil.which("bash")
-WANTED = ["completion", "files", "intervals", "large", "prior", "recalibration", "settings"]
+WANTED = [
+    "completion",
+    "files",
+    "gates",
+    "intervals",
+    "large",
+    "prior",
+    "recalibration",
+    "settings",
+]
 
 
 def run(*arguments):

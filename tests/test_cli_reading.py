@@ -1,4 +1,4 @@
-"""Every command that reads scores takes the same options, and reads by the same reader."""
+"""Every command that reads scores has the same options and uses the same reader."""
 
 import json
 from contextlib import contextmanager
@@ -59,7 +59,7 @@ def refused(*asked):
 
 @pytest.fixture
 def cluster(monkeypatch):
-    """Stand in for Spark: a lazy frame of the same rows."""
+    """A substitute for Spark: a lazy frame with the same rows."""
     polars = pytest.importorskip("polars")
     opened = []
 
@@ -109,21 +109,24 @@ def test_a_prior_from_buckets_is_that_of_the_rows():
         json.loads(run(*arguments("prior", "scores.csv", how, "--json")))["estimates"]["bbe"]
         for how in ("--sketch", "--exact")
     ]
-    # Buckets are far finer than the estimate is sure.
+    # Buckets are far finer than the uncertainty of the estimate.
     width = found[1]["high"] - found[1]["low"]
     assert abs(found[0]["value"] - found[1]["value"]) < 0.05 * width
 
 
 def test_buckets_cannot_be_paired():
     said = refused(*arguments("compare", "scores.csv", "--sketch"))
-    assert "--sketch must not be given: differences between models are taken row by row" in said
+    assert "--sketch must not be given: differences between models are computed row by row" in said
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--sketch"], "--sketch must not be given without --score: features are not counted"),
-        (TABLE, "--engine must be local without --score: features are read on this machine"),
+        (["--sketch"], "--sketch requires --score: features are not counted"),
+        (
+            TABLE,
+            "--engine must be local without --score, because features are read on this machine",
+        ),
         (["--weight", "other"], "--weight must not be given without --score."),
     ],
 )
@@ -174,8 +177,8 @@ def test_something_must_be_read(command):
     assert "Missing argument 'FILE...'" in refused(*arguments(command))
 
 
-def test_both_spellings_of_labelled_are_one_setting():
-    assert check_setting("labeled") == check_setting("labelled") == "labelled"
+def test_both_spellings_of_labeled_are_one_setting():
+    assert check_setting("labeled") == check_setting("labeled") == "labeled"
     rows = {"score": [0.9, 0.2, 0.4, 0.6], "label": [1, 0, 0, 1]}
     columns = {"score": "score", "label": "label"}
     for found in (
@@ -184,12 +187,12 @@ def test_both_spellings_of_labelled_are_one_setting():
         LogisticGaussian.calibrated().draw(n=50, setting="labeled", seed=0),
     ):
         assert isinstance(found, PUScores)
-        assert found.setting == "labelled"
+        assert found.setting == "labeled"
     models = {"a": rows["score"], "b": np.square(rows["score"])}
-    assert noneg.compare(models, rows["label"], setting="labeled").setting == "labelled"
-    assert "setting=labelled" in str(scorer("brier", setting="labeled"))
+    assert noneg.compare(models, rows["label"], setting="labeled").setting == "labeled"
+    assert "setting=labeled" in str(scorer("brier", setting="labeled"))
     shown = [
         run("evaluate", "scores.csv", *COLUMNS[:4], "--setting", setting, "--json")
-        for setting in ("labeled", "labelled")
+        for setting in ("labeled", "labeled")
     ]
     assert shown[0] == shown[1]

@@ -1,4 +1,4 @@
-"""``noneg recalibrate`` and ``noneg apply``: what they write, print and refuse."""
+"""``noneg recalibrate`` and ``noneg apply``: what they write, print and reject."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from noneg.tables.writing import map_scores
 
 COLUMNS = ["--score", "score", "--label", "label"]
 TWO_SAMPLE = [*COLUMNS, "--setting", "two-sample", "--prior", "0.5"]
-LABELLED = [*COLUMNS, "--setting", "labelled"]
+LABELED = [*COLUMNS, "--setting", "labeled"]
 WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
 
 
@@ -76,7 +76,7 @@ def test_scores_calibrator_and_table_agree_with_the_library(file, scores):
     for part in (found.before, found.after, found.change):
         for estimate in part.values():
             assert str(estimate) in " ".join(out.split())
-    assert "held-out rows of 5 folds" in out
+    assert "held-out rows in 5 folds" in out
     rows = table("o.parquet").fetchnumpy()
     assert list(rows) == ["score", "label", "calibrated"]
     assert np.array_equal(rows["calibrated"], platt.transform(rows["score"]))
@@ -140,17 +140,17 @@ class TestOtherScores:
         good("apply", "c.json", "new.csv", "--score", "other", "--out", "o.csv", "--any-column")
         assert table("o.csv").columns == ["other", "calibrated"]
 
-    def test_scores_outside_the_range_are_told(self):
+    def test_scores_outside_the_range_are_reported(self):
         rows = ["score,label", "0.2,0", "0.4,1", "0.5,0", "0.75,1", "0.3,0"]
         Path("middle.csv").write_text("\n".join(rows), encoding="utf-8")
         good(
-            *("recalibrate", "middle.csv", *LABELLED, "--method", "prior-shift", "--folds", 2),
+            *("recalibrate", "middle.csv", *LABELED, "--method", "prior-shift", "--folds", 2),
             *("--save", "c.json", "--force"),
         )
         Path("new.csv").write_text("score\n0.2\n0.75\n0.76\n0.1\n0\n", encoding="utf-8")
         command = ["apply", "c.json", "new.csv", "--score", "score", "--force", "--out", "o.csv"]
         words = (
-            "3 of 5 scores lie outside [0.2, 0.75], the range that the calibrator was fitted on."
+            "3 of 5 scores lie outside [0.2, 0.75], the range on which the calibrator was fitted."
         )
         assert good(*command).endswith(f"Warning: {words}\n")
         assert json.loads(good(*command, "--json"))["warnings"] == [words]
@@ -183,7 +183,7 @@ def test_help_lists_every_method():
 
 class TestFiles:
     def test_order_and_other_columns_stay(self, monkeypatch):
-        """Many pieces, several files; every row keeps its place and its neighbours."""
+        """Many chunks and several files; every row keeps its position."""
         monkeypatch.setattr(files, "BATCH", 1000)
         rng = np.random.default_rng(0)
         for number, n in enumerate((2500, 1, 4321)):
@@ -196,7 +196,7 @@ class TestFiles:
         rows = table("o.parquet").fetchnumpy()
         assert np.array_equal(rows["score"], rows["h"] * 2)
         ids = np.concatenate([np.arange(2500), [0], np.arange(4321)])
-        # A leading zero would be lost in a number, so it stays text.
+        # A leading zero would be lost in a number, so the column remains text.
         assert list(rows["id"]) == [f"{i:05d}" for i in ids]
         assert list(rows["name"]) == [f"a;{i}" for i in ids]
 
@@ -253,7 +253,7 @@ class TestRefusals:
         assert "--out must end in one of" in refused(
             "recalibrate", file, *TWO_SAMPLE, "--out", "o.txt"
         )
-        assert "folder that exists" in refused(
+        assert "an existing folder" in refused(
             "recalibrate", file, *TWO_SAMPLE, "--save", "no/c.json"
         )
 
@@ -272,7 +272,7 @@ class TestRefusals:
 
     def test_a_column_that_exists(self, file):
         said = refused("recalibrate", file, *TWO_SAMPLE, "--out", "o.csv", "--column", "label")
-        assert "--column must be a new name, but 'scores.csv' has a column 'label'" in said
+        assert "--column must be a new name, but 'scores.csv' already has a column 'label'" in said
         assert not Path("o.csv").exists()
         assert no_partial_file()
 
@@ -284,7 +284,7 @@ class TestRefusals:
         for name, words in (
             ("changed.json", "checksum"),
             ("bytes.json", "not text in UTF-8"),
-            ("scores.csv", "no JSON"),
+            ("scores.csv", "not valid JSON"),
             ("none.json", "No such file"),
         ):
             said = refused("apply", name, file, "--score", "score", "--out", "o.csv")
@@ -294,7 +294,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("value", "words"),
         [
-            ("1.5", "must hold scores in [0, 1], got 1.5 in line 3 of"),
+            ("1.5", "must contain scores in [0, 1], got 1.5 in line 3 of"),
             ("x", "'x' in line 3 of"),
             ("", "line 3 of"),
             ("nan", "got nan in line 3 of"),
@@ -319,7 +319,7 @@ class TestRefusals:
         assert "same columns" in said
         Path("two.csv").write_text("score,x,x\n0.1,1,2\n", encoding="utf-8")
         said = refused("apply", "c.json", "two.csv", "--score", "score", "--out", "o.csv")
-        assert "'x' comes twice" in said
+        assert "'x' appears twice" in said
         Path("empty.csv").write_text("score\n", encoding="utf-8")
         said = refused("apply", "c.json", "empty.csv", "--score", "score", "--out", "o.csv")
         assert "only a header" in said
@@ -329,5 +329,5 @@ def test_what_a_fit_warns_of_is_shown():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 20)
     write(noneg.PUScores.from_labels(y, 0.4 * rng.random(40) + 0.5 * y), "s.csv")
-    out = good("recalibrate", "s.csv", *LABELLED, "--method", "platt")
+    out = good("recalibrate", "s.csv", *LABELED, "--method", "platt")
     assert "Note: Platt" in out

@@ -1,4 +1,4 @@
-"""What commands refuse before they start, and what they say of what they cannot do."""
+"""Input that commands reject before they start, and their messages."""
 
 import io
 import sys
@@ -40,12 +40,15 @@ def refused(*arguments):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--engine", "spark"], "--master must say where the cluster is with --engine spark"),
-        (["--master", "local[1]"], "--master must come with --engine spark, got 'local[1]'"),
-        (["--table", "rows"], "--table must come with --engine spark, got 'rows'"),
+        (
+            ["--engine", "spark"],
+            "--master must give the address of the cluster with --engine spark",
+        ),
+        (["--master", "local[1]"], "--master requires --engine spark, got 'local[1]'"),
+        (["--table", "rows"], "--table requires --engine spark, got 'rows'"),
     ],
 )
-def test_a_cluster_must_be_told_as_a_whole(command, options, words):
+def test_all_cluster_options_are_required_together(command, options, words):
     wanted = ["--recall", "0.5"] if command == "threshold" else []
     prior = [] if command == "prior" else ["--prior", "0.5"]
     assert words in refused(command, "scores.csv", *TWO_SAMPLE, *prior, *options, *wanted)
@@ -54,30 +57,32 @@ def test_a_cluster_must_be_told_as_a_whole(command, options, words):
 def test_scores_that_a_cluster_reads_are_not_written_here():
     cluster = ["--engine", "spark", "--master", "local[1]", "--prior", "0.5"]
     said = refused("recalibrate", "scores.csv", *TWO_SAMPLE, *cluster, "--out", "o.csv")
-    assert "--out must not be given when a cluster reads the rows. Pass --save" in said
+    assert (
+        "--out must not be given if the rows are not available on this machine. Pass --save" in said
+    )
 
 
 def test_an_estimated_prior_brings_its_own_interval():
     known = ["--prior", "estimate", "--prior-interval", "0.3", "0.6"]
     said = refused("evaluate", "scores.csv", *TWO_SAMPLE, *known)
-    assert "--prior-interval must not be given with --prior estimate. Leave out --prior." in said
+    assert "--prior-interval must not be given with --prior estimate. Omit --prior." in said
 
 
 @pytest.mark.parametrize("command", ["compare", "demo"])
 def test_pages_are_html(command):
-    question = ["scores.csv", "scores.csv", "--names", "a,b", *COLUMNS, "--setting", "labelled"]
+    question = ["scores.csv", "scores.csv", "--names", "a,b", *COLUMNS, "--setting", "labeled"]
     said = refused(command, *(question if command == "compare" else []), "-o", "page.md")
-    assert "--out must end in .html, got 'page.md'. Choose such a name." in said
+    assert "--out must end in .html, got 'page.md'. Choose a different name." in said
 
 
 def test_ties_leave_bins_empty_and_are_counted():
     write(PUScores.from_labels([0, 1] * 50, [0.3] * 90 + [0.7] * 10), "ties.csv")
-    shown = CliRunner().invoke(main, ["evaluate", "ties.csv", *COLUMNS, "--setting", "labelled"])
-    assert "4 bins of equal mass, 2 of which hold rows" in shown.stdout
+    shown = CliRunner().invoke(main, ["evaluate", "ties.csv", *COLUMNS, "--setting", "labeled"])
+    assert "4 equal-mass bins, 2 of which contain rows" in shown.stdout
 
 
 def test_a_caller_in_python_gets_exceptions():
-    with pytest.raises(Refused, match=r"there is none called 'no\.csv'"):
+    with pytest.raises(Refused, match=r"'no\.csv' does not exist"):
         main.main(["evaluate", "no.csv", *TWO_SAMPLE, "--prior", "0.5"], standalone_mode=False)
 
 
@@ -107,8 +112,8 @@ def test_a_bar_counts_rows(monkeypatch):
 
 
 @pytest.mark.parametrize(("beta0", "beta1"), [("1e300", "-1"), ("0", "0"), ("2", "1e-300")])
-def test_a_world_whose_score_is_constant_is_refused_before_anything_is_written(beta0, beta1):
-    world = ["--beta0", beta0, "--beta1", beta1, "--setting", "labelled", "--n", "9"]
+def test_a_population_whose_score_is_constant_is_rejected_before_anything_is_written(beta0, beta1):
+    world = ["--beta0", beta0, "--beta1", beta1, "--setting", "labeled", "--n", "9"]
     said = refused("simulate", *world, "--out", "new.csv")
     assert "--beta1 must be finite and at least" in said
     assert "a constant score has no density" in said
@@ -116,19 +121,19 @@ def test_a_world_whose_score_is_constant_is_refused_before_anything_is_written(b
 
 
 @pytest.mark.parametrize(
-    "sizes", [["labelled", "--n"], ["two-sample", "--n-positive", "5", "--n-unlabeled"]]
+    "sizes", [["labeled", "--n"], ["two-sample", "--n-positive", "5", "--n-unlabeled"]]
 )
-def test_more_rows_than_memory_holds_are_refused(sizes):
+def test_more_rows_than_memory_holds_are_rejected(sizes):
     said = refused("simulate", "--out", "new.csv", "--setting", *sizes, "9" * 16)
-    assert "there is not enough memory: Unable to allocate" in said
-    assert "Ask for fewer rows." in said
+    assert "not enough memory: Unable to allocate" in said
+    assert "Use fewer rows." in said
     assert not Path("new.csv").exists()
 
 
 @pytest.mark.parametrize("command", ["simulate", "report"])
-def test_names_that_the_system_refuses_are_told_without_its_number(command):
+def test_names_rejected_by_the_system_are_reported_without_an_error_number(command):
     name = "x" * 300 + (".html" if command == "report" else ".csv")
     question = ["scores.csv", *COLUMNS] if command == "report" else ["--n", "9"]
-    said = refused(command, *question, "--setting", "labelled", "--out", name)
-    assert f"{name}' cannot be used: File name too long." in said
+    said = refused(command, *question, "--setting", "labeled", "--out", name)
+    assert f"cannot use '{name}': File name too long." in said
     assert "Errno" not in said

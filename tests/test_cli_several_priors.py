@@ -1,4 +1,4 @@
-"""``noneg prior`` with several methods, some of which have no answer."""
+"""``noneg prior`` with several methods, some of which have no result."""
 
 import json
 from pathlib import Path
@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from noneg.cli import main
 
 QUESTION = ["prior", "same.csv", "--label", "y", "--setting", "two-sample"]
-REFUSAL = "must differ between positives and unlabeled rows; it does not."
+REFUSAL = "must differ between positives and unlabeled rows, but it does not."
 
 
 @pytest.fixture(autouse=True)
 def rows_that_do_not_differ(tmp_path, monkeypatch):
-    """Kernel means cannot work on such rows; to a classifier they all look positive."""
+    """Kernel means fail on such rows; to a classifier, they all look positive."""
     monkeypatch.chdir(tmp_path)
     Path("same.csv").write_text("a,y\n" + "0.5,1\n" * 12 + "0.5,0\n" * 24)
 
@@ -26,10 +26,10 @@ def good(*methods, options=()):
     return result.stdout
 
 
-def test_one_that_has_no_answer_says_why_beside_the_others():
+def test_one_that_has_no_answer_says_why_next_to_the_others():
     shown = " ".join(good("km1", "elkan-noto-e1", "elkan-noto-e2").split())
-    assert f"\N{EN DASH} no answer 'X' {REFUSAL}" in shown
-    assert "They agree: all allow priors from" in shown
+    assert f"\N{EN DASH} no estimate 'X' {REFUSAL}" in shown
+    assert "The methods agree: all allow priors from" in shown
     found = json.loads(good("km1", "elkan-noto-e1", options=["--json"]))["estimates"]
     assert REFUSAL in found["km1"]
     assert found["elkan-noto-e1"]["value"] == pytest.approx(1.0, abs=0.05)

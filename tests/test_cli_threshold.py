@@ -1,4 +1,4 @@
-"""``noneg threshold`` and ``noneg demo --data``, against the labels that were hidden."""
+"""``noneg threshold`` and ``noneg demo --data``, compared with the hidden labels."""
 
 import csv
 import json
@@ -91,9 +91,9 @@ def test_the_threshold_is_that_of_the_library():
 
 def test_never_to_act_can_be_best():
     Path("two.csv").write_text("score,label\n0.9,0\n0.2,1\n0.1,0\n")
-    asked = ["two.csv", "--score", "score", "--label", "label", "--setting", "labelled"]
+    asked = ["two.csv", "--score", "score", "--label", "label", "--setting", "labeled"]
     result = run("threshold", *asked, "--cost", 5, 1)
-    assert "Never act: smallest expected cost." in result.stdout
+    assert "Flag no rows: smallest expected cost." in result.stdout
     answer = json.loads(run("threshold", *asked, "--cost", 5, 1, "--json").stdout)
     assert answer["threshold"] is None
     assert "precision" not in answer
@@ -132,7 +132,7 @@ def asked(*options):
 
 
 @pytest.mark.usefixtures("files")
-def test_a_promised_recall_needs_no_prior():
+def test_a_guaranteed_recall_needs_no_prior():
     answer = asked("--recall", 0.8, "--confidence", 0.9)
     scores = noneg.read("scores.csv", score="score", label="confirmed", setting="one-sample")
     expected = recall_threshold(scores, recall=0.8, confidence=0.9)
@@ -149,7 +149,7 @@ def test_a_promised_recall_needs_no_prior():
 
 
 @pytest.mark.usefixtures("files")
-def test_a_promised_precision_is_kept_by_the_hidden_labels():
+def test_a_guaranteed_precision_holds_for_the_hidden_labels():
     answer = asked("--prior", 0.4, "--precision", 0.7, "--confidence", 0.95)
     flagged = columns("scores.csv")["score"] >= answer["threshold"]
     assert truth()[flagged].mean() >= 0.7
@@ -157,7 +157,7 @@ def test_a_promised_precision_is_kept_by_the_hidden_labels():
     assert answer["confusion"]["ppr"] == pytest.approx(flagged.mean())
     result = run("threshold", *SCORES, "--prior", 0.4, "--precision", 0.99, "--confidence", 0.95)
     assert result.exit_code == 2
-    assert "--precision can be promised up to" in result.stderr
+    assert "--precision can be guaranteed up to" in result.stderr
     assert "four times as many rows" in result.stderr
     cost = asked("--prior", 0.4, "--cost", 1, 5, "--confidence", 0.95)
     assert cost["promise"]["promised"] == "cost"
@@ -173,7 +173,7 @@ def test_a_workload_is_planned():
     sure = asked("--top", "5%", "--confidence", 0.95)
     assert sure["threshold"] > asked("--top", "5%")["threshold"]
     said = run("threshold", *SCORES, "--prior", 0.4, "--top", "5%").stdout
-    assert "Flagged of the next 1,400 rows" in said
+    assert "Flagged in the next 1,400 rows" in said
     assert "Precision" in said
 
 
@@ -181,7 +181,7 @@ def test_a_workload_is_planned():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--f-beta", 1, "--confidence", 0.9], "--confidence promises"),
+        (["--f-beta", 1, "--confidence", 0.9], "--confidence is available for"),
         (["--precision", 0.9, "--on-average"], "Give --on-average with --recall"),
         (["--recall", 0.9, "--next", 10], "Give --next with"),
         (["--top", "most"], "not a share in (0, 1]"),
@@ -190,7 +190,7 @@ def test_a_workload_is_planned():
         (["--budget", 11, "--next", 10], "--budget must be at most"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options, words):
+def test_incompatible_options_are_rejected(options, words):
     result = run("threshold", *SCORES, *options)
     assert result.exit_code == 2
     assert words in result.stderr
@@ -209,6 +209,6 @@ def test_negatives_are_certified():
     assert (np.diff(rows["p_positive"][order]) >= 0).all()
     said = run("negatives", *SCORES, "--fdr", 0.001).stdout
     assert "No row can be certified negative" in said
-    refused = run("negatives", *SCORES[:-1], "labelled")
+    refused = run("negatives", *SCORES[:-1], "labeled")
     assert refused.exit_code == 2
     assert "nothing to certify" in refused.stderr

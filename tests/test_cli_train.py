@@ -1,4 +1,5 @@
-"""``noneg train`` and ``noneg predict``: from a table with gaps and texts to a report."""
+"""``noneg train`` and ``noneg predict``: from a table with missing values and strings to a
+report."""
 
 import json
 
@@ -14,7 +15,7 @@ from noneg.tables.frames import read_table
 
 
 def make(n, seed):
-    """Ages with gaps, cities, codes that look like numbers; the class is hidden."""
+    """Ages with missing values, cities, and codes that look like numbers; the class is hidden."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.3
     frame = pd.DataFrame(
@@ -60,7 +61,7 @@ def test_train_writes_model_scores_and_report(trained):
 
 
 def test_predict_adds_probabilities(trained):
-    """Rows of which every code looks like a number, and a city that was not there."""
+    """Rows in which every code looks like a number, with a new city."""
     folder, *_ = trained
     frame, _, y = make(800, 1)
     frame.assign(id=range(800)).to_csv(folder / "new.csv", index=False)
@@ -118,5 +119,5 @@ def test_json_and_an_estimated_prior(tmp_path):
 def test_files_of_one_table_must_agree(tmp_path):
     for name, head in (("a.csv", "x,y"), ("b.csv", "x,z")):
         (tmp_path / name).write_text(f"{head}\n1,2\n")
-    with pytest.raises(ValueError, match="must hold files with the same columns"):
+    with pytest.raises(ValueError, match="must contain files with the same columns"):
         read_table([tmp_path / "a.csv", tmp_path / "b.csv"])

@@ -1,4 +1,4 @@
-"""What commands may write: never an input, and a file that exists only if they are forced."""
+"""What commands may write: never an input, and an existing file only with --force."""
 
 import os
 import subprocess
@@ -16,15 +16,15 @@ from noneg.simulation import LogisticGaussian
 from noneg.tables import write
 
 COLUMNS = ["--score", "score", "--label", "label"]
-ROWS = [*COLUMNS, "--setting", "labelled"]
-# Each writes to the name that comes last.
+ROWS = [*COLUMNS, "--setting", "labeled"]
+# Each command writes to the name that comes last.
 WRITERS = {
     "report": ["report", "rows.csv", *ROWS, "--no-recalibrate", "-o", "new.html"],
     "compare": ["compare", "rows.csv", "copy.csv", *ROWS, "-o", "new.html"],
     "recalibrate": ["recalibrate", "rows.csv", *ROWS, "--method", "platt", "--out", "new.csv"],
     "save": ["recalibrate", "rows.csv", *ROWS, "--method", "platt", "--save", "new.json"],
     "apply": ["apply", "platt.json", "rows.csv", "--score", "score", "--out", "new.csv"],
-    "simulate": ["simulate", "--setting", "labelled", "--n", "20", "--out", "new.csv"],
+    "simulate": ["simulate", "--setting", "labeled", "--n", "20", "--out", "new.csv"],
     "demo": ["demo", "-o", "new.html"],
     "bench table": ["bench", "table", "runs", "--metric", "accuracy", "--plot", "new.png"],
 }
@@ -34,7 +34,7 @@ READERS = [name for name in WRITERS if name not in ("simulate", "demo", "bench t
 @pytest.fixture(autouse=True)
 def in_a_folder_with_rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    scores = LogisticGaussian.less_calibrated().draw(n=200, setting="labelled", seed=0)
+    scores = LogisticGaussian.less_calibrated().draw(n=200, setting="labeled", seed=0)
     for name in ("rows.csv", "copy.csv"):
         write(scores, name)
     Path("platt.json").write_text(Platt().fit(scores).to_json(), encoding="utf-8")
@@ -45,7 +45,7 @@ def run(*arguments):
 
 
 def records():
-    """Records of three methods on two data sets, which a diagram can rank."""
+    """Records of three methods on two data sets, which can be ranked in a diagram."""
     for dataset in ("digits", "usps"):
         for accuracy, name in enumerate(("upu", "nnpu", "pusb")):
             one = RunConfig(dataset=dataset, setting="one-sample", algorithm=name)
@@ -115,7 +115,7 @@ def test_an_input_is_never_replaced(command, way):
     for force in ([], ["--force"]):
         result = run(*arguments, *force)
         assert result.exit_code == 2
-        assert f"must not be an input, but {name!r} is what is read as" in result.stderr
+        assert f"must not be an input, but {name!r} is read as" in result.stderr
         assert Path(name).read_bytes() == rows
 
 
@@ -154,7 +154,7 @@ def test_files_of_a_folder_are_inputs():
 def test_two_outputs_are_two_files():
     command = ["recalibrate", "rows.csv", *ROWS, "--out", "a.csv", "--save", "./a.csv"]
     result = run(*command)
-    assert "--save must be a file of its own, but './a.csv' is written twice" in result.stderr
+    assert "--save must be a separate file, but './a.csv' is written twice" in result.stderr
     assert not Path("a.csv").exists()
 
 

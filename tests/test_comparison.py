@@ -1,4 +1,4 @@
-"""Models on the same rows: what pairing gains, what it covers, and what people see of it."""
+"""Models on the same rows: the gain from pairing, coverage, and what users see."""
 
 import json
 from pathlib import Path
@@ -14,13 +14,13 @@ from noneg.bins import bin_scores
 from noneg.cli import main
 from noneg.comparison import COMPARED, compare
 from noneg.metrics import METRICS
-from noneg.performance.selection import CRITERIA, ordering, proxy_accuracy
+from noneg.performance.ordering import CRITERIA, ordering, proxy_accuracy
 from noneg.report import About
 from noneg.report.comparing import comparison_document
 from noneg.report.document import plain
 from noneg.simulation import LogisticGaussian
 
-SETTINGS = ("two-sample", "one-sample", "labelled")
+SETTINGS = ("two-sample", "one-sample", "labeled")
 PRIOR = 0.3
 BASE = float(logit(PRIOR))
 
@@ -33,14 +33,15 @@ def features(rng, n, y):
 
 
 def models_of(z):
-    """A calibrated model, one that lacks half a feature and adds noise, and one too confident."""
+    """A calibrated model, one that lacks half a feature and adds noise, and an overconfident
+    one."""
     a = BASE + 1.2 * (z[:, 0] - 0.6) + 0.8 * (z[:, 1] - 0.4)
     b = BASE + 1.2 * (z[:, 0] - 0.6) + 0.5 * (z[:, 1] - 0.4) + 0.3 * z[:, 2]
     return {"full": expit(a), "half": expit(b), "bold": expit(2.0 * b + 0.5)}
 
 
 def draw(setting, rng, n_positive=120, n=700):
-    """Rows scored by three models: the models, labels and what `compare` must be told."""
+    """Rows scored by three models: the models, the labels and the arguments of `compare`."""
     if setting == "two-sample":
         y = np.r_[np.ones(n_positive), rng.random(n) < PRIOR].astype(bool)
         label = np.arange(y.size) < n_positive
@@ -50,7 +51,7 @@ def draw(setting, rng, n_positive=120, n=700):
     if setting == "one-sample":
         hidden = rng.choice(np.flatnonzero(y), y.sum() - n_positive, replace=False)
         label[hidden] = False
-    options = {"setting": setting} | ({} if setting == "labelled" else {"prior": PRIOR})
+    options = {"setting": setting} | ({} if setting == "labeled" else {"prior": PRIOR})
     return models_of(features(rng, y.size, y)), label, options
 
 
@@ -73,7 +74,7 @@ def test_values_and_differences_are_those_of_the_models(drawn, found):
     models, label, options = drawn
     for name, one in found.criteria.items():
         for model, s in models.items():
-            if options["setting"] == "labelled":
+            if options["setting"] == "labeled":
                 scores = PUScores.from_labels(label, s)
             else:
                 scores = PUScores.from_pu_labels(label, s, **options)
@@ -140,8 +141,8 @@ def test_the_scale_of_importance_does_not_matter(drawn):
             assert c == pytest.approx(d)
 
 
-def test_labelled_rows_give_the_matched_pairs_of_mcnemar():
-    models, y, options = draw("labelled", np.random.default_rng(4))
+def test_labeled_rows_give_the_matched_pairs_of_mcnemar():
+    models, y, options = draw("labeled", np.random.default_rng(4))
     gap = compare(models, y, reference="full", **options)
     gap = gap.criteria["proxy_accuracy"].differences["half"]
     right = {name: (s >= 0.5) == y for name, s in models.items()}
@@ -170,7 +171,7 @@ def test_the_area_has_delongs_covariance(setting):
 
 
 def jackknifed(values, flags, setting):
-    """Variance of a number from its values without one row after the other."""
+    """Return the jackknife variance of a number, from its leave-one-out values."""
     groups = [flags, ~flags] if setting == "two-sample" else [np.ones_like(flags)]
     return sum((g.sum() - 1) ** 2 / g.sum() * np.var(values[g], ddof=1) for g in groups)
 
@@ -185,18 +186,18 @@ def test_any_rule_loss_or_area_has_the_spread_of_the_jackknife(name, setting):
     shown = found.criteria[name].differences["half"]
 
     def gap(keep):
-        build = PUScores.from_labels if setting == "labelled" else PUScores.from_pu_labels
-        told = {} if setting == "labelled" else options
+        build = PUScores.from_labels if setting == "labeled" else PUScores.from_pu_labels
+        told = {} if setting == "labeled" else options
         half, full = (build(label[keep], models[m][keep], **told) for m in ("half", "full"))
         return METRICS[name].function(half) - METRICS[name].function(full)
 
     values = np.array([gap(np.arange(label.size) != i) for i in range(label.size)])
     spread = np.sqrt(jackknifed(values, label, setting))
-    # Both are first-order; what they leave out is of the order of one in sixty positives.
+    # Both are first-order; the neglected terms are of order one in sixty positives.
     assert (shown.high - shown.low) / 2.0 == pytest.approx(1.959964 * spread, rel=0.05)
 
 
-def test_what_has_no_paired_interval_is_refused_by_name():
+def test_what_has_no_paired_interval_is_rejected_by_name():
     models, label, options = draw("two-sample", np.random.default_rng(12))
     for name in ("average_precision", "ks_error", "lift_at"):
         with pytest.raises(ValueError, match=rf"'criteria' must be .* got '{name}'"):
@@ -209,12 +210,12 @@ def true_differences(setting, n=150_000):
     y = rng.random(n) < PRIOR
     models = models_of(features(rng, n, y))
     found = compare(
-        models, y, setting="labelled", reference="full", criteria=list(CRITERIA)[:4]
+        models, y, setting="labeled", reference="full", criteria=list(CRITERIA)[:4]
     ).criteria
     out = {(c, m): g.value for c, one in found.items() for m, g in one.differences.items()}
-    hidden = {"two-sample": PRIOR, "one-sample": (PRIOR * 820 - 120) / 700, "labelled": 0.0}
+    hidden = {"two-sample": PRIOR, "one-sample": (PRIOR * 820 - 120) / 700, "labeled": 0.0}
     for model in ("half", "bold"):
-        # Positives among the unlabeled rows shrink the proxy AUC towards one half.
+        # Positives among the unlabeled rows shrink the proxy AUC toward one half.
         out["proxy_auc", model] *= 1.0 - hidden[setting]
     return out, {name: PUScores.from_labels(y, s) for name, s in models.items()}
 
@@ -232,7 +233,7 @@ def test_paired_intervals_cover(setting):
             name: ece(population[name], edges=bin_scores(scores).edges)
             for name, scores in (
                 (m, PUScores.from_labels(label, s))
-                if setting == "labelled"
+                if setting == "labeled"
                 else (m, PUScores.from_pu_labels(label, s, **options))
                 for m, s in models.items()
             )
@@ -241,7 +242,7 @@ def test_paired_intervals_cover(setting):
             gap = found.criteria[criterion].differences[model]
             target = truth.get((criterion, model), binned[model] - binned["full"])
             misses[criterion, model] += not gap.low <= target <= gap.high
-    # 5 % of 40 is 2 with a standard error of 1.4.
+    # 5% of 40 is 2 with a standard error of 1.4.
     assert max(misses.values()) <= 7
     smooth = sum(k for (criterion, _), k in misses.items() if criterion != "debiased_ece")
     assert smooth / (8 * runs) < 0.09
@@ -252,7 +253,7 @@ def test_errors_of_alike_models_are_told_apart_only_by_pairing():
     y = rng.random(20_000) < PRIOR
     bold = models_of(features(rng, y.size, y))["bold"]
     bolder = expit(1.05 * logit(bold) + 0.05)
-    one = compare({"bold": bold, "bolder": bolder}, y, setting="labelled", criteria=["ece"])
+    one = compare({"bold": bold, "bolder": bolder}, y, setting="labeled", criteria=["ece"])
     one = one.criteria["ece"]
     assert one.estimates["bolder"].low < one.estimates["bold"].high
     assert one.winner == "bold"
@@ -320,7 +321,7 @@ def test_few_rows_leave_a_difference_unknown():
         assert one.differences or one.unranked
         for gap in one.differences.values():
             assert (gap.low, gap.high) == (-np.inf, np.inf)
-    found = compare(models, [0, 0, 0, 0], setting="labelled")
+    found = compare(models, [0, 0, 0, 0], setting="labeled")
     assert found.criteria["proxy_auc"].winner is None
     assert np.isnan(found.criteria["proxy_auc"].estimates["a"].value)
 
@@ -337,36 +338,36 @@ def test_the_table_and_the_dictionary(found):
     one = out["criteria"]["brier"]
     assert one["better"] == "lower"
     assert one["leaders"][0] in out["models"]
-    assert (one["ordering"] is None) == (out["setting"] == "labelled")
+    assert (one["ordering"] is None) == (out["setting"] == "labeled")
 
 
 def test_wrong_arguments_are_explained():
     label, two = [1, 0, 0, 1], {"setting": "two-sample", "prior": 0.4}
     models = {"a": [0.9, 0.2, 0.4, 0.3], "b": [0.8, 0.3, 0.1, 0.6]}
-    labelled = {"setting": "labelled"}
+    labeled = {"setting": "labeled"}
     for given, of, options, words in (
-        ({"a": [0.1]}, [1], two, "'models' must hold at least two models to compare, got 1"),
+        ({"a": [0.1]}, [1], two, "'models' must contain at least two models to compare, got 1"),
         (models | {"c": [0.1]}, label, two, "'c' must score the same rows.*got 1 scores for 4"),
-        (models | {"c": [0.1, 2, 0, 0]}, label, two, "'c' must hold scores in .*got 2.0"),
-        (models, [0, 0, 0, 0], two, "'label' must hold at least one labelled positive"),
-        (models, [1, 1, 1, 1], two, "'label' must hold at least one unlabeled row"),
+        (models | {"c": [0.1, 2, 0, 0]}, label, two, "'c' must contain scores in .*got 2.0"),
+        (models, [0, 0, 0, 0], two, "'label' must contain at least one labeled positive"),
+        (models, [1, 1, 1, 1], two, "'label' must contain at least one unlabeled row"),
         (models, label, {"setting": "one-sample"}, "'prior' must be given with setting='one-sam"),
-        (models, label, labelled | {"prior": 0.4}, "'prior' must not be given"),
-        (models, label, labelled | {"priors": (0.1, 0.2)}, "'priors' must not be given"),
+        (models, label, labeled | {"prior": 0.4}, "'prior' must not be given"),
+        (models, label, labeled | {"priors": (0.1, 0.2)}, "'priors' must not be given"),
         (models, label, two | {"criteria": ["auc"]}, "'criteria' must be a registered metric"),
         (models, label, two | {"reference": "c"}, "'reference' must be 'best' or a model"),
         (models, label, two | {"priors": (0.9, 0.2)}, "'priors' must be a pair"),
         (models, label, two | {"sample_weight": [1, 1, 1, -1]}, "'sample_weight' must be finite"),
         (models, label, two | {"level": 2}, "'level' must be"),
         (models, label, two | {"threshold": None}, "'threshold' must be"),
-        (models, label, {"setting": "x"}, "'setting' must say"),
+        (models, label, {"setting": "x"}, "'setting' must specify"),
     ):
         with pytest.raises(ValueError, match=words):
             compare(given, of, **options)
 
 
 def test_an_impossible_value_is_not_ranked():
-    """Unbiased PU losses of few positives may be negative, which no model can have."""
+    """Unbiased PU losses with few positives may be negative, which is impossible for a model."""
     rng = np.random.default_rng(2)
     label = np.arange(1110) < 110
     unlabeled = rng.uniform(0.0, 0.2, 1000)
@@ -385,9 +386,9 @@ def test_an_impossible_value_is_not_ranked():
     assert "sure" not in (*one.leaders, *one.differences)
     assert one.place("sure") == "impossible"
     assert one.ordering is None or "sure" not in one.ordering.models
-    models["sure"][110:540] = 0.999  # 43 % of the rows, which 45 % may well be
+    models["sure"][110:540] = 0.999  # 43% of the rows, which is consistent with 45%
     noisy = compare(models, label, setting="two-sample", prior=0.45).criteria["log_loss"]
-    assert "110 positives are too few" in noisy.unranked["sure"]
+    assert "too few positives (110)" in noisy.unranked["sure"]
     assert noisy.winner is None
     page = comparison_document(found, About(title="x"), ())
     assert any("impossible" in str(text) for text in page.verdict)
@@ -396,19 +397,19 @@ def test_an_impossible_value_is_not_ranked():
 
 def test_it_quotes_the_calibration_error_of_the_report(drawn, found):
     models, label, options = drawn
-    labelled = options["setting"] == "labelled"
+    labeled = options["setting"] == "labeled"
     for name, s in models.items():
         scores = (
             PUScores.from_labels(label, s)
-            if labelled
+            if labeled
             else PUScores.from_pu_labels(label, s, **options)
         )
         assert found.criteria["debiased_ece"].estimates[name] == evaluate(scores).headline
     assert found.criteria["debiased_ece"].title == "Calibration error"
 
 
-def test_a_tie_says_what_it_could_not_see():
-    """Of two models that differ by 0.03, 500 positives cannot say so; many more rows can."""
+def test_a_tie_reports_the_undetectable_difference():
+    """500 positives cannot distinguish two models that differ by 0.03; many more rows can."""
     world, seen, told = LogisticGaussian.calibrated(PRIOR), [], []
     for seed in range(5):
         scores = world.draw(500, 5000, setting="two-sample", seed=seed)
@@ -428,9 +429,9 @@ def test_a_tie_says_what_it_could_not_see():
         (gap,) = one.differences.values()
         assert one.visible == pytest.approx(max(gap.value - gap.low, 0.0))
     assert seen == [None] * 5
-    assert min(told) > 0.03  # the true difference is below what they could have shown
+    assert min(told) > 0.03  # the true difference is below the detectable one
     text = str(comparison_document(found, About(title="x"), ()).sections[1].sentences[0])
-    assert "would not show on these rows" in text
+    assert "these rows cannot show differences below" in text
 
 
 # The command line.
@@ -487,7 +488,7 @@ def test_the_table_of_a_comparison(files):
     found = compare(models, label, **options)
     columns = [x for name in models for x in ("--score", name)]
     lines = good("compare", "all.csv", *columns, *ARGUMENTS)
-    assert "3 models on the same rows: 120 labelled positives and 700 unlabeled rows" in lines
+    assert "3 models on the same rows: 120 labeled positives and 700 unlabeled rows" in lines
     for one in found.criteria.values():
         assert f"{one.title} ({one.better} is better), difference from {one.reference}" in lines
         for estimate in (*one.estimates.values(), *one.differences.values()):
@@ -524,9 +525,9 @@ def test_options_of_a_comparison_arrive(files):
     assert text.count("difference from bold") == len(COMPARED)
     text = good(
         *["compare", "full.csv", "bold.csv", "--score", "p", "--label", "y"],
-        *["--setting", "labelled"],
+        *["--setting", "labeled"],
     )
-    assert "820 labelled rows, 120 positive; prior 0.146341" in text
+    assert "820 labeled rows, 120 positive; prior 0.146341" in text
     assert "prior 0.3 in [0.2, 0.35]" in good(
         *["compare", "full.csv", "bold.csv", "--score", "p", *ARGUMENTS],
         *["--prior-interval", "0.2", "0.35"],
@@ -541,12 +542,12 @@ def test_criteria_of_a_comparison_are_any_comparable_metrics(files):
     out = json.loads(good(*asked, "--criteria", "precision,auroc", "--json"))
     assert list(out["criteria"]) == ["precision", "auroc"]
     assert out["criteria"] == plain(expected.to_dict())["criteria"]
-    # The help names the default without importing it.
+    # The help text shows the default without importing it.
     assert f"[default:{','.join(COMPARED)}]" in "".join(good("compare", "--help").split())
 
 
 @pytest.mark.usefixtures("files")
-def test_models_are_named_as_briefly_as_tells_them_apart():
+def test_models_get_the_shortest_distinct_names():
     Path("x").mkdir()
     Path("x/full.csv").write_bytes(Path("half.csv").read_bytes())
     out = json.loads(
@@ -578,7 +579,7 @@ def test_a_wrong_comparison_is_explained_in_one_paragraph():
         (["full.csv", "heavy.csv", *score, "--weight", "w"], ["same rows", "'w'", "row 1"]),
         (
             ["full.csv", "half.csv", *score, "--names", "a"],
-            ["--names must hold one name", "1 for 2"],
+            ["--names must contain one name", "1 for 2"],
         ),
         (["full.csv", "half.csv", *score, "--names", "a,a"], ["--names", "'a' 2 times"]),
         (["full.csv", "half.csv", *score, "--names", "a,"], ["--names", "an empty one"]),
@@ -603,22 +604,23 @@ def test_a_wrong_comparison_is_explained_in_one_paragraph():
     assert "--prior must be given with --setting one-sample" in result.stderr
 
 
-def test_the_page_says_who_wins_and_by_what():
+def test_the_page_reports_the_winner_and_the_criterion():
     rng = np.random.default_rng(0)
     truth = rng.beta(1, 1, 20_000)
     label = rng.random(truth.size) < truth
-    # Right on average and blind to differences; and in the right order, but far too high.
+    # One model is right on average but does not rank rows; the other ranks them but is far too
+    # high.
     blunt, high = rng.uniform(0.49, 0.51, truth.size), truth**0.2
 
     def verdict(**models):
-        found = compare(models, label, setting="labelled")
+        found = compare(models, label, setting="labeled")
         return [
             str(sentence) for sentence in comparison_document(found, About(title="x"), ()).verdict
         ]
 
-    assert verdict(right=truth, reversed=1 - truth) == ["right is best by every criterion."]
+    assert verdict(right=truth, reversed=1 - truth) == ["right is best by every metric."]
     first, *others = verdict(blunt=blunt, high=high)
-    assert first == "It depends on what you want."
+    assert first == "The best model depends on the metric."
     assert any(x.startswith("blunt is best by ") and "calibration error" in x for x in others)
     same = verdict(one=truth, two=truth)
     assert same[0] == "No model is better than the others beyond sampling error."
@@ -637,7 +639,8 @@ def two_models(seed, setting="two-sample", n=400):
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
 @pytest.mark.parametrize("name", ["auroc", "proxy_auc", "brier", "precision", "f_beta", "mcc"])
 def test_differences_are_bounded_jointly(name, setting):
-    """One law of the positives for both models: a linear program over rows gives the same range."""
+    """One distribution of the positives for both models: a linear program over rows gives the same
+    range."""
     for seed in range(8):
         models, labeled, known = two_models(seed, setting, n=60)
         factor = 1.0 + seed / 3
@@ -667,7 +670,7 @@ def test_differences_are_bounded_jointly(name, setting):
 
 
 def values(name, models, labeled, everyone, prior):
-    """Return what each labelled positive adds to the difference, and the rest."""
+    """Return the contribution of each labeled positive to the difference, and the remainder."""
     total, rest = 0.0, 0.0
     for sign, s in zip((1, -1), models.values(), strict=True):
         if name in ("auroc", "proxy_auc"):

@@ -1,4 +1,4 @@
-"""The additions that CONTRIBUTING shows apply, and show up where it says."""
+"""The diffs in CONTRIBUTING apply, and the additions appear where it states."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ scores = PUScores([0.9, 0.6] * 9, [0.8, 0.3, 0.2, 0.1] * 9, prior=0.4, setting="
 found = evaluate(scores)
 assert found.metrics["false_discovery_rate"].value == 1.0 - found.metrics["precision"].value
 assert "False discovery rate" in to_html(found)
-scorer("false_discovery_rate", setting="labelled")
+scorer("false_discovery_rate", setting="labeled")
 """,
     "calibrator": """
 from noneg import PUScores

@@ -1,4 +1,4 @@
-"""Every public name has a place in the reference, and every paper's statement a place in noneg."""
+"""Every public name is in the reference, and every statement in the papers is covered."""
 
 import csv
 import re
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 API = ROOT / "docs" / "api.rst"
 PAPERS = sorted((ROOT / "docs" / "papers").glob("*.csv"))
 STATUS = {"done", "differs", "partly", "not covered"}
-# Types that only annotations use.
+# Types that are used only in annotations.
 MODULES = [
     "noneg",
     "noneg.audit",
@@ -51,14 +51,20 @@ def documented(module: str) -> set[str]:
     return names
 
 
+def exported(module: str) -> set[str]:
+    """Names in ``__all__``, or else those imported under their own name."""
+    if hasattr(found := import_module(module), "__all__"):
+        return set(found.__all__)
+    return set(re.findall(r"\b(\w+) as \1\b", Path(found.__file__).read_text("utf-8")))
+
+
 def is_module(parent: str, name: str) -> bool:
     return type(getattr(import_module(parent), name)).__name__ == "module"
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_is_documented(module):
-    public = set(import_module(module).__all__) - ALIASES
-    public = {name for name in public if not is_module(module, name)}
+    public = {name for name in exported(module) - ALIASES if not is_module(module, name)}
     assert public == documented(module)
 
 
@@ -68,7 +74,7 @@ def test_every_documented_name_has_an_example():
             item = getattr(import_module(module), name)
             assert item.__doc__, name
             if callable(item) and not isinstance(item, type):
-                # A twin may point at the function whose example serves it too.
+                # A variant may refer to the function whose example also covers it.
                 shown = ">>>" in item.__doc__ or "; see `" in item.__doc__
                 assert shown, f"{module}.{name} shows no example"
 
@@ -79,7 +85,7 @@ def statements(paper: Path) -> list[dict[str, str]]:
 
 
 def imported(name: str) -> object:
-    """Return what a dotted name stands for."""
+    """Return the object with a dotted name."""
     parts = name.split(".")
     for split in range(len(parts) - 1, 0, -1):
         try:
@@ -98,7 +104,7 @@ def test_there_are_five_papers():
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda path: path.stem)
-def test_what_a_paper_states_is_where_the_index_says(paper):
+def test_statements_in_papers_are_covered_as_listed(paper):
     items = [row["item"] for row in statements(paper)]
     assert len(set(items)) == len(items)
     for row in statements(paper):
@@ -106,7 +112,7 @@ def test_what_a_paper_states_is_where_the_index_says(paper):
         assert row["status"] in STATUS, row
         assert places or row["status"] == "not covered", row
         assert row["note"] or row["status"] == "done", row
-        # Where a named result is missing the page says so.
+        # If a named result is missing, the page states this.
         assert not row["evidence"] or Path(row["evidence"]).parent.as_posix() in places, row
         for place in places:
             if place.startswith("noneg."):
@@ -136,7 +142,7 @@ def test_the_drawing_shows_the_layers_and_every_module():
     assert (ROOT / "docs" / "house.svg").read_text() == house.picture()
     there = {p.stem for p in (ROOT / "src" / "noneg").iterdir() if p.suffix in ("", ".py")}
     there = {name for name in there if not name.startswith("_") and f"noneg.{name}" not in HOMES}
-    # The demo is a story told by one command.
+    # The demo is used only by its own command.
     assert set(house.layers()) == there - {"demo"}
 
 

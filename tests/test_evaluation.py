@@ -1,4 +1,4 @@
-"""Everything at once."""
+"""The complete evaluation."""
 
 import json
 import math
@@ -40,30 +40,30 @@ def test_warnings_say_what_is_wrong():
     assert evaluate(scores).warnings == ()
     text = " ".join(evaluate(scores.with_prior(0.6)).warnings)
     assert "contradicts the scores" in text
-    assert "more positives are expected than there are rows" in text
+    assert "there would be more positives than rows" in text
     assert "the prior is 0.6" in text
     few = world.draw(5, 20, setting="two-sample", seed=0)
     text = " ".join(evaluate(few).warnings)
-    assert "5 labelled positives alone" in text
+    assert "With 5 labeled positives, sampling noise alone" in text
     assert "20 marginal rows are too few" in text
     assert evaluate(few).ece_mass_15 is None
 
 
 def test_scores_of_the_other_class_and_swapped_labels_are_named():
-    words = "the score may be that of the other class, or the labels may be swapped"
+    words = "The score may belong to the other class, or the labels may be swapped"
     score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
-    labelled = label & (np.arange(label.size) % 2)
+    labeled = label & (np.arange(label.size) % 2)
     right = PUScores.from_labels(label, score)
     wrong = PUScores.from_labels(label, 1.0 - score)
-    pu = PUScores.from_pu_labels(labelled, 1.0 - score, prior=0.3, setting="one-sample")
-    swapped = PUScores.from_pu_labels(1 - labelled, score, prior=0.9, setting="one-sample")
+    pu = PUScores.from_pu_labels(labeled, 1.0 - score, prior=0.3, setting="one-sample")
+    swapped = PUScores.from_pu_labels(1 - labeled, score, prior=0.9, setting="one-sample")
     assert words not in " ".join(evaluate(right).warnings)
     for scores in (wrong, pu, swapped):
         assert words in " ".join(evaluate(scores).warnings)
 
 
 def test_unlabeled_rows_taken_for_negatives_are_named():
-    words = "if the others are unlabeled rather than negative"
+    words = "If the other rows are unlabeled rather than negative"
     score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
     hidden = label & (np.arange(label.size) % 2)
     assert words in " ".join(evaluate(PUScores.from_labels(hidden, score)).warnings)
@@ -72,17 +72,17 @@ def test_unlabeled_rows_taken_for_negatives_are_named():
     assert words not in " ".join(evaluate(pu).warnings)
 
 
-def test_more_labelled_rows_than_promised_are_named():
+def test_too_many_labeled_rows_are_reported():
     score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
     prior = 0.98 * float(label.mean())
     scores = PUScores.from_pu_labels(label, score, prior=prior, setting="one-sample")
     assert "102 % of the positives" in " ".join(evaluate(scores).warnings)
-    assert "which chance allows" in " ".join(evaluate(scores).warnings)
+    assert "within sampling error" in " ".join(evaluate(scores).warnings)
 
 
 def test_labels_at_odds_with_the_setting_are_named():
     score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
-    words = "if none is hidden, the setting is 'labelled'"
+    words = "If no positives are hidden, use the setting 'labeled'"
     for setting in ("two-sample", "one-sample"):
         prior = float(label.mean())
         found = PUScores.from_pu_labels(label, score, prior=prior, setting=setting)
@@ -119,18 +119,20 @@ def test_infinite_samples():
 
 
 @pytest.mark.parametrize("known", ["positive", "unlabeled"])
-def test_a_known_law_stands_for_infinitely_many_rows(known):
-    """What needs single rows is left out; rates of the known law are those of its formula."""
+def test_a_known_distribution_represents_infinitely_many_rows(known):
+    """Metrics that need individual rows are omitted; rates of the known distribution follow its
+    formula."""
     world = LogisticGaussian.less_calibrated(0.3)
     sizes = (math.inf, 500) if known == "positive" else (500, math.inf)
     found = evaluate(world.draw(*sizes, setting="two-sample", seed=0))
     assert not {"auroc", "average_precision", "ks_error"} & set(found.metrics)
     if known == "positive":
-        # Scores above one half are points above -beta0 / beta1, and positives are N(1, 1).
+        # Scores above one half correspond to points above -beta0 / beta1, and positives are N(1,
+        # 1).
         expected = ndtr(1.0 + world.beta0 / world.beta1)
         assert found.metrics["recall"].value == pytest.approx(expected, abs=1e-9)
     else:
-        # The scores of the page's thresholds are quantiles of the known law.
+        # The threshold scores on the page are quantiles of the known distribution.
         tails = found.sums.tails
         x = (
             np.log(tails.threshold[1:-1] / (1 - tails.threshold[1:-1])) - world.beta0

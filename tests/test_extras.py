@@ -1,4 +1,4 @@
-"""Every part that needs an optional package names the extra that brings it."""
+"""Everything that needs an optional package names the extra that provides it."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 from noneg.extras import EXTRAS
 
-# Each line is tried by itself, where a package is blocked.
+# Each line is run on its own, with a package blocked.
 PREPARE = """
 import json, os, sys
 from importlib.machinery import PathFinder
@@ -43,7 +43,7 @@ sketch = noneg.Sketch.from_scores(scores)
 run = noneg.lab.bench.RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu", steps=2)
 from pathlib import Path
 Path("s.csv").write_text("score,label\\n0.1,0\\n0.9,1\\n0.4,1\\n")
-rows = ["s.csv", "--score", "score", "--label", "label", "--setting", "labelled"]
+rows = ["s.csv", "--score", "score", "--label", "label", "--setting", "labeled"]
 said = []
 for line in sys.argv[2:]:
     try:
@@ -108,11 +108,11 @@ def test_what_is_missing_is_named_with_its_extra(module, tmp_path):
 def test_what_needs_no_extra_runs_without_any(tmp_path):
     lines = [
         "noneg.evaluate(pu)",
-        "noneg.read('s.csv', score='score', label='label', setting='labelled')",
+        "noneg.read('s.csv', score='score', label='label', setting='labeled')",
         "noneg.learning.LinearPU(setting='two-sample', prior=0.5).fit(x, flags)",
         "cli('report', *rows, '--no-recalibrate', '-o', 'r.html')",
     ]
-    # scikit-learn brings joblib.
+    # scikit-learn includes joblib.
     assert answers(",".join(set(EXTRAS) - {"joblib"}), lines, tmp_path) == [None] * len(lines)
 
 
@@ -122,3 +122,13 @@ def test_every_optional_package_has_an_extra():
     for module, extra in EXTRAS.items():
         brought_by = {"distributed": "dask", "py4j": "pyspark"}.get(module, module)
         assert any(need.startswith(brought_by) for need in extras[extra]), module
+
+
+def test_no_folder_of_tests_hides_a_package_that_is_not_installed():
+    # Test folders are on the path. pytest itself provides `packaging`, which takes precedence.
+    root = Path(__file__).parents[1]
+    lines = (root / "constraints.txt").read_text("utf-8").splitlines()
+    pinned = {line.partition("==")[0].lower() for line in lines}
+    folders = {path.name for path in (root / "tests").iterdir() if path.is_dir()}
+    assert {"coverage", "packaging"} <= pinned
+    assert folders & pinned <= {"packaging"}

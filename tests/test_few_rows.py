@@ -1,15 +1,18 @@
-"""Intervals and tests with few labeled positives: worlds whose truth is known exactly."""
+"""Intervals and tests with few labeled positives, in populations whose truth is known exactly."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
+from scipy.stats import binom, spearmanr
+from sklearn.linear_model import LogisticRegression
 
-from noneg import PUScores
-from noneg.calibration import calibration_test
-from noneg.intervals import skewed_limits, t_score
+from noneg import PUScores, evaluate
+from noneg.calibration import calibration_test, observed_expected_interval
+from noneg.intervals import exact_limits, skewed_limits, t_score
 from noneg.metrics import METRICS
-from noneg.performance import average_precision, bedroc, observed_expected_interval
+from noneg.performance import average_precision, bedroc
+from noneg.results import Estimate
 
 TRIALS = 150
 SLACK = 3.0 * np.sqrt(0.05 * 0.95 / TRIALS)
@@ -63,7 +66,7 @@ def tied(seed, prior, n_positive):
 
 
 def truth(name, prior):
-    """The metric of the population of `tied`."""
+    """Return the metric for the population of `tied`."""
     score = np.tile([0.05, 0.2, 0.4, 0.6, 0.9], 2)
     weight = np.concatenate([prior * POSITIVE, (1 - prior) * NEGATIVE])
     labels = np.repeat([1, 0], 5)
@@ -85,26 +88,26 @@ def test_average_precision_of_tied_scores_is_right_at_a_rare_prior():
     assert abs(np.mean(found) - truth("average_precision", 0.005)) < 3.0 * error
 
 
-def calibrated(seed, *, off=0.0, labelling=None):
-    """Scores of two samples; positives are labeled at rates that rise with the score."""
+def calibrated(seed, *, off=0.0, labeling=None):
+    """Scores of two samples; positives are labeled at rates that increase with the score."""
     rng = np.random.default_rng(seed)
     z = rng.normal(-1.0, 1.5, 30_000)
     score = expit(z)
     positive = score[rng.random(score.size) < score]
-    rate = np.ones_like(positive) if labelling is None else labelling(positive)
+    rate = np.ones_like(positive) if labeling is None else labeling(positive)
     labeled = positive[rng.random(positive.size) < rate][:200]
     moved = expit(np.log(labeled / (1 - labeled)) + off), expit(z[:3000] + off)
-    rates = {} if labelling is None else {"propensity": labelling(labeled)}
+    rates = {} if labeling is None else {"propensity": labeling(labeled)}
     return PUScores(*moved, prior=expit(z).mean(), setting="two-sample", **rates)
 
 
-@pytest.mark.parametrize("statistic", ["ece", "ks", "both"])
+@pytest.mark.parametrize("statistic", ["ece", "ks", "both", "grouped"])
 def test_the_test_keeps_its_level_with_unequal_propensities(statistic):
     def steep(s):
         return 0.05 + 0.9 * s
 
     found = [
-        calibration_test(calibrated(k, labelling=steep), statistic=statistic, replicates=99).p_value
+        calibration_test(calibrated(k, labeling=steep), statistic=statistic, replicates=99).p_value
         for k in range(TRIALS)
     ]
     assert 0.0 < np.mean(np.array(found) <= 0.05) < 0.05 + SLACK
@@ -134,7 +137,7 @@ def rdkit_bedroc(labels, scores, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.5, 20.0, 100.0])
-def test_bedroc_of_labelled_rows_is_that_of_rdkit(alpha):
+def test_bedroc_of_labeled_rows_is_that_of_rdkit(alpha):
     rng = np.random.default_rng(0)
     labels = rng.random(300) < 0.1
     scores = 0.6 * rng.random(300) + 0.3 * labels
@@ -157,3 +160,92 @@ def test_observed_to_expected_is_the_prior_over_the_mean_score():
 
 
 METRIC_MEAN = np.array([0.05, 0.2, 0.4, 0.6, 0.9]) @ (0.3 * POSITIVE + 0.7 * NEGATIVE)
+
+
+def test_estimates_outside_of_their_range_keep_an_interval_that_holds():
+    """Normal estimates of a target near the end of its range: covered, and never a single point."""
+    rng = np.random.default_rng(0)
+    for target in (1.0, 0.98, 0.9):
+        value = rng.normal(target, 0.05, 4000)
+        kept = [
+            Estimate(value=x, low=x - 0.098, high=x + 0.098, level=0.95, method="").within(0.0, 1.0)
+            for x in value
+        ]
+        covered = np.mean([one.low <= target <= one.high for one in kept])
+        assert covered > 0.95 - 3.0 * np.sqrt(0.05 * 0.95 / 4000)
+        assert min(one.high - one.low for one in kept) >= 0.098 - 1e-12
+        assert all(0.0 <= one.low <= one.value <= one.high <= 1.0 for one in kept)
+
+
+def test_binomial_limits_have_mid_p_tails():
+    n, x = 30, np.arange(31)
+    low, high = exact_limits(x / n, np.full(31, float(n)), 0.95)
+    inner = x[1:]
+    tail = binom.sf(inner, n, low[1:]) + 0.5 * binom.pmf(inner, n, low[1:])
+    assert_allclose(tail, 0.025, rtol=1e-8)
+    assert_allclose(low, 1.0 - high[::-1], atol=1e-12)
+    for p in (0.002, 0.05, 0.3, 0.97):
+        assert binom.pmf(x, n, p)[(low <= p) & (p <= high)].sum() > 0.935
+
+
+def test_the_calibration_line_of_labeled_rows_is_that_of_logistic_regression():
+    rng = np.random.default_rng(1)
+    z = rng.normal(-0.5, 1.2, 4000)
+    labels = rng.random(4000) < expit(0.3 + 0.6 * z)
+    scores = PUScores.from_labels(labels, expit(z))
+    model = LogisticRegression(C=np.inf, tol=1e-10).fit(z[:, None], labels)
+    assert METRICS["calibration_slope"].function(scores) == pytest.approx(
+        model.coef_[0, 0], abs=1e-5
+    )
+    intercept = METRICS["calibration_intercept"].function(scores)
+    assert expit(z + intercept).mean() == pytest.approx(labels.mean(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [("calibration_slope", 1.0), ("calibration_intercept", 0.0)]
+)
+def test_the_calibration_line_covers_from_positives_and_unlabeled_rows(name, target):
+    found = [METRICS[name].interval(calibrated(k)) for k in range(60)]
+    slack = 3.0 * np.sqrt(0.05 * 0.95 / 60)
+    assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - slack
+
+
+def test_the_boyce_index_is_spearmans_correlation_in_moving_windows():
+    rng = np.random.default_rng(2)
+    known, rows = rng.beta(3, 2, 200), rng.beta(2, 3, 3000)
+    least, most = min(known.min(), rows.min()), max(known.max(), rows.max())
+    places, ratios = [], []
+    for start in np.linspace(least, most - (most - least) / 10, 101):
+        end = start + (most - least) / 10 + 1e-12
+        share = [np.mean((s >= start - 1e-12) & (s <= end)) for s in (known, rows)]
+        if share[1] > 0.0:
+            places.append(start)
+            ratios.append(round(share[0] / share[1], 10))
+    new = np.append(np.array(ratios[:-1]) != ratios[1:], True)
+    expected = spearmanr(np.array(ratios)[new], np.array(places)[new]).statistic
+    scores = PUScores(known, rows, prior=0.3, setting="two-sample")
+    found = METRICS["boyce_index"].interval(scores)
+    assert found.value == pytest.approx(expected, abs=1e-9)
+    assert -1.0 <= found.low < found.value < found.high <= 1.0
+
+
+def test_few_positives_of_unequal_weights_are_named():
+    """If the rarest kinds may be missing from the sample, no interval can be trusted."""
+    rng = np.random.default_rng(3)
+    known = rng.beta(3, 2, 30)
+    options = {"prior": 0.3, "setting": "two-sample"}
+    for rates, named in ((0.1 + 0.9 * known, True), (None, False)):
+        scores = PUScores(known, rng.beta(2, 3, 300), propensity=rates, **options)
+        assert ("few_weighted" in [one.code for one in evaluate(scores).warnings]) == named
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, one in METRICS.items() if one.family != "calibration error"]
+)
+def test_every_interval_from_few_positives_of_unequal_weights_says_so(name):
+    rng = np.random.default_rng(3)
+    known, rows = rng.beta(3, 2, 30), rng.beta(2, 3, 300)
+    options = {"prior": 0.3, "setting": "two-sample"}
+    for rates in (0.1 + 0.9 * known, None):
+        found = METRICS[name].interval(PUScores(known, rows, propensity=rates, **options))
+        assert ("not to be trusted" in found.method) == (rates is not None)

@@ -1,4 +1,4 @@
-"""Means under two laws: exact values, and variances that match repeated draws."""
+"""Means under two distributions: exact values, and variances that match repeated draws."""
 
 import math
 
@@ -40,21 +40,21 @@ def test_a_row_twice_is_a_row_of_weight_two(sample):
     np.testing.assert_allclose(a.positive, b.positive, atol=1e-12)
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 def test_variance_matches_the_spread_of_repeated_draws(setting):
     world = LogisticGaussian.less_calibrated()
-    sizes = {"n": 900} if setting == "labelled" else {"n_positive": 300, "n_unlabeled": 900}
+    sizes = {"n": 900} if setting == "labeled" else {"n_positive": 300, "n_unlabeled": 900}
     gradient = np.array([0.7, -0.4, 1.3, 0.2, -0.5])
     values, claimed = [], []
     for seed in range(600):
         means = law_means(world.draw(setting=setting, seed=seed, **sizes), SQUARE, SQUARE)
-        prior = means.prior if setting == "labelled" else 0.0
+        prior = means.prior if setting == "labeled" else 0.0
         values.append(gradient @ [*means.positive, *means.marginal, prior])
         claimed.append(means.variance(gradient))
     assert abs(np.var(values, ddof=1) / np.mean(claimed) - 1) < 4 * math.sqrt(2 / 599)
 
 
-def test_a_population_is_refused_in_words():
+def test_a_population_is_rejected_with_a_message():
     scores = LogisticGaussian.less_calibrated().draw(10, math.inf, setting="two-sample", seed=0)
-    with pytest.raises(ValueError, match="must hold rows for this metric"):
+    with pytest.raises(ValueError, match="must contain rows for this metric"):
         law_means(scores, SQUARE, SQUARE)

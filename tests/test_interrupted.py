@@ -1,4 +1,5 @@
-"""Commands that die, run out of disk, or meet a damaged file: where it went wrong, nothing half."""
+"""Commands that are killed, run out of disk space, or read a damaged file leave nothing
+incomplete."""
 
 import os
 import resource
@@ -19,23 +20,23 @@ from noneg.recalibration import Platt
 from noneg.tables import write
 
 COLUMNS = ["--score", "score", "--label", "label"]
-LABELLED = [*COLUMNS, "--setting", "labelled"]
+LABELED = [*COLUMNS, "--setting", "labeled"]
 READING = {
-    "evaluate": ["evaluate", "{file}", *LABELLED],
-    "report": ["report", "{file}", *LABELLED, "-o", "new.html"],
-    "recalibrate": ["recalibrate", "{file}", *LABELLED, "--method", "platt", "--out", "new.csv"],
+    "evaluate": ["evaluate", "{file}", *LABELED],
+    "report": ["report", "{file}", *LABELED, "-o", "new.html"],
+    "recalibrate": ["recalibrate", "{file}", *LABELED, "--method", "platt", "--out", "new.csv"],
     "apply": ["apply", "platt.json", "{file}", "--score", "score", "--out", "new.csv"],
 }
 WRITING = {
-    "report": ["report", "rows.csv", *LABELLED, "-o", "new.html"],
+    "report": ["report", "rows.csv", *LABELED, "-o", "new.html"],
     "recalibrate": [*READING["recalibrate"], "--save", "new.json"],
-    "save alone": ["recalibrate", "rows.csv", *LABELLED, "--method", "platt", "--save", "new.json"],
+    "save alone": ["recalibrate", "rows.csv", *LABELED, "--method", "platt", "--save", "new.json"],
     "apply": ["apply", "platt.json", "rows.csv", "--score", "score", "--out", "new.parquet"],
 }
 COMMAND = "from noneg.cli import main; main(prog_name='noneg')"
 SKETCH = "import noneg; noneg.Sketch().update([1, 0], [0.9, 0.2]).save(sys.argv[1])"
-# The process kills itself with -9 at the moment it asks for: as a file is opened to be written, or
-# when all is written and only the name is missing.
+# The process kills itself with SIGKILL at a given moment: when a file is opened for writing, or
+# when everything is written and only the rename is missing.
 KILLED = """
 import os, signal, sys
 moment = sys.argv.pop(1)
@@ -105,7 +106,8 @@ def test_a_killed_command_leaves_the_old_file_as_it_was():
 
 
 def test_a_command_killed_in_the_middle_of_its_rows():
-    """A signal from outside, as soon as rows are in the file; there are many, so it takes long."""
+    """A signal from outside, as soon as rows are in the file; there are many, so writing takes
+    long."""
     rows = np.random.default_rng(0).random(600_000)
     np.savetxt("many.csv", rows, header="score", comments="")
     arguments = ["apply", "platt.json", "many.csv", "--score", "score", "--out", "new.csv"]
@@ -123,9 +125,9 @@ def test_a_command_killed_in_the_middle_of_its_rows():
 
 BENCH = ["bench", "run", "--dataset", "digits", "--setting", "one-sample", "--steps", "200"]
 STOPPED = {
-    "report": ["report", "many.csv", *LABELLED, "-o", "new.html"],
+    "report": ["report", "many.csv", *LABELED, "-o", "new.html"],
     "apply": ["apply", "platt.json", "many.csv", "--score", "score", "--out", "new.csv"],
-    "recalibrate": ["recalibrate", "many.csv", *LABELLED, "--method", "platt", "--out", "new.csv"],
+    "recalibrate": ["recalibrate", "many.csv", *LABELED, "--method", "platt", "--out", "new.csv"],
     "bench run": [*BENCH, "--algorithm", "upu", "--algorithm", "nnpu", "--out", "new"],
 }
 
@@ -151,7 +153,7 @@ def stopped(arguments, temporary, moment):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", STOPPED)
 def test_sigterm_leaves_nothing(command, tmp_path):
-    """As soon as it has made something temporary, and later."""
+    """As soon as it has created something temporary, and later."""
     rng = np.random.default_rng(0)
     s = rng.random(200_000)
     write(PUScores.from_labels(rng.random(s.size) < s, s), "many.csv")
@@ -171,7 +173,7 @@ def test_sigterm_leaves_nothing(command, tmp_path):
             return started and time.monotonic() > started[0] + wait
 
         code = stopped(STOPPED[command], temporary, moment)
-        # In its last moments it has done all, and the signal ends Python itself.
+        # In its last moments, the command is finished, and the signal ends Python itself.
         assert code in (143, 0, -signal.SIGTERM)
         assert visible() - before <= {STOPPED[command][-1]}
         assert not [path for path in tmp_path.rglob("*") if "noneg-" in path.name]
@@ -179,12 +181,12 @@ def test_sigterm_leaves_nothing(command, tmp_path):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def test_sigterm_is_told_by_the_exit_code_and_a_second_one_changes_nothing(tmp_path):
-    """A command that waits for its input has a folder by then."""
+def test_sigterm_sets_the_exit_code_and_a_second_one_changes_nothing(tmp_path):
+    """By then, a command that waits for its input has a folder."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     env = os.environ | {"TMPDIR": str(temporary)}
-    arguments = ["evaluate", "-", *LABELLED]
+    arguments = ["evaluate", "-", *LABELED]
     with subprocess.Popen(
         [sys.executable, "-c", COMMAND, *arguments], env=env, stdin=subprocess.PIPE
     ) as process:
@@ -198,8 +200,8 @@ def test_sigterm_is_told_by_the_exit_code_and_a_second_one_changes_nothing(tmp_p
 
 
 PRINTING = {
-    "a command": ["evaluate", "rows.csv", *LABELLED],
-    "much": ["simulate", "--setting", "labelled", "--n", "20000", "--out", "-"],
+    "a command": ["evaluate", "rows.csv", *LABELED],
+    "much": ["simulate", "--setting", "labeled", "--n", "20000", "--out", "-"],
     "help": ["--help"],
 }
 
@@ -212,7 +214,7 @@ def test_a_standard_output_without_room_is_named(what):
             command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=unmeasured()
         )
     assert done.returncode == 2
-    words = "standard output cannot be written: No space left on device."
+    words = "cannot write to standard output: No space left on device."
     assert done.stderr.endswith(f"{words}\n")
     assert done.stderr.count("\n") == 1 + ("True calibration error" in done.stderr)
 
@@ -221,7 +223,7 @@ def test_a_standard_output_without_room_is_named(what):
 def test_a_closed_standard_output_is_named(what):
     done = python(COMMAND, *PRINTING[what], preexec_fn=lambda: os.close(1))
     assert done.returncode == 2
-    words = "noneg: standard output is closed. Send it to a file, or to /dev/null.\n"
+    words = "noneg: standard output is closed. Redirect it to a file or to /dev/null.\n"
     assert done.stderr == words
 
 
@@ -232,7 +234,7 @@ def test_a_closed_standard_error_stops_nothing():
 
 
 def refused(*arguments, **options):
-    """Run a command that must fail: one paragraph on stderr, no traceback, nothing new."""
+    """Run a command that must fail: one paragraph on stderr, no traceback, no new files."""
     before = visible()
     done = python(COMMAND, *arguments, **options)
     assert done.returncode == 2, done.stderr
@@ -243,12 +245,12 @@ def refused(*arguments, **options):
 
 
 def unmeasured():
-    """The environment of a process on whose full disk no record of coverage has room."""
+    """The environment of a process whose full disk has no space for a coverage record."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 
 
 def small_disk(n_bytes):
-    """Let no file grow beyond a few bytes, as on a full disk."""
+    """Limit the file size to a few bytes, as on a full disk."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
@@ -258,12 +260,12 @@ def small_disk(n_bytes):
 
 def test_a_full_disk_under_a_report():
     words = refused(*filled(WRITING["report"]), **small_disk(50_000))
-    assert "--out cannot be written: 'new.html': File too large. No file was left there." in words
+    assert "--out cannot be written: 'new.html': File too large. No file was created." in words
 
 
 def test_a_full_disk_under_a_calibrator():
     words = refused(*filled(WRITING["save alone"]), **small_disk(100))
-    assert "cannot be written: 'new.json': File too large. No file was left there." in words
+    assert "cannot be written: 'new.json': File too large. No file was created." in words
 
 
 def test_a_full_disk_under_the_rows():
@@ -271,7 +273,7 @@ def test_a_full_disk_under_the_rows():
     np.savetxt("many.csv", s, header="score", comments="")
     arguments = ["apply", "platt.json", "many.csv", "--score", "score", "--out", "new.csv"]
     words = refused(*arguments, **small_disk(600_000))
-    assert "--out cannot be written: 'new.csv': File too large. No file was left there." in words
+    assert "--out cannot be written: 'new.csv': File too large. No file was created." in words
 
 
 def test_a_full_disk_under_the_temporary_folder():
@@ -297,7 +299,7 @@ def test_a_truncated_parquet_file_is_named(command):
     content = Path("rows.parquet").read_bytes()
     Path("cut.parquet").write_bytes(content[: len(content) // 2])
     words = refused_here(*filled(READING[command], "cut.parquet"))
-    assert "FILE cannot be read: 'cut.parquet' is cut off" in words
+    assert "FILE cannot be read: 'cut.parquet' is truncated" in words
 
 
 @pytest.mark.parametrize("command", READING)
@@ -306,7 +308,7 @@ def test_a_bad_row_in_the_middle_of_a_csv_file_is_named(command):
     lines[1501] = "high,0"
     Path("bad.csv").write_text("\n".join([*lines, ""]))
     words = refused_here(*filled(READING[command], "bad.csv"))
-    assert "'score' must hold numbers, got 'high' in line 1502 of 'bad.csv'" in words
+    assert "'score' must contain numbers, got 'high' in line 1502 of 'bad.csv'" in words
 
 
 @pytest.mark.parametrize("command", READING)
@@ -315,4 +317,4 @@ def test_a_row_with_a_field_too_many_is_named(command):
     lines[1501] += ",7"
     Path("bad.csv").write_text("\n".join([*lines, ""]))
     words = refused_here(*filled(READING[command], "bad.csv"))
-    assert "'bad.csv' is not regular: line 1502 has 3 fields, the header has 2" in words
+    assert "'bad.csv' is malformed: line 1502 has 3 fields, but the header has 2" in words

@@ -1,4 +1,4 @@
-"""The NumPy reference against the definitions, and the numba twin against the reference."""
+"""The NumPy reference compared with definitions, and the numba version with the reference."""
 
 import multiprocessing
 import subprocess
@@ -6,8 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import HARD, scores
 
 from noneg import kernels, kernels_numba
@@ -15,8 +14,8 @@ from noneg import kernels, kernels_numba
 EDGES = st.integers(1, 40)
 
 
-def neighbours(values):
-    """Each value with the doubles next to it."""
+def neighbors(values):
+    """Each value with its neighboring doubles."""
     v = np.asarray(values, dtype=np.float64)
     return np.unique(np.clip(np.concatenate([v, np.nextafter(v, 0), np.nextafter(v, 1)]), 0, 1))
 
@@ -31,7 +30,7 @@ def test_width_index_is_the_definition(s, n_bins):
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 7, 10, 15, 49, 100, 1000])
 def test_width_index_next_to_every_edge(n_bins):
     edges = kernels.width_edges(n_bins)
-    s = neighbours(edges)
+    s = neighbors(edges)
     expected = np.searchsorted(edges[1:-1], s, side="left")
     assert np.array_equal(kernels.width_index(s, n_bins), expected)
     assert np.array_equal(
@@ -76,7 +75,7 @@ def test_numba_flags_equal_numpy_flags(labels):
 
 
 def every_pass(s, flags):
-    """What each numba kernel makes of these rows, as one list of arrays."""
+    """Return the results of each numba kernel for these rows, as one list of arrays."""
     values, offsets, triples = kernels_numba.group_by_run(s, flags)
     groups = [values[o[0] : o[-1]] for o in offsets]
     for o in offsets:
@@ -156,7 +155,7 @@ def test_chunks_add_up():
 
 def test_buckets_rise_and_agree_everywhere_that_matters():
     powers = 2.0 ** -np.arange(1, 80.0)
-    s = neighbours(np.concatenate([powers, 1 - powers, HARD, np.linspace(0, 1, 4097)]))
+    s = neighbors(np.concatenate([powers, 1 - powers, HARD, np.linspace(0, 1, 4097)]))
     bucket = kernels.bucket_of(s)
     assert (np.diff(bucket) >= 0).all()
     assert (bucket.min(), bucket.max()) == (0, kernels.N_BUCKETS - 1)

@@ -1,4 +1,4 @@
-"""Plans of labels against what the estimators then achieve."""
+"""Label plans compared with what the estimators then achieve."""
 
 import json
 
@@ -42,8 +42,8 @@ def test_fixed_rows_leave_the_others():
         theory.plan_precision(prior=0.1, precision=0.6, flagged=0.2)
 
 
-def test_two_models_are_told_apart_as_often_as_planned():
-    """The variance against that of simulated areas in a world of exponential scores."""
+def test_two_models_are_distinguished_as_often_as_planned():
+    """The variance compared with simulated areas in a population with exponential scores."""
     rng, prior, a, draws = np.random.default_rng(1), 0.2, 0.8, 400
     rate = (1 - a) / a  # P(positive > negative) = 1 / (1 + rate)
     plan = theory.plan_comparison(0.05, prior, auroc=a, correlation=0.0, ratio=5)
@@ -66,7 +66,7 @@ def test_the_prior_by_reviewed_rows():
 
 
 @pytest.mark.parametrize(("recall", "within"), [(0.9, 0.03), (0.95, 0.02), (0.8, 0.05)])
-def test_a_promised_recall_is_not_exceeded_by_more_than_planned(recall, within):
+def test_a_guaranteed_recall_is_exceeded_by_at_most_the_planned_amount(recall, within):
     plan = theory.plan_recall(recall, within=within)
     n = plan.n_positive
 
@@ -86,17 +86,17 @@ def run(*arguments):
 
 def test_the_command_answers_each_question():
     said = run("--recall", 0.9).stdout
-    assert "Promising a recall of 0.9 takes" in said
+    assert "To guarantee a recall of 0.9, you need" in said
     assert "labeled positives" in said
     out = json.loads(run("--prior-within", 0.02, "--prior", 0.1, "--json").stdout)
     assert (out["schema"], out["n_reviewed"], out["prior_within"]) == ("noneg.plan/1", 865, 0.02)
     assert (
-        "Telling two models apart"
+        "To detect an AUROC difference"
         in run("--difference", 0.02, "--auroc", 0.9, "--prior", 0.1).stdout
     )
     said = run("--precision", 0.8, "--flagged", 0.05, "--prior", 0.1, "--within", 0.05).stdout
-    assert "Knowing a precision of 0.8 within 0.05 takes" in said
-    assert "It is an approximation" in run("--eps", 0.05, "--prior", 0.3).stdout
+    assert "To estimate a precision of 0.8 to within 0.05, you need" in said
+    assert "This is an approximation" in run("--eps", 0.05, "--prior", 0.3).stdout
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_command_answers_each_question():
         (["--recall", 90], "--recall must be a number in (0, 1)"),
     ],
 )
-def test_the_command_refuses(asked, words):
+def test_the_command_rejects(asked, words):
     result = run(*asked)
     assert result.exit_code == 2
     assert words in result.stderr

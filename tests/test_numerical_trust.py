@@ -1,4 +1,4 @@
-"""Every registered metric: any number of threads, any order of rows, single or double precision."""
+"""Every registered metric: any number of threads, any row order, single or double precision."""
 
 import json
 import math
@@ -13,20 +13,20 @@ from noneg import PUScores
 from noneg.metrics import METRICS
 from noneg.simulation import LogisticGaussian
 
-SETTINGS = ["two-sample", "one-sample", "labelled"]
+SETTINGS = ["two-sample", "one-sample", "labeled"]
 WORLD = LogisticGaussian.less_calibrated()
 
 
 def rows(setting, seed=0):
-    """Flags and scores, the positives first."""
-    sizes = {"n": 3000} if setting == "labelled" else {"n_positive": 500, "n_unlabeled": 2500}
+    """Return flags and scores, positives first."""
+    sizes = {"n": 3000} if setting == "labeled" else {"n_positive": 500, "n_unlabeled": 2500}
     unlabeled, positive = WORLD.draw(**sizes, setting=setting, seed=seed).in_order()
     flags = np.r_[np.ones(positive[0].size), np.zeros(unlabeled[0].size)].astype(bool)
     return flags, np.r_[positive[0], unlabeled[0]]
 
 
 def build(setting, flags, score):
-    if setting == "labelled":
+    if setting == "labeled":
         return PUScores.from_labels(flags, score)
     return PUScores.from_pu_labels(flags, score, prior=0.5, setting=setting)
 
@@ -45,7 +45,7 @@ def test_row_order_moves_a_metric_by_a_rounding(name, setting):
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_single_precision_is_read_exactly(name, setting):
-    """A score in single precision is a double, too: the metric of both is the same number."""
+    """A score in single precision is also a double, so both give the same metric."""
     flags, score = rows(setting)
     single = score.astype(np.float32)
     one = METRICS[name].function(build(setting, flags, single))
@@ -60,10 +60,11 @@ HALF_UNIT = 2.0**-25
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_rounding_scores_to_single_precision_moves_a_metric_little(name, setting):
-    """By at most twice the largest move of a score: the slope of what is averaged is at most 2.
+    """By at most twice the largest change of a score, since the averaged function has slope at most
+    2.
 
-    No two scores fall together here, so that bins of equal mass and ranks keep their rows. Only
-    the logarithm is steeper, at most 1 / min(s, 1 - s).
+    No two scores coincide here, so equal-mass bins and ranks keep their rows. Only the logarithm
+    is steeper, at most 1 / min(s, 1 - s).
     """
     flags, score = rows(setting)
     single = score.astype(np.float32).astype(np.float64)
@@ -87,7 +88,7 @@ print(json.dumps({name: METRICS[name].function(scores) for name in cheap}))
 
 
 def test_the_number_of_threads_changes_nothing():
-    """Enough rows for the compiled loops; a process for each number of threads."""
+    """Enough rows for the compiled loops, with one process for each number of threads."""
     found = []
     for threads in ("1", "4"):
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

@@ -1,4 +1,4 @@
-"""Displays show the numbers of their results, and change nothing but their own axes."""
+"""Displays show the numbers of their results and change only their own axes."""
 
 import sys
 
@@ -20,13 +20,14 @@ from noneg.plots import (
     ReliabilityDisplay,
     ScoreDistributionDisplay,
 )
+from noneg.plots.displays import FEWEST
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian.less_calibrated()
 SAMPLES = {
     "two-sample": WORLD.draw(100, 1000, setting="two-sample", seed=0),
     "one-sample": WORLD.draw(100, 1000, setting="one-sample", seed=0),
-    "labelled": WORLD.draw(n=1000, setting="labelled", seed=0),
+    "labeled": WORLD.draw(n=1000, setting="labeled", seed=0),
 }
 NOISY = SAMPLES["two-sample"].with_prior(0.87)
 every_setting = pytest.mark.parametrize("scores", SAMPLES.values(), ids=SAMPLES)
@@ -39,7 +40,7 @@ def _close_figures():
 
 
 def ends(display):
-    """Ends of the interval bars, a row a point: x, low, x, high."""
+    """Return the ends of the interval bars, one row per point: x, low, x, high."""
     return np.array(display.bars_.get_segments()).reshape(-1, 4).T
 
 
@@ -52,7 +53,7 @@ def subtitle(display):
 
 
 def draw(display):
-    """Render, and return the box of every text in pixels together with that of the figure."""
+    """Render, and return the bounding box of every text and of the figure, in pixels."""
     display.figure_.canvas.draw()
     texts = [display.ax_.title, display.ax_._left_title, *display.legend_.get_texts()]
     texts += [ax.xaxis.label for ax in display.figure_.axes]
@@ -94,14 +95,14 @@ def test_histograms_hold_shares_of_rows(scores):
 
 
 def test_frame_is_the_table_of_the_diagram():
-    display = ReliabilityDisplay.from_scores(NOISY)
+    display = ReliabilityDisplay.from_scores(NOISY, bins=15)
     frame = display.frame("pandas")
     assert list(frame) == list(display.reliability.columns())
     np.testing.assert_array_equal(frame["frequency"], reliability(NOISY).frequency)
 
 
 def test_only_the_drawing_is_clipped():
-    display = ReliabilityDisplay.from_scores(NOISY)
+    display = ReliabilityDisplay.from_scores(NOISY, bins=15)
     result, expected = display.reliability, reliability(NOISY)
     above = expected.frequency > 1
     assert above.any()
@@ -134,7 +135,7 @@ def test_a_bin_full_of_positives_is_not_above_one(n):
     [
         ("two-sample", "two-sample: 100 positives, 1,000 unlabeled rows", "unlabeled rows"),
         ("one-sample", "one-sample: 100 positives, 1,000 unlabeled rows", "all rows"),
-        ("labelled", "labelled: 1,000 rows, {:.0f} positives", "all rows"),
+        ("labeled", "labeled: 1,000 rows, {:.0f} positives", "all rows"),
     ],
 )
 def test_subtitle_and_legends_say_what_is_shown(setting, sample, rows):
@@ -149,7 +150,7 @@ def test_subtitle_and_legends_say_what_is_shown(setting, sample, rows):
     assert legend_texts(display.ax_histogram_.get_legend()) == ["positives", rows]
 
 
-def test_axes_are_labelled():
+def test_axes_are_labeled():
     display = ReliabilityDisplay.from_scores(NOISY)
     assert display.ax_.get_ylabel() == "share of positives"
     assert display.ax_histogram_.get_xlabel() == "score"
@@ -157,7 +158,7 @@ def test_axes_are_labelled():
     assert display.ax_histogram_.get_xlim() == display.ax_.get_xlim()
 
 
-def test_subtitle_says_for_which_prior_the_bars_hold():
+def test_subtitle_states_the_prior_of_the_bars():
     scores = NOISY.with_prior(0.5, (0.4, 0.6))
     display = ReliabilityDisplay.from_scores(scores, level=0.9, band="simultaneous")
     expected = "prior 0.5 in [0.4, 0.6], 90 % simultaneous intervals at 0.5"
@@ -218,7 +219,7 @@ def test_settings_of_matplotlib_stay():
 
 def test_an_axes_of_a_grid_keeps_its_place():
     figure, (left, right) = plt.subplots(1, 2)
-    place, neighbour = left.get_position(), right.get_position()
+    place, neighbor = left.get_position(), right.get_position()
     display = ReliabilityDisplay.from_scores(NOISY, ax=left)
     assert display.ax_ is left
     assert display.figure_ is figure
@@ -228,7 +229,7 @@ def test_an_axes_of_a_grid_keeps_its_place():
     np.testing.assert_allclose([lower.x0, lower.y0], [place.x0, place.y0])
     np.testing.assert_allclose([upper.x1, upper.y1], [place.x1, place.y1])
     assert lower.y1 < upper.y0
-    np.testing.assert_array_equal(right.get_position(), neighbour)
+    np.testing.assert_array_equal(right.get_position(), neighbor)
     assert not right.has_data()
 
 
@@ -248,7 +249,7 @@ def test_an_axes_outside_any_grid_shows_the_diagram_alone():
     np.testing.assert_allclose(ax.get_position().bounds, (0.2, 0.2, 0.5, 0.5))
 
 
-def test_three_axes_are_refused():
+def test_three_axes_are_rejected():
     with pytest.raises(ValueError, match=r"'ax' must be an Axes, or a pair .* got 3"):
         ReliabilityDisplay.from_scores(NOISY, ax=plt.subplots(3, 1)[1])
 
@@ -293,9 +294,11 @@ def test_two_displays_share_axes():
 
 def test_two_displays_look_different_and_keep_their_numbers():
     first = ReliabilityDisplay.from_scores(SAMPLES["two-sample"])
-    second = ReliabilityDisplay.from_scores(SAMPLES["labelled"], ax=first.ax_)
-    for look in ("get_color", "get_marker", "get_linestyle"):
+    second = ReliabilityDisplay.from_scores(SAMPLES["labeled"], ax=first.ax_)
+    for look in ("get_color", "get_marker"):
         assert getattr(first.line_, look)() != getattr(second.line_, look)()
+    for look in ("get_color", "get_linestyle"):
+        assert getattr(first.curve_, look)() != getattr(second.curve_, look)()
     assert first.positive_.get_hatch() != second.positive_.get_hatch()
     np.testing.assert_array_equal(second.line_.get_xdata(), second.reliability.score)
     np.testing.assert_array_equal(ends(second)[0], second.reliability.score)
@@ -308,11 +311,11 @@ def test_two_displays_look_different_and_keep_their_numbers():
     assert first.ax_histogram_.get_ylim()[0] == 0.0
 
 
-def test_what_differs_between_two_displays_is_said_of_the_second():
+def test_differences_between_two_displays_are_shown_on_the_second():
     first = ReliabilityDisplay.from_scores(SAMPLES["two-sample"])
-    second = ReliabilityDisplay.from_scores(SAMPLES["labelled"], ax=first.ax_)
+    second = ReliabilityDisplay.from_scores(SAMPLES["labeled"], ax=first.ax_)
     assert subtitle(second)[0].startswith("two-sample:")
-    assert subtitle(second)[3].startswith("estimate 2: labelled: 1,000 rows")
+    assert subtitle(second)[3].startswith("estimate 2: labeled: 1,000 rows")
     assert legend_texts(second.legend_)[:2] == ["estimate", "estimate 2"]
     legend = second.ax_histogram_.get_legend()
     assert legend_texts(legend) == ["positives", "unlabeled rows", "all rows"]
@@ -343,14 +346,14 @@ DEGENERATE = {
     "one row each": PUScores([0.5], [0.5], prior=0.5, setting="two-sample"),
     "ends only": PUScores([1.0, 1.0], [0.0, 1.0, 0.0], prior=0.9, setting="one-sample"),
     "no positive": PUScores.from_labels([0, 0, 0], [0.1, 0.2, 0.3]),
-    "one labelled row": PUScores.from_labels([1], [1.0]),
+    "one labeled row": PUScores.from_labels([1], [1.0]),
     "positives elsewhere": PUScores([0.9] * 9, [0.1] * 90, prior=0.5, setting="two-sample"),
 }
 
 
 @pytest.mark.parametrize("scores", DEGENERATE.values(), ids=DEGENERATE)
 def test_degenerate_data_is_drawn(scores):
-    display = ReliabilityDisplay.from_scores(scores)
+    display = ReliabilityDisplay.from_scores(scores, bins=15)
     draw(display)
     expected = reliability(scores)
     np.testing.assert_array_equal(display.line_.get_ydata(), np.minimum(expected.frequency, 1))
@@ -389,7 +392,7 @@ def test_roc_holds_the_curve_and_its_bounds(scores):
     np.testing.assert_array_equal(display.line_.get_xdata(), expected.fpr)
     np.testing.assert_array_equal(display.line_.get_ydata(), expected.tpr)
     assert f"model: AUC {auroc(scores):.3f}" in legend_texts(display.ax_.get_legend())
-    if scores.setting == "labelled":
+    if scores.setting == "labeled":
         assert display.region_ is None
         return
     upper, lower = roc_bounds(scores).upper.envelope(), roc_bounds(scores).lower.envelope()
@@ -402,10 +405,13 @@ def test_roc_holds_the_curve_and_its_bounds(scores):
 def test_precision_recall_holds_the_curve(scores):
     display = PUPrecisionRecallDisplay.from_scores(scores)
     expected = pr(scores)
-    np.testing.assert_array_equal(display.line_.get_xdata(), expected.recall[1:])
-    np.testing.assert_array_equal(display.line_.get_ydata(), expected.precision[1:])
+    # A handful of positives above a threshold give a vertical line at recall zero, not a curve.
+    shown = expected.recall * scores.n_positive >= FEWEST
+    assert 0 < (~shown).sum() < 0.1 * shown.size
+    np.testing.assert_array_equal(display.line_.get_xdata(), expected.recall[shown])
+    np.testing.assert_array_equal(display.line_.get_ydata(), expected.precision[shown])
     assert display.chance_.get_ydata()[0] == scores.prior
-    assert (display.region_ is None) == (scores.setting == "labelled")
+    assert (display.region_ is None) == (scores.setting == "labeled")
 
 
 def test_prior_sensitivity_marks_the_prior_and_its_limit():
@@ -423,8 +429,8 @@ def test_prior_sensitivity_marks_the_prior_and_its_limit():
     assert (span.get_x(), span.get_x() + span.get_width()) == pytest.approx((0.2, 0.6))
     alone = PriorSensitivityDisplay(curve=curve, prior=scores.prior).plot()
     assert alone.limit_ is None
-    with pytest.raises(ValueError, match="labelled"):
-        PriorSensitivityDisplay.from_scores(SAMPLES["labelled"])
+    with pytest.raises(ValueError, match="labeled"):
+        PriorSensitivityDisplay.from_scores(SAMPLES["labeled"])
 
 
 @every_setting
@@ -434,7 +440,7 @@ def test_distribution_holds_shares_and_negatives(scores):
     np.testing.assert_array_equal(display.positive_.get_data().values, expected.positive)
     np.testing.assert_array_equal(display.marginal_.get_data().values, expected.marginal)
     assert display.negative.sum() == pytest.approx(1.0)
-    if scores.setting == "labelled":
+    if scores.setting == "labeled":
         assert (display.negative >= -1e-12).all()
 
 
@@ -454,12 +460,13 @@ def test_displays_share_an_axes_and_give_a_frame(kind):
     assert len(first.frame("pandas")) > 2
     assert dict(mpl.rcParams) == before
     if hasattr(first, "line_"):
-        colours = [to_hex(display.line_.get_color()) for display in (first, second)]
-        assert colours[0] != colours[1]
+        colors = [to_hex(display.line_.get_color()) for display in (first, second)]
+        assert colors[0] != colors[1]
 
 
 def test_regions_show_what_selection_allows():
-    """Between the two curves lie those of every law in the box; at a factor of 1 they meet."""
+    """The curves of all distributions in the set lie between the two; at a factor of 1 they
+    coincide."""
     scores = LogisticGaussian.less_calibrated(0.3).draw(200, 2000, setting="two-sample", seed=0)
     widths = []
     for factor in (1.001, 1.5, 2.0):

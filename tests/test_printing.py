@@ -1,4 +1,4 @@
-"""What a person sees who prints an answer: the numbers, aligned, and no arrays."""
+"""Printed results: the numbers, aligned, and no arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of one sample, and of a population, asked for what they do not have."""
+"""Requests for information that rows of one sample or of a population do not have."""
 
 import numpy as np
 import pytest
@@ -32,5 +32,5 @@ def test_a_population_has_no_rows():
         lambda: rows.chunks(0),
         lambda: rows.in_order(0),
     ):
-        with pytest.raises(ValueError, match="'scores' must hold rows for this metric"):
+        with pytest.raises(ValueError, match="'scores' must contain rows for this metric"):
             ask()

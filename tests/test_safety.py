@@ -1,4 +1,4 @@
-"""What the source never does, and what it always does with files."""
+"""What the source never does, and how it always handles files."""
 
 import ast
 import csv
@@ -27,7 +27,7 @@ SOURCE = Path(noneg.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 
-# Calls that run what a file or a person wrote.
+# Calls that execute content from a file or a user.
 DANGEROUS = {
     "eval",
     "exec",
@@ -51,7 +51,7 @@ DANGEROUS = {
     "dill.load",
 }
 MODULES = {"subprocess", "pickle", "marshal", "shelve", "dill", "yaml", "ctypes", "telnetlib"}
-# Opened for writing; each must lie inside ``with replacing(path)``.
+# Calls that open files for writing; each must be inside ``with replacing(path)``.
 WRITERS = {"write_text", "write_bytes", "savefig", "to_csv", "write_parquet", "to_parquet"}
 
 
@@ -73,14 +73,14 @@ PICKLES = {
 }
 
 
-def test_the_reader_of_arrays_knows_only_arrays():
+def test_the_array_reader_accepts_only_arrays():
     from noneg.lab.datasets import _Arrays
 
     array = np.arange(6, dtype=np.uint8).reshape(2, 3)
     content = pickle.dumps({b"data": array}, protocol=2)
     assert np.array_equal(_Arrays(io.BytesIO(content)).load()[b"data"], array)
     for hostile in (print, os.system, np.load, ast.parse):
-        with pytest.raises(pickle.UnpicklingError, match="is no part of an array"):
+        with pytest.raises(pickle.UnpicklingError, match="is not part of an array"):
             _Arrays(io.BytesIO(pickle.dumps(hostile))).load()
 
 
@@ -108,7 +108,8 @@ def test_nothing_from_outside_is_executed(file):
 
 
 def guarded(tree):
-    """Line numbers inside ``with replacing(...)``, and of temporary folders."""
+    """Return the lines inside ``with replacing(...)`` blocks and those that create temporary
+    folders."""
     inside = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.With):
@@ -132,7 +133,7 @@ def test_files_are_written_whole_or_not_at_all(file):
             assert call.lineno in inside or where in EXCUSED, f"{where}:{call.lineno}"
 
 
-# A pipe or a temporary copy that is read by the same function and removed; the null device.
+# A pipe or a temporary copy that the same function reads and removes, and the null device.
 EXCUSED = {"tables/files.py", "cli/app.py"}
 
 
@@ -144,7 +145,7 @@ def test_an_error_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(atomic.os, "fsync", fail)
-    with pytest.raises(OSError, match=r"cannot be written.*No space left.*No file was left"):
+    with pytest.raises(OSError, match=r"cannot be written.*No space left.*No file was created"):
         atomic.write_text(path, "new")
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
@@ -156,7 +157,7 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, mode):
     path.write_text("old")
     path.chmod(mode)
     with atomic.replacing(path) as partial:
-        # Nobody else may read meanwhile what will be private.
+        # Private content must not be readable by others in the meantime.
         assert partial.stat().st_mode & 0o077 == 0
         partial.write_text("new")
     assert path.read_text() == "new"
@@ -165,7 +166,7 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, mode):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_tables_are_private_while_they_are_written(tmp_path, ending):
-    """DuckDB writes into the file that it is given, rather than into one of its own."""
+    """DuckDB writes into the given file instead of a file of its own."""
     path = tmp_path / f"a.{ending}"
     scores = LogisticGaussian.calibrated().draw(3, 5, setting="two-sample", seed=0)
     write(scores, path)
@@ -181,7 +182,7 @@ def test_the_longest_name_can_be_written(tmp_path):
     assert path.read_text() == "x"
 
 
-# Holds a temporary folder and a partial file until it is killed.
+# Keeps a temporary folder and a partial file until it is killed.
 HOLDER = """
 import sys, time
 from noneg.atomic import replacing, scratch
@@ -206,7 +207,7 @@ def test_what_a_dead_process_left_is_swept_and_what_a_living_one_has_is_not(tmp_
     try:
         for holder in holders:
             assert holder.stdout.readline() == b"ready\n"
-        # Of nobody's making, though called alike.
+        # Not created by noneg, but with a similar name.
         (tmp_path / "noneg-results").mkdir()
         assert len(names()) == 5
         holders[0].kill()
@@ -253,7 +254,7 @@ HOSTILE = [
 
 
 class Tags(HTMLParser):
-    """Tags and attributes that a browser would see."""
+    """Tags and attributes as seen by a browser."""
 
     def __init__(self):
         super().__init__()
@@ -270,7 +271,7 @@ def tags(page):
 
 
 def structure(page):
-    """What tags a page has, without the text between them; data of charts left out."""
+    """Return the tags on a page, without the text between them and without chart data."""
     return [
         (tag, sorted(attrs))
         for tag, attrs in tags(page)
@@ -287,7 +288,7 @@ def rows(tmp_path_factory):
 
 
 def renamed(rows, folder, name):
-    """The same rows with hostile column names, in a file of a hostile name."""
+    """The same rows with hostile column names, in a file with a hostile name."""
     lines = list(csv.reader(rows.read_text(encoding="utf-8").splitlines()))
     lines[0] = [f"s{name}", f"l{name}"]
     safe = name.replace("/", "_").replace("\n", "_")
@@ -319,7 +320,7 @@ def test_reports_show_hostile_names_as_text(rows, tmp_path, name, ending):
         assert structure(text) == structure(clean.read_text(encoding="utf-8"))
 
 
-# Tags that Markdown itself makes.
+# Tags that Markdown itself creates.
 MARKDOWN = {"h1", "h2", "h3", "h4", "p", "ul", "ol", "li", "code", "pre", "em", "strong", "a"}
 MARKDOWN |= {"table", "thead", "tbody", "tr", "th", "td", "br", "hr", "blockquote"}
 
@@ -332,7 +333,7 @@ def check_inert(text, ending):
         assert "<script>alert" not in text
         assert "<img src=x" not in text
     elif ending == "md":
-        # Rendered by a reader that lets tags through.
+        # Rendered by a reader that does not escape tags.
         shown = tags(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
         assert {tag for tag, _ in shown} <= MARKDOWN
         assert not [attrs for _, attrs in shown if "javascript" in attrs.get("href", "")]
@@ -363,7 +364,7 @@ def test_a_terminal_gets_no_control_characters(rows, tmp_path, name):
     assert np.all([character.isprintable() or character == "\n" for character in shown])
 
 
-SETTINGS = {"one-sample", "two-sample", "labelled"}
+SETTINGS = {"one-sample", "two-sample", "labeled"}
 
 
 def names_setting(node):
@@ -373,7 +374,7 @@ def names_setting(node):
 
 
 def setting_comparisons(tree):
-    """Yield the lines that compare with a setting: ==, !=, in, not in, or a case of a match."""
+    """Yield the lines that compare with a setting: ==, !=, in, not in, or a match case."""
     for node in ast.walk(tree):
         compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
         if isinstance(node, ast.MatchValue):
@@ -383,13 +384,13 @@ def setting_comparisons(tree):
 
 
 def test_setting_comparisons_are_found():
-    code = "a == 'labelled'\nb not in ('x', 'two-sample')\n'no: labelled'\nf('labelled')\n"
-    code += "match c:\n    case 'one-sample' | 'labelled':\n        pass\n"
+    code = "a == 'labeled'\nb not in ('x', 'two-sample')\n'no: labeled'\nf('labeled')\n"
+    code += "match c:\n    case 'one-sample' | 'labeled':\n        pass\n"
     assert list(setting_comparisons(ast.parse(code))) == [1, 2, 6, 6]
 
 
 def test_few_modules_ask_for_the_setting():
-    # Scores know whether labels are hidden and whether positives are pooled; so does `checks`.
+    # `PUScores` records whether labels are hidden and positives are pooled; so does `checks`.
     homes = {SOURCE / "laws.py", SOURCE / "scores.py"}
     found = [
         f"{file.relative_to(SOURCE)}:{line}"
@@ -398,3 +399,36 @@ def test_few_modules_ask_for_the_setting():
         for line in setting_comparisons(tree)
     ]
     assert len(found) <= 20, found
+
+
+def code_lines(text, first, last):
+    """Return how many of these lines are code: neither blank nor a comment."""
+    lines = map(str.strip, text.splitlines()[first - 1 : last])
+    return sum(bool(line) and not line.startswith("#") for line in lines)
+
+
+def body_sizes(text):
+    """Return the code lines of every function below its docstring, by name."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[ast.get_docstring(node) is not None :]
+            size = code_lines(text, body[0].lineno, body[-1].end_lineno) if body else 0
+            found.append((node.name, size))
+    return found
+
+
+def test_function_bodies_are_measured():
+    code = 'def f():\n    """Say."""\n    # Why.\n    x = 1\n\n    return x\n'
+    code += 'def g():\n    """No."""\n'
+    assert body_sizes(code) == [("f", 2), ("g", 0)]
+
+
+def test_functions_are_short():
+    sizes = [
+        (size, f"{file.relative_to(SOURCE)}:{name}")
+        for file in FILES
+        for name, size in body_sizes(file.read_text(encoding="utf-8"))
+    ]
+    assert np.median([size for size, _ in sizes]) < 6
+    assert [place for size, place in sizes if size > 40] == []

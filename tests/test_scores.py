@@ -1,12 +1,11 @@
-"""PUScores: what it holds, what it refuses, and that weights mean what they say."""
+"""PUScores: what it contains, what it rejects, and what weights mean."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import samples
 
 from noneg import PUScores, ece, estimate, kernels, read
@@ -157,7 +156,7 @@ def test_equal_propensities_change_nothing(sample):
 
 
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
-def test_inverse_propensities_undo_unequal_labelling(setting):
+def test_inverse_propensities_undo_unequal_labeling(setting):
     rng = np.random.default_rng(3)
     n = 200_000
     s = rng.random(n)
@@ -201,11 +200,11 @@ BAD = [
     (lambda: PUScores(P, [1.0000001], prior=0.4, setting="two-sample"), "1.0000001.*clip"),
     (
         lambda: PUScores([], U, prior=0.4, setting="two-sample"),
-        "^'positive' must hold at least one labelled positive",
+        "^'positive' must contain at least one labeled positive",
     ),
     (
         lambda: PUScores(P, [], prior=0.4, setting="two-sample"),
-        "^'unlabeled' must hold at least one unlabeled row",
+        "^'unlabeled' must contain at least one unlabeled row",
     ),
     (lambda: PUScores(["a"], U, prior=0.4, setting="two-sample"), "numbers, got 'a' in row 0"),
     (lambda: PUScores([None], U, prior=0.4, setting="two-sample"), "nan in row 0"),
@@ -216,8 +215,8 @@ BAD = [
     (lambda: PUScores(P, U, prior="a", setting="two-sample"), r"\(0, 1\), got 'a'"),
     (lambda: PUScores(P, U, prior=np.nan, setting="two-sample"), "got nan"),
     (lambda: PUScores(P, U, prior=0.4, setting="both"), "'one-sample': one sample"),
-    (lambda: PUScores(P, U, prior=0.4, setting="labelled"), "from_labels"),
-    (lambda: PUScores(P, U, prior=0.001, setting="one-sample"), "labelled share 0.333.*got 0.001"),
+    (lambda: PUScores(P, U, prior=0.4, setting="labeled"), "from_labels"),
+    (lambda: PUScores(P, U, prior=0.001, setting="one-sample"), "labeled share 0.333.*got 0.001"),
     (lambda: PUScores(P * 9, [0.1], prior=0.3, setting="one-sample"), "unlabeled rows swapped"),
     (lambda: PUScores(P, [], prior=0.3, setting="one-sample"), "one unlabeled row, got none"),
     (lambda: two_sample(prior_interval=(0.5, 0.6)), "contain the prior 0.4"),
@@ -230,13 +229,13 @@ BAD = [
     (lambda: two_sample(positive_weight=[2.0**53, 2]), "at most 9,007.* in all.*2.0 in row 1"),
     (
         lambda: two_sample(positive_weight=[1, 1e200], weight_kind="importance"),
-        r"0 or within a factor of 1e\+100 of 1 \(divide all by their mean\), got 1e\+200 in row 1",
+        r"1e\+100 of 1 \(divide all weights by their mean\), got 1e\+200 in row 1",
     ),
     (
         lambda: two_sample(positive_weight=[1, 1e-200], weight_kind="importance"),
         "within a factor.* got 1e-200 in row 1",
     ),
-    (lambda: two_sample(propensity=[0.5, 0.0]), "labelled, got 0.0 in row 1"),
+    (lambda: two_sample(propensity=[0.5, 0.0]), "labeled, got 0.0 in row 1"),
     (
         lambda: PUScores.from_pu_labels(
             [0, 1, 1],
@@ -245,7 +244,7 @@ BAD = [
             setting="two-sample",
             propensity=[np.nan, 1, 2],
         ),
-        "labelled, got 2.0 in row 2",
+        "labeled, got 2.0 in row 2",
     ),
     (lambda: PUScores.from_labels([0, 1, 2], [0.1, 0.2, 0.3]), "two values, got 3: 0, 1, 2"),
     (lambda: PUScores.from_labels([0, 1], [0.1]), "2 entries for 1 rows"),
@@ -259,10 +258,13 @@ BAD = [
     (lambda: PUScores.from_labels([1.0, np.nan], [0.1, 0.2]), "but row 1 has none"),
     (lambda: PUScores.from_labels([0, 1], [0.1, 0.2], positive_label=5), r"\[0, 1\].*got 5"),
     (lambda: PUScores.from_labels([[1]], [0.2]), r"'y_true'.*shape \(1, 1\)"),
-    (lambda: PUScores.from_labels([], []), "^'y_true' must hold at least one row"),
-    (lambda: from_table([], []), "^'labeled' must .* one labelled positive, got none"),
-    (lambda: from_table([0, 0], [0.1, 0.2]), "^'labeled' must hold at least one labelled positive"),
-    (lambda: from_table([1, 1], [0.1, 0.2]), "^'labeled' must hold at least one unlabeled row"),
+    (lambda: PUScores.from_labels([], []), "^'y_true' must contain at least one row"),
+    (lambda: from_table([], []), "^'labeled' must .* one labeled positive, got none"),
+    (
+        lambda: from_table([0, 0], [0.1, 0.2]),
+        "^'labeled' must contain at least one labeled positive",
+    ),
+    (lambda: from_table([1, 1], [0.1, 0.2]), "^'labeled' must contain at least one unlabeled row"),
     (lambda: PUScores.from_labels([1, 0], [0.1, 0.2]).with_prior(0.3), "labels determine it"),
     (
         lambda: PUScores(
@@ -289,7 +291,7 @@ def test_a_missing_setting_is_an_error():
 
 
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
-def test_without_a_prior_metrics_that_need_it_refuse_by_name(setting):
+def test_without_a_prior_metrics_that_need_it_reject_by_name(setting):
     known = PUScores(P, U, prior=0.5, setting=setting)
     unknown = PUScores(P, U, setting=setting)
     assert unknown.prior is None
@@ -297,7 +299,8 @@ def test_without_a_prior_metrics_that_need_it_refuse_by_name(setting):
     assert unknown.with_prior(0.5).prior == 0.5
     for name, metric in METRICS.items():
         if not metric.needs_prior:
-            assert estimate(name, unknown) == estimate(name, known)
+            # As text, in which nan equals nan.
+            assert repr(estimate(name, unknown)) == repr(estimate(name, known))
             continue
         with pytest.raises(ValueError, match=f"'prior' must be known for '{name}', got None"):
             estimate(name, unknown)
@@ -305,7 +308,7 @@ def test_without_a_prior_metrics_that_need_it_refuse_by_name(setting):
             metric.function(unknown)
 
 
-def test_labelled_data_without_positives_is_data():
+def test_labeled_data_without_positives_is_data():
     scores = PUScores.from_labels([0, 0, 0, 0], [0.1, 0.2, 0.3, 0.4])
     assert scores.prior == 0
     assert bin_scores(scores, bins=1).residual[0] == pytest.approx(-0.25)
@@ -325,7 +328,7 @@ def test_rows_come_in_order(quick, sample):
     assert np.array_equal(positive, np.sort(sample.score[sample.flags]))
 
 
-@given(samples(settings=("two-sample", "labelled")))
+@given(samples(settings=("two-sample", "labeled")))
 def test_weighted_rows_come_in_order(sample):
     weight = np.arange(1, sample.score.size + 1)
     scores = sample.build(sample_weight=weight)
@@ -346,7 +349,7 @@ def read_only_view(x):
     return view, x
 
 
-# Containers that share the memory of an array, which the caller can still write to.
+# Containers that share the memory of an array that the caller can still modify.
 SHARED = {
     "array": own,
     "read-only view": read_only_view,
@@ -384,14 +387,14 @@ def test_later_changes_to_the_arrays_change_nothing(share, quick, monkeypatch):
             assert np.isfinite(scores.in_order()[0][0]).all()
 
 
-def test_arrays_that_nobody_can_write_to_are_not_copied(tmp_path):
+def test_read_only_arrays_are_not_copied(tmp_path):
     s, y = np.random.default_rng(0).random(20), np.arange(20) % 2
     s.flags.writeable = False
     pd.DataFrame({"s": s, "y": y}).to_csv(tmp_path / "t.csv", index=False)
     mine = PUScores.from_labels(y, s)
-    found = read(tmp_path / "t.csv", score="s", label="y", setting="labelled")
+    found = read(tmp_path / "t.csv", score="s", label="y", setting="labeled")
     assert mine._rows.scores.base is s
-    assert found._rows.scores.base is not None  # a view of what was read; a copy has no base
+    assert found._rows.scores.base is not None  # a view of the input; a copy has no base
 
 
 @pytest.mark.parametrize("quick", [False, True])
@@ -425,11 +428,11 @@ def test_chance_may_label_more_rows_than_the_true_prior_promises(prior, n, c):
     above, rng = 0, np.random.default_rng(0)
     for _ in range(200):
         y = rng.random(n) < prior
-        labelled, s = y & (rng.random(n) < c), prior + 0.3 * y
-        # Refused in one sample of a thousand at most, and none of these.
-        scores = PUScores.from_pu_labels(labelled, s, prior=prior, setting="one-sample")
-        above += scores.labelled_share > prior
-        if scores.labelled_share > prior:
+        labeled, s = y & (rng.random(n) < c), prior + 0.3 * y
+        # Rejected in at most one sample in a thousand, and in none of these.
+        scores = PUScores.from_pu_labels(labeled, s, prior=prior, setting="one-sample")
+        above += scores.labeled_share > prior
+        if scores.labeled_share > prior:
             assert 0.0 <= brier(scores) <= 1.0
             assert 0.0 <= auroc(scores) <= 1.0
             assert latent_fraction(scores) == (0.0, 0.0)
@@ -450,10 +453,10 @@ class TestKnowledge:
         assert "selection 2" in repr(scores)
 
     @pytest.mark.parametrize("value", [0.5, -1, float("nan"), float("inf"), "much", None])
-    def test_a_selection_below_one_is_refused(self, value):
+    def test_a_selection_below_one_is_rejected(self, value):
         with pytest.raises(ValueError, match="'selection' must be a number of at least 1"):
             PUScores([0.9], [0.8], prior=0.3, selection=value, setting="two-sample")
 
-    def test_an_interval_that_falls_is_refused(self):
+    def test_an_interval_that_falls_is_rejected(self):
         with pytest.raises(ValueError, match="'prior_interval' must be a pair"):
             PUScores([0.9], [0.8], prior_interval=(0.4, 0.2), setting="two-sample")

@@ -1,4 +1,4 @@
-"""What `PUScores` hands to estimators, against sums over plain rows."""
+"""What `PUScores` passes to estimators, compared with sums over plain rows."""
 
 import math
 
@@ -12,18 +12,18 @@ from noneg.simulation import LogisticGaussian
 
 RNG = np.random.default_rng(0)
 P, U = RNG.beta(3, 2, 40), RNG.beta(2, 3, 90)
-SETTINGS = ["two-sample", "one-sample", "labelled"]
+SETTINGS = ["two-sample", "one-sample", "labeled"]
 
 
 def build(setting):
     flags, s = np.r_[np.ones(40), np.zeros(90)], np.r_[P, U]
-    if setting == "labelled":
+    if setting == "labeled":
         return PUScores.from_labels(flags, s)
     return PUScores(P, U, prior=0.6, setting=setting)
 
 
 def rows_of(setting):
-    """Scores of the positive and of the marginal sample."""
+    """Return the scores of the positive and the marginal sample."""
     return P, U if setting == "two-sample" else np.r_[U, P]
 
 
@@ -42,7 +42,7 @@ def test_sums_by_bucket(setting):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_sums_at_nodes_keep_mass_and_mean(setting):
-    """Each row is shared out between its two neighbours, so totals and first moments stay."""
+    """Each row is divided between its two neighbors, which preserves totals and first moments."""
     positive, marginal = rows_of(setting)
     scores = build(setting)
     for n in (8, 16):
@@ -56,7 +56,7 @@ def test_sums_at_nodes_keep_mass_and_mean(setting):
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_chunks_say_which_law_their_rows_belong_to(setting):
+def test_chunks_say_which_distribution_their_rows_belong_to(setting):
     positive, marginal = rows_of(setting)
     found = {"positive": [], "marginal": []}
     for in_positive, in_marginal, (s, count, a, w) in build(setting).chunks():
@@ -81,7 +81,7 @@ def test_another_prior_keeps_everything_else(setting):
 
 
 def test_words_about_rows():
-    assert repr(build("labelled")) == "PUScores(40 positives, 130 labelled rows, prior 0.307692)"
+    assert repr(build("labeled")) == "PUScores(40 positives, 130 labeled rows, prior 0.307692)"
     one = PUScores([0.5], [0.5], prior=0.4, setting="two-sample", prior_interval=(0.3, 0.45))
     assert (
         repr(one) == "PUScores(1 positive, 1 unlabeled row, two-sample, prior 0.4 in [0.3, 0.45])"
@@ -92,16 +92,16 @@ def test_words_about_rows():
     assert repr(known).startswith("PUScores(infinitely many positives, 5 unlabeled rows")
 
 
-def test_labelled_rows_have_a_constructor_of_their_own():
+def test_labeled_rows_have_a_constructor_of_their_own():
     with pytest.raises(ValueError, match="from_labels instead"):
-        PUScores.from_pu_labels([1, 0], [0.5, 0.5], prior=0.4, setting="labelled")
+        PUScores.from_pu_labels([1, 0], [0.5, 0.5], prior=0.4, setting="labeled")
     with pytest.raises(ValueError, match="from_labels instead"):
-        PUScores([0.5], [0.5], prior=0.4, setting="labelled")
-    with pytest.raises(ValueError, match="cannot be set on labelled data"):
-        build("labelled").with_prior(0.5)
+        PUScores([0.5], [0.5], prior=0.4, setting="labeled")
+    with pytest.raises(ValueError, match="cannot be set on labeled data"):
+        build("labeled").with_prior(0.5)
 
 
-def test_a_population_is_no_single_sample():
+def test_a_population_is_not_a_single_sample():
     known = LogisticGaussian.calibrated().draw(math.inf, math.inf, setting="two-sample", seed=0)
     sources = known._rows.sources
     with pytest.raises(ValueError, match="one-sample needs finite samples"):
@@ -112,7 +112,7 @@ def test_a_population_is_no_single_sample():
     "edges", [[], [1.0], [0.0], [[0.0, 1.0]], [0.0, 0.6, 0.4, 1.0], [0.1, 1.0]], ids=str
 )
 def test_edges_that_are_none(edges):
-    with pytest.raises(ValueError, match="'edges' must rise from 0 to 1"):
+    with pytest.raises(ValueError, match="'edges' must increase from 0 to 1"):
         check_edges(edges)
 
 
@@ -144,7 +144,7 @@ def test_the_prior_of_weighted_labels_is_their_share_of_the_weight():
     assert scores.prior == pytest.approx(0.8)
 
 
-def test_a_known_law_next_to_weighted_rows_is_an_infinite_sample():
+def test_a_known_distribution_with_weighted_rows_is_an_infinite_sample():
     known = LogisticGaussian.calibrated().draw(math.inf, 5, setting="two-sample", seed=0)
     law, weight = known._rows.sources[1].law, {"weight_kind": "importance"}
     scores = PUScores(
@@ -166,7 +166,7 @@ def test_what_is_kept_cannot_be_changed():
         build("two-sample").sums_by_width(3)[0] = 1.0
 
 
-def test_a_prior_of_exactly_the_labelled_share_is_possible():
+def test_a_prior_of_exactly_the_labeled_share_is_possible():
     assert PUScores([0.5], [0.5, 0.2, 0.3], prior=0.25, setting="one-sample").prior == 0.25
 
 
@@ -175,7 +175,7 @@ def test_edges_may_coincide():
 
 
 def test_bins_of_unequal_weights_follow_the_effective_size():
-    """Kish's size of these weights is no whole number; ranks are floors of its shares."""
+    """Kish's effective size of these weights is not an integer; ranks are floors of its shares."""
     s, weight = np.linspace(0.05, 0.95, 19), np.tile([1.0, 3.0], 10)[:19]
     scores = PUScores.from_labels(
         np.arange(19) % 2, s, sample_weight=weight, weight_kind="importance"
@@ -198,13 +198,14 @@ def test_the_least_rank_of_few_effective_rows_is_one():
     assert bin_scores(scores, bins=2).edges[1] == 0.5
 
 
-def test_rows_that_nobody_named_are_scores():
-    with pytest.raises(ValueError, match=r"^'scores' must hold at least one labelled positive"):
+def test_unnamed_rows_are_scores():
+    with pytest.raises(ValueError, match=r"^'scores' must contain at least one labeled positive"):
         Sketch(setting="two-sample", prior=0.5).scores()
 
 
 def test_edges_inside_a_crowd_and_at_the_very_top():
-    """Scores a rounding apart share a run of buckets or lie in two neighbours; 1 is in the last."""
+    """Scores that differ by rounding share a run of buckets or are in two neighbors; 1 is in the
+    last."""
     ends = run_ends()
     border = ends[np.searchsorted(ends, 0.5)]
     s = np.concatenate([border + 1e-13 * np.arange(-89, 91), np.ones(60)])

@@ -1,4 +1,4 @@
-"""Bounds under selection: against linear programs, monotone, equal to the numbers without it."""
+"""Bounds under selection: compared with linear programs, monotone, and exact without selection."""
 
 import numpy as np
 import pytest
@@ -16,11 +16,14 @@ from noneg.simulation import LogisticGaussian
 CASES = 200
 SHARP_RULES = [name for name, metric in METRICS.items() if metric.rule is not None]
 LOSSES = {"brier": {}, "log_loss": {}, "risk": {}, "risk hinge": {"loss": "hinge"}}
-REFUSED = ("ks_error", "smooth_ece", "logit_smoothed_ece", "kernel_ece", "tce_bpm", "bedroc")
+REFUSED = (
+    *("ks_error", "smooth_ece", "logit_smoothed_ece", "kernel_ece", "tce_bpm", "bedroc"),
+    *("calibration_slope", "calibration_intercept", "observed_expected", "boyce_index"),
+)
 
 
 def draw(seed: int, *, ties: bool | None = None) -> PUScores:
-    """Draw few rows with a prior and a selection, in either setting."""
+    """Draw a few rows with a prior and a selection factor, in either setting."""
     random = np.random.default_rng(seed)
     n_positive, n_unlabeled = random.integers(4, 20), random.integers(10, 40)
     positive, unlabeled = random.beta(2, 1.5, n_positive), random.beta(1, 2, n_unlabeled)
@@ -39,13 +42,13 @@ def draw(seed: int, *, ties: bool | None = None) -> PUScores:
 
 
 class Program:
-    """The laws of the positives over rows, as a linear program."""
+    """The distributions of the positives over rows, as a linear program."""
 
     def __init__(self, scores: PUScores, edges: np.ndarray | None = None) -> None:
         rising, positive, marginal = Ordered(scores).masses()
         self.s, self.nu, self.mu = rising, positive / positive.sum(), marginal / marginal.sum()
         self.prior, gamma = scores.known_prior, scores.selection
-        labeled = scores.labelled_share / self.prior
+        labeled = scores.labeled_share / self.prior
         self.low, self.high = (labeled + (1 - labeled) * g for g in (1 / gamma, gamma))
         edges = _cell_edges(scores) if edges is None else edges
         cell = np.searchsorted(edges[1:-1], rising)
@@ -57,7 +60,8 @@ class Program:
         return rows if strict else np.maximum(rows, self.cells @ self.nu)
 
     def extremes(self, f: np.ndarray, *, strict: bool = False) -> tuple[float, float] | None:
-        """Return the smallest and largest mean of f over all laws, None if there is none."""
+        """Return the smallest and largest mean of f over all distributions, or None if there are
+        none."""
         ends = []
         for sign in (1.0, -1.0):
             found = linprog(
@@ -108,7 +112,7 @@ def test_metrics_of_the_confusion_matrix_are_sharp(name):
 
 
 def linear(name: str, scores: PUScores, program: Program):
-    """Return f and what turns a mean of f into the metric."""
+    """Return f and the function that turns a mean of f into the metric."""
     prior, below = program.prior, np.cumsum(program.mu) - program.mu / 2
     if name == "auroc":
         return below, lambda x: (x - prior / 2) / (1 - prior)
@@ -212,39 +216,23 @@ def test_calibration_error_has_its_exact_range():
 
 
 @pytest.mark.parametrize("name", ["partial_auc", "average_precision"])
-def test_outer_bounds_contain_what_laws_in_the_box_give(name):
-    """Vertices of the box in random directions; without ties, up to one row at the border."""
-    function, worst = METRICS[name].function, 0.0
-    for seed in range(40):
-        scores = draw(seed, ties=False)
-        found, program = identified(name, scores), Program(scores)
-        random = np.random.default_rng(seed)
-        (u, *_), (p, *_) = scores.in_order()
-        for _ in range(5):
-            f = random.normal(size=program.s.size) + random.choice([-3, 0, 3]) * program.s
-            ends = linprog(
-                f,
-                A_ub=program.cells,
-                b_ub=program.caps(strict=False),
-                A_eq=np.ones((1, f.size)),
-                b_eq=[1.0],
-                bounds=list(zip(program.low * program.nu, program.high * program.nu, strict=True)),
-            )
-            weight = ends.x[np.searchsorted(program.s, p)]
-            law = PUScores(
-                p,
-                u,
-                prior=program.prior,
-                setting="two-sample",
-                positive_weight=weight,
-                weight_kind="importance",
-            )
-            if scores.setting == "one-sample":
-                continue
-            value = function(law)
-            if 0.0 <= value <= METRICS[name].range[1]:
-                worst = max(worst, found[0] - value, value - found[1])
-    assert worst < (1e-9 if name == "partial_auc" else 0.03)
+@pytest.mark.parametrize("ties", [False, True])
+def test_bounds_of_curves_contain_what_distributions_in_the_box_give(name, ties):
+    """Compared with a search over distributions; sharp for the partial area.
+
+    For average precision, the positive at which the density changes is excluded from its own
+    precision; with the four positives of the smallest case, this amounts to a few thousandths.
+    """
+    from experiments.selection.outer import ends
+
+    room = 0.005 if name == "average_precision" else 1e-9
+    for case in range(6):
+        outer, inner = ends(f"{name}, ties" if ties else name, case)
+        assert np.isfinite(outer).all()
+        assert outer[0] <= inner[0] + room
+        assert outer[1] >= inner[1] - room
+        if name == "partial_auc":
+            np.testing.assert_allclose(outer, inner, atol=1e-9)
 
 
 SUPPORTED = [name for name in METRICS if name not in REFUSED]
@@ -257,7 +245,7 @@ def world(setting: str, seed: int = 0, n_positive: int = 300) -> PUScores:
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
 @pytest.mark.parametrize("name", SUPPORTED)
 def test_bounds_grow_from_the_estimate(name, setting):
-    """At 1 nothing changes, and the bounds meet it; then they widen with selection and prior."""
+    """At 1 nothing changes, and the bounds coincide; they then widen with selection and prior."""
     scores = world(setting)
     plain = estimate(name, scores)
     assert estimate(name, scores.with_selection(1.0)) == plain
@@ -268,10 +256,8 @@ def test_bounds_grow_from_the_estimate(name, setting):
     assert all(one.value == plain.value for one in found)
     for ends in ([x.identified for x in found], [(x.low, x.high) for x in found]):
         low, high = np.array(ends).T
-        # A false positive rate that is made to rise moves the partial area a little.
-        slack = 1e-3 if name == "partial_auc" else 1e-9
-        assert (np.diff(low) <= slack).all()
-        assert (np.diff(high) >= -slack).all()
+        assert (np.diff(low) <= 1e-9).all()
+        assert (np.diff(high) >= -1e-9).all()
     prior = scores.known_prior
     wide = estimate(name, scores.with_prior(prior, (0.95 * prior, 1.03 * prior)).with_selection(2))
     narrow = estimate(name, scores.with_prior(prior, (0.98 * prior, prior)).with_selection(2))
@@ -283,13 +269,13 @@ def test_bounds_grow_from_the_estimate(name, setting):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_metrics_without_bounds_refuse(name):
+def test_metrics_without_bounds_reject(name):
     with pytest.raises(InputError, match=r"'selection' must be 1 for .* Use ece"):
         estimate(name, world("two-sample").with_selection(2))
 
 
 def test_a_metric_that_ignores_selection_cannot_pass():
-    """An entry whose interval does not know of selection must not look as if it did."""
+    """An entry whose interval ignores selection must not appear to account for it."""
     from dataclasses import replace
 
     entry = replace(
@@ -307,7 +293,8 @@ def test_labeled_data_has_no_hidden_positives():
 
 
 def test_a_prior_is_not_needed_where_the_metric_does_not_need_one():
-    """Without one the rows cannot say how many positives they could be: only the box is left."""
+    """Without one, the rows cannot limit the number of positives: only the selection limits
+    remain."""
     scores = PUScores([0.9, 0.7, 0.6, 0.2], [0.8, 0.3, 0.1], setting="two-sample", selection=2)
     assert estimate("recall", scores).identified == pytest.approx((0.5, 0.875))
 
@@ -324,7 +311,7 @@ def test_sketches_and_weights_give_the_same():
 
 
 def test_commands_take_the_factor(tmp_path):
-    """Intervals of the command are those of Python, and JSON holds the identified range."""
+    """Intervals from the command agree with Python, and the JSON contains the identified range."""
     import json
 
     from click.testing import CliRunner
@@ -350,8 +337,8 @@ def test_commands_take_the_factor(tmp_path):
     assert "--selection must be a number of at least 1" in done.output
 
 
-def test_a_verdict_says_up_to_which_factor_it_stands():
-    """Miscalibration is certain at the factor named, and no longer at the next one."""
+def test_a_verdict_reports_the_factor_up_to_which_it_holds():
+    """Miscalibration is certain at the named factor, but not at the next one."""
     from noneg import evaluate
     from noneg.evaluation import FACTORS
     from noneg.report.content import document
@@ -364,10 +351,30 @@ def test_a_verdict_says_up_to_which_factor_it_stands():
         assert (low > 0.0) == (factor <= found.stands)
     said = str(document(found).verdict[3])
     assert said.endswith(
-        f"by a factor of up to {found.stands:g}." if found.stands > 1 else "or nearly so."
+        f"by a factor of {found.stands:g}." if found.stands > 1 else "or nearly so."
     )
     unsure = evaluate(LogisticGaussian.calibrated().draw(100, 1000, setting="two-sample", seed=0))
     assert unsure.stands is None
-    assert "random draw" in str(document(unsure).verdict[3])
+    assert "random sample" in str(document(unsure).verdict[3])
     held = evaluate(scores.with_selection(1.5))
     assert "by a factor of up to 1.5." in str(document(held).verdict[3])
+
+
+def test_the_noise_of_the_labeled_share_is_that_of_simulations():
+    """The variance of a lower bound over one-sample draws with few labeled rows."""
+    from noneg.selection import Box, Cells, Selected, running_wins
+
+    world, prior, found = LogisticGaussian.calibrated(0.4), 0.4, []
+    score, label = world.draw_rows(300 * 600, seed=3)
+    labeled = label & (np.random.default_rng(4).random(label.size) < 0.7)
+    for s, flags in zip(score.reshape(300, -1), labeled.reshape(300, -1), strict=True):
+        scores = PUScores.from_pu_labels(flags, s, prior=prior, setting="one-sample", selection=4.0)
+        law = Box.of(scores).without_caps().law(prior, top=False)
+        steps = Selected(Cells(scores), law)
+        # Return the mean TPR over all rows, which is the area under a step curve.
+        weight = np.diff(steps.ppr, append=1.0)
+        d_ppr = np.diff(np.append(0.0, steps.tpr)) * -1.0
+        found.append((law.mean(*running_wins(scores)), steps.variance(weight, d_ppr, 0.0)))
+    values, variances = np.array(found).T
+    # A standard deviation from 300 draws is known to 4%; four times that is allowed.
+    assert np.sqrt(variances.mean()) / values.std() == pytest.approx(1.0, abs=0.17)

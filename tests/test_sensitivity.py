@@ -31,7 +31,7 @@ def test_the_error_follows_its_exact_curve():
     curve = prior_curve(ece, SCORES, bins=10)
     assert curve.prior.size == 41
     np.testing.assert_allclose(curve.value, exact(curve.prior), atol=1e-12)
-    # A wrong prior moves the error by at most as much as the prior is wrong.
+    # A wrong prior changes the error by at most the error in the prior.
     assert (np.abs(np.diff(curve.value)) <= np.diff(curve.prior) + 1e-12).all()
 
 
@@ -46,7 +46,7 @@ def test_what_is_known_of_the_prior_is_looked_at():
 
 
 def test_mistakes_are_explained():
-    with pytest.raises(ValueError, match=r"labels of every row determine a prior, 0\.5"):
+    with pytest.raises(ValueError, match=r"the labels determine the prior, 0\.5"):
         prior_curve("ece", PUScores.from_labels([0, 1], [0.2, 0.7]))
     with pytest.raises(ValueError, match=r"'priors'.*got 1.5"):
         prior_curve("ece", SCORES, priors=[0.2, 1.5])
@@ -90,16 +90,17 @@ def test_a_claim_falls_at_the_tipping_selection(level):
 
 
 def test_forced_selection_is_the_smallest_feasible_factor():
-    """In two cells the answer is known: more labelled positives at the top than rows there."""
+    """With two cells, the result is known: more labeled positives at the top than there are
+    rows."""
     scores = PUScores(
         [0.9] * 80 + [0.1] * 20, [0.9] * 20 + [0.1] * 180, prior=0.3, setting="two-sample"
     )
-    # Cell at the top: at most 0.1 / 0.3 of the positives, of the labelled ones 0.8.
+    # The top cell can contain at most 0.1 / 0.3 of the positives, but has 0.8 of the labeled ones.
     assert forced_selection(scores).value == pytest.approx((2 / 3) / 0.2, rel=1e-3)
 
 
 def test_random_labels_are_seldom_called_selected():
-    """The lower limit exceeds 1 in at most 5 % of draws if labels are random."""
+    """The lower limit exceeds 1 in at most 5% of draws if labels are random."""
     world = LogisticGaussian.calibrated(0.3)
     for setting in ("two-sample", "one-sample"):
         found = [

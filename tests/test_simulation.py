@@ -1,12 +1,11 @@
-"""Simulated worlds are checked against closed forms and against quadrature in other variables."""
+"""Simulated populations compared with closed forms and with quadrature in other variables."""
 
 import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.integrate import quad
 from scipy.special import betainc, betaincc, betaln, expit, logit
 from scipy.stats import norm
@@ -66,7 +65,7 @@ bin_edges = st.lists(st.floats(0, 1), max_size=12).map(lambda inner: [0.0, *sort
         (TABLE_2["D5"], 0.2754111710),
     ],
 )
-def test_true_calibration_error_of_the_papers_worlds(world, tce):
+def test_true_calibration_error_of_the_papers_populations(world, tce):
     assert world.tce() == pytest.approx(tce, abs=1e-10)
 
 
@@ -113,7 +112,7 @@ def test_scores_at_two_points_in_the_limit(sd):
     np.testing.assert_allclose(world.posterior([0.2, 0.7]), truth, rtol=1e-6)
 
 
-def test_mirrored_worlds_have_the_same_laws():
+def test_mirrored_populations_have_the_same_laws():
     mirrored = LogisticGaussian(-0.5, -1.5, prior=0.3, mirror=True)
     world = LogisticGaussian(-0.5, 1.5, prior=0.3)
     assert mirrored.positive_law() == world.positive_law()
@@ -134,7 +133,7 @@ def test_logistic_gaussian_is_a_logit_mixture_of_single_components():
     )
 
 
-def test_mixture_takes_laws_or_triples():
+def test_mixture_takes_distributions_or_triples():
     laws = {
         "positive": MixtureLaw(weights=[0.6, 0.4], means=[4.0, 0.5], sds=[1.0, 2.0]),
         "negative": MixtureLaw(weights=[0.3, 0.7], means=[-1.0, -6.0], sds=[0.5, 3.0]),
@@ -226,7 +225,7 @@ def test_cut_at_the_sign_change_loses_nothing():
     assert LESS.binned_tce([0, crossing, 1]) == pytest.approx(LESS.tce(), abs=1e-13)
 
 
-# --- population laws -----------------------------------------------------------------------------
+# --- population distributions ---------------------------------------------------------------------
 
 
 def density(law, v):
@@ -286,7 +285,7 @@ def test_positive_moments_with_closed_forms():
 
 @every_world
 @pytest.mark.parametrize("kind", ["positive_law", "marginal_law"])
-def test_law_has_mass_one_and_adds_up_over_bins(world, kind):
+def test_distribution_has_mass_one_and_adds_up_over_bins(world, kind):
     law = getattr(world, kind)()
     total = law.moments([0.0, 1.0])[0]
     assert total[0] == pytest.approx(1, abs=1e-13)
@@ -373,11 +372,11 @@ def test_labels_follow_the_posterior(world):
     bins = np.searchsorted(edges, scores)
     excess = np.bincount(bins, y - p)
     error = np.sqrt(np.bincount(bins, p * (1 - p)))
-    assert np.all(np.abs(excess) < 4 * error + 0.01)  # room for D1's scores rounded to 1
+    assert np.all(np.abs(excess) < 4 * error + 0.01)  # allows for D1's scores rounded to 1
 
 
 @every_world
-def test_scores_follow_the_marginal_and_the_positive_law(world):
+def test_scores_follow_the_marginal_and_the_positive_distribution(world):
     edges = np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 0.999, 1.0])
     scores, y = world.draw_rows(N, seed=2)
     samples = [
@@ -409,7 +408,7 @@ def test_bins_next_to_one_hold_the_scores_that_round_into_them():
     share = np.diff([0, *((drawn <= e).mean() for e in edges[1:])])
     mass = law.moments(np.concatenate([[0.0], edges]))[1:, 0]
     assert np.abs(share - mass).max() < 4 * 0.5 / 40_000**0.5
-    # The double below 1 stands for all that is nearer to it: 1 - s between 0.5 and 1.5 of 2**-53.
+    # The largest double below 1 represents all closer values: 1 - s between 0.5 and 1.5 of 2**-53.
     ends = (math.log(2.0**53 / k) for k in (1.5, 0.5))
     low, high = (norm.cdf(end, 36.0, 2.0) for end in ends)
     assert mass[-2] == pytest.approx(high - low, abs=1e-12)
@@ -438,7 +437,8 @@ def test_generator_moves_on_between_draws():
 
 
 def masses(scores, edges=EDGES):
-    """Positive mass, marginal mass and score sum of each bin, as shares of their samples."""
+    """Return the positive mass, marginal mass and score sum of each bin, as shares of their
+    samples."""
     positive, marginal, score = scores.sums_in_bins(edges).T[:3]
     return positive, marginal, score
 
@@ -497,10 +497,10 @@ def test_one_sample_labels_are_a_random_part_of_the_positives():
     assert shares_agree(marginal, LESS.marginal_law().moments(EDGES)[:, 0], 25_000)
 
 
-def test_labelled_draw_is_the_rows():
-    scores = LESS.draw(n=1000, setting="labelled", seed=5)
+def test_labeled_draw_is_the_rows():
+    scores = LESS.draw(n=1000, setting="labeled", seed=5)
     s, y = LESS.draw_rows(1000, seed=5)
-    assert (scores.setting, scores.n_marginal, scores.n_positive) == ("labelled", 1000, y.sum())
+    assert (scores.setting, scores.n_marginal, scores.n_positive) == ("labeled", 1000, y.sum())
     positive, marginal, score = masses(scores, np.array([0.0, 0.5, 1.0]))
     assert positive.tolist() == [y[s <= 0.5].sum(), y[s > 0.5].sum()]
     assert marginal.tolist() == [(s <= 0.5).sum(), (s > 0.5).sum()]
@@ -591,7 +591,7 @@ def test_sign_changes_are_found_to_rounding():
         ),
         (
             lambda: BinomialProcess(CalibrationCurve("logit", -1e4), alpha=1.0, beta=1.0),
-            "'curve' must give both labels a chance",
+            "'curve' must give both labels a positive probability",
         ),
         (lambda: BetaLaw(0.0, 1.0), "'alpha' must be positive and finite, got 0.0"),
         (lambda: BetaLaw(1.0, math.inf), "'beta' must be positive and finite, got inf"),
@@ -601,7 +601,7 @@ def test_sign_changes_are_found_to_rounding():
         (lambda: CalibrationCurve("logflip", 0.0, -1.0), "slopes >= 0 with the 'logflip' link"),
         (lambda: LESS.posterior([0.5, 1.2]), r"'score' must lie in \[0, 1\], got .*1.2"),
         (lambda: LESS.posterior(math.nan), r"'score' must lie in \[0, 1\], got .*nan"),
-        (lambda: LESS.marginal_law().quantiles([0.5, 50.0]), r"'q' must hold .* got .*50.0"),
+        (lambda: LESS.marginal_law().quantiles([0.5, 50.0]), r"'q' must contain .* got .*50.0"),
         (lambda: LESS.binned_tce([0.1, 1.0]), r"'edges' must cover \[0, 1\], got edges from 0.1"),
         (lambda: LESS.binned_tce([0.0]), r"'edges' must be one-dimensional .* shape \(1,\)"),
         (lambda: LESS.binned_tce([[0.0, 1.0]]), r"'edges' must be one-dimensional"),
@@ -615,9 +615,9 @@ def test_sign_changes_are_found_to_rounding():
         (lambda: LESS.draw(10, 10, setting="pu", seed=0), "'setting' must .* got 'pu'"),
         (lambda: LESS.draw(10, setting="two-sample", seed=0), "'n_unlabeled' must be a whole"),
         (lambda: LESS.draw(10, 10, n=20, setting="two-sample", seed=0), "'n' is not used in the"),
-        (lambda: LESS.draw(10, setting="labelled", seed=0), "'n_positive' is not used in the"),
+        (lambda: LESS.draw(10, setting="labeled", seed=0), "'n_positive' is not used in the"),
         (
-            lambda: LESS.draw(n=math.inf, setting="labelled", seed=0),
+            lambda: LESS.draw(n=math.inf, setting="labeled", seed=0),
             "'n' must be a whole number .*two-sample",
         ),
         (

@@ -1,4 +1,4 @@
-"""A real standalone Spark cluster on this machine, one of whose workers dies in the middle."""
+"""A real standalone Spark cluster on this machine, with a worker that dies during a job."""
 
 import ctypes
 import json
@@ -22,7 +22,7 @@ import noneg
 from noneg.evaluation import evaluate
 from noneg.kernels import FINE_GRID, bucket_of
 from noneg.tables.batches import Wanted
-from noneg.tables.engines import bucketed, labelled_rows
+from noneg.tables.engines import bucketed, labeled_rows
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [
@@ -51,13 +51,13 @@ def free_port():
 
 
 class Cluster:
-    """A master and two workers, each a process of its own."""
+    """A master and two workers, each in its own process."""
 
     def __init__(self, folder):
         self.folder, self.processes = folder, {}
         self.port = free_port()
         self.master = f"spark://127.0.0.1:{self.port}"
-        # Otherwise Spark makes a folder for tables where the tests were started.
+        # Otherwise Spark creates a folder for tables in the working directory.
         self.settings = MEMORY | {"spark.sql.warehouse.dir": str(folder / "warehouse")}
         self.environment = {
             **os.environ,
@@ -113,7 +113,7 @@ class Cluster:
 
 
 def _die_with_parent():
-    """Have the kernel end this process when the tests are killed."""
+    """Have the kernel end this process if the tests are killed."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
@@ -171,7 +171,7 @@ def session_of(cluster):
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(cluster.master).appName("noneg-test")
-    # One task a file.
+    # One task per file.
     one_each = ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes")
     settings = dict.fromkeys(one_each, str(1 << 20)) | {"spark.ui.enabled": "false"}
     settings |= {"spark.sql.shuffle.partitions": "2", "spark.task.maxFailures": "8"}
@@ -186,7 +186,7 @@ def session_of(cluster):
 
 
 def test_a_real_cluster(cluster, files, expected, subtests, monkeypatch):
-    """One test, so that one cluster serves all parts of it whoever runs the tests."""
+    """One test, so that a single cluster serves all parts under any test runner."""
     for name in ("SPARK_LOCAL_IP", "PYSPARK_PYTHON"):
         monkeypatch.setenv(name, cluster.environment[name])
     with subtests.test("the command reads a table of the cluster"):
@@ -223,7 +223,7 @@ def check_buckets(session, files):
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(session.read.parquet(str(files / "00.parquet")))
-    rows = bucketed(labelled_rows(frame, Wanted(score="score", label="label")), FINE_GRID)
+    rows = bucketed(labeled_rows(frame, Wanted(score="score", label="label")), FINE_GRID)
     got = rows.select("score", "bucket").collect()
     score = got["score"].to_numpy()
     np.testing.assert_array_equal(got["bucket"].to_numpy(), bucket_of(score, FINE_GRID))
@@ -246,19 +246,21 @@ def check_frame(session, files, expected):
 
 def check_wrong_rows(session):
     frame = session.createDataFrame([(0.5, 1), (1.5, 0), (None, 0)], "score double, label int")
-    with pytest.raises(ValueError, match=r"'score' must hold scores in \[0, 1\], but 2 rows.*1.5"):
+    with pytest.raises(
+        ValueError, match=r"'score' must contain scores in \[0, 1\], but 2 rows.*1.5"
+    ):
         noneg.read(frame, **SETTING)
     frame = session.createDataFrame([(0.5, 1), (0.5, None)], "score double, label int")
-    with pytest.raises(ValueError, match="'label' must hold a label in every row, but 1 row"):
+    with pytest.raises(ValueError, match="'label' must contain a label in every row, but 1 row"):
         noneg.read(frame, **SETTING)
 
 
 def check_killed_worker(session, cluster, files, expected):
-    """Tasks wait long enough that the worker dies while the job runs."""
+    """Tasks wait long enough for the worker to die while the job is running."""
     from pyspark.sql import functions
 
     def slowly(score, rare=RARE):
-        if score == rare:  # one row a file
+        if score == rare:  # one row per file
             time.sleep(0.5)
         return score
 

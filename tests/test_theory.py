@@ -7,12 +7,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import minimize_scalar
 
 from noneg import theory
-from noneg.bins import labelled_order_rule, order_rule
+from noneg.bins import labeled_order_rule, order_rule
 
 LOG2 = math.log(2.0)
 
@@ -30,7 +29,7 @@ def rate(n_positive, n_unlabeled, prior):
 
 
 def theorem_1(n_positive, n_unlabeled, prior, bins, binning, slope, tail=0.0):
-    """Theorem 1 as one line each, the way the paper prints it."""
+    """Theorem 1, one line each, as printed in the paper."""
     if binning == "width":
         spread = 2 * rate(n_positive, n_unlabeled, prior) * (bins * LOG2 + tail)
         return (1 + slope) / bins + math.sqrt(spread)
@@ -54,31 +53,31 @@ class TestOrderRule:
         assert (bins - 1) ** 3 * exact < 1 <= bins**3 * exact
 
     @given(st.integers(1, 10**40))
-    def test_labelled_is_the_largest_cube_root(self, n):
-        bins = labelled_order_rule(n)
+    def test_labeled_is_the_largest_cube_root(self, n):
+        bins = labeled_order_rule(n)
         assert bins**3 <= n < (bins + 1) ** 3
 
     @pytest.mark.parametrize("root", [2, 10, 26, 123, 10**7, 3**40])
     def test_perfect_cubes(self, root):
-        assert labelled_order_rule(root**3) == root
-        assert labelled_order_rule(root**3 - 1) == root - 1
+        assert labeled_order_rule(root**3) == root
+        assert labeled_order_rule(root**3 - 1) == root - 1
         assert order_rule(math.inf, root**3, 0.5) == root
         assert order_rule(math.inf, root**3 + 1, 0.5) == root + 1
 
     def test_doubles_would_give_another_number(self):
         assert order_rule(8788, 35_152, 0.5) == 26
         assert math.ceil(1 / math.cbrt(rate(8788, 35_152, 0.5))) == 27
-        # The double nearest to 0.3 is smaller, which is enough to ask for an eleventh bin.
+        # The double closest to 0.3 is smaller, which is enough to require an eleventh bin.
         assert order_rule(90, math.inf, 0.3) == 10
         assert 10**3 * Fraction(0.3) ** 2 / 90 < 1
 
     @pytest.mark.parametrize("cast", [int, float, np.int64, np.float64])
     def test_number_types(self, cast):
         assert order_rule(cast(8788), cast(35_152), np.float64(0.5)) == 26
-        assert labelled_order_rule(cast(1000)) == 10
+        assert labeled_order_rule(cast(1000)) == 10
 
     def test_weighted_sizes_need_not_be_whole(self):
-        assert labelled_order_rule(1000.5) == 10
+        assert labeled_order_rule(1000.5) == 10
         assert order_rule(math.inf, 1000.5, 0.5) == 11
 
     @pytest.mark.parametrize(
@@ -95,9 +94,9 @@ class TestOrderRule:
             order_rule(*arguments)
 
     @pytest.mark.parametrize("n", [0, -1, math.inf, math.nan])
-    def test_labelled_refusals(self, n):
+    def test_labeled_refusals(self, n):
         with pytest.raises(ValueError, match="'n' must be"):
-            labelled_order_rule(n)
+            labeled_order_rule(n)
 
 
 class TestOptimalBins:
@@ -161,23 +160,23 @@ class TestOptimalBins:
         assert theorem_1(n_p, n_u, prior, closed, "mass", slope) <= loosened(closed)
 
     @given(st.integers(4, 3000), lipschitz, binnings)
-    def test_labelled_bound_is_minimised_by_trying_all(self, n, slope, binning):
+    def test_labeled_bound_is_minimised_by_trying_all(self, n, slope, binning):
         options = {"binning": binning, "lipschitz": slope}
-        found = theory.labelled_optimal_bins(n, **options, rule="bound")
+        found = theory.labeled_optimal_bins(n, **options, rule="bound")
         tried = {
-            bins: theory.labelled_bias_bound(n, bins=bins, **options).value
+            bins: theory.labeled_bias_bound(n, bins=bins, **options).value
             for bins in range(1, n // 2 + 1)
         }
         assert tried[found] == pytest.approx(min(tried.values()), rel=1e-12)
 
     @given(large, lipschitz)
-    def test_labelled_closed_form_is_next_to_the_minimum(self, n, slope):
+    def test_labeled_closed_form_is_next_to_the_minimum(self, n, slope):
         options = {"binning": "width", "lipschitz": slope}
-        closed = theory.labelled_optimal_bins(n, **options, rule="closed-form")
-        assert theory.labelled_optimal_bins(n, **options, rule="bound") - closed in (0, 1)
+        closed = theory.labeled_optimal_bins(n, **options, rule="closed-form")
+        assert theory.labeled_optimal_bins(n, **options, rule="bound") - closed in (0, 1)
 
     def test_never_fewer_than_two_rows_a_bin(self):
-        assert [theory.labelled_optimal_bins(n) for n in (1, 2, 3, 7, 8, 27)] == [1, 1, 1, 1, 2, 3]
+        assert [theory.labeled_optimal_bins(n) for n in (1, 2, 3, 7, 8, 27)] == [1, 1, 1, 1, 2, 3]
         assert [theory.optimal_bins(10**6, n, 0.1) for n in (1, 2, 3, 4, 9)] == [1, 1, 1, 2, 3]
         assert theory.optimal_bins(10**9, 6, 0.1, binning="width", rule="closed-form") == 3
 
@@ -202,11 +201,11 @@ class TestOptimalBins:
         with pytest.raises(ValueError, match=f"'{name}"):
             theory.optimal_bins(100, 100, 0.5, **options)
         with pytest.raises(ValueError, match=f"'{name}"):
-            theory.labelled_optimal_bins(100, **options)
+            theory.labeled_optimal_bins(100, **options)
 
-    def test_no_closed_form_for_labelled_mass_bins(self):
+    def test_no_closed_form_for_labeled_mass_bins(self):
         with pytest.raises(ValueError, match="none has been published"):
-            theory.labelled_optimal_bins(100, binning="mass", rule="closed-form")
+            theory.labeled_optimal_bins(100, binning="mass", rule="closed-form")
 
 
 class TestBound:
@@ -372,10 +371,10 @@ class TestPUBounds:
             theory.generalization_bound(100, 100, 0.5, **options | {name: -1.0})
 
 
-class TestLabelledBounds:
+class TestLabeledBounds:
     @pytest.mark.parametrize(("n", "bins", "printed"), [(4000, 15, 0.1442), (20_000, 27, 0.0865)])
     def test_published_reuse_bounds(self, n, bins, printed):
-        assert theory.labelled_optimal_bins(n) == bins
+        assert theory.labeled_optimal_bins(n) == bins
         assert theory.reuse_bound(n, bins=bins, form="printed").value == pytest.approx(
             printed, abs=5e-5
         )
@@ -384,7 +383,7 @@ class TestLabelledBounds:
     @pytest.mark.parametrize(("bins", "printed"), [(15, 0.8475), (27, 1.455)])
     def test_published_recalibration_bounds(self, bins, printed):
         bound = theory.recalibration_bound(100, bins=bins)
-        # The paper cuts its decimals off.
+        # The paper truncates its decimals.
         assert printed <= bound.value < printed + 10.0 ** -(len(str(printed)) - 2)
         assert bound.vacuous is (printed > 1)
 
@@ -392,7 +391,7 @@ class TestLabelledBounds:
     def test_corollary_1_is_theorem_2_plus_theorem_3(self, n, bins, binning, slope, delta):
         options = {"bins": bins, "binning": binning}
         each = delta if binning == "width" or delta is None else delta / 2
-        whole = theory.labelled_bias_bound(n, **options, lipschitz=slope, delta=delta)
+        whole = theory.labeled_bias_bound(n, **options, lipschitz=slope, delta=delta)
         statistical = theory.statistical_bias_bound(n, **options, delta=each)
         edges = theory.binning_bias_bound(n, **options, lipschitz=slope, delta=each)
         assert whole.statistical == pytest.approx(statistical.value, rel=1e-12)
@@ -401,7 +400,7 @@ class TestLabelledBounds:
     @given(large, st.integers(1, 500), lipschitz)
     def test_corollary_1(self, n, bins, slope):
         def value(binning):
-            return theory.labelled_bias_bound(n, bins=bins, binning=binning, lipschitz=slope).value
+            return theory.labeled_bias_bound(n, bins=bins, binning=binning, lipschitz=slope).value
 
         width = (1 + slope) / bins + math.sqrt(2 * bins * LOG2 / n)
         edges = math.sqrt(2 * bins * LOG2 / (n - bins)) + 2 * bins / (n - bins)
@@ -424,10 +423,10 @@ class TestLabelledBounds:
     def test_printed_total_fails_no_less_often(self, n, bins, binning, slope, delta):
         options = {"bins": bins, "binning": binning, "lipschitz": slope}
         corrected, printed = (
-            theory.labelled_bias_bound(n, **options, delta=delta, form=form)
+            theory.labeled_bias_bound(n, **options, delta=delta, form=form)
             for form in ("corrected", "printed")
         )
-        expected = theory.labelled_bias_bound(n, **options)
+        expected = theory.labeled_bias_bound(n, **options)
         assert printed.binning == expected.binning
         if binning == "width":
             assert corrected.value == printed.value
@@ -443,10 +442,10 @@ class TestLabelledBounds:
             second = theory.training_binning_bound(
                 n, bins=bins, lipschitz=slope, fcmi=fcmi, form=form
             )
-            whole = theory.labelled_generalization_bound(
+            whole = theory.labeled_generalization_bound(
                 n, bins=bins, binning="mass", lipschitz=slope, ecmi=ecmi, fcmi=fcmi, form=form
             )
-            width = theory.labelled_generalization_bound(
+            width = theory.labeled_generalization_bound(
                 n, bins=bins, binning="width", lipschitz=slope, ecmi=ecmi, form=form
             )
             edges = math.sqrt(factor * (fcmi + bins * LOG2) / n)
@@ -469,8 +468,8 @@ class TestLabelledBounds:
 
     @given(large, st.integers(2, 500))
     def test_seen_rows_never_give_the_smaller_bound(self, n, bins):
-        # With no information at all, seen rows are as good as unseen ones, and cost the factor two
-        # of a comparison with a second sample.
+        # With no information at all, seen rows are as good as unseen ones, at the cost of a factor
+        # of two for a comparison with a second sample.
         unseen = theory.statistical_bias_bound(n, bins=bins, binning="width").value
         assert theory.training_statistical_bound(n, bins=bins, ecmi=0.0).value == pytest.approx(
             2 * unseen
@@ -488,7 +487,7 @@ class TestLabelledBounds:
             ("training_statistical_bound", {"ecmi": -1.0}, "ecmi"),
             ("training_binning_bound", {"fcmi": 0.0, "lipschitz": -1.0}, "lipschitz"),
             (
-                "labelled_generalization_bound",
+                "labeled_generalization_bound",
                 {"binning": "mass", "lipschitz": 1.0, "ecmi": 0.0},
                 "fcmi",
             ),
@@ -500,11 +499,11 @@ class TestLabelledBounds:
 
 
 class TestTheSlipsAreReal:
-    """Worlds in which a printed bound fails."""
+    """Populations in which a printed bound fails."""
 
     @pytest.mark.parametrize("n", [50, 1000])
     def test_equation_108_needs_the_root_of_eight(self, n):
-        # The classifier knows its training rows and puts all others into the other bin.
+        # The classifier recognizes its training rows and puts all others into the other bin.
         rng = np.random.default_rng(0)
         seen = rng.integers(0, 2, n)
         bin_of = np.stack([np.where(seen == column, 0, 1) for column in (0, 1)], axis=1)
@@ -522,15 +521,15 @@ class TestTheSlipsAreReal:
         assert right["printed"] < left <= right["corrected"]
 
     def test_one_number_carries_too_little_information(self):
-        # Labels 0; score 0 on seen rows, 0.9 on others: |ECE - TCE| is 0.9, and says nothing about
-        # which rows were seen, whereas the scores say all: n bits.
+        # All labels are 0, with score 0 on seen rows and 0.9 on others: |ECE - TCE| is 0.9 and
+        # reveals nothing about which rows were seen, whereas the scores reveal everything: n bits.
         n, error = 10_000, 0.9
         assert theory.training_statistical_bound(n, bins=2, ecmi=0.0).value < error
         assert theory.training_statistical_bound(n, bins=2, ecmi=n * LOG2).value > error
 
 
 class TestAgainstSimulation:
-    """A calibrated world: scores uniform, positives with density 2s, prior one half."""
+    """A calibrated population: uniform scores, positives with density 2s, prior one half."""
 
     REPEATS = 300
 
@@ -567,7 +566,8 @@ class TestAgainstSimulation:
             score = np.histogram(unlabeled, 4, (0, 1), weights=unlabeled)[0] / len(unlabeled)
             gaps.append(signs @ (share / 2 - score))
         assert np.mean(np.abs(gaps) <= plan.error) >= 0.95
-        # Not by being absurdly large: the worst case is within a factor two of this world.
+        # The bound is not absurdly large: the worst case is within a factor of two of this
+        # population.
         assert 1.96 * np.std(gaps) > plan.error / 2
 
 
@@ -627,12 +627,12 @@ class TestPlan:
             theory.plan(eps, 0.3, method="bound").n_positive for eps in (0.4, 0.2, 0.1, 0.05, 0.02)
         ]
         assert all(later > 7 * earlier for earlier, later in pairwise(needed))
-        # The rate is the cube root: halving the error takes about eight times the rows.
+        # The rate is the cube root: halving the error takes about eight times as many rows.
         assert needed[3] / needed[2] == pytest.approx(8, rel=0.05)
 
     @pytest.mark.parametrize("method", ["bound", "normal"])
     @pytest.mark.parametrize("name", ["n_positive", "n_unlabeled"])
-    def test_unreachable_says_the_floor(self, method, name):
+    def test_an_unreachable_target_reports_the_floor(self, method, name):
         with pytest.raises(ValueError, match=f"with {name}=5000, got 0.001") as caught:
             theory.plan(0.001, 0.3, method=method, **{name: 5000})
         floor = float(str(caught.value).split("above ")[1].split()[0])

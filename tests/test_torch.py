@@ -1,4 +1,4 @@
-"""Metrics on tensors: batches, processes and devices add up to what all rows give."""
+"""Metrics on tensors: batches, processes and devices add up to the result for all rows."""
 
 import json
 import pickle
@@ -52,7 +52,8 @@ def test_batches_add_up_to_all_rows(metric, device):
     for start in range(0, s.size, 3000):
         piece = slice(start, start + 3000)
         made.update(torch.tensor(s[piece], device=device), torch.tensor(y[piece], device=device))
-    # Buckets of twenty thousand rows hold at most a few: a cut between bins moves by one row.
+    # With twenty thousand rows, buckets contain at most a few, so a cut between bins moves by one
+    # row.
     assert made.compute().item() == pytest.approx(exact(metric.name, s, y), abs=3e-4)
     assert made.compute().device.type == device
     made.reset()
@@ -69,7 +70,7 @@ def test_options_reach_the_metric():
 
 def test_forward_returns_the_batch_and_keeps_the_total():
     s, y = rows(1000)
-    made = nt.PUBrierScore(setting="labelled")
+    made = nt.PUBrierScore(setting="labeled")
     one = made(torch.tensor(s[:500]), torch.tensor(y[:500]))
     made(torch.tensor(s[500:]), torch.tensor(y[500:]))
     assert one.item() == pytest.approx(np.mean((s[:500] - y[:500]) ** 2), abs=1e-8)
@@ -89,14 +90,14 @@ def test_float32_scores_and_pickling():
 @pytest.mark.parametrize(
     ("preds", "target", "words"),
     [
-        ([0.5, 2.0], [0, 1], r"'preds' must hold scores in \[0, 1\], got 2.0"),
+        ([0.5, 2.0], [0, 1], r"'preds' must contain scores in \[0, 1\], got 2.0"),
         ([0.5, float("nan")], [0, 1], "got nan"),
-        ([0.5, 0.5], [0, 3], "'target' must hold 0 and 1, got 3"),
-        ([0.5, 0.5], [0], "'target' must have one entry a score, got 1 for 2"),
+        ([0.5, 0.5], [0, 3], "'target' must contain 0 and 1, got 3"),
+        ([0.5, 0.5], [0], "'target' must have one entry per score, got 1 for 2"),
     ],
 )
-def test_wrong_batches_are_refused(preds, target, words):
-    made = nt.PUAUROC(setting="labelled")
+def test_wrong_batches_are_rejected(preds, target, words):
+    made = nt.PUAUROC(setting="labeled")
     with pytest.raises(ValueError, match=words):
         made.update(torch.tensor(preds), torch.tensor(target))
 
@@ -112,20 +113,22 @@ def test_setting_and_prior_are_never_guessed():
 
 @pytest.mark.parametrize("metric", [*NAMED, partial(nt.PUMetric, "ece")])
 def test_keywords_are_those_of_torchmetrics_and_of_the_metric(metric):
-    made = metric(setting="labelled", dist_sync_on_step=True, compute_on_cpu=True)
+    made = metric(setting="labeled", dist_sync_on_step=True, compute_on_cpu=True)
     assert made.dist_sync_on_step
     assert made.compute_on_cpu
     for wrong in ("bin", "kwargs", "dist_sync"):
-        with pytest.raises(ValueError, match=f"Unexpected keyword.*`{wrong}`. Known are setting"):
-            metric(setting="labelled", **{wrong: 15})
+        with pytest.raises(
+            ValueError, match=f"Unexpected keyword.*`{wrong}`. Valid options are setting"
+        ):
+            metric(setting="labeled", **{wrong: 15})
     with pytest.raises(ValueError, match="'bin' is not an option of"):
-        metric(setting="labelled", options={"bin": 15})
+        metric(setting="labeled", options={"bin": 15})
     with pytest.raises(ValueError, match="Expected keyword argument `sync_on_compute`"):
-        metric(setting="labelled", sync_on_compute=3)
+        metric(setting="labeled", sync_on_compute=3)
 
 
 def test_sums_stay_doubles_when_a_model_changes_its_type():
-    made = nt.PUAUROC(setting="labelled")
+    made = nt.PUAUROC(setting="labeled")
     model = torch.nn.Sequential(torch.nn.Linear(1, 1), made).to(torch.bfloat16)
     model.half()
     assert made.set_dtype(torch.float64) is made
@@ -138,7 +141,7 @@ def test_sums_stay_doubles_when_a_model_changes_its_type():
 
 def test_plot_draws_the_value():
     plt = pytest.importorskip("matplotlib.pyplot")
-    made = nt.PUAUROC(setting="labelled")
+    made = nt.PUAUROC(setting="labeled")
     made.update(torch.tensor([0.9, 0.2]), torch.tensor([1, 0]))
     for value in (None, [made.compute()] * 3):
         figure, axes = made.plot(value)
@@ -148,7 +151,7 @@ def test_plot_draws_the_value():
 
 
 def in_process(rank, port):
-    """Print what one of two processes finds with half of the rows."""
+    """Print the result of one of two processes, each with half of the rows."""
     import torch.distributed as dist
 
     torch.set_num_threads(1)
@@ -156,7 +159,7 @@ def in_process(rank, port):
     s, y = rows()
     made = nt.PUCalibrationError(setting="one-sample", prior=0.3)
     made.update(torch.tensor(s[rank::2]), torch.tensor(y[rank::2]))
-    # After compute the state is the process's own again.
+    # After compute, the state is local to the process again.
     sys.stdout.write(json.dumps([made.compute().item(), int(made.count.sum())]))
     dist.destroy_process_group()
 

@@ -1,4 +1,4 @@
-"""A metric is one function and one call: it then shows wherever metrics are shown."""
+"""A metric is one function and one call, and then appears wherever metrics are shown."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from noneg import compare, estimate, evaluate
 from noneg.cli import main
 from noneg.performance import select
-from noneg.performance.selection import ordering
+from noneg.performance.ordering import ordering
 from noneg.performance.thresholds import at_threshold
 from noneg.registry import METRICS
 from noneg.report import to_html, to_json, to_markdown
@@ -25,7 +25,7 @@ SCORES = LogisticGaussian.less_calibrated(0.3).draw(300, 3000, setting="two-samp
 
 
 def threat_score(scores, *, threshold=0.5):
-    """Return the true positives among all rows that are positive or predicted so."""
+    """Return the share of true positives among all rows that are positive or predicted positive."""
     return RULE.value(scores, threshold)
 
 
@@ -82,14 +82,14 @@ def test_models_are_compared_by_it():
     rng = np.random.default_rng(0)
     score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
     models = {"good": score, "noise": rng.permutation(score)}
-    labelled = label & (rng.random(label.size) < 0.5)
+    labeled = label & (rng.random(label.size) < 0.5)
     told = {"setting": "one-sample", "prior": 0.3}
-    one = compare(models, labelled, criteria=["threat_score"], **told).criteria["threat_score"]
+    one = compare(models, labeled, criteria=["threat_score"], **told).criteria["threat_score"]
     assert one.winner == "good"
     assert one.differences["noise"].high < 0.0
     assert one.ordering.orders[0] == ("good", "noise")
     wide = compare(
-        models, labelled, criteria=["threat_score"], prior_interval=(0.25, 0.35), **told
+        models, labeled, criteria=["threat_score"], prior_interval=(0.25, 0.35), **told
     ).criteria["threat_score"]
     assert wide.differences["noise"].low < one.differences["noise"].low
     assert wide.differences["noise"].high > one.differences["noise"].high
@@ -115,7 +115,7 @@ def test_it_is_a_scorer():
     model = LogisticRegression().fit(x, y)
     predicted = model.predict_proba(x)[:, 1] >= 0.5
     expected = np.count_nonzero(predicted & y) / np.count_nonzero(predicted | y)
-    assert scorer("threat_score", setting="labelled")(model, x, y) == pytest.approx(expected)
+    assert scorer("threat_score", setting="labeled")(model, x, y) == pytest.approx(expected)
 
 
 def test_checkpoints_of_the_benchmark_are_chosen_by_it(value):
@@ -137,7 +137,7 @@ def test_it_is_a_metric_of_training_loops():
     pytest.importorskip("torchmetrics")
     from noneg.torch import PUMetric
 
-    metric = PUMetric("threat_score", setting="labelled")
+    metric = PUMetric("threat_score", setting="labeled")
     metric.update(torch.tensor([0.9, 0.2, 0.7]), torch.tensor([1, 0, 0]))
     metric.update(torch.tensor([0.3, 0.8]), torch.tensor([1, 1]))
     assert metric.compute().item() == pytest.approx(2 / 4)

@@ -1,4 +1,4 @@
-"""noneg: how good and how calibrated is a classifier, from positives and unlabeled data."""
+"""noneg: evaluate and calibrate classifiers from positive and unlabeled data."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = [
     "torch",
 ]
 
-# Names are fetched when they are first used: `import noneg` and `noneg --help` stay light.
+# Names are loaded on first use, so that `import noneg` and `noneg --help` stay fast.
 _HOME = {
     "Estimate": "noneg.results",
     "PUScores": "noneg.scores",
@@ -64,19 +64,6 @@ _HOME = {
     "read": "noneg.tables",
     "read_sketch": "noneg.tables",
 }
-_MODULES = {
-    "audit": "noneg.audit",
-    "calibration": "noneg.calibration",
-    "learning": "noneg.learning",
-    "performance": "noneg.performance",
-    "plots": "noneg.plots",
-    "prior": "noneg.prior",
-    "recalibration": "noneg.recalibration",
-    "simulation": "noneg.simulation",
-    "sklearn": "noneg.sklearn",
-    "theory": "noneg.theory",
-    "torch": "noneg.torch",
-}
 
 
 def __getattr__(name: str) -> object:
@@ -84,10 +71,10 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("noneg")
-    if name in _MODULES:
-        return import_module(_MODULES[name])
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if name in __all__:
+        return import_module(f"noneg.{name}")
     msg = f"module 'noneg' has no attribute {name!r}"
     raise AttributeError(msg)
 

@@ -1,8 +1,8 @@
-"""Files that appear whole or not at all, and temporary folders that no process leaves behind.
+"""Atomic file writes, and temporary folders that are always cleaned up.
 
 The owner of a temporary file or folder holds an ``flock`` on it, which the kernel releases when the
-process dies, however it dies. What carries our name and has no lock is removed by the next process
-that writes there.
+process dies for any reason. Files and folders with our name pattern and no lock are removed by the
+next process that writes there.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ if TYPE_CHECKING:
 if sys.platform != "win32":
     import fcntl
 
-# Locks may be invisible to other machines that see the same folder: names tell machines apart.
+# Locks may be invisible to other machines that share the folder, so names identify the machine.
 _HOST = f"{zlib.crc32(node().encode()):08x}"
 _OURS = re.compile(rf"\.?noneg-{_HOST}-[0-9a-f]{{16}}\.(partial\..+|scratch)")
-_LONGEST = 50  # characters of the final name, so that the longest names have room
+_LONGEST = (
+    50  # Number of characters kept from the final name, to stay within the limit on file names.
+)
 
-# What this process has begun and not yet removed.
+# Paths that this process has created and not yet removed.
 _begun: set[Path] = set()
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a new file beside `path` that takes its name when all went well, else is removed.
+    """Yield a new file next to `path` that replaces it on success and is removed otherwise.
 
-    A file that is replaced hands on its permissions.
+    The new file keeps the permissions of the file it replaces.
 
     Examples
     --------
@@ -54,11 +56,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     final = Path(os.path.realpath(path))
     if final.exists() and not final.is_file():
-        # A pipe or a device has nothing to replace.
+        # A pipe or device is not replaced.
         yield final
         return
     try:
-        # The ending stays the last one: it may say what is written.
+        # The extension stays last, because it may determine the format.
         mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else None
         make = partial(_make_file, mode=0o666 if mode is None else 0o600)
         with _temporary(final.parent, f".{{}}.partial.{final.name[-_LONGEST:]}", make) as new:
@@ -69,12 +71,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             new.replace(final)
     except OSError as error:
         reason = error.strerror or str(error)
-        rule = f"cannot be written: {os.fspath(path)!r}: {reason}. No file was left there."
+        rule = f"cannot be written: {os.fspath(path)!r}: {reason}. No file was created."
         raise UnwritableFileError("path", rule) from error
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in UTF-8 that appears whole or not at all.
+    """Write a UTF-8 text file atomically.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Yield a temporary folder of this process, and remove it with all it holds.
+    """Yield a temporary folder for this process, and remove it with its contents afterward.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def scratch() -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what processes of this user and machine left in a folder when they died."""
+    """Remove leftovers of dead processes of this user and machine from a folder."""
     if sys.platform == "win32" or not os.access(folder, os.R_OK):
         return
     for path in [path for path in folder.iterdir() if _OURS.fullmatch(path.name)]:
@@ -121,7 +123,7 @@ def sweep(folder: Path) -> None:
 
 
 def clean_up() -> None:
-    """Remove what this process has begun: an interruption may come before a ``with`` block."""
+    """Remove this process's temporary files; an interrupt may come before a ``with`` block."""
     for path in list(_begun):
         _remove(path)
         _begun.discard(path)
@@ -129,10 +131,10 @@ def clean_up() -> None:
 
 @contextmanager
 def _temporary(folder: Path, name: str, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Make a file or folder of a new name, hold its lock, and remove it in the end."""
+    """Create a file or folder with a new name, hold its lock, and remove it at the end."""
     _sweep_once(folder)
     path = folder / name.format(f"noneg-{_HOST}-{secrets.token_hex(8)}")
-    # Noted before it exists, since a signal may come at any moment.
+    # Recorded before it exists, since a signal may come at any moment.
     _begun.add(path)
     lock = None
     try:
@@ -149,7 +151,7 @@ _sweep_once = cache(sweep)
 
 
 def _claim(path: Path, make: Callable[[Path], None]) -> int | None:
-    """Make a path and lock it, again if somebody swept it before it was locked."""
+    """Create a path and lock it; repeat if another process removed it before it was locked."""
     while True:
         make(path)
         lock = _lock(path, wait=True)
@@ -160,7 +162,7 @@ def _claim(path: Path, make: Callable[[Path], None]) -> int | None:
 
 
 def _lock(path: Path, *, wait: bool = False) -> int | None:
-    """Return a descriptor that holds the lock of a path; None where it cannot be had."""
+    """Return a descriptor that holds the lock on a path; None if it cannot be acquired."""
     if sys.platform == "win32":
         return None
     try:

@@ -1,11 +1,12 @@
-"""Bins of equal width or equal mass, how many of them, and what a `PUScores` holds in them.
+"""Equal-width and equal-mass bins: how many to use, and the sums of a `PUScores` in them.
 
-Bins are right-closed, the first one also contains 0: ``[0, u_1], (u_1, u_2], ..., (u_{B-1}, 1]``.
-Membership is by score, so ties stay together and the order of rows never matters.
+Bins are right-closed, and the first one also contains 0: ``[0, u_1], (u_1, u_2], ..., (u_{B-1},
+1]``. Membership depends only on the score, so ties stay together and the order of rows never
+matters.
 
-The order rules of the papers for the number of bins are in exact arithmetic: in doubles
-``1000 ** (1 / 3)`` is below 10, and a reciprocal cube root of 26 can come out above it. Sizes and
-prior are read as the decimal numbers they are printed as, and cubes are integers.
+The papers' order rules for the number of bins use exact arithmetic: in floating point, ``1000 ** (1
+/ 3)`` is below 10, and a reciprocal cube root of 26 can come out above it. Sizes and the prior are
+read as the decimal numbers they print as, and cubes are integers.
 """
 
 from __future__ import annotations
@@ -31,31 +32,31 @@ if TYPE_CHECKING:
 
 Binning = Literal["mass", "width"]
 
-# Share of a variance below which it is taken for a rounding.
+# Share of a variance below which it counts as rounding error.
 ROUNDING = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """The two laws of a `PUScores`, summed in bins.
+    """The two distributions of a `PUScores`, summed in bins.
 
     Attributes
     ----------
     edges : ndarray, shape (B + 1,)
     positive : ndarray, shape (B,)
-        ``mu_plus(I_b)``, mass of the positive law.
+        ``mu_plus(I_b)``, mass of the positive distribution.
     marginal : ndarray, shape (B,)
-        ``mu(I_b)``, mass of the marginal law.
+        ``mu(I_b)``, mass of the marginal distribution.
     score : ndarray, shape (B,)
-        Integral of s over ``I_b`` under the marginal law.
+        Integral of s over ``I_b`` under the marginal distribution.
     second : ndarray, shape (B, 3, 3)
-        Sum over the rows of a bin of the outer product of their contributions to the three sums
-        above; the raw material of every variance.
+        For each bin, the sum over its rows of the outer product of their contributions to the three
+        sums above; every variance is computed from it.
     prior : float
     prior_is_estimated : bool
-        True for labelled data, whose prior varies with the sample.
+        True for labeled data, whose prior varies with the sample.
     rounding : float
-        Largest share of a sum that rounding can have changed.
+        Bound on the relative rounding error of a sum.
     """
 
     edges: NDArray[np.float64]
@@ -74,14 +75,15 @@ class Binned:
 
     @property
     def occupied(self) -> NDArray[np.bool_]:
-        """Bins that hold a row of either law."""
+        """Bins that contain a row of either distribution."""
         return (self.marginal > 0.0) | (self.positive > 0.0)
 
     @cached_property
     def residual(self) -> NDArray[np.float64]:
         """``rho(I_b) = pi mu_plus(I_b) - integral of s over I_b``; zero when calibrated.
 
-        What rounding alone can make of zero is zero: it may exceed all noise when scores are equal.
+        Values that rounding error alone could produce are set to zero; they may exceed all noise
+        when scores are equal.
         """
         residual = self.prior * self.positive - self.score
         reach = self.rounding * (self.prior * self.positive + self.score).sum()
@@ -89,12 +91,12 @@ class Binned:
 
     @property
     def frequency(self) -> NDArray[np.float64]:
-        """``y_b = pi mu_plus(I_b) / mu(I_b)``, nan where the marginal law has no mass."""
+        """``y_b = pi mu_plus(I_b) / mu(I_b)``, nan where the marginal distribution has no mass."""
         return _ratio(self.prior * self.positive, self.marginal)
 
     @property
     def mean_score(self) -> NDArray[np.float64]:
-        """Mean score of the marginal law in each bin, nan where it has no mass."""
+        """Mean score of the marginal distribution in each bin, nan where it has no mass."""
         return _ratio(self.score, self.marginal)
 
     def variance(
@@ -105,11 +107,11 @@ class Binned:
     ) -> NDArray[np.float64]:
         """Return the variance of ``sum_b v_b rho(I_b)`` for each row of v.
 
-        With a second argument w, of ``sum_b v_b pi mu_plus(I_b) + w_b mu(I_b)``, and with a third
-        one, plus that multiple of the integral of s over ``I_b``. A row contributes
-        ``c_b . (a, w, w s)`` to the linearized sum; the coefficients take into account that both
-        laws are normalized by their own totals, and that the prior of labelled data is estimated
-        from the same rows.
+        With a second argument w, return the variance of ``sum_b v_b pi mu_plus(I_b) + w_b
+        mu(I_b)``; a third argument adds that multiple of the integral of s over ``I_b``. A row
+        contributes ``c_b . (a, w, w s)`` to the linearized sum; the coefficients account for the
+        normalization of each distribution by its own total, and for the estimation of the prior
+        from the same rows if the data are labeled.
         """
         c = self._coefficients(v, marginal, score)
         pairs = combinations_with_replacement(c, 2)
@@ -118,7 +120,7 @@ class Binned:
         return np.maximum(total, 0.0)
 
     def influence(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the coefficients of `variance`, shape (..., B, 3); see there."""
+        """Return the coefficients used by `variance`, shape (..., B, 3)."""
         return np.stack(list(self._coefficients(v).values()), axis=-1)
 
     def _coefficients(
@@ -127,7 +129,7 @@ class Binned:
         marginal: NDArray[np.float64] | None = None,
         score: NDArray[np.float64] | None = None,
     ) -> dict[int, NDArray[np.float64]]:
-        """Return the coefficients of a, w and w s, by number, that are not zero."""
+        """Return the nonzero coefficients of a, w and w s, keyed by position."""
         if marginal is None:
             middle, others = np.zeros_like(v) + (v @ self.score)[..., None], {2: -v}
         else:
@@ -143,8 +145,8 @@ class Binned:
 def square_roots(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return lower-triangular roots of small covariance matrices, shape (..., k, k).
 
-    Cholesky's algorithm, with directions that have no variance left out: unlike eigenvectors its
-    result is continuous, so a rounding in the sums stays a rounding.
+    This is Cholesky's algorithm, except that directions without variance are left out. Unlike
+    eigenvectors, its result is continuous, so small rounding errors in the sums stay small.
     """
     rest = matrices.copy()
     root = np.zeros_like(rest)
@@ -169,7 +171,7 @@ def bin_scores(
     binning: Binning = "mass",
     edges: ArrayLike | None = None,
 ) -> Binned:
-    """Sum both laws in bins.
+    """Sum both distributions in bins.
 
     Parameters
     ----------
@@ -179,7 +181,7 @@ def bin_scores(
     binning : {"mass", "width"}
         Equal mass of the marginal sample, or equal width.
     edges : array-like, optional
-        Frozen edges from 0 to 1, for instance those of a training set; overrides the other two.
+        Fixed edges from 0 to 1, for instance those of a training set; overrides the other two.
 
     Examples
     --------
@@ -190,20 +192,21 @@ def bin_scores(
     """
     if edges is not None:
         frozen = check_edges(edges)
-        return _binned(scores, frozen, scores.sums_in_bins(frozen))
+        return binned_sums(scores, frozen, scores.sums_in_bins(frozen))
     n_bins = bin_count(scores, bins, binning)
     if binning == "width":
-        return _binned(scores, width_edges(n_bins), scores.sums_by_width(n_bins))
+        return binned_sums(scores, width_edges(n_bins), scores.sums_by_width(n_bins))
     u = mass_edges(scores, n_bins)
-    return _binned(scores, u, scores.sums_in_bins(u))
+    return binned_sums(scores, u, scores.sums_in_bins(u))
 
 
 _PAIRS = np.array([[3, 4, 5], [4, 6, 7], [5, 7, 8]])
 
 
-def _binned(scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float64]) -> Binned:
+def binned_sums(scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float64]) -> Binned:
+    """Return the distributions of all rows from their nine sums in bins."""
     total_positive, total_marginal = sums[:, 0].sum(), sums[:, 1].sum()
-    # Labelled data may hold no positive at all; its positive law is then empty, not undefined.
+    # Labeled data may contain no positives; the positive distribution is then empty, not undefined.
     unit = np.array([total_positive or 1.0, total_marginal, total_marginal])
     positive, marginal, score = (sums[:, :3] / unit).T
     return Binned(
@@ -222,14 +225,14 @@ def order_rule(n_positive: float, n_marginal: float, prior: float) -> int:
     r"""Return :math:`\lceil (\pi^2/n_P + 1/n_M)^{-1/3} \rceil`, the bin count for PU data.
 
     This is the order of Corollary 1 of the PU-ECE paper (Estimating Expected Calibration Error for
-    Positive-Unlabeled Learning) with constant one. It is not capped: bins of equal mass need
+    Positive-Unlabeled Learning) with constant one. It is not capped, although equal-mass bins need
     ``n_marginal >= 2 * bins``.
 
     Parameters
     ----------
     n_positive, n_marginal : float
-        Sizes of the positive and of the marginal sample, at least 1. One of them may be infinite;
-        its term is then zero. In the one-sample setting the marginal sample is all rows.
+        Sizes of the positive and the marginal sample, at least 1. One of them may be infinite; its
+        term is then zero. In the one-sample setting, the marginal sample is all rows.
     prior : float
         Share of positives, in (0, 1).
 
@@ -251,23 +254,25 @@ def order_rule(n_positive: float, n_marginal: float, prior: float) -> int:
     if rate == 0:
         raise InputError(
             "n_positive",
-            "and 'n_marginal' must not both be infinite: there is then no best number "
-            "of bins, more are always better. Pass the size of at least one sample.",
+            "and 'n_marginal' must not both be infinite: no number of bins is then "
+            "optimal, because more are always better. Pass the size of at least one "
+            "sample.",
         )
     cube = math.ceil(1 / rate)
     root = _cube_root(cube)
     return root if root**3 == cube else root + 1
 
 
-def labelled_order_rule(n: float) -> int:
-    r"""Return :math:`\lfloor n^{1/3} \rfloor`, the bin count for labelled data.
+def labeled_order_rule(n: float) -> int:
+    r"""Return :math:`\lfloor n^{1/3} \rfloor`, the bin count for labeled data.
 
-    The choice of Futami & Fujisawa (2024), Section 6, whose Corollary 1 gives its order.
+    This is the choice of Futami & Fujisawa (2024), Section 6; its order follows from their
+    Corollary 1.
 
     Parameters
     ----------
     n : float
-        Number of labelled rows, finite and at least 1.
+        Number of labeled rows, finite and at least 1.
 
     Returns
     -------
@@ -276,20 +281,20 @@ def labelled_order_rule(n: float) -> int:
 
     Examples
     --------
-    >>> labelled_order_rule(1000), int(1000 ** (1 / 3))
+    >>> labeled_order_rule(1000), int(1000 ** (1 / 3))
     (10, 9)
     """
     if _inverse(n, "n") == 0:
         raise InputError(
             "n",
-            "must be finite, got inf: there is then no best number of bins, more are always "
-            "better. Pass the number of rows.",
+            "must be finite, got inf: no number of bins is then optimal, because "
+            "more are always better. Pass the number of rows.",
         )
     return _cube_root(math.floor(n))
 
 
 def _inverse(size: float, name: str) -> Fraction:
-    """Return 1/size exactly, zero for an infinite sample."""
+    """Return 1/size exactly; zero for an infinite sample."""
     if not size >= 1:
         raise InputError(name, "must be at least 1", value=size, remedy="Pass the number of rows.")
     return Fraction(0) if size == math.inf else 1 / Fraction(str(size))
@@ -304,10 +309,11 @@ def _cube_root(value: int) -> int:
 
 
 def optimal_bin_count(scores: PUScores) -> int:
-    """Return the number of bins of the papers' order rule.
+    """Return the number of bins from the papers' order rule.
 
-    ``ceil((pi^2 / n_P + 1 / n_M)^(-1/3))`` for PU data and ``floor(n^(1/3))`` for labelled data,
-    in exact arithmetic, at most half the marginal rows and at least one.
+    The rule is ``ceil((pi^2 / n_P + 1 / n_M)^(-1/3))`` for PU data and ``floor(n^(1/3))`` for
+    labeled data, in exact arithmetic. The result is at most half the number of marginal rows, and
+    at least one.
 
     Examples
     --------
@@ -316,7 +322,7 @@ def optimal_bin_count(scores: PUScores) -> int:
     10
     """
     if scores.prior_is_estimated:
-        n_bins = labelled_order_rule(scores.effective_marginal)
+        n_bins = labeled_order_rule(scores.effective_marginal)
     else:
         n_bins = order_rule(
             scores.effective_positive, scores.effective_marginal, scores.known_prior
@@ -327,7 +333,7 @@ def optimal_bin_count(scores: PUScores) -> int:
 
 
 def bin_count(scores: PUScores, bins: object, binning: object) -> int:
-    """Return the number of bins asked for, checked against the data."""
+    """Return the requested number of bins, checked against the data."""
     if binning not in ("mass", "width"):
         msg = f"must be 'mass' (equal counts) or 'width' (equal widths), got {binning!r}."
         raise InputError("binning", msg)
@@ -339,11 +345,12 @@ def bin_count(scores: PUScores, bins: object, binning: object) -> int:
         n_bins = 0
     if n_bins < 1 or isinstance(bins, bool):
         raise InputError("bins", "must be a positive whole number or 'optimal'", value=bins)
-    # One bin has no inner edge to place and always works.
+    # A single bin has no inner edge and always works.
     if binning == "mass" and n_bins > 1 and 2 * n_bins > scores.n_marginal:
         msg = (
-            f"must be at most half the {scores.n_marginal:,.0f} marginal rows for bins of "
-            f"equal mass, got {n_bins}. Ask for at most {max(1, int(scores.n_marginal) // 2)}, "
+            f"must be at most half the {scores.n_marginal:,.0f} marginal rows for "
+            f"equal-mass bins, got {n_bins}. Use at most "
+            f"{max(1, int(scores.n_marginal) // 2)}, "
             "or use binning='width'."
         )
         raise InputError("bins", msg)
@@ -351,18 +358,18 @@ def bin_count(scores: PUScores, bins: object, binning: object) -> int:
 
 
 def check_edges(edges: ArrayLike) -> NDArray[np.float64]:
-    """Return edges that rise from 0 to 1."""
+    """Return the edges as an array, after checking that they increase from 0 to 1."""
     u = np.asarray(edges, dtype=np.float64)
     if u.ndim != 1 or u.size < 2 or u[0] != 0.0 or u[-1] != 1.0 or not (np.diff(u) >= 0.0).all():
-        raise InputError("edges", "must rise from 0 to 1 and hold at least those two", value=edges)
+        raise InputError("edges", "must increase from 0 to 1 and include both", value=edges)
     return u
 
 
 def mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
-    """Return edges that cut the marginal sample into equal counts.
+    """Return edges that split the marginal sample into equal counts.
 
-    ``u_b`` is order statistic number ``floor(n b / B)`` (1-based) of the marginal sample, and the
-    population's quantile when the sample is infinite; ``u_0 = 0``, ``u_B = 1``.
+    ``u_b`` is order statistic number ``floor(n b / B)`` (1-based) of the marginal sample, or the
+    population quantile if the sample is infinite; ``u_0 = 0``, ``u_B = 1``.
     """
     return scores.kept(("mass edges", n_bins), lambda: _mass_edges(scores, n_bins))
 
@@ -375,21 +382,22 @@ def _mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
 
 
 def ranks(n: float, n_bins: int) -> NDArray[np.float64]:
-    """Return ``floor(n b / B)`` for the inner edges, exactly where n is whole."""
+    """Return ``floor(n b / B)`` for the inner edges, exactly if n is a whole number."""
     if float(n).is_integer():
         return np.array([int(n) * b // n_bins for b in range(1, n_bins)], dtype=np.float64)
-    # Unequal weights make few rows fewer still; the first of them is the least there is.
+    # Unequal weights reduce the effective size further; the smallest valid rank is 1.
     return np.maximum(np.floor(n * np.arange(1, n_bins) / n_bins), 1.0)
 
 
 def order_statistics(scores: PUScores, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the smallest scores whose share of the marginal sample reaches ``rank / n``.
 
-    Counts at the ends of the runs say which runs hold the answers; only those are put in order.
+    The cumulative counts at the ends of the runs show which runs contain the results; only those
+    runs are sorted.
     """
     reached = scores.marginal_by_run()
     target = ranks * (reached[-1] / scores.effective_marginal) * (1.0 - 1e-12)
-    # Rank 0, of fewer rows than bins, is the first row that has a weight.
+    # Rank 0, which occurs with fewer rows than bins, means the first row with a weight.
     target = np.maximum(target, np.finfo(np.float64).smallest_subnormal)
     runs = np.searchsorted(reached, target)
     out = np.empty(target.size)
@@ -403,19 +411,17 @@ def order_statistics(scores: PUScores, ranks: NDArray[np.float64]) -> NDArray[np
 
 
 def check_frequencies(binned: Binned, rule: str) -> None:
-    """Refuse a bin whose frequency is infinite; the message opens with the rule."""
+    """Raise an error if the frequency of a bin is infinite; the message starts with the rule."""
     infinite = np.flatnonzero((binned.marginal == 0.0) & (binned.positive > 0.0))
     if infinite.size:
         low, high = binned.edges[infinite[0] : infinite[0] + 2]
         raise ValueError(
-            f"{rule}: bin ({low:g}, {high:g}] holds positives but no marginal row, so its "
-            "frequency is infinite. Use fewer bins or binning='mass'."
+            f"{rule}: bin ({low:g}, {high:g}] contains positives but no marginal "
+            "row, so its frequency is infinite. Use fewer bins or binning='mass'."
         )
 
 
 def check_p(p: object) -> float:
-    """Return the order of a norm, at least 1."""
-    number = np.inf if p == np.inf else check_number(p, "p", "the order of a norm, at least 1")
-    if number < 1.0:
-        raise InputError("p", "must be the order of a norm, at least 1", value=p)
-    return number
+    """Return the order of a norm, checked to be at least 1."""
+    rule = "the order of a norm, at least 1"
+    return np.inf if p == np.inf else check_number(p, "p", rule, lambda x: x >= 1.0)

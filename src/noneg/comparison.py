@@ -1,8 +1,8 @@
-"""Models that scored the same rows, set side by side: values, paired differences, a winner."""
+"""Compare models that scored the same rows: values, paired differences, and a winner."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,16 +10,17 @@ import numpy as np
 
 from noneg.checks import (
     check_level,
+    check_same_length,
     check_selection,
     determined,
-    is_labelled,
+    is_labeled,
     missing_prior,
 )
 from noneg.errors import InputError
+from noneg.groups import by_group, members, own_knowledge
 from noneg.page_state import prior_estimate, small_diagram
 from noneg.performance.assumptions import largest_prior
-from noneg.performance.paired import Differences, PairedRows, check_comparable
-from noneg.performance.selection import (
+from noneg.performance.ordering import (
     CRITERIA,
     Criterion,
     Ordering,
@@ -27,9 +28,11 @@ from noneg.performance.selection import (
     ordering,
     prior_range,
 )
+from noneg.performance.paired import Differences, PairedRows, check_comparable
 from noneg.prior import ScoreLaws, estimate_prior
 from noneg.results import Estimate, Table, aligned
 from noneg.rules import check_threshold
+from noneg.tables.groups import Grouping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,32 +50,34 @@ COMPARED = tuple(name for name in CRITERIA if name != "ece")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Compared:
-    """Models by one criterion.
+    """Models compared by one criterion.
 
     Attributes
     ----------
     name, title : str
     better : {"higher", "lower"}
     estimates : dict of str to Estimate
-        The criterion of each model.
+        The value of the criterion for each model.
     reference : str
         The model that the others are compared with.
     differences : dict of str to Estimate
-        Each other model's criterion minus that of the reference, on the same rows. Each interval
-        holds for its own pair.
+        The criterion of every other model minus that of the reference, on the same rows. Each
+        interval holds for its own pair.
     leaders : tuple of str
-        The best model, and those whose difference from it could be zero; none of `unranked`.
+        The best model, and the models whose difference from it could be zero; `unranked` ones
+        excluded.
     unranked : dict of str to str
-        Models whose value no model can have, and why; they are not compared.
+        Models with an impossible value, and the reasons; they are not compared.
     tipping : dict of str to float
         For each other model, the smallest selection factor at which its difference from the winner
-        may vanish; empty without a winner, and for calibration errors.
+        may vanish; empty for calibration errors, and if there is no winner.
     visible : float or None
-        Between the leaders, about the smallest difference that these rows would have shown; None
-        where there is a single one.
+        Roughly the smallest difference between the leaders that these rows could have detected;
+        None if there is a single leader.
     ordering : Ordering or None
-        The order of the ranked models as a function of the prior; None for labelled data, for
-        fewer than two of them, and for the debiased error, which is no simple function of it.
+        The order of the ranked models as a function of the prior; None for labeled data, for fewer
+        than two ranked models, and for the debiased error, which is not a simple function of the
+        prior.
     """
 
     name: str
@@ -89,11 +94,11 @@ class Compared:
 
     @property
     def winner(self) -> str | None:
-        """The model that is better than every other beyond sampling error; None for a tie."""
+        """The model that beats every other one beyond sampling error; None for a tie."""
         return self.leaders[0] if len(self.leaders) == 1 and not self.unranked else None
 
     def place(self, model: str) -> str:
-        """Return a word for a model: "wins", "tie", "impossible", or nothing for the others."""
+        """Return a word for a model: "wins", "tie", "impossible", or the empty string."""
         if model in self.unranked:
             return "impossible"
         return ("wins" if self.winner else "tie") if model in self.leaders else ""
@@ -117,7 +122,7 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Comparison(Table):
-    """What `compare` found; `to_dict` is the JSON of ``noneg compare --json``.
+    """The results of `compare`; `to_dict` returns the JSON of ``noneg compare --json``.
 
     Attributes
     ----------
@@ -125,15 +130,17 @@ class Comparison(Table):
     n_positive, n_unlabeled, n_marginal : float
         Sizes of the samples.
     prior : Estimate
-        The class prior with its interval, a point when it is given exactly.
+        The class prior with its interval; a single point if it is given exactly.
     setting : str
     level : float
         Confidence level of all intervals.
     threshold : float
-        Of the criteria that have one.
+        Threshold for the criteria that need one.
     criteria : dict of str to Compared
     diagrams : dict of str to Reliability
-        The reliability diagram of each model, over bins of equal mass.
+        The reliability diagram of each model, over equal-mass bins.
+    groups : dict of str to dict
+        The criteria within each group, if requested; the intervals hold for all groups at once.
     """
 
     models: tuple[str, ...]
@@ -146,11 +153,12 @@ class Comparison(Table):
     threshold: float
     criteria: dict[str, Compared]
     diagrams: dict[str, Reliability]
+    groups: dict[str, dict[str, Compared]] = field(default_factory=dict)
 
     @property
-    def is_labelled(self) -> bool:
-        """Whether every row has its label, so that there is no other prior to try."""
-        return is_labelled(self.setting)
+    def is_labeled(self) -> bool:
+        """Whether every row is labeled, so that there is no other prior to try."""
+        return is_labeled(self.setting)
 
     def __repr__(self) -> str:
         rows = [
@@ -174,10 +182,11 @@ class Comparison(Table):
             "level": self.level,
             "threshold": self.threshold,
             "criteria": {name: found.to_dict() for name, found in self.criteria.items()},
+            **({"groups": _plain_groups(self.groups)} if self.groups else {}),
         }
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return a table with a row for each criterion and model; the reference differs by nan."""
+        """Return one row per criterion and model; the difference of the reference is nan."""
         nothing = Estimate(value=np.nan, low=np.nan, high=np.nan, level=self.level, method="")
         rows = [
             (name, model, one.value, one.low, one.high, gap.value, gap.low, gap.high)
@@ -188,6 +197,13 @@ class Comparison(Table):
         gaps = ("difference", "difference_low", "difference_high")
         names = ("criterion", "model", "value", "low", "high", *gaps)
         return {name: np.array(x) for name, x in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _plain_groups(groups: dict[str, dict[str, Compared]]) -> dict[str, object]:
+    return {
+        group: {name: found.to_dict() for name, found in criteria.items()}
+        for group, criteria in groups.items()
+    }
 
 
 def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
@@ -206,40 +222,44 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     reference: str = BEST,
     priors: tuple[float, float] | None = None,
     level: float = 0.95,
+    by: ArrayLike | None = None,
 ) -> Comparison:
     """Compare models that scored the same rows.
 
     Parameters
     ----------
     models : mapping of str to array-like
-        The scores of each model, one a row, rows in the same order.
+        The scores of each model, one per row, with rows in the same order.
     label : array-like
-        1 for labelled positives and 0 for unlabeled rows; true labels in the setting "labelled".
-    setting : {"two-sample", "one-sample", "labelled"}
+        1 for labeled positives and 0 for unlabeled rows; true labels if the setting is "labeled".
+    setting : {"two-sample", "one-sample", "labeled"}
         How the rows were sampled; never guessed.
     prior : float or "estimate", optional
-        Share of positives in the population, or what the scores tell of it: those of the model that
-        separates best bound it best. Needed unless the setting is "labelled", or there is a
-        `prior_interval`.
+        Share of positives in the population, or "estimate" to infer it from the scores of the model
+        that separates best, which give the tightest bound. Required unless the setting is "labeled"
+        or `prior_interval` is given.
     prior_interval : (float, float), optional
-        What is known of the prior; all intervals, and the winner, then hold for every prior in it.
+        Range of possible priors; all intervals, and the winner, then hold for every prior in it.
     selection : float
-        How many times more or less likely than a labelled positive a hidden one may be to look as
-        it does; all intervals, and the winner, then hold up to this factor.
+        Largest factor by which the score density of hidden positives may differ from that of
+        labeled ones; all intervals, and the winner, then hold up to this factor.
     sample_weight, weight_kind, positive_label
         As in `PUScores.from_pu_labels`.
     criteria : iterable of str
-        Names of metrics: those with a rule or a loss, such as "f_beta" and "brier", "auroc",
-        "proxy_auc", "ece" and "debiased_ece"; by default those in `noneg.performance.CRITERIA` but
-        the plain "ece".
+        Names of metrics: those with a rule or a loss, such as "f_beta" and "brier", and "auroc",
+        "proxy_auc", "ece" and "debiased_ece". The default is all of `noneg.performance.CRITERIA`
+        except the plain "ece".
     threshold : float
-        Of the criteria that have one.
+        Threshold for the criteria that need one.
     reference : str
         The model to compare the others with; "best" for the best one by each criterion.
     priors : (float, float), optional
-        Priors at which to look at the order; see `noneg.performance.selection.prior_range`.
+        Range of priors over which to examine the order; see
+        `noneg.performance.ordering.prior_range`.
     level : float
         Confidence level of all intervals.
+    by : array-like, optional
+        The group of each row; the models are then also compared within each group.
 
     Returns
     -------
@@ -249,7 +269,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     --------
     >>> from noneg.simulation import LogisticGaussian
     >>> score, label = LogisticGaussian.calibrated().draw_rows(2000, seed=0)
-    >>> found = compare({"plain": score, "squared": score**2}, label, setting="labelled")
+    >>> found = compare({"plain": score, "squared": score**2}, label, setting="labeled")
     >>> found.criteria["proxy_auc"].winner, found.criteria["brier"].winner
     (None, 'plain')
     >>> print(found.criteria["brier"].differences["squared"])
@@ -273,6 +293,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
     found = Differences(rows, scores, check_threshold(threshold), check_level(level))
     first = scores[next(iter(scores))]
     span = _span(first, priors)
+    groups = None if by is None else _kept(by, sample_weight)
     return Comparison(
         models=tuple(scores),
         n_positive=first.n_positive,
@@ -284,7 +305,48 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         threshold=found.threshold,
         criteria={one.name: _compared(found, one, reference, span) for one in chosen},
         diagrams={name: small_diagram(one, found.level) for name, one in scores.items()},
+        groups={} if groups is None else _by_group(rows, first, groups, chosen, found),
     )
+
+
+def _kept(by: ArrayLike, weight: ArrayLike | None) -> ArrayLike:
+    """Return the groups of the rows with positive weight."""
+    if weight is None:
+        return by
+    w = np.asarray(weight, dtype=np.float64)
+    groups = np.asarray(by, dtype=object)
+    check_same_length(by=groups.size, sample_weight=w.size)
+    return groups[w > 0.0]
+
+
+def _by_group(
+    rows: PairedRows,
+    scores: PUScores,
+    by: ArrayLike,
+    criteria: list[Criterion],
+    found: Differences,
+) -> dict[str, dict[str, Compared]]:
+    """Compare the models within each group; a criterion's intervals hold for all groups at once.
+
+    Half of the error probability goes to the priors of the groups, half to the differences.
+    """
+    grouping = Grouping(["group"])
+    codes, score = grouping.codes([by]), next(iter(rows.columns.values()))
+    check_same_length(by=codes.size, label=rows.flags.size)
+    sums = grouping.count(codes, score, rows.flags, rows.weight, rows.kind).finished()
+    table = by_group(scores, sums, metrics=(), level=(1.0 + found.level) / 2.0)
+    names = grouping.names_of(codes)
+    level = 1.0 - (1.0 - found.level) / (2.0 * len(table.group))
+    known = own_knowledge(scores, table)
+    made = {}
+    for group, here in members(table, names).items():
+        part = rows.part(here)
+        own = part.unsettled() if scores.hidden else part.scores(None, None)
+        if scores.hidden:
+            own = {model: one.with_knowledge(known[group]) for model, one in own.items()}
+        there = Differences(part, own, found.threshold, level)
+        made[group] = {one.name: _compared(there, one, BEST, None) for one in criteria}
+    return made
 
 
 def _compared(
@@ -301,7 +363,7 @@ def _compared(
         if x.raw is not None
     }
     rank = {
-        name: np.nan_to_num(criterion.sign * x.value, nan=-np.inf)
+        name: np.nan_to_num(criterion.merit(x.value), nan=-np.inf)
         for name, x in estimates.items()
         if name not in unranked
     }
@@ -341,18 +403,18 @@ def _tipping(
 
 
 def _why(criterion: Criterion, value: float, scores: PUScores, level: float) -> str:
-    """Say why an estimate left the range of what it estimates."""
+    """Explain why an estimate fell outside its range."""
     limit = largest_prior(scores, level=level)
     cause = (
-        f"the prior {scores.known_prior:.4g} is too large (the scores allow {limit:.4g} at most)"
+        f"the prior {scores.known_prior:.4g} is too large (the scores allow at most {limit:.4g})"
         if scores.known_prior > limit
-        else f"{scores.n_positive:,.0f} positives are too few, or the prior is too large"
+        else f"there are too few positives ({scores.n_positive:,.0f}), or the prior is too large"
     )
-    return f"{criterion.label} {value:.4f} is impossible: {cause}."
+    return f"A {criterion.label} of {value:.4f} is impossible: {cause}."
 
 
 def _reach(gap: Estimate) -> float:
-    """Return how large a difference with this noise would have to be to differ from zero."""
+    """Return how large a difference with this noise must be to exclude zero."""
     return gap.value - gap.low if gap.value > 0.0 else gap.high - gap.value
 
 
@@ -363,12 +425,12 @@ def _check_reference(reference: str, rows: PairedRows) -> None:
 
 
 def _differs(gap: Estimate) -> bool:
-    """Whether a difference is beyond sampling error."""
+    """Return whether a difference is beyond sampling error."""
     return gap.low > 0.0 or gap.high < 0.0
 
 
 def _estimated(rows: PairedRows, level: float) -> tuple[float, tuple[float, float]]:
-    """Return the prior, and the set of priors, that the model of the best separation allows."""
+    """Return the prior and the set of priors estimated from the model that separates best."""
     unknown = rows.unsettled()
     best = max(unknown.values(), key=lambda scores: ScoreLaws.of(scores).separation)
     found = estimate_prior(best, level=level).apply(best)
@@ -378,11 +440,11 @@ def _estimated(rows: PairedRows, level: float) -> tuple[float, tuple[float, floa
 def _check_prior(
     setting: Setting, prior: float | str | None, interval: tuple[float, float] | None
 ) -> None:
-    """Refuse a prior that labels determine, and ask for one that they do not."""
-    if not is_labelled(setting) and prior is None and interval is None:
+    """Reject a prior for labeled data, and require one otherwise."""
+    if not is_labeled(setting) and prior is None and interval is None:
         raise missing_prior(setting)
     for name, value in (("prior", prior), ("prior_interval", interval)):
-        if is_labelled(setting) and value is not None:
+        if is_labeled(setting) and value is not None:
             raise determined(name, value)
 
 

@@ -1,4 +1,4 @@
-"""A small story from bundled data: positives, unlabeled rows, and the labels that were hidden."""
+"""A small example from bundled data: positives, unlabeled rows, and the hidden labels."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     Table = dict[str, NDArray[np.generic]]
 
-LABELLED_SHARE = 0.4
+LABELED_SHARE = 0.4
 WITH_LOOP = (0, 6, 8, 9)
-GREY = 4  # of 16: what is darker counts as ink
+GREY = 4  # Out of 16; darker pixels count as ink.
 FOLDS = 5
 TABLES = "scores.csv", "tomorrow.csv", "truth.csv"
-TODAY = 1400  # images in scores.csv; the others come tomorrow
+TODAY = 1400  # Number of images in scores.csv; the others go to tomorrow.csv.
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,11 @@ class Demo:
     Attributes
     ----------
     scores : PUScores
-        What a user of the library has.
+        The data available to a user of the library.
     truth : PUScores
         The same rows with all their labels.
     story : str
-        What the rows are, in sentences.
+        Description of the rows.
     """
 
     scores: PUScores
@@ -46,10 +46,11 @@ class Demo:
 
 
 def handwritten_loops(seed: int = 0) -> Demo:
-    """Return scores of naive Bayes for digits that have a loop, most of which lost their label.
+    """Return naive Bayes scores for digits with a loop, most of which have lost their label.
 
-    The images are those of `sklearn.datasets.load_digits`. Two fifths of them train the classifier
-    and give the prior; the others are scored, and two fifths of their loops keep their label.
+    The images come from `sklearn.datasets.load_digits`. Two fifths of them are used to train the
+    classifier and to determine the prior; the others are scored, and two fifths of those with a
+    loop keep their label.
 
     Examples
     --------
@@ -57,13 +58,14 @@ def handwritten_loops(seed: int = 0) -> Demo:
     PUScores(165 positives, 914 unlabeled rows, one-sample, prior 0.396936)
     """
     prior, y, y_score = _digits(seed)
-    labelled = y & (np.random.default_rng(seed).random(y.size) < LABELLED_SHARE)
-    scores = PUScores.from_pu_labels(labelled, y_score, prior=prior, setting="one-sample")
-    hidden = np.count_nonzero(y) - np.count_nonzero(labelled)
+    labeled = y & (np.random.default_rng(seed).random(y.size) < LABELED_SHARE)
+    scores = PUScores.from_pu_labels(labeled, y_score, prior=prior, setting="one-sample")
+    hidden = np.count_nonzero(y) - np.count_nonzero(labeled)
     story = (
         f"{y.size:,} handwritten digits, scored by naive Bayes: does the digit have a loop, as 0, "
-        f"6, 8 and 9 do? {np.count_nonzero(labelled)} loops are labelled, {hidden} more hide among "
-        f"the unlabeled images. The prior {prior:.4f} is the share of loops in the training images."
+        f"6, 8 and 9 do? {np.count_nonzero(labeled)} loops are labeled, and {hidden} "
+        f"more are hidden among the unlabeled images. The prior {prior:.4f} is the "
+        "share of loops in the training images."
     )
     return Demo(scores, PUScores.from_labels(y, y_score), story)
 
@@ -84,9 +86,9 @@ def _digits(seed: int) -> tuple[float, NDArray[np.bool_], NDArray[np.float64]]:
 
 
 def tables(seed: int = 0) -> dict[str, Table]:
-    """Return the same question as tables: scores with labels, new scores, and the hidden truth.
+    """Return the same problem as tables: scores with labels, new scores, and the hidden truth.
 
-    Two models score all images, each image by a model that was fitted on other folds.
+    Two models score all images; each image is scored by a model fitted on the other folds.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def tables(seed: int = 0) -> dict[str, Table]:
         cross_val_predict(model, x, loop, cv=FOLDS, method="predict_proba")[:, 1].round(6)
         for model in models
     )
-    confirmed = loop & (rng.random(loop.size) < LABELLED_SHARE)
+    confirmed = loop & (rng.random(loop.size) < LABELED_SHARE)
     rows = {"image": image, "score": score, "other": other, "confirmed": confirmed.astype(int)}
     today, tomorrow = slice(None, TODAY), slice(TODAY, None)
     found: list[Table] = [
@@ -120,7 +122,7 @@ def tables(seed: int = 0) -> dict[str, Table]:
 
 
 def write_table(table: Table, path: Path) -> None:
-    """Write a table as CSV; the file appears whole or not at all."""
+    """Write a table as CSV; the write is atomic."""
     rows = zip(*(column.tolist() for column in table.values()), strict=True)
     with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")

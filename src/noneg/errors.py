@@ -1,23 +1,24 @@
-"""`InputError`: a broken rule as data until it is printed.
+"""`InputError`: a violated rule, stored as data until it is printed.
 
-The message of a Python caller names arguments; that of a command names its options.
+For Python callers, the message names arguments; for the command line, it names options.
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 @dataclass(frozen=True)
 class Argument:
     """A mention of another argument inside a message, such as ``setting='two-sample'``.
 
-    `call` is what a caller in Python would write instead.
+    `call` is the equivalent that a Python caller would write.
 
     Examples
     --------
@@ -34,7 +35,7 @@ class Argument:
         return self.call or (f"{self.name}={self.value!r}" if self.value != "" else self.name)
 
     def told(self, options: Mapping[str, str]) -> str:
-        """Return the mention with the option of a command for the argument, where it has one."""
+        """Return the mention, with the command-line option for the argument if there is one."""
         if self.name not in options:
             return str(self)
         return f"{options[self.name]} {self.value}".rstrip()
@@ -45,22 +46,23 @@ _UNSAID: Any = object()
 
 
 class InputError(ValueError):
-    """An argument breaks a rule; the parts of the message, put together when it is printed.
+    """An argument violates a rule; the message is assembled when it is printed.
 
     Parameters
     ----------
     argument : str or tuple of str
-        Name of the argument, or of several that break the rule together.
+        Name of the argument, or of several that violate the rule together.
     rule : str or parts
-        What follows the name: "must be a number". Mentions of other arguments are `Argument` parts.
+        Text that follows the name: "must be a number". Other arguments are mentioned as `Argument`
+        parts.
     value : object, optional
-        What came instead.
+        The value that was given.
     row : int, optional
-        The first row that breaks the rule.
+        The first row that violates the rule.
     lack : str
-        What is wrong with the row where there is no value to show: "has none".
+        Description of the problem if there is no value to show: "has none".
     remedy : str or parts
-        The next step, a sentence.
+        The next step, as a sentence.
 
     Examples
     --------
@@ -83,7 +85,7 @@ class InputError(ValueError):
     ) -> None:
         super().__init__(argument, rule)
         self.argument, self.rule, self.remedy = argument, rule, remedy
-        # What is not said is not kept, so that copies in other processes agree.
+        # A missing value is not stored, so that copies in other processes agree.
         self.found = () if value is _UNSAID else (value,)
         self.row, self.lack = row, lack
         self.place = "" if row is None else f"row {row}"
@@ -93,14 +95,14 @@ class InputError(ValueError):
         return self.told({})
 
     def told(self, options: Mapping[str, str]) -> str:
-        """Return the message for a command whose options stand for some arguments."""
+        """Return the message for a command, with its options in place of arguments."""
         rule, remedy = _told(self.rule, options), _told(self.remedy, options)
         end = "" if rule.endswith((".", "?")) else "."
         message = f"{self._subject(options)} {rule}{self._instead(options)}{end}"
         return f"{message} {remedy}" if remedy else message
 
     def of_column(self, place: Callable[[int], str] | None = None) -> InputError:
-        """Return the error of a column that the argument names; `place` says where a row is."""
+        """Return the error for a column named by the argument; `place` locates a row."""
         other = copy.copy(self)
         other.is_column = self.argument not in ("positive_label", "weight_kind")
         if place is not None and self.row is not None:
@@ -128,6 +130,19 @@ class MissingFileError(InputError, FileNotFoundError):
 
 class UnwritableFileError(InputError, OSError):
     """An argument names a file that cannot be written."""
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return a question that suggests the closest known name; empty if none is close.
+
+    Examples
+    --------
+    >>> did_you_mean("debiased-ece", ["ece", "debiased_ece"])
+    " Did you mean 'debiased_ece'?"
+    """
+    names = {other.casefold(): other for other in map(str, known)}
+    close = get_close_matches(str(name).casefold(), names, n=1)
+    return f" Did you mean {names[close[0]]!r}?" if close else ""
 
 
 def _told(words: Words, options: Mapping[str, str]) -> str:

@@ -1,23 +1,26 @@
-"""`evaluate` computes every number of the registry once, and returns an `Evaluation`.
+"""Evaluate scores: `evaluate` computes every registered metric once and returns an `Evaluation`.
 
-With ``recalibrate=True`` a `HeldOut` says what recalibration would change, on rows that took no
-part in it.
+With ``recalibrate=True``, a `HeldOut` measures the effect of recalibration on held-out rows.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration.errors import prior_curve
-from noneg.calibration.interval import calibration_test, consistent_priors
 from noneg.calibration.reliability import reliability
-from noneg.checks import check_level, is_labelled
+from noneg.calibration.testing import calibration_test, consistent_priors
+from noneg.checks import check_level, is_labeled
+from noneg.errors import InputError
+from noneg.groups import by_group
+from noneg.laws import few_weighted
 from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.page_selection import selection_sums
 from noneg.page_state import prior_estimate, sum_up
@@ -25,73 +28,92 @@ from noneg.performance.assumptions import check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.base import weighty_rows
 from noneg.recalibration.choose import HeldOut, held_out
-from noneg.results import Estimate, aligned
+from noneg.results import Estimate, Table, aligned
+from noneg.scores import PUScores
 from noneg.sentences import Notice, notice, say
-from noneg.theory import bias_bound, labelled_bias_bound
+from noneg.sketch.grouped import GroupSums
+from noneg.tables import read
+from noneg.tables.groups import groups_of
+from noneg.tables.reading import read_grouped
+from noneg.theory import bias_bound, labeled_bias_bound
+from noneg.verdict import Verdict, decide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import os
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.audit import Audit
     from noneg.bins import Binned
     from noneg.calibration.errors import PriorCurve
-    from noneg.calibration.interval import CalibrationTest
     from noneg.calibration.reliability import Reliability
+    from noneg.calibration.testing import CalibrationTest
     from noneg.checks import Setting
+    from noneg.groups import GroupTable
     from noneg.knowledge import Kind
     from noneg.page_selection import SelectionSums
     from noneg.page_state import Sums
     from noneg.performance.assumptions import Check
-    from noneg.scores import PUScores
     from noneg.theory import Bound
 
 
 FIXED_BINS = 15
 FOLDS = 5
 
-# Labelled share of the expected positives from which one sample looks fully labelled, and how
-# close to it the labelled share of two samples must be by accident to look suspicious.
+# One-sample setting: the ratio of labeled to expected positives at which the data look fully
+# labeled. Two-sample setting: how close that ratio must be to 1 to look suspicious.
 NEARLY_ALL, SAME_SHARE = 0.9, 0.01
 
-# Area of a score that says nothing, and share of the mean score that positive labels fall short of
-# when many positives are hidden.
+# AUROC of an uninformative score, and the fraction of the mean score below which the share of
+# positive labels suggests that many positives are hidden.
 EVEN, MANY_HIDDEN = 0.5, 0.8
 
-# Selection factors up to which a verdict may stand.
+# Numbers outside their range that a notice names.
+NAMED = 3
+
+# Selection factors at which the verdict is tried.
 FACTORS = (1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 10.0)
 
-# The form of the test that is shown, and that decides the verdict at every prior.
+# Form of the test that is shown and that decides the verdict at every prior.
 TEST: Final = "both"
 
-# Metrics over the optimal bins.
+# Metrics computed over the optimal bins.
 BINNED = ("ece", "debiased_ece")
 
 
 def evaluate(
-    scores: PUScores,
+    scores: PUScores | object,
     *,
     level: float = 0.95,
     edges: ArrayLike | None = None,
     recalibrate: bool = False,
+    by: str | Sequence[str] | ArrayLike | GroupSums | None = None,
+    **reading: Any,  # noqa: ANN401
 ) -> Evaluation:
-    """Measure calibration and performance from positives and unlabeled data, or from labelled data.
+    """Measure calibration and performance from positive and unlabeled data, or from labeled data.
 
     Parameters
     ----------
-    scores : PUScores
-        Without a prior, every number holds for all priors that these rows do not contradict and is
-        quoted at the estimate of `noneg.prior.estimate_prior`.
+    scores : PUScores, path, list of paths, mapping of columns, or data frame
+        Anything other than `PUScores` is passed to `noneg.read`. If there is no prior, every
+        interval covers all priors that are consistent with the rows, and values are quoted at the
+        estimate from `noneg.prior.estimate_prior`.
     level : float
         Confidence level of all intervals.
     edges : array-like, optional
-        Frozen bin edges from 0 to 1 for `ece`, the debiased error and the test, in place of the
-        optimal number of bins of equal mass. With ``evaluation.edges`` it repeats an evaluation at
-        another prior over the same bins, which is what the report does when its slider moves.
+        Fixed bin edges from 0 to 1 for `ece`, the debiased error and the test, in place of the
+        optimal number of equal-mass bins. Pass ``evaluation.edges`` to repeat an evaluation over
+        the same bins at another prior, as the report does when its slider moves.
     recalibrate : bool
-        Whether to choose a method of recalibration, too, and measure what it changes on rows that
-        took no part in it.
+        Whether to also choose a recalibration method and measure its effect on held-out rows.
+    by : str, sequence of str, or array-like, optional
+        Columns of the table whose values define the groups; with `PUScores`, the group of each row
+        in the order in which the rows were given, positives first if they were given as a separate
+        array.
+    **reading
+        Columns and other arguments for `noneg.read`: ``score=``, ``label=``, ``setting=``,
+        ``prior=``, ...
 
     Examples
     --------
@@ -102,13 +124,20 @@ def evaluate(
     >>> evaluation.bins, evaluation.test.p_value < 0.01
     (15, True)
 
-    And if the prior were another?
+    What if the prior were different?
 
     >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=0)
     >>> other = evaluate(scores.with_prior(0.4), edges=evaluation.edges)
     >>> other.bins
     15
+
+    A file or data frame can be passed directly.
+
+    >>> table = {"p": [0.9, 0.2, 0.4, 0.7] * 50, "bought": [1, 0, 0, 0] * 50}
+    >>> evaluate(table, score="p", label="bought", setting="one-sample", prior=0.4).n_positive
+    50
     """
+    scores, groups = _as_scores(scores, by, reading)
     level, unknown = check_level(level), scores.prior is None
     if unknown:
         scores = estimate_prior(scores, level=level).apply(scores)
@@ -134,6 +163,7 @@ def evaluate(
         bins=binned.n_bins,
         occupied_bins=int(binned.occupied.sum()),
         test=calibration_test(scores, statistic=TEST, edges=binned.edges),
+        grouped=calibration_test(scores, statistic="grouped"),
         consistent=_consistent(scores, binned, level),
         reliability=reliability(scores, bins=FIXED_BINS, binning="width", level=level),
         prior_curve=prior_curve(binned),
@@ -145,11 +175,29 @@ def evaluate(
         selection_sums=selection_sums(scores.with_selection(1.0), sums, level=level),
         stands=_stands(scores, level, edges),
         recalibration=_recalibration(scores, level) if recalibrate else None,
+        groups=None if groups is None else by_group(scores, groups, level=level),
     )
 
 
+def _as_scores(
+    given: PUScores | object,
+    by: Any,  # noqa: ANN401
+    reading: dict[str, Any],
+) -> tuple[PUScores, GroupSums | None]:
+    """Return scores and groups unchanged, or read them from the named columns."""
+    if isinstance(given, PUScores):
+        for name in reading:
+            raise InputError(name, "must not be given with PUScores, which already contain it.")
+        return given, by if by is None or isinstance(by, GroupSums) else groups_of(given, by)
+    for name in ("score", "label", "setting"):
+        if name not in reading:
+            rule = "must be given if the first argument is a file or a data frame"
+            raise InputError(name, rule, remedy="See noneg.read.")
+    return (read(given, **reading), None) if by is None else read_grouped(given, by=by, **reading)
+
+
 def _consistent(scores: PUScores, binned: Binned, level: float) -> tuple[float, float] | None:
-    """Return the priors at which the scores pass for calibrated; labels leave no choice."""
+    """Return the priors at which calibration is not rejected; None for labeled data."""
     if scores.prior_is_estimated:
         return None
     return consistent_priors(scores, level=level, statistic=TEST, edges=binned.edges)
@@ -158,7 +206,7 @@ def _consistent(scores: PUScores, binned: Binned, level: float) -> tuple[float, 
 def _metrics(
     scores: PUScores, level: float, edges: ArrayLike | None
 ) -> tuple[dict[str, Estimate], dict[str, str]]:
-    """Return every metric of the registry, and why some cannot be had from these data."""
+    """Return every registered metric, and the reason for each one that cannot be computed."""
     found: dict[str, Estimate] = {}
     left_out: dict[str, str] = {}
     for name, metric in METRICS.items():
@@ -181,9 +229,9 @@ def _at_prior(
 
 
 def _stands(scores: PUScores, level: float, edges: ArrayLike | None) -> float | None:
-    """Return the largest of `FACTORS` at which miscalibration is certain; 1 if it is at none.
+    """Return the largest of `FACTORS` at which miscalibration is certain; 1 if there is none.
 
-    None where it is not certain even for random labels, and for labelled data.
+    Return None for labeled data, and if miscalibration is not certain even for random labels.
     """
     if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
@@ -202,7 +250,7 @@ def _stands(scores: PUScores, level: float, edges: ArrayLike | None) -> float | 
 
 
 def _recalibration(scores: PUScores, level: float) -> HeldOut | None:
-    """Return before and after; None for a population, and where no row can be held out."""
+    """Return metrics before and after; None for a population or if no row can be held out."""
     if not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
     folds = int(min(FOLDS, *weighty_rows(scores)))
@@ -217,12 +265,12 @@ def _options(name: str, edges: ArrayLike | None) -> dict[str, ArrayLike]:
 
 def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
     out: dict[str, Bound] = {}
-    # A single marginal row leaves no room for bins of equal mass, for which nothing is promised.
+    # With too few marginal rows for equal-mass bins, the theory gives no bound.
     if scores.n_marginal < 2 * binned.n_bins:
         return out
     for name, delta in (("expected", None), ("probable", 1.0 - level)):
         if scores.prior_is_estimated:
-            out[name] = labelled_bias_bound(
+            out[name] = labeled_bias_bound(
                 scores.n_marginal, bins=binned.n_bins, binning="mass", lipschitz=1.0, delta=delta
             )
         else:
@@ -257,95 +305,106 @@ def _warnings(
         yield notice("swapped")
     if scores.prior_is_estimated and MANY_HIDDEN * mean - prior > noise:
         yield notice("hidden_positives", mean=mean, prior=prior)
+    if few_weighted(scores):
+        yield notice("few_weighted", rows=scores.n_positive, size=scores.effective_positive)
     if scores.n_marginal < 2 * FIXED_BINS:
         yield notice("few_rows", rows=scores.n_marginal, bins=FIXED_BINS)
 
 
 def outside_notice(metrics: dict[str, Estimate]) -> Iterator[Notice]:
-    """Name the estimates that lay outside of their range."""
+    """Warn about estimates that fell outside their range."""
     left = {name: one.raw for name, one in metrics.items() if one.raw is not None}
     if left:
-        numbers = (
+        told = [
             say("outside_number", title=METRICS[name].title, raw=raw) for name, raw in left.items()
-        )
-        yield notice("outside", numbers="; ".join(numbers))
+        ]
+        numbers, more = "; ".join(told[:NAMED]), len(told) - NAMED
+        if more > 0:
+            numbers = say("outside_more", numbers=numbers, more=more)
+        yield notice("outside", numbers=numbers)
 
 
 def label_counts(scores: PUScores) -> Iterator[Notice]:
-    """Say when the labels look as if nothing were hidden, which the setting denies."""
+    """Warn if the labels look complete although the setting implies that some are hidden."""
     rows = scores.n_positive + scores.n_unlabeled
     if scores.prior_is_estimated or not np.isfinite(rows):
         return
     share, one_sample = scores.n_positive / (rows * scores.known_prior), scores.pooled
     if share >= NEARLY_ALL if one_sample else abs(share - 1.0) <= SAME_SHARE:
         yield notice(
-            "all_labelled",
+            "all_labeled",
             n_positive=scores.n_positive,
             rows=rows,
             percent=100 * share,
             prior=scores.known_prior,
-            chance=say("all_labelled_chance") if one_sample and share > 1.0 else "",
+            chance=say("all_labeled_chance") if one_sample and share > 1.0 else "",
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Evaluation:
-    """What `evaluate` found; `to_dict` is the JSON of ``noneg evaluate --json``.
+class Evaluation(Table):
+    """The results of `evaluate`; `to_dict` returns the JSON of ``noneg evaluate --json``.
 
     Attributes
     ----------
     n_positive, n_unlabeled, n_marginal : float
         Sizes of the samples.
     prior : Estimate
-        The class prior with the set of priors that are not excluded, a point if it is exact.
+        The class prior with the set of priors that are not ruled out; a single point if it is
+        exact.
     prior_kind : {"exact", "interval", "upper bound", "unknown"}
-        What is known of the prior. "unknown" is the upper bound of the default estimator.
+        What is known about the prior. "unknown" means the upper bound from the default estimator.
     setting : str
     selection : float
-        How far hidden positives may differ from labelled ones; all intervals hold up to it.
+        How much hidden positives may differ from labeled ones; all intervals hold up to this
+        factor.
     level : float
         Confidence level of all intervals.
     ece, ece_width_15 : Estimate
-        Calibration error with the optimal number of bins of equal mass, and with 15 equal widths.
+        Calibration error with the optimal number of equal-mass bins, and with 15 equal-width bins.
     metrics : dict of str to Estimate
         Every metric of `noneg.metrics.METRICS` by name, with its default options.
     left_out : dict of str to str
-        Metrics that these data do not allow, and why.
+        Metrics that cannot be computed from these data, and the reasons.
     ece_mass_15 : Estimate or None
-        With 15 bins of equal mass; None when there are fewer than 30 marginal rows.
+        With 15 equal-mass bins; None when there are fewer than 30 marginal rows.
     bins, occupied_bins : int
-        Bins behind `ece`, and how many of them hold data.
+        Number of bins behind `ece`, and how many of them contain data.
     test : CalibrationTest
-        The largest p-value over what is known of the prior.
+        Test of calibration; its p-value is the largest over all priors considered possible.
+    grouped : CalibrationTest
+        The same with the grouped chi-square statistic, which does not affect the verdict.
     consistent : (float, float) or None
-        Priors at which calibration is not rejected, whatever is known of the prior; None if there
-        are none, and for labelled data.
+        Priors at which calibration is not rejected, regardless of what is known about the prior;
+        None if there are none, and for labeled data.
     reliability : Reliability
     prior_curve : PriorCurve
         `ece` as a function of the prior.
     bounds : dict of str to Bound
-        What theory promises about the distance of `ece` from the true calibration error: on average
-        ("expected") and with probability `level` ("probable"), for a calibration curve of slope at
-        most one.
+        Theoretical bounds on the distance of `ece` from the true calibration error: on average
+        ("expected") and with probability `level` ("probable"), for a calibration curve with slope
+        at most one.
     assumptions : tuple of Check
         Whether the data contradict the prior or the setting.
     warnings : tuple of str
-        What needs the reader's attention, in sentences; each has a `code` that programs can test.
+        Messages that need the reader's attention; each has a `code` that programs can test.
     at_prior : Estimate
-        The calibration error to quote with the interval that the rows alone give, at the prior
-        itself.
+        The headline calibration error at the prior itself, with an interval that covers sampling
+        error only.
     sums : Sums
-        What the same numbers at another prior or threshold are made of; its size does not grow
-        with the number of rows.
+        Summary sums for recomputing the same numbers at another prior or threshold; their size does
+        not grow with the number of rows.
     selection_sums : SelectionSums or None
-        What the same numbers at another selection factor are made of.
+        Summary sums for recomputing the same numbers at another selection factor.
     stands : float or None
-        Selection factor up to which miscalibration is certain (one of `FACTORS`, or 1); None where
-        it is not certain for random labels either, and for labelled data.
+        Selection factor up to which miscalibration is certain (one of `FACTORS`, or 1); None for
+        labeled data, and if miscalibration is not certain even for random labels.
     recalibration : HeldOut or None
-        What recalibration would change, if it was asked for.
+        The effect of recalibration, if requested.
     audit : Audit or None
-        The review of some rows that the prior comes from, if there was one.
+        The manual review of sampled rows behind the prior, if there was one.
+    groups : GroupTable or None
+        Results per group, if requested.
     """
 
     n_positive: float
@@ -364,6 +423,7 @@ class Evaluation:
     bins: int
     occupied_bins: int
     test: CalibrationTest
+    grouped: CalibrationTest
     consistent: tuple[float, float] | None
     reliability: Reliability
     prior_curve: PriorCurve
@@ -376,21 +436,27 @@ class Evaluation:
     stands: float | None
     recalibration: HeldOut | None = None
     audit: Audit | None = None
+    groups: GroupTable | None = None
 
     @property
     def headline(self) -> Estimate | None:
-        """The calibration error to quote: the one that is closest to the truth on PU data."""
+        """The calibration error to quote, which is the estimate closest to the truth on PU data."""
         return self.metrics.get(RECOMMENDED)
 
     @property
-    def is_labelled(self) -> bool:
-        """Whether every row has its label, so that there is no other prior to try."""
-        return is_labelled(self.setting)
+    def is_labeled(self) -> bool:
+        """Whether every row is labeled, so that there is no other prior to try."""
+        return is_labeled(self.setting)
 
     @property
     def rejected(self) -> bool:
         """Whether the test finds evidence against perfect calibration."""
         return self.test.p_value <= 1.0 - self.level
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether the scores can be read as probabilities."""
+        return decide(self)
 
     @property
     def edges(self) -> NDArray[np.float64]:
@@ -398,7 +464,7 @@ class Evaluation:
         return self.sums.bins["ece"].binned.edges
 
     def __repr__(self) -> str:
-        rows = f"{self.n_positive:,.0f} labelled positives, {self.n_unlabeled:,.0f} unlabeled rows"
+        rows = f"{self.n_positive:,.0f} labeled positives, {self.n_unlabeled:,.0f} unlabeled rows"
         table = [(METRICS[name].title, str(found)) for name, found in self.metrics.items()]
         return "\n".join(
             [
@@ -412,6 +478,7 @@ class Evaluation:
         """Return plain numbers, lists and text, ready for JSON."""
         headline = {} if self.headline is None else _plain(self.headline)
         return {
+            "verdict": self.verdict.to_dict(),
             "headline": {"metric": RECOMMENDED} | headline,
             "n_positive": self.n_positive,
             "n_unlabeled": self.n_unlabeled,
@@ -432,6 +499,7 @@ class Evaluation:
             "occupied_bins": self.occupied_bins,
             "calibration_p_value": self.test.p_value,
             "calibration_test": self.test.to_dict(),
+            "grouped_test": self.grouped.to_dict(),
             "consistent_priors": None if self.consistent is None else list(self.consistent),
             "reliability": self.reliability.to_dict(),
             "ece_by_prior": {
@@ -442,17 +510,66 @@ class Evaluation:
             "assumptions": [check.to_dict() for check in self.assumptions],
             "warnings": list(self.warnings),
             **({} if self.audit is None else {"audit": self.audit.to_dict()}),
+            **({} if self.groups is None else {"groups": self.groups.to_dict()}),
         }
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return a table with one row per metric."""
+        rows = [(name, one.value, one.low, one.high) for name, one in self.metrics.items()]
+        columns = zip(("metric", "value", "low", "high"), zip(*rows, strict=True), strict=True)
+        return {name: np.array(column) for name, column in columns}
+
+    def flat(self) -> dict[str, float]:
+        """Return all numbers under flat names, as experiment trackers expect.
+
+        Each metric gives ``name.value``, ``name.low`` and ``name.high``, and so does the prior;
+        values that are not finite are left out.
+
+        Examples
+        --------
+        >>> from noneg import PUScores, evaluate
+        >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.4, 0.6, 0.9] * 50)
+        >>> found = evaluate(scores).flat()
+        >>> found["accuracy.value"], found["prior.value"], found["n_positive"]
+        (1.0, 0.5, 100.0)
+        """
+        estimates = {"prior": self.prior} | self.metrics
+        ends = ("value", "low", "high")
+        found = {
+            f"{name}.{end}": getattr(one, end) for name, one in estimates.items() for end in ends
+        }
+        for name in ("n_positive", "n_unlabeled", "n_marginal", "selection", "level"):
+            found[name] = getattr(self, name)
+        found["calibration_p_value"] = self.test.p_value
+        return {name: float(x) for name, x in found.items() if math.isfinite(x)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as .html, .md, .txt or .json, depending on the extension of the path.
+
+        An existing file of this name is replaced; the write is atomic.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from noneg import PUScores, evaluate
+        >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.4, 0.6, 0.9] * 50)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     evaluate(scores).save(f"{folder}/report.md")
+        ...     print(Path(f"{folder}/report.md").read_text(encoding="utf-8")[:30])
+        # Can these scores be trusted?
+        """
+        import_module("noneg.report").save(self, path)
 
     def _repr_html_(self) -> str:
         """Return the summary and charts that notebooks show."""
-        # Drawing lives above computing, and is only asked for by name when somebody looks.
+        # Drawing is a higher layer than computing, so it is imported only when needed.
         shown: str = import_module("noneg.report").to_notebook(self)
         return shown
 
 
 def _plain(found: Estimate) -> dict[str, object]:
-    """Return an estimate with None for nan and infinity."""
+    """Return an estimate with None in place of nan and infinity."""
     return {
         name: None if isinstance(x, float) and not math.isfinite(x) else x
         for name, x in found.to_dict().items()

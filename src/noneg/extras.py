@@ -1,4 +1,4 @@
-"""Packages that an install may lack, and the extra that brings each."""
+"""Optional packages, and the extra that installs each."""
 
 from __future__ import annotations
 
@@ -14,28 +14,32 @@ EXTRAS = {
     "distributed": "cluster",
     "joblib": "cluster",
     "lightgbm": "boost",
+    "mlflow": "mlflow",
     "matplotlib": "plot",
     "numba": "fast",
+    "onnx": "onnx",
     "pooch": "data",
     "py4j": "spark",
     "pyspark": "spark",
     "safetensors": "serve",
     "skops": "serve",
+    "sqlglot": "sql",
     "torch": "learn",
     "torchmetrics": "learn",
+    "wandb": "wandb",
 }
 
 
 @contextmanager
 def optional(what: str, otherwise: str = "") -> Iterator[None]:
-    """Name the extra to install where an import inside finds an optional package missing.
+    """Name the extra to install if an import in the block finds an optional package missing.
 
     Parameters
     ----------
     what : str
-        The part that needs the import.
+        The feature that needs the import.
     otherwise : str
-        What else one can do, as in ``"or use .json"``.
+        An alternative to installing, as in ``"or use .json"``.
 
     Examples
     --------

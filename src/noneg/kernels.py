@@ -1,7 +1,7 @@
-"""The few passes over all rows, each written twice: plain NumPy here, numba in `kernels_numba`.
+"""The passes over all rows, each written twice: in NumPy here, in numba in `kernels_numba`.
 
-The NumPy form is the reference. The numba twin is used for large arrays when the extra ``fast`` is
-installed; a property test keeps the two equal.
+The NumPy version is the reference. The numba version is used for large arrays if the extra ``fast``
+is installed; a property test keeps the two equal.
 
 A *triple* is what every binned estimator needs from a group of rows: ``(n, sum s, sum s^2)``.
 """
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Importing numba costs about a second, so it must save more than that unless it is there already.
+# Importing numba takes about a second, so it must save more than that unless it is already loaded.
 ROWS_WORTH_AN_IMPORT = 2_000_000
 ROWS_WORTH_A_CALL = 50_000
 
-# Rows handled at a time: their temporaries stay in the processor's cache.
+# Rows processed at a time; their temporaries stay in the CPU cache.
 CHUNK = 1 << 16
 
 # The bucket grid: equal width in the middle, relative precision 2^-9 below 2^-7 and above 1 - 2^-7
-# (57 octaves, then one bucket for all that is closer than 2^-64 to the end).
+# (57 octaves, then one bucket for everything closer than 2^-64 to the end).
 MANTISSA_BITS = 9
 TAIL_BITS = 7
 TAIL_EDGE = 2.0**-TAIL_BITS
@@ -37,18 +37,18 @@ FIRST_TAIL_KEY = (1023 - 64) << MANTISSA_BITS
 
 
 class Grid(NamedTuple):
-    """Buckets of width ``2^-bits`` in the middle; the tails are those of every grid."""
+    """Buckets of width ``2^-bits`` in the middle; the tails are the same in every grid."""
 
     bits: int
 
     @property
     def scale(self) -> float:
-        """Buckets in an interval of length one."""
+        """Number of buckets per unit length in the middle."""
         return 2.0**self.bits
 
     @property
     def offset(self) -> int:
-        """What the whole part of ``scale * s`` lacks to the bucket of s in the middle."""
+        """Bucket of s minus the integer part of ``scale * s``, for s in the middle."""
         return int(TAIL_BUCKETS - 2 ** (self.bits - TAIL_BITS))
 
     @property
@@ -58,18 +58,18 @@ class Grid(NamedTuple):
 
 
 GRID = Grid(16)
-# Of sketches, whose buckets hide the order of their rows.
+# The grid of sketches, whose buckets do not keep the order of their rows.
 FINE_GRID = Grid(17)
 N_BUCKETS = GRID.size
 
-# Rows in score order are kept in runs of 32 buckets: few enough for a scatter to stay in the cache,
-# short enough that sorting one is free.
+# Rows in score order are kept in runs of 32 buckets: few enough runs for a scatter to stay in the
+# cache, and runs short enough that sorting one is cheap.
 RUN_SHIFT = 5
 N_RUNS = ((N_BUCKETS - 1) >> RUN_SHIFT) + 1
 
 
 def fast_kernels(n_rows: int) -> ModuleType | None:
-    """Return the numba twin when it pays for this many rows, else None."""
+    """Return the numba version if it is worthwhile for this many rows, else None."""
     loaded = "numba" in sys.modules
     if n_rows < (ROWS_WORTH_A_CALL if loaded else ROWS_WORTH_AN_IMPORT):
         return None
@@ -81,20 +81,20 @@ def fast_kernels(n_rows: int) -> ModuleType | None:
 
 
 def in_unit_interval(scores: NDArray[np.float64]) -> bool:
-    """Return whether every score lies in [0, 1]; nan does not."""
+    """Return whether every score is in [0, 1]; nan is not."""
     if (fast := fast_kernels(scores.size)) is not None:
         return fast.in_unit_interval(scores)
     return in_unit_interval_numpy(scores)
 
 
 def in_unit_interval_numpy(scores: NDArray[np.float64]) -> bool:
-    """Compute `in_unit_interval` in plain NumPy, the reference."""
+    """Compute `in_unit_interval` in plain NumPy, as the reference."""
     return not scores.size or bool(scores.min() >= 0.0 and scores.max() <= 1.0)
 
 
 def binary_flags(labels: NDArray[np.integer]) -> NDArray[np.bool_] | None:
-    """Return True where a whole number is 1, or None if some number is neither 0 nor 1."""
-    # One type of number is worth compiling for; the others go the plain way.
+    """Return True where an integer is 1, or None if some integer is neither 0 nor 1."""
+    # Only one integer type is worth compiling for; the others use NumPy.
     common = labels.dtype == np.int64 and labels.flags.c_contiguous
     if common and (fast := fast_kernels(labels.size)) is not None:
         return fast.binary_flags(labels)
@@ -102,8 +102,8 @@ def binary_flags(labels: NDArray[np.integer]) -> NDArray[np.bool_] | None:
 
 
 def binary_flags_numpy(labels: NDArray[np.integer]) -> NDArray[np.bool_] | None:
-    """Compute `binary_flags` in plain NumPy, the reference."""
-    # One pass tells whether all numbers are 0 or 1: no other bit is ever set.
+    """Compute `binary_flags` in plain NumPy, as the reference."""
+    # One pass is enough to check that all numbers are 0 or 1: no other bit is set.
     return labels.astype(np.bool_) if np.bitwise_or.reduce(labels) in (0, 1) else None
 
 
@@ -113,9 +113,9 @@ def width_edges(n_bins: int) -> NDArray[np.float64]:
 
 
 def width_index(scores: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
-    """Return the bin of each score among right-closed bins of equal width.
+    """Return the bin of each score among right-closed equal-width bins.
 
-    ``ceil(s * B) - 1`` is right up to one rounding, which two comparisons with the edges undo.
+    ``ceil(s * B) - 1`` is right up to rounding error, which two comparisons with the edges fix.
     """
     edges = width_edges(n_bins)
     index = np.clip((scores * n_bins).astype(np.intp), 0, n_bins - 1)
@@ -127,7 +127,7 @@ def width_index(scores: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
 def width_triples(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
 ) -> NDArray[np.float64]:
-    """Return the triples of equal-width bins, shape (2, n_bins, 3): unflagged, flagged rows."""
+    """Return triples for equal-width bins, shape (2, n_bins, 3): unflagged, then flagged rows."""
     if (fast := fast_kernels(scores.size)) is not None:
         return fast.width_triples(scores, flags, n_bins)
     return width_triples_numpy(scores, flags, n_bins)
@@ -136,7 +136,7 @@ def width_triples(
 def width_triples_numpy(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
 ) -> NDArray[np.float64]:
-    """Compute `width_triples` in plain NumPy, the reference."""
+    """Compute `width_triples` in plain NumPy, as the reference."""
     total = np.zeros((2 * n_bins, 3))
     for start in range(0, scores.size, CHUNK):
         s = scores[start : start + CHUNK]
@@ -156,15 +156,15 @@ def cell_triples(
 
 
 class Axis(NamedTuple):
-    """A line of equal cells with a node in the middle of each, on which rows are gathered.
+    """An axis of equal cells with a node in the middle of each, to which rows are assigned.
 
     Attributes
     ----------
     n : int
         Number of nodes.
     clip : float
-        0: the axis is the score itself, from 0 to 1. Otherwise it is the logit of the score moved
-        into [clip, 1 - clip].
+        If 0, the axis is the score itself, from 0 to 1. Otherwise, it is the logit of the score
+        clipped to [clip, 1 - clip].
     reach : float
         The logit axis runs from -reach to reach.
     """
@@ -174,14 +174,14 @@ class Axis(NamedTuple):
     reach: float = 0.0
 
     def place(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return where scores lie, in cells from the left end."""
+        """Return the positions of scores, in cells from the left end."""
         if self.clip == 0.0:
             return scores * float(self.n)
         s = np.minimum(np.maximum(scores, self.clip), 1.0 - self.clip)
         return (np.log(s / (1.0 - s)) + self.reach) * (self.n / (2.0 * self.reach))
 
     def score_at(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score that lies at a place, given in cells from the left end."""
+        """Return the score at a position, given in cells from the left end."""
         if self.clip == 0.0:
             return place / self.n
         return 1.0 / (1.0 + np.exp(self.reach - place * (2.0 * self.reach / self.n)))
@@ -200,10 +200,10 @@ class Axis(NamedTuple):
 def node_sums(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
 ) -> NDArray[np.float64]:
-    """Return ``(n, sum s)`` gathered at nodes, shape (2, n, 2): unflagged, flagged rows.
+    """Return ``(n, sum s)`` at nodes, shape (2, n, 2): unflagged, then flagged rows.
 
-    A row is shared by its two nearest nodes in proportion (cloud in cell), so that sums of smooth
-    functions are right to second order in the cell. The axis is folded at its ends.
+    A row is split between its two nearest nodes in proportion (cloud-in-cell), so that sums of
+    smooth functions are accurate to second order in the cell width. The axis is folded at its ends.
     """
     if (fast := fast_kernels(scores.size)) is not None:
         return fast.node_sums(scores, flags, axis)
@@ -213,7 +213,7 @@ def node_sums(
 def node_sums_numpy(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
 ) -> NDArray[np.float64]:
-    """Compute `node_sums` in plain NumPy, the reference."""
+    """Compute `node_sums` in plain NumPy, as the reference."""
     total = np.zeros((2, axis.n, 2))
     for start in range(0, scores.size, CHUNK):
         s = scores[start : start + CHUNK]
@@ -227,7 +227,7 @@ def node_sums_numpy(
 def spread(
     axis: Axis, scores: NDArray[np.float64], columns: tuple[NDArray[np.float64], ...]
 ) -> NDArray[np.float64]:
-    """Return columns of rows gathered at the nodes of an axis, shape (n, columns)."""
+    """Return columns of rows assigned to the nodes of an axis, shape (n, columns)."""
     place = axis.place(scores) + 0.5
     right = place.astype(np.intp)
     share = place - right
@@ -241,9 +241,9 @@ def spread(
 
 
 def bucket_of(scores: NDArray[np.float64], grid: Grid = GRID) -> NDArray[np.int64]:
-    """Return the bucket of each score: an increasing map of [0, 1] to 0..grid.size-1.
+    """Return the bucket of each score: an increasing map from [0, 1] to 0..grid.size-1.
 
-    Edges are dyadic, so the bit pattern decides and no engine can disagree by a rounding.
+    Edges are dyadic, so the bit pattern decides, and engines cannot disagree through rounding.
     """
     middle = (scores * grid.scale).astype(np.int64) + grid.offset
     low = _tail_bucket(scores)
@@ -260,7 +260,7 @@ def _tail_bucket(distance: NDArray[np.float64]) -> NDArray[np.int64]:
 def bucket_triples(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
 ) -> NDArray[np.float64]:
-    """Return the triples of all buckets, shape (2, N_BUCKETS, 3): unflagged, flagged rows."""
+    """Return the triples of all buckets, shape (2, N_BUCKETS, 3): unflagged, then flagged rows."""
     if (fast := fast_kernels(scores.size)) is not None:
         return fast.bucket_triples(scores, flags)
     return bucket_triples_numpy(scores, flags)
@@ -269,9 +269,9 @@ def bucket_triples(
 def bucket_triples_numpy(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
 ) -> NDArray[np.float64]:
-    """Compute `bucket_triples` in plain NumPy, the reference."""
+    """Compute `bucket_triples` in plain NumPy, as the reference."""
     total = np.zeros((2 * N_BUCKETS, 3))
-    # The table is large, so it is filled from larger pieces.
+    # The table is large, so it is filled in larger pieces.
     for start in range(0, scores.size, 16 * CHUNK):
         piece = slice(start, start + 16 * CHUNK)
         cell = bucket_of(scores[piece])
@@ -283,7 +283,7 @@ def bucket_triples_numpy(
 
 @cache
 def run_ends() -> NDArray[np.float64]:
-    """Return the largest double of each run of buckets, by bisection on its bit pattern."""
+    """Return the largest double in each run of buckets, by bisection on its bit pattern."""
     low = np.zeros(N_RUNS, dtype=np.int64)
     high = np.full(N_RUNS, np.float64(1.0).view(np.int64))
     run = np.arange(N_RUNS)
@@ -298,14 +298,14 @@ def run_ends() -> NDArray[np.float64]:
 
 
 def doubled_wins(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
-    """Return twice the number of pairs that two groups in order rank rightly, ties half."""
+    """Return twice the number of correctly ranked pairs of two sorted groups (a tie is half)."""
     if (fast := fast_kernels(unlabeled.size + positive.size)) is not None:
         return fast.doubled_wins(unlabeled, positive)
     return doubled_wins_numpy(unlabeled, positive)
 
 
 def doubled_wins_numpy(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
-    """Compute `doubled_wins` in plain NumPy, the reference."""
+    """Compute `doubled_wins` in plain NumPy, as the reference."""
     sides: tuple[Literal["left"], Literal["right"]] = ("left", "right")
     return sum(int(np.searchsorted(unlabeled, positive, side=side).sum()) for side in sides)
 
@@ -313,14 +313,14 @@ def doubled_wins_numpy(unlabeled: NDArray[np.float64], positive: NDArray[np.floa
 def count_above(
     unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Count the rows of two groups in order that lie at or above each distinct score.
+    """Count the rows of two sorted groups at or above each distinct score.
 
     Returns
     -------
     thresholds : ndarray
-        Infinity, then the distinct scores of both groups, falling.
+        Infinity, then the distinct scores of both groups in descending order.
     n_unlabeled, n_positive : ndarray
-        Rows of each group with ``s >= threshold``.
+        Number of rows in each group with ``s >= threshold``.
     """
     if (fast := fast_kernels(unlabeled.size + positive.size)) is not None:
         return fast.count_above(unlabeled, positive)
@@ -330,7 +330,7 @@ def count_above(
 def count_above_numpy(
     unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Compute `count_above` in plain NumPy, the reference."""
+    """Compute `count_above` in plain NumPy, as the reference."""
     distinct = np.unique(np.concatenate([unlabeled, positive]))[::-1]
     thresholds = np.concatenate([[np.inf], distinct])
     n_unlabeled, n_positive = (

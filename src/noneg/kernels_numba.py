@@ -1,8 +1,8 @@
-"""Numba twins of the passes in `noneg.kernels`; imported only for large arrays.
+"""Numba versions of the passes in `noneg.kernels`; imported only for large arrays.
 
-A kernel handles one block of rows without the interpreter's lock. Many rows are split into a fixed
-number of blocks, and partial results are joined in the order of the blocks, so nothing depends on
-the number of threads. The pool of threads lives for one call: numba's own threads would stay, and a
+A kernel processes one block of rows without holding the GIL. Large inputs are split into a fixed
+number of blocks, and partial results are combined in block order, so nothing depends on the number
+of threads. The thread pool exists only during a call: numba's own threads would stay alive, and a
 process that holds them must not fork.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def _prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401
-    """Fetch ``array[index]`` of a vector into the cache, to write to it soon; nothing waits."""
+    """Prefetch ``array[index]`` into the cache for an upcoming write, without waiting."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ANN401
         vector = context.make_array(signature.args[0])(context, builder, values[0])
@@ -44,7 +44,7 @@ def _prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401
         place = builder.bitcast(builder.gep(vector.data, [values[1]]), address)
         kind = ir.FunctionType(ir.VoidType(), [address, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [address], kind)
-        # To be written, soon and often, and data.
+        # Prefetch for writing, with high locality, into the data cache.
         builder.call(function, [place, number(1), number(3), number(1)])
         return context.get_dummy_value()
 
@@ -54,24 +54,24 @@ def _prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401
 prefetch: Any = intrinsic(_prefetch)
 
 
-# Below this a second thread saves less than it costs to start and to wait for.
+# With fewer rows, a second thread costs more to start and wait for than it saves.
 ROWS_WORTH_THREADS = 2_000_000
 
-# Blocks of many rows: enough that no thread waits long for the last one.
+# Number of blocks for large inputs: enough that no thread waits long for the last one.
 BLOCKS = 64
 
-# Blocks of the passes whose tables are large.
+# Number of blocks for passes with large tables.
 LARGE_TABLE_BLOCKS = 8
 
 
 def cuts_of(n_rows: int, blocks: int) -> NDArray[np.int64]:
-    """Return where blocks of rows begin and end, which depends on the number of rows alone."""
+    """Return the boundaries of blocks of rows, which depend only on the number of rows."""
     blocks = blocks if n_rows >= ROWS_WORTH_THREADS else 1
     return np.arange(blocks + 1, dtype=np.int64) * n_rows // blocks
 
 
 def in_turn(kernel: Callable[..., Any], blocks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-    """Yield `kernel(*block)` of each block in order; several blocks share a pool of threads."""
+    """Yield `kernel(*block)` for each block in order; multiple blocks share a thread pool."""
     todo = list(blocks)
     threads = min(len(todo), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     if threads < 2:
@@ -87,13 +87,13 @@ def ranges(cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def split(blocks: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Yield the blocks of columns of one length (or of none)."""
+    """Yield the blocks of columns that have the same length (or are empty)."""
     for lo, hi in ranges(cuts_of(columns[0].size, blocks)):
         yield tuple(column[lo:hi] for column in columns)
 
 
 def add_up(kernel: Callable[..., Any], blocks: Iterable[tuple[Any, ...]]) -> Any:  # noqa: ANN401
-    """Return the sum of a kernel's tables, added in the order of the blocks."""
+    """Return the sum of a kernel's tables, added in block order."""
     tables = in_turn(kernel, blocks)
     total = next(tables)
     for table in tables:
@@ -118,7 +118,7 @@ def _tail_bucket(distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
 
 @njit(inline="always")
 def bucket_in_grid(s, scale, offset, last):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Return the bucket of one score in a grid, given by its numbers: constants compile best."""
+    """Return the bucket of one score in a grid; its parameters compile best as constants."""
     if s < TAIL_EDGE:
         return _tail_bucket(s)
     if s < 1.0 - TAIL_EDGE:
@@ -134,7 +134,7 @@ def bucket_of_one(s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
 
 @njit(cache=True)
 def bucket_of(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Twin of `noneg.kernels.bucket_of`."""
+    """Numba version of `noneg.kernels.bucket_of`."""
     out = np.empty(scores.size, np.int64)
     for i in range(scores.size):
         out[i] = bucket_of_one(scores[i])
@@ -144,11 +144,11 @@ def bucket_of(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
 def bucket_triples(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
 ) -> NDArray[np.float64]:
-    """Twin of `noneg.kernels.bucket_triples_numpy`."""
+    """Numba version of `noneg.kernels.bucket_triples_numpy`."""
     marks = NO_FLAGS if flags is None else flags
 
     def fill(s: NDArray[np.float64], f: NDArray[np.bool_]) -> NDArray[np.float64]:
-        # NumPy asks the system for large pages, which a table this size needs.
+        # NumPy requests large pages from the system, which a table of this size needs.
         table = np.empty(GROUPS * N_BUCKETS * 4)
         _fill_buckets(s, f, table)
         return table
@@ -173,7 +173,7 @@ def _fill_buckets(scores, flags, table):  # type: ignore[no-untyped-def]  # noqa
 
 
 def in_unit_interval(scores: NDArray[np.float64]) -> bool:
-    """Twin of `noneg.kernels.in_unit_interval_numpy`."""
+    """Numba version of `noneg.kernels.in_unit_interval_numpy`."""
     return not sum(in_turn(_count_outside, split(BLOCKS, scores)))
 
 
@@ -186,7 +186,7 @@ def _count_outside(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
 
 
 def binary_flags(labels: NDArray[np.int64]) -> NDArray[np.bool_] | None:
-    """Twin of `noneg.kernels.binary_flags_numpy`."""
+    """Numba version of `noneg.kernels.binary_flags_numpy`."""
     flags = np.empty(labels.size, np.bool_)
     bits = set(in_turn(_flag, split(BLOCKS, labels, flags)))
     return flags if bits <= {0, 1} else None
@@ -204,7 +204,7 @@ def _flag(labels, flags):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
 def width_triples(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
 ) -> NDArray[np.float64]:
-    """Twin of `noneg.kernels.width_triples_numpy`."""
+    """Numba version of `noneg.kernels.width_triples_numpy`."""
     edges, marks = width_edges(n_bins), NO_FLAGS if flags is None else flags
     sums = add_up(lambda s, f: _width_block(s, f, edges), split(BLOCKS, scores, marks))
     total: NDArray[np.float64] = sums.reshape(GROUPS, n_bins, 4)[:, :, :3]
@@ -214,10 +214,11 @@ def width_triples(
 @njit(nogil=True, cache=True, error_model="numpy")
 def _width_block(scores, flags, edges):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     n_bins, flagged = edges.size - 1, flags.size > 0
-    # The product and an edge are each off by half a unit in the last place of at most n_bins, so
-    # only a product as near as this to a whole number can be on the wrong side of an edge.
+    # The product and an edge are each off by at most half a unit in the last place of n_bins, so
+    # only a product this close to a whole number can be on the wrong side of an edge.
     near = n_bins * 2.0**-51
-    # Neighbouring rows go to different lanes: one bin's sums do not wait for each other.
+    # Neighboring rows go to different lanes, so that additions to one bin do not wait for each
+    # other.
     width = 8 * n_bins
     lanes = np.zeros(2 * width)
     for i in range(scores.size):
@@ -242,8 +243,9 @@ def _width_block(scores, flags, edges):  # type: ignore[no-untyped-def]  # noqa:
 def node_sums(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
 ) -> NDArray[np.float64]:
-    """Twin of `noneg.kernels.node_sums_numpy`."""
-    # Each block has nodes of its own: fewer blocks on a fine axis, whatever the number of threads.
+    """Numba version of `noneg.kernels.node_sums_numpy`."""
+    # Each block has its own nodes, so a fine axis uses fewer blocks, regardless of the thread
+    # count.
     blocks = LARGE_TABLE_BLOCKS if axis.n <= 2**17 else 2
     marks = NO_FLAGS if flags is None else flags
     total: NDArray[np.float64] = add_up(
@@ -279,20 +281,20 @@ def _node_block(scores, flags, n_nodes, clip, reach):  # type: ignore[no-untyped
 # Pieces up to this length are sorted by insertion.
 SHORT = 32
 
-# Scores that differ by denormals cannot be scaled.
+# Scores that differ only by denormals cannot be scaled.
 HUGE = 1e300
 
 
 def group_by_run(
     scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Scatter the rows into runs of buckets, unflagged rows first: a stable counting sort.
+    """Scatter the rows into runs of buckets, unflagged rows first, by a stable counting sort.
 
     Returns
     -------
     values : ndarray, shape (n,)
     offsets : ndarray, shape (2, N_RUNS + 1)
-        Row g of run k stands in ``values[offsets[g, k]:offsets[g, k + 1]]``.
+        Run k of group g is ``values[offsets[g, k]:offsets[g, k + 1]]``.
     triples : ndarray, shape (2, N_RUNS, 3)
     """
     marks = NO_FLAGS if flags is None else flags
@@ -300,7 +302,7 @@ def group_by_run(
     counts = np.stack(list(in_turn(_count_runs, blocks)))
     last = np.cumsum(counts.T.reshape(-1)).reshape(counts.T.shape)
     places = np.ascontiguousarray((last - counts.T).T)
-    # NumPy asks the system for large pages, without which a scatter waits for addresses.
+    # NumPy requests large pages from the system, without which a scatter waits for address lookups.
     values = np.empty(scores.size)
     jobs = [(*block, values, place) for block, place in zip(blocks, places, strict=True)]
     list(in_turn(_scatter, jobs))
@@ -336,7 +338,7 @@ def _scatter(scores, flags, values, places):  # type: ignore[no-untyped-def]  # 
 
 
 def _run_ranges(bounds: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return blocks of whole runs with about equally many rows."""
+    """Return blocks of whole runs with roughly equal numbers of rows."""
     n_rows = int(bounds[-1] - bounds[0])
     cuts = np.searchsorted(bounds, bounds[0] + cuts_of(n_rows, BLOCKS))
     cuts[0], cuts[-1] = 0, bounds.size - 1
@@ -364,7 +366,7 @@ def _sum_runs(values, bounds, out, lo, hi):  # type: ignore[no-untyped-def]  # n
 def sort_runs(
     values: NDArray[np.float64], offsets: NDArray[np.int64], in_order: NDArray[np.bool_]
 ) -> None:
-    """Sort each run that is not in order yet, in place."""
+    """Sort each run that is not yet sorted, in place."""
     list(in_turn(lambda *part: _sort_runs(values, offsets, in_order, *part), _run_ranges(offsets)))
 
 
@@ -377,7 +379,7 @@ def _sort_runs(values, offsets, in_order, lo, hi):  # type: ignore[no-untyped-de
 
 @njit(nogil=True, cache=True)
 def sort_run(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Sort one run: scores are spread evenly in so short a range, so most go to their place."""
+    """Sort one run; scores are nearly uniform over its short range, so most land in place."""
     low, high = part.min() if part.size else 0.0, part.max() if part.size else 0.0
     if low == high:
         return
@@ -404,7 +406,7 @@ def sort_run(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
 
 @njit(cache=True, inline="always")
 def _finish(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Sort a few scores by insertion, many by the library."""
+    """Sort short pieces by insertion and long ones with the library."""
     if part.size > SHORT:
         part.sort()
         return
@@ -419,7 +421,7 @@ def _finish(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
 def _merge_blocks(
     unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
 ) -> list[tuple[int, int, int, int]]:
-    """Return blocks of two groups in order, as ranges in each; equal scores share a block."""
+    """Return blocks of two sorted groups, as a range in each; equal scores share a block."""
     n_rows = unlabeled.size + positive.size
     step = max(1, n_rows // (cuts_of(n_rows, BLOCKS).size - 1))
     first = np.unique(np.concatenate([unlabeled[::step], positive[::step]]))
@@ -429,7 +431,7 @@ def _merge_blocks(
 
 
 def doubled_wins(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
-    """Twin of `noneg.kernels.doubled_wins_numpy`: one merge."""
+    """Numba version of `noneg.kernels.doubled_wins_numpy`, by one merge."""
     blocks = _merge_blocks(unlabeled, positive)
     return int(sum(in_turn(lambda *b: _doubled_wins(unlabeled, positive, *b), blocks)))
 
@@ -452,7 +454,7 @@ def _doubled_wins(unlabeled, positive, below, end, j, j_end):  # type: ignore[no
 def count_above(
     unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Twin of `noneg.kernels.count_above_numpy`: two merges, the first to know the size."""
+    """Numba version of `noneg.kernels.count_above_numpy`, by two merges (one for the size)."""
     blocks = _merge_blocks(unlabeled, positive)
     nothing = np.empty(0)
     none = (nothing, nothing, nothing)
@@ -468,7 +470,7 @@ def count_above(
 
 @njit(nogil=True, cache=True)
 def _merge(unlabeled, positive, out, place, i, i_end, j, j_end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Count the distinct scores of a block, and write them downwards if there is room."""
+    """Count the distinct scores of a block, and write them in descending order if there is room."""
     thresholds, n_unlabeled, n_positive = out
     write = thresholds.size > 0
     size = 0

@@ -1,4 +1,4 @@
-"""What is known of the population beside the rows: its prior, and how positives got labeled."""
+"""Knowledge about the population besides the rows: its prior, and how positives were labeled."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Kind = Literal["exact", "interval", "upper bound"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Knowledge:
-    """The prior, the set of priors that cannot be excluded, and the selection factor.
+    """The prior, the set of priors that cannot be ruled out, and the selection factor.
 
     Attributes
     ----------
     prior : float or None
-        Share of positives in the population at which numbers are quoted; None if nothing is known.
+        Share of positives in the population at which values are quoted; None if it is unknown.
     prior_interval : (float, float) or None
-        Ends of the set of priors that intervals have to hold for; None if the prior is exact.
+        Ends of the set of priors that intervals must cover; None if the prior is exact.
     kind : {"exact", "interval", "upper bound"}
         Whether the set is a single prior, a confidence interval, or everything below the
         confidence limit of an upper bound.
     selection : float
-        How many times more or less likely than a labeled positive a hidden positive may be to
-        look as it does; 1 if labeled positives are a random draw of all positives.
+        Largest factor by which the score density of hidden positives may differ from that of
+        labeled ones; 1 if labeled positives are a random sample of all positives.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Knowledge:
         kind: Kind | None = None,
         selection: float = 1.0,
     ) -> Self:
-        """Check what a user says; an interval without a prior is quoted at its middle."""
+        """Check user input; an interval without a prior is quoted at its midpoint."""
         if prior is not None:
             prior = checks.check_prior(prior)
         if prior_interval is not None:
@@ -73,22 +73,22 @@ class Knowledge:
 
     @property
     def known_prior(self) -> float:
-        """The prior, for numbers that need one; an error says so if it is not known."""
+        """The prior, for computations that need one; raises an error if it is unknown."""
         if self.prior is None:
-            msg = "must be known for this number, got None. Pass the share of positives, or"
+            msg = "must be known for this metric, got None. Pass the share of positives, or"
             raise InputError("prior", msg, remedy="estimate it with noneg.prior.estimate_prior.")
         return self.prior
 
     @property
     def prior_set(self) -> tuple[float, float]:
-        """Ends of the priors that cannot be excluded; equal if the prior is exact."""
+        """Smallest and largest prior that cannot be ruled out; equal if the prior is exact."""
         return self.prior_interval or (self.known_prior, self.known_prior)
 
     def check_setting(self, setting: Setting) -> None:
-        """Refuse a prior that the labels determine."""
-        if checks.check_setting(setting) != "labelled":
+        """Raise an error for a prior that the labels determine."""
+        if checks.check_setting(setting) != "labeled":
             return
-        for name in ("prior_interval", "prior"):  # an interval brings a prior
+        for name in ("prior_interval", "prior"):  # An interval implies a prior.
             if getattr(self, name) is not None:
                 raise checks.determined(name, getattr(self, name))
 

@@ -1,20 +1,20 @@
-"""The two score laws as rows: the sums that estimators ask of them, and their order.
+"""The two score distributions as rows: the sums that estimators need, and their ordered view.
 
-A row carries a score ``s``, a mass ``a`` in the positive law and a mass ``w`` in the marginal law.
-Nine sums of such rows are enough for every binned estimate *and* its variance:
+A row has a score ``s``, a mass ``a`` in the positive distribution and a mass ``w`` in the marginal
+distribution. Nine sums over such rows are enough for every binned estimate *and* its variance:
 
-    a, w, w s          first order: the two laws and the mean score
+    a, w, w s          first order: the two distributions and the mean score
     a a, a w, a w s,   second order: products of the first three, for variances
     w w, w w s, w s w s
 
 Unweighted rows have ``a = w = 1``, so their nine sums repeat the triple ``(n, sum s, sum s^2)``.
 Frequency weights multiply all nine sums; importance weights enter through ``a`` and ``w``.
 
-`Ordered` is the one ordered view of both laws, and gives the variance of anything computed from it:
-TPR and PPR are step functions of the threshold. A curve's summary is a function of their heights;
-its derivative with respect to the heights says how much each row matters, in any setting and with
-any weights, and the sum of squares over rows is its variance (delta method; for the area under the
-ROC curve it is DeLong's).
+`Ordered` is the ordered view of both distributions, and it gives the variance of anything computed
+from it: TPR and PPR are step functions of the threshold. A summary of a curve is a function of
+their heights; its derivative with respect to the heights is the influence of each row, in any
+setting and with any weights, and the sum of squared influences over the rows is its variance (delta
+method; for the area under the ROC curve, this is DeLong's variance).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 from noneg import kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -36,19 +36,24 @@ if TYPE_CHECKING:
 
     Points = tuple[NDArray[np.float64], NDArray[np.float64]]
     Mass = NDArray[np.float64] | float
-    # Score, number of identical rows, mass in the positive law, mass in the marginal law.
+    # Score, number of identical rows, mass in the positive distribution, mass in the marginal
+    # distribution.
     Chunk = tuple[NDArray[np.float64], Mass, Mass, Mass]
     Floats = NDArray[np.float64]
 
 N_COLUMNS = 9
 
+# Effective share of the positives below which weights count as unequal, and the effective number
+# of positives below which the rarest of them may be missing.
+UNEQUAL, FEW_WEIGHTED = 0.9999, 100
+
 # Position of each of the nine sums in the triple of unweighted rows.
-_FROM_TRIPLE = [0, 0, 1, 0, 0, 1, 0, 1, 2]
+FROM_TRIPLE = [0, 0, 1, 0, 0, 1, 0, 1, 2]
 
 
 @runtime_checkable
 class Population(Protocol):
-    """A score law known exactly: the limit of an infinite sample."""
+    """A score distribution known exactly: the limit of an infinite sample."""
 
     def moments(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return mass, integral of s and of s^2 in each right-closed bin, shape (bins, 3)."""
@@ -58,9 +63,9 @@ class Population(Protocol):
 
 
 class Rows(Protocol):
-    """Two groups of rows: 0 unlabeled (or everyone), 1 labelled positives.
+    """Two groups of rows: 0 for unlabeled rows (or all rows), 1 for labeled positives.
 
-    Each answer has shape ``(2, k, 9)``; a source that holds one group answers with the other empty.
+    Each result has shape ``(2, k, 9)``; a source with a single group leaves the other one empty.
     """
 
     @property
@@ -69,32 +74,32 @@ class Rows(Protocol):
 
     @property
     def size(self) -> int:
-        """Entries in memory, whatever they count for."""
+        """Number of entries in memory, regardless of their weights."""
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the nine sums over rows with ``s <= cut``."""
 
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
-        """Return the nine sums in right-closed bins of equal width."""
+        """Return the nine sums in right-closed equal-width bins."""
 
     def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
-        """Return the first-order sums gathered at the nodes of an axis, shape ``(2, n, 3)``."""
+        """Return the first-order sums assigned to the nodes of an axis, shape ``(2, n, 3)``."""
 
     def by_bucket(self) -> NDArray[np.float64]:
         """Return the first-order sums in the buckets of `noneg.kernels`, shape (2, buckets, 3)."""
 
     def in_run(self, group: int, run: int) -> Points:
-        """Return a group's scores in one run of buckets in order, and their marginal masses."""
+        """Return a group's sorted scores in one run of buckets, and their marginal masses."""
 
     def chunks(self, group: int) -> Iterator[Chunk]:
-        """Yield a group's rows, a cache-sized piece at a time and in no particular order."""
+        """Yield a group's rows in cache-sized pieces, in no particular order."""
 
     def in_order(self, group: int) -> Chunk:
-        """Return all rows of a group, scores rising."""
+        """Return all rows of a group in ascending order of score."""
 
 
 class SortedScores:
-    """One group of unweighted scores in order, with prefix sums."""
+    """One group of unweighted scores, sorted, with prefix sums."""
 
     def __init__(self, scores: NDArray[np.float64]) -> None:
         self.values = np.sort(scores)
@@ -104,12 +109,12 @@ class SortedScores:
         np.cumsum(self.values**2, out=self.prefix[1:, 2])
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the triple of scores up to each cut."""
+        """Return the triple of sums over scores up to each cut."""
         sums: NDArray[np.float64] = self.prefix[np.searchsorted(self.values, cuts, side="right")]
         return sums
 
     def in_order_all(self) -> NDArray[np.float64]:
-        """Return all scores, rising."""
+        """Return all scores in ascending order."""
         return self.values
 
     def in_run(self, run: int) -> NDArray[np.float64]:
@@ -118,14 +123,14 @@ class SortedScores:
 
 
 def run_of_sorted(values: NDArray[np.float64], run: int) -> slice:
-    """Return where scores in order lie in one run of buckets."""
+    """Return the slice of sorted scores that lies in one run of buckets."""
     ends = kernels.run_ends()
     first = np.searchsorted(values, ends[run - 1], side="right") if run else 0
     return slice(int(first), int(np.searchsorted(values, ends[run], side="right")))
 
 
 class RunScores:
-    """One group of unweighted scores, gathered by run and put in order where somebody looks."""
+    """One group of unweighted scores, grouped by run; runs are sorted on first use."""
 
     def __init__(
         self,
@@ -139,7 +144,7 @@ class RunScores:
         self.in_order = np.zeros(offsets.size - 1, dtype=np.bool_)
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the triple of scores up to each cut."""
+        """Return the triple of sums over scores up to each cut."""
         runs = kernels.bucket_of(cuts) >> kernels.RUN_SHIFT
         whole = cuts >= kernels.run_ends()[runs]
         out = self.prefix[runs + whole]
@@ -150,7 +155,7 @@ class RunScores:
         return out
 
     def in_order_all(self) -> NDArray[np.float64]:
-        """Return all scores, rising."""
+        """Return all scores in ascending order."""
         if not self.in_order.all():
             from noneg.kernels_numba import sort_runs
 
@@ -170,7 +175,7 @@ class RunScores:
 
 
 class FlaggedRows:
-    """Unweighted rows in one array; flags mark the labelled positives (none: all unlabeled)."""
+    """Unweighted rows in one array; flags mark labeled positives (None: all rows are unlabeled)."""
 
     def __init__(self, scores: NDArray[np.float64], flags: NDArray[np.bool_] | None) -> None:
         self.scores = scores
@@ -198,7 +203,7 @@ class FlaggedRows:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the order has been worked out already."""
+        """Whether the rows have already been sorted."""
         return "_groups" in self.__dict__
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -206,46 +211,47 @@ class FlaggedRows:
         out = np.zeros((2, cuts.size, 3))
         for group, ordered in enumerate(self._groups):
             out[group] = ordered.below(cuts)
-        return out[:, :, _FROM_TRIPLE]
+        return out[:, :, FROM_TRIPLE]
 
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
-        """Return the nine sums in right-closed bins of equal width; never sorts."""
+        """Return the nine sums in right-closed equal-width bins; never sorts."""
         if self.is_ordered:
             return bins_from_below(self, kernels.width_edges(n_bins))
-        return kernels.width_triples(self.scores, self.flags, n_bins)[:, :, _FROM_TRIPLE]
+        return kernels.width_triples(self.scores, self.flags, n_bins)[:, :, FROM_TRIPLE]
 
     def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
-        """Return the first-order sums gathered at the nodes of an axis; never sorts."""
-        return kernels.node_sums(self.scores, self.flags, axis)[:, :, _FROM_TRIPLE[:3]]
+        """Return the first-order sums assigned to the nodes of an axis; never sorts."""
+        return kernels.node_sums(self.scores, self.flags, axis)[:, :, FROM_TRIPLE[:3]]
 
     def by_bucket(self) -> NDArray[np.float64]:
         """Return the first-order sums in all buckets; never sorts."""
-        return kernels.bucket_triples(self.scores, self.flags)[:, :, _FROM_TRIPLE[:3]]
+        return kernels.bucket_triples(self.scores, self.flags)[:, :, FROM_TRIPLE[:3]]
 
     def in_run(self, group: int, run: int) -> Points:
-        """Return a group's scores in one run of buckets in order, and unit masses."""
+        """Return a group's sorted scores in one run of buckets, and unit masses."""
         part = self._groups[group].in_run(run)
         return part, np.ones(part.size)
 
     def chunks(self, group: int) -> Iterator[Chunk]:
-        """Yield a group's rows, a piece at a time; each counts once."""
+        """Yield a group's rows in pieces; each row counts once."""
         for start in range(0, self.scores.size, kernels.CHUNK):
             s = self.scores[start : start + kernels.CHUNK]
             if self.flags is not None:
-                # Several times as fast as s[mask], which mispredicts at every flag.
+                # Several times faster than s[mask], which suffers a branch misprediction at every
+                # flag.
                 s = np.compress(self.flags[start : start + kernels.CHUNK] == bool(group), s)
             if self.flags is not None or group == 0:
                 yield s, 1.0, 1.0, 1.0
 
     def in_order(self, group: int) -> Chunk:
-        """Return all scores of a group, rising; each row counts once."""
+        """Return all scores of a group in ascending order; each row counts once."""
         if group >= len(self._groups):
             return np.zeros(0), 1.0, 1.0, 1.0
         return self._groups[group].in_order_all(), 1.0, 1.0, 1.0
 
 
 class WeightedRows:
-    """One group of rows with weights above zero, in order; masses that are all 1 are one number."""
+    """One group of rows with positive weights, sorted; masses that are all 1 become a scalar."""
 
     def __init__(
         self,
@@ -257,7 +263,7 @@ class WeightedRows:
         f = np.ones_like(scores) if count is None else count
         a, w = (1.0 if x is None else x for x in (positive_mass, marginal_mass))
         order = np.argsort(scores, kind="stable")
-        # A row without mass counts for nothing: it is no threshold either.
+        # Rows without mass are ignored, even as thresholds.
         order = order[(f * (a + w) > 0.0)[order]]
         self.scores = scores[order]
         self.size = self.scores.size
@@ -266,12 +272,12 @@ class WeightedRows:
 
     @property
     def _unit(self) -> bool:
-        """Whether counts are the only weights, so that the nine sums repeat three."""
+        """Whether counts are the only weights, in which case three sums determine all nine."""
         return all(isinstance(x, float) for x in self.masses[1:])
 
     @cached_property
     def prefix(self) -> NDArray[np.float64]:
-        """The sums over the first k rows, nine or three; made when somebody asks."""
+        """The sums over the first k rows (nine of them, or three), computed on first use."""
         (f, a, w), s = self.masses, self.scores
         columns: list[Mass] = [1.0, s, s * s] if self._unit else [a, w, w * s]
         if not self._unit:
@@ -285,15 +291,15 @@ class WeightedRows:
         """Return the nine sums over rows with ``s <= cut``."""
         sums = self.prefix[np.searchsorted(self.scores, cuts, side="right")]
         if self._unit:
-            sums = sums[:, _FROM_TRIPLE]
+            sums = sums[:, FROM_TRIPLE]
         return np.stack([sums, np.zeros_like(sums)])
 
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
-        """Return the nine sums in right-closed bins of equal width."""
+        """Return the nine sums in right-closed equal-width bins."""
         return bins_from_below(self, kernels.width_edges(n_bins))
 
     def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
-        """Return the first-order sums gathered at the nodes of an axis."""
+        """Return the first-order sums assigned to the nodes of an axis."""
         f, a, w = self.masses
         sums = kernels.spread(axis, self.scores, (f * a, f * w, f * w * self.scores))
         return np.stack([sums, np.zeros_like(sums)])
@@ -309,18 +315,18 @@ class WeightedRows:
         return out
 
     def in_run(self, _group: int, run: int) -> Points:
-        """Return the scores in one run of buckets in order, and their marginal masses."""
+        """Return the sorted scores in one run of buckets, and their marginal masses."""
         here = run_of_sorted(self.scores, run)
         marginal = 0 if self._unit else 1
         return self.scores[here], np.diff(self.prefix[here.start : here.stop + 1, marginal])
 
     def chunks(self, group: int) -> Iterator[Chunk]:
-        """Yield the rows with their weights, a piece at a time."""
+        """Yield the rows with their weights, in pieces."""
         for start in range(0, 0 if group else self.scores.size, kernels.CHUNK):
             yield self._part(slice(start, start + kernels.CHUNK))
 
     def in_order(self, group: int) -> Chunk:
-        """Return all rows with their weights, scores rising."""
+        """Return all rows with their weights, in ascending order of score."""
         return self._part(slice(0, 0 if group else None))
 
     def _part(self, place: slice) -> Chunk:
@@ -333,7 +339,7 @@ def _piece(mass: Mass, place: slice | NDArray[np.intp]) -> Mass:
 
 
 class PopulationRows:
-    """An infinite sample: first-order sums of a known law, and no variance."""
+    """An infinite sample: first-order sums of a known distribution, with no variance."""
 
     counts = (np.inf, 0.0)
     size = 0
@@ -342,7 +348,7 @@ class PopulationRows:
         self.law = law
 
     def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return mass and mean score up to each cut, second-order sums zero."""
+        """Return mass and integrated score up to each cut; the second-order sums are zero."""
         edges = np.concatenate([[0.0], np.sort(cuts)])
         ranks = np.argsort(np.argsort(cuts, kind="stable"), kind="stable")
         mass, score, _ = np.cumsum(self.law.moments(edges), axis=0)[ranks].T
@@ -351,32 +357,32 @@ class PopulationRows:
         return out
 
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
-        """Return mass and mean score of bins of equal width."""
+        """Return mass and integrated score in equal-width bins."""
         return bins_from_below(self, kernels.width_edges(n_bins))
 
     def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
-        """Return mass and mean score of the cells around the nodes."""
+        """Return mass and integrated score in the cells around the nodes."""
         return bins_from_below(self, axis.edges)[:, :, :3]
 
     def by_bucket(self) -> NDArray[np.float64]:
-        """Refuse: a population has no rows."""
+        """Raise an error: a population has no rows."""
         raise _no_rows()
 
     def in_run(self, _group: int, _run: int) -> Points:
-        """Refuse: a population has no rows."""
+        """Raise an error: a population has no rows."""
         raise _no_rows()
 
     def chunks(self, _group: int) -> Iterator[Chunk]:
-        """Refuse: a population has no rows."""
+        """Raise an error: a population has no rows."""
         raise _no_rows()
 
     def in_order(self, _group: int) -> Chunk:
-        """Refuse: a population has no rows."""
+        """Raise an error: a population has no rows."""
         raise _no_rows()
 
 
 class SplitRows:
-    """Two sources: the unlabeled rows and the labelled positives."""
+    """Two sources: the unlabeled rows and the labeled positives."""
 
     def __init__(self, unlabeled: Rows, positive: Rows) -> None:
         self.sources = (unlabeled, positive)
@@ -393,11 +399,11 @@ class SplitRows:
         return np.stack([source.below(cuts)[0] for source in self.sources])
 
     def by_width(self, n_bins: int) -> NDArray[np.float64]:
-        """Return the nine sums in right-closed bins of equal width."""
+        """Return the nine sums in right-closed equal-width bins."""
         return np.stack([source.by_width(n_bins)[0] for source in self.sources])
 
     def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
-        """Return the first-order sums gathered at the nodes of an axis."""
+        """Return the first-order sums assigned to the nodes of an axis."""
         return np.stack([source.at_nodes(axis)[0] for source in self.sources])
 
     def by_bucket(self) -> NDArray[np.float64]:
@@ -405,44 +411,44 @@ class SplitRows:
         return np.stack([source.by_bucket()[0] for source in self.sources])
 
     def in_run(self, group: int, run: int) -> Points:
-        """Return a group's scores in one run of buckets in order, and their marginal masses."""
+        """Return a group's sorted scores in one run of buckets, and their marginal masses."""
         return self.sources[group].in_run(0, run)
 
     def chunks(self, group: int) -> Iterator[Chunk]:
-        """Yield a group's rows, a piece at a time."""
+        """Yield a group's rows in pieces."""
         return self.sources[group].chunks(0)
 
     def in_order(self, group: int) -> Chunk:
-        """Return all rows of a group, scores rising."""
+        """Return all rows of a group in ascending order of score."""
         return self.sources[group].in_order(0)
 
 
 def _no_rows() -> ValueError:
     return ValueError(
-        "'scores' must hold rows for this metric, got a population (an infinite sample). "
+        "'scores' must contain rows for this metric, got a population (an infinite sample). "
         "Draw a finite sample from it."
     )
 
 
 def bins_from_below(rows: Rows, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the nine sums in right-closed bins; the last one takes all that is left."""
+    """Return the nine sums in right-closed bins; the last bin extends to 1."""
     cuts = edges[1:].copy()
     cuts[-1] = 1.0
     sums = np.diff(rows.below(cuts), axis=1, prepend=0.0)
-    # Sums of what is not negative; a rounding may leave less than nothing in an empty bin.
+    # All summands are nonnegative, but rounding error may leave a negative sum in an empty bin.
     return np.maximum(sums, 0.0)
 
 
 class Ordered:
-    """The mass of both laws at or above infinity and each distinct score, falling.
+    """The mass of both distributions at or above each threshold: infinity, then descending scores.
 
     Attributes
     ----------
     thresholds : ndarray
-        Infinity, then the distinct scores of both laws, falling.
+        Infinity, then the distinct scores of both distributions in descending order.
     pooled : bool
-        Whether labelled positives belong to the marginal sample: yes in one sample and when
-        everything is labelled, no in two samples.
+        Whether labeled positives belong to the marginal sample: true in the one-sample and labeled
+        settings, false in the two-sample setting.
 
     Examples
     --------
@@ -472,26 +478,26 @@ class Ordered:
 
     @cached_property
     def false_positive(self) -> Floats:
-        """FPR of labelled data, counted; nan if no row is negative."""
+        """The FPR of labeled data, by counting; nan if no row is negative."""
         _, f, _, w = self._rows[0]
         return _share(self._mass(0, f * w))
 
     def fpr(self, prior: float) -> Floats:
-        """``(PPR - pi TPR) / (1 - pi)``; noise may take it out of [0, 1] unless all is labelled."""
-        from noneg.rules import FALSE_POSITIVE_RATE  # rules rest on the laws
-
-        if not self.scores.hidden:
-            return self.false_positive
-        return FALSE_POSITIVE_RATE(self.tpr, self.ppr, prior)
+        """``(PPR - pi TPR) / (1 - pi)``; with hidden labels, noise may move it out of [0, 1]."""
+        return (
+            rate_of_negatives(self.tpr, self.ppr, prior)
+            if self.scores.hidden
+            else self.false_positive
+        )
 
     def positive_steps(self) -> NDArray[np.intp]:
-        """Return the steps at whose score a positive lies."""
+        """Return the steps whose score is shared by at least one positive."""
         _, f, a, _ = self._rows[1]
         mass = self._mass(1, f * a)
         return np.flatnonzero(mass[1:] > mass[:-1]) + 1
 
     def heights(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return TPR and PPR at some steps only."""
+        """Return TPR and PPR at the given steps only."""
         (_, f, _, w), (_, g, a, v) = self._rows
         ppr = self._mass(0, f * w)[at]
         if self.pooled:
@@ -499,9 +505,10 @@ class Ordered:
         return self._mass(1, g * a)[at] / self._positive_total(), ppr / self._marginal_total()
 
     def own_mass(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return the mean share of one positive, at these steps, in the positive and marginal law.
+        """Return the mean share of one positive at these steps, in both distributions.
 
-        A positive of a separate sample has no marginal mass; the mean row's stands for it.
+        A positive from a separate sample has no marginal mass, so the mass of an average row is
+        used.
         """
         _, f, a, w = self._rows[1]
         _, g, _, v = self._rows[0]
@@ -511,11 +518,15 @@ class Ordered:
             return own, np.asarray(self._mass(0, g * v * v)[-1] / total**2)
         return own, self._at(1, f * a * w, at) / (mass * total)
 
-    def shares_row(self, at: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether a positive of these steps is taken for a marginal row.
+    def mass_of_others(self, at: NDArray[np.intp]) -> Floats:
+        """Return the mass of all labeled positives except one at these steps."""
+        return 1.0 - np.broadcast_to(self.own_mass(at)[0], at.shape)
 
-        One of a separate sample is, if it shares its score with a single row of the other one:
-        scores that several rows have are shared by chance.
+    def shares_row(self, at: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return whether a positive at these steps is assumed to be a marginal row as well.
+
+        A positive from a separate sample is, if it shares its score with exactly one marginal row;
+        scores of several rows are assumed to coincide by chance.
         """
         if not self.pooled:
             (_, f, _, _), (_, g, _, _) = self._rows
@@ -523,20 +534,20 @@ class Ordered:
         return np.asarray(True)  # noqa: FBT003
 
     def tied_squares(self) -> Floats:
-        """Return the squared mass of positives at each distinct score, less that of its rows."""
+        """Return the squared mass of positives at each score, minus the squares of its rows."""
         _, f, a, _ = self._rows[1]
         square = self._at(1, f * a) ** 2 - self._at(1, f * a * a)
         return np.maximum(square, 0.0) / self._positive_total() ** 2
 
     def corners(self) -> NDArray[np.bool_]:
-        """Return which steps do not lie halfway between their neighbours on the ROC curve.
+        """Return which steps are not halfway between their neighbors on the ROC curve.
 
-        The largest score is kept in any case, as scikit-learn does.
+        The largest score is always kept, as in scikit-learn.
         """
         (_, f, _, w), (_, g, a, v) = self._rows
         masses = [self._mass(0, f * w), self._mass(1, g * a)]
         if self.scores.setting == "one-sample":
-            masses.append(self._mass(1, g * v))  # of the marginal law, where labelling rates differ
+            masses.append(self._mass(1, g * v))  # Marginal mass, if labeling rates differ.
         corner = np.ones(self.thresholds.size, dtype=np.bool_)
         corner[2:-1] = np.any([np.diff(mass[1:], 2) != 0.0 for mass in masses], axis=0)
         return corner
@@ -547,15 +558,15 @@ class Ordered:
         return unlabeled + self._mass(1, g * v) if self.pooled else unlabeled
 
     def masses(self) -> tuple[Floats, Floats, Floats]:
-        """Return the distinct scores, rising, and the mass of both laws at each."""
+        """Return the distinct scores in ascending order, and both masses at each."""
         _, f, a, _ = self._rows[1]
         positive, marginal = np.diff(self._mass(1, f * a)), np.diff(self._marginal())
         return self.thresholds[:0:-1], positive[::-1], marginal[::-1]
 
     def below(self) -> tuple[Floats, Floats, Floats]:
-        """Return the distinct scores, rising, and the mass of both laws below and up to each.
+        """Return the distinct scores in ascending order, and their cumulative masses.
 
-        The masses begin with 0, so that they have one entry more than the scores.
+        The masses start with 0, so they have one more entry than the scores.
         """
         _, f, a, _ = self._rows[1]
         above = self._mass(1, f * a), self._marginal()
@@ -572,7 +583,7 @@ class Ordered:
 
     @cached_property
     def _places(self) -> list[NDArray[np.intp]]:
-        """Entries of each group at or above each threshold, as places in running sums."""
+        """Entries of each group at or above each threshold, as indices into running sums."""
         return [above.astype(np.intp) for above in self._above]
 
     def _total(self, group: int, mass: Mass) -> float:
@@ -582,9 +593,9 @@ class Ordered:
     def variance(self, d_tpr: Floats, d_ppr: Floats, d_prior: float) -> float:
         """Return the variance of a function of the heights, given its derivatives.
 
-        Each group's sum of squares is raised by ``n / (n - 1)`` for its fitted mean, as DeLong's;
-        a group of one row has no spread to learn from and makes the variance infinite. Of PU rows
-        the positive that matters most counts twice.
+        Each group's sum of squares is multiplied by ``n / (n - 1)`` to account for its fitted mean,
+        as in DeLong's estimate; a group with a single row has no spread to estimate, so the
+        variance is infinite. For PU rows, the most influential positive counts twice.
         """
         marginal, prior, share = self._marginal_total(), 0.0, 0.0
         if self.scores.prior_is_estimated:
@@ -592,12 +603,21 @@ class Ordered:
         positive = self._influence(d_tpr, self.tpr, self._positive_total()) + share
         rows = self._influence(d_ppr, self.ppr, marginal) - prior * share
         own = self._squares(1, positive, rows if self.pooled else None)
-        # Few positives may decide, and others like the worst of them are not in the sample.
+        # A handful of positives may dominate, and the sample may miss others as influential.
         unseen = self._largest_square(positive) if self.scores.hidden else 0.0
+        if few_weighted(self.scores):
+            own = max(own, self._if_calibrated(positive))
         return own + unseen + self._squares(0, None, rows)
 
+    def _if_calibrated(self, positive: Floats) -> float:
+        """Return the variance due to positives if the scores were calibrated (`row_shares`)."""
+        s, marginal = self.thresholds[1:], np.diff(self.ppr)
+        law = marginal * s / (float(marginal @ s) or 1.0)
+        per_row = positive * self._positive_total()
+        return float((law * row_shares(self.scores)(s)) @ (per_row - law @ per_row) ** 2)
+
     def _largest_square(self, positive: Floats) -> float:
-        """Return the largest square among the influences of single positives."""
+        """Return the largest squared influence of a single positive."""
         _, f, a, _ = self._rows[1]
         rows = self._at(1, f)
         held = rows > 0.0
@@ -615,8 +635,8 @@ class Ordered:
 
     @staticmethod
     def _influence(derivative: Floats, height: Floats, total: float) -> Floats:
-        """Return what a row at each distinct score does to the function, a unit of mass."""
-        # A row counts in the heights of all thresholds at or below its score.
+        """Return the influence of a row at each distinct score, per unit of mass."""
+        # A row contributes to the heights at all thresholds at or below its score.
         gradient = np.cumsum(derivative[::-1])[::-1][1:]
         gradient -= gradient @ np.diff(height)
         gradient /= total
@@ -640,9 +660,56 @@ class Ordered:
         return float(sum(parts) * size / (size - 1.0)) if size > 0.0 else 0.0
 
     def _at(self, group: int, mass: Mass, at: NDArray[np.intp] | None = None) -> Floats:
-        """Return a group's mass at each distinct score, or at those of some steps."""
+        """Return a group's mass at each distinct score, or only at the given steps."""
         above = self._mass(group, mass)
         return np.diff(above) if at is None else above[at] - above[at - 1]
+
+
+def few_weighted(scores: PUScores) -> bool:
+    """Return whether positives are so few, and their weights so unequal, that kinds may be missing.
+
+    Kinds that are rarely labeled weigh most; if the sample has none of them, no interval can know.
+    """
+    few = scores.effective_positive < min(UNEQUAL * scores.n_positive, FEW_WEIGHTED)
+    return few and scores.hidden
+
+
+def row_shares(scores: PUScores) -> Callable[[Floats], Floats]:
+    """Return the share of one labeled row in the positive law as a function of its score.
+
+    The reciprocal weights (propensities) are fitted by a straight line in the score, which is
+    trusted down to half of the smallest one, and scaled to Kish's effective size.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> rates = {"propensity": [0.9, 0.7, 0.2]}
+    >>> scores = PUScores([0.9, 0.7, 0.2], [0.8, 0.2], prior=0.4, setting="two-sample", **rates)
+    >>> row_shares(scores)(np.array([0.2, 0.4, 0.8])).round(2)
+    array([0.66, 0.33, 0.17])
+    """
+    size = scores.effective_positive
+    s, f, a, _ = scores.in_order()[1]
+    if not (scores.is_weighted and s.size):
+        return lambda s: np.full_like(s, 1.0 / size)
+    a, f = (np.broadcast_to(np.asarray(x, dtype=np.float64), s.shape) for x in (a, f))
+    center, level = (float(f @ x) / float(f.sum()) for x in (s, 1.0 / a))
+    width = float(f @ (s - center) ** 2)
+    rise = float(f @ ((s - center) / a)) / width if width > 0.0 else 0.0
+    least = 0.5 / float(a.max())
+
+    def weight(s: Floats) -> Floats:
+        return 1.0 / np.maximum(level + rise * (s - center), least)
+
+    scale = float(f @ a) / float((f * a) @ weight(s)) / size
+    return lambda s: scale * weight(s)
+
+
+def rate_of_negatives(tpr: Floats, ppr: Floats, prior: float) -> Floats:
+    """Return the FPR, ``(PPR - pi TPR) / (1 - pi)``; nan if the prior is 1."""
+    if prior >= 1.0:
+        return np.full_like(tpr, np.nan)
+    return (ppr - prior * tpr) / (1.0 - prior)
 
 
 def _share(mass: Floats) -> Floats:
@@ -651,15 +718,15 @@ def _share(mass: Floats) -> Floats:
 
 
 def placements(at: Floats, group: Floats, mass: Floats | float = 1.0) -> Floats:
-    """Return the share of a group below each score, equal scores counted half.
+    """Return the share of a group below each score; a tie counts as half.
 
     Parameters
     ----------
     at : ndarray
     group : ndarray
-        Scores in order.
+        Scores in ascending order.
     mass : ndarray or float
-        Their weights.
+        Weights of the group's scores.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-r"""Loss functions of a score s in [0, 1] and a label, and their expectation without negatives.
+r"""Loss functions of a score s in [0, 1] and a label, and expected losses without negatives.
 
 The expected loss
 
 .. math:: R = \pi\,E_+[\ell(s, 1) - \ell(s, 0)] + E[\ell(s, 0)]
 
-needs positives and marginal rows only. It is linear in the prior, and unbiased.
+needs only positives and marginal rows. It is linear in the prior, and unbiased.
 
-Margin losses act on the logit :math:`z = \log(s/(1-s))`, what a network puts out before its
+Margin losses act on the logit :math:`z = \log(s/(1-s))`, the output of a network before its
 sigmoid, with the sign :math:`y = \pm 1` of the label:
 
 ====================  =====================================  =====================================
@@ -20,8 +20,8 @@ name                  positive                               negative
 ``sigmoid``           :math:`1/(1+e^z) = 1-s`                :math:`1/(1+e^{-z}) = s`
 ====================  =====================================  =====================================
 
-The logistic loss of the logit is the log loss of the score; both names are kept. Before a
-logarithm scores are moved into [clip, 1 - clip].
+The logistic loss of the logit is the log loss of the score; both names are available. Before a
+logarithm is taken, scores are clipped to [clip, 1 - clip].
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from scipy.special import logit
 from noneg.checks import check_number
 from noneg.errors import InputError
 from noneg.intervals import law_means, skewed_limits
+from noneg.laws import row_shares
 from noneg.rules import Curve
 
 if TYPE_CHECKING:
@@ -50,12 +51,12 @@ Floats: TypeAlias = NDArray[np.float64]
 Loss: TypeAlias = Callable[[Floats, int], Floats]
 Name = Literal["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]
 
-# The distance from 0 and 1 that scikit-learn keeps for double precision.
+# The distance from 0 and 1 that scikit-learn uses for double precision.
 CLIP = float(np.finfo(np.float64).eps)
 
 
 def check_cost(cost: ArrayLike) -> Floats:
-    """Return the matrix ``[[tn, fp], [fn, tp]]``; a pair stands for (fp, fn).
+    """Return the matrix ``[[tn, fp], [fn, tp]]``; a pair means (fp, fn).
 
     Examples
     --------
@@ -74,12 +75,12 @@ def check_cost(cost: ArrayLike) -> Floats:
 
 
 def cost_threshold(cost: Floats) -> float:
-    """Return the threshold that is best for calibrated scores at these costs."""
+    """Return the optimal threshold for calibrated scores at these costs."""
     (tn, fp), (fn, tp) = cost
     if not (fp > tn and fn > tp):
         msg = (
-            f"must make both mistakes dearer than the right predictions for the default "
-            f"threshold, got {cost.tolist()}. Pass threshold."
+            "must make both mistakes more costly than the correct predictions for "
+            f"the default threshold, got {cost.tolist()}. Pass threshold."
         )
         raise InputError("cost", msg)
     return float((fp - tn) / (fp - tn + fn - tp))
@@ -92,14 +93,16 @@ def find_loss(
     cost: ArrayLike = (1.0, 1.0),
     clip: float = CLIP,
 ) -> Loss:
-    """Return a loss given by name, or the given function itself."""
+    """Return the loss with this name, or the given function itself."""
     if callable(loss):
         return loss
     if loss in ("zero-one", "cost-sensitive"):
         matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
         if threshold is None:
             threshold = cost_threshold(matrix)
-        t = check_number(threshold, "threshold", "a number; scores from it on count as positive")
+        t = check_number(
+            threshold, "threshold", "a number; scores at or above it count as positive"
+        )
         return partial(_cost, matrix=matrix, threshold=t)
     smooth = {"brier": _brier, "sigmoid": _sigmoid}
     if loss in smooth:
@@ -113,12 +116,9 @@ def find_loss(
 
 
 def check_clip(clip: object) -> float:
-    """Return how far from 0 and 1 scores are kept."""
-    rule = "a small number in (0, 0.5) that keeps scores from 0 and 1"
-    number = check_number(clip, "clip", rule)
-    if not 0.0 < 2.0 * number < 1.0:
-        raise InputError("clip", f"must be {rule}", value=clip)
-    return number
+    """Return the distance that scores are kept from 0 and 1, checked."""
+    rule = "a small number in (0, 0.5) that keeps scores away from 0 and 1"
+    return check_number(clip, "clip", rule, lambda x: 0.0 < 2.0 * x < 1.0)
 
 
 def _cost(s: Floats, label: int, *, matrix: Floats, threshold: float) -> Floats:
@@ -144,7 +144,7 @@ def _hinge(s: Floats, label: int, *, clip: float) -> Floats:
 
 
 def loss_means(scores: PUScores, loss: Loss) -> LawMeans:
-    """Return the two means that an expected loss is made of."""
+    """Return the two means that determine an expected loss."""
     return law_means(scores, [lambda s: loss(s, 1) - loss(s, 0)], [lambda s: loss(s, 0)])
 
 
@@ -154,11 +154,12 @@ def loss_value(means: LawMeans, prior: float) -> float:
 
 
 def guarded_means(scores: PUScores, loss: Loss) -> LawMeans:
-    """Return `loss_means` with a variance of the positives' part that few rows cannot hide.
+    """Return `loss_means` with a variance for the positives that is safe in small samples.
 
-    A few positives may decide, and a sample without them looks safe. If the scores were calibrated,
-    the positives would be the marginal rows weighted by their scores; where the spread of these is
-    larger than that of the sample, it counts.
+    A few positives may dominate, and a sample without them looks safe. If the scores were
+    calibrated, the positives would be distributed like the marginal rows weighted by their scores;
+    if the variance under that distribution is larger than in the sample, it is used. Propensities
+    that fall with the score make rows that the sample lacks heavier (`row_shares`).
     """
     means = loss_means(scores, loss)
     if scores.prior_is_estimated:
@@ -167,24 +168,33 @@ def guarded_means(scores: PUScores, loss: Loss) -> LawMeans:
     def gain(s: Floats) -> Floats:
         return loss(s, 1) - loss(s, 0)
 
-    weighted = law_means(
-        scores, (), [lambda s: s, lambda s: s * gain(s), lambda s: s * gain(s) ** 2]
-    )
-    mass, first, second = weighted.marginal
+    weight = row_shares(scores)
+    mass, first, level, slope, square = law_means(
+        scores,
+        (),
+        [
+            lambda s: s,
+            lambda s: s * gain(s),
+            lambda s: s * weight(s),
+            lambda s: s * weight(s) * gain(s),
+            lambda s: s * weight(s) * gain(s) ** 2,
+        ],
+    ).marginal
     covariance = means.covariance * _around_mean(scores.effective_positive)
     if mass > 0.0:
-        spread = max(second / mass - (first / mass) ** 2, 0.0) / scores.effective_positive
+        mean = first / mass
+        spread = max(square - 2.0 * mean * slope + mean**2 * level, 0.0) / mass
         covariance[0, 0] = max(covariance[0, 0], spread)
     return replace(means, covariance=covariance)
 
 
 def _around_mean(rows: float) -> float:
-    """Return the factor by which a variance around a fitted mean is too small."""
+    """Return the correction factor for a variance around a fitted mean."""
     return rows / (rows - 1.0) if rows > 1.0 else 1.0
 
 
 def loss_third(scores: PUScores, loss: Loss, means: LawMeans) -> Floats:
-    """Return the third cumulant of an expected loss: coefficients of powers 0 to 3 of the prior."""
+    """Return the third cumulant of an expected loss, as polynomial coefficients in the prior."""
     total = scores.sums_below(np.ones(1))[0]
     found = np.zeros(4)
     for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
@@ -199,10 +209,11 @@ def loss_third(scores: PUScores, loss: Loss, means: LawMeans) -> Floats:
 
 
 def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float], Limits]:
-    """Return what maps a prior to the interval of an expected loss.
+    """Return a function that maps a prior to the interval of an expected loss.
 
-    Labelled rows have a normal interval. From PU rows a few very wrong positives decide: their
-    skewness enters, and Student's quantile of their number (`noneg.intervals.skewed_limits`).
+    Labeled rows have a normal interval. For PU rows, a few badly misjudged positives dominate, so
+    the interval accounts for their skewness and uses Student's quantile for their number
+    (`noneg.intervals.skewed_limits`).
     """
     means = guarded_means(scores, loss)
     third, rows = loss_third(scores, loss, means), scores.effective_positive
@@ -219,13 +230,13 @@ def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float],
 
 
 def loss_method(scores: PUScores) -> str:
-    """Return words for the interval of an expected loss."""
+    """Return a description of the interval of an expected loss."""
     if scores.prior_is_estimated:
         return "delta method"
     return "Student interval corrected for skewness"
 
 
 def loss_curve(scores: PUScores, loss: Loss) -> Curve:
-    """Return an expected loss as a function of the prior, a straight line."""
+    """Return an expected loss as a function of the prior, which is linear."""
     means = loss_means(scores, loss)
     return Curve.of(float(means.marginal[0]), float(means.positive[0]))

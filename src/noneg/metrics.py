@@ -1,4 +1,4 @@
-"""Every metric of the library by name, and `estimate`: any of them with its interval."""
+"""All metrics of the library by name, and `estimate`, which adds an interval to any of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a page needs to follow another selection factor: the labeled positives as a few atoms.
+"""Data that a page needs to follow another selection factor: labeled positives as atoms.
 
-Up to `ATOMS` labeled positives are kept one by one, so that the page computes what `noneg` answers;
-more are kept in groups of equal size.
+Up to `ATOMS` labeled positives are stored individually, so the page computes the same results as
+`noneg`; more are stored in groups of equal size.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from scipy.special import stdtrit
 from noneg.bins import bin_scores
 from noneg.calibration.reliability import band_parts, selected_limits
 from noneg.intervals import law_means
-from noneg.page_state import DIAGRAM_BINS
 from noneg.performance.ranking import top_parts
 from noneg.registry import METRICS
 from noneg.selection import Box, Cells, density, running_wins, student
@@ -24,39 +23,39 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.losses import Loss
-    from noneg.page_state import Sums
+    from noneg.page_state import Smooth, Sums
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
 
 ATOMS = 1000
-TOP = 0.1  # the share of rows behind `precision_at`
+TOP = 0.1  # Share of rows behind `precision_at`.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SelectionSums:
-    """What `assets/selection.js` computes with.
+    """The numbers that `assets/selection.js` computes with.
 
     Attributes
     ----------
     box : dict
-        Masses of both laws in the cells of `noneg.selection.Box` with their variances, and the
-        labeled share.
+        Masses of both distributions in the cells of `noneg.selection.Box` with their variances, and
+        the labeled share with its standard error.
     atoms : dict
-        Running shares of the labeled positives, scores falling, and of the rows that they beat;
-        second-order sums of each.
+        Running sums over the labeled positives in descending order of score: their mass, and the
+        share of rows they beat; also the second-order sums of each atom.
     losses : dict
-        Of each expected loss: what a positive gains, and its loss as a negative, at the atoms.
+        For each expected loss, the gain of a positive and its loss as a negative, at the atoms.
     area : dict
         The cells in which the noise of the area is computed.
     top : dict
-        TPR among the top 10 %.
+        TPR among the top 10 % of rows.
     diagrams : dict
         Limits of both masses in the bins of the diagrams.
     student, student_area : float
         Student's quantiles for losses and for areas.
     rows : float
-        The smaller sample.
+        Size of the smaller sample.
     """
 
     box: dict[str, Any]
@@ -71,7 +70,7 @@ class SelectionSums:
 
 
 def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSums | None:
-    """Return the sums; None for labeled data and for laws that are known exactly."""
+    """Return the sums; None for labeled data and for distributions that are known exactly."""
     if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
     box, cells = Box.of(scores), Cells(scores)
@@ -86,6 +85,7 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
             "marginal": box.marginal,
             "variance": list(box.variance),
             "share": box.share,
+            "error": box.error,
         },
         atoms={"tpr": atoms.at_ends(tpr), "wins": atoms.at_ends(wins), **atoms.second},
         losses={
@@ -102,7 +102,9 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
         },
         top=top_parts(scores, TOP, level),
         diagrams={
-            kind: band_parts(scores, bin_scores(scores, bins=DIAGRAM_BINS, binning=kind), level)
+            kind: band_parts(
+                scores, bin_scores(scores, bins=sums.diagram_bins, binning=kind), level
+            )
             for kind in sums.diagrams
         },
         student=student(scores, level),
@@ -114,19 +116,34 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
 def bands(
     found: SelectionSums, kind: str, priors: tuple[float, ...], selection: float
 ) -> dict[str, Floats]:
-    """Return the bands of a diagram at a selection factor, for the first prior and all others."""
+    """Return the bands of a diagram at a selection factor, over all given priors."""
     parts = found.diagrams[kind]
-    boxes = [(prior, density(found.box["share"], prior, selection)) for prior in priors]
+    share, error = found.box["share"], found.box["error"]
     frequency = priors[0] * parts["positive"] / parts["marginal"]
     out: dict[str, Floats] = {}
     for band, suffix in (("pointwise", ""), ("simultaneous", "_all")):
+        fewer = max(share - parts[band]["errors"] * error, 0.0)
+        boxes = [(prior, density(fewer, prior, selection)) for prior in priors]
         low, high = selected_limits(parts, parts[band], boxes, frequency)
         out |= {f"low{suffix}": low, f"high{suffix}": high}
     return out
 
 
+def smooth_band(
+    smooth: Smooth, share: float, priors: tuple[float, ...], selection: float
+) -> tuple[Floats, Floats]:
+    """Return the band of the smooth curve over all priors and all allowed distributions.
+
+    `share` is the labeled share of the rows, as in `SelectionSums.box`.
+    """
+    ends = [(prior, *density(share, prior, selection)) for prior in priors]
+    low = min(prior * least for prior, least, _ in ends) * smooth.low
+    high = max(prior * most for prior, _, most in ends) * smooth.high
+    return low, high
+
+
 class _Atoms:
-    """The labeled positives, scores falling, one by one or in groups."""
+    """The labeled positives in descending order of score, individually or in groups."""
 
     def __init__(self, scores: PUScores) -> None:
         self.scores = scores
@@ -150,7 +167,7 @@ class _Atoms:
         return self._sum(x * self.mass) / self._sum(self.mass)
 
     def loss(self, loss: Loss) -> dict[str, Any]:
-        """Return an expected loss at the atoms, and its mean over everyone as negatives."""
+        """Return an expected loss at the atoms, and its mean over all rows treated as negatives."""
         means = law_means(self.scores, (), [lambda s: loss(s, 0)])
         return {
             "gain": self.mean(loss(self.s, 1) - loss(self.s, 0)),

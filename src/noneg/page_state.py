@@ -1,12 +1,14 @@
-r"""What a page needs to follow another prior: sums whose number does not grow with the rows.
+r"""Data that a page needs to follow another prior: sums whose number does not grow with the rows.
 
-The prior enters every estimate after the rows have been summed, so a few hundred numbers say what
-`noneg` would answer at any other prior. Bins are held as they were chosen at the given prior, both
-laws are kept above a few hundred thresholds, and losses and curves by their coefficients.
+The prior enters every estimate after the rows have been summed, so a few hundred numbers determine
+the results of `noneg` at any other prior. Bins stay as they were chosen at the given prior, both
+distributions are stored above a few hundred thresholds, and losses and curves are stored as
+coefficients.
 
-The Kolmogorov-Smirnov error :math:`\sup_t |\pi\,\mu_+(s \le t) - \int_{s \le t} s\,d\mu|` is, as
-a function of the prior, the largest of many straight lines. Few of them are ever the largest: the
-corners of the convex hull of the points :math:`(\mu_+(s \le t), \int_{s \le t} s\,d\mu)`.
+The Kolmogorov-Smirnov error :math:`\sup_t |\pi\,\mu_+(s \le t) - \int_{s \le t} s\,d\mu|` is, as a
+function of the prior, the maximum of many linear functions. Only a few of them ever attain the
+maximum: those at the corners of the convex hull of the points :math:`(\mu_+(s \le t), \int_{s \le
+t} s\,d\mu)`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 
 from noneg.bins import bin_scores, order_statistics
 from noneg.calibration.interval import SPLITS, Noise
-from noneg.calibration.reliability import reliability
+from noneg.calibration.reliability import reliability, smooth_reliability
 from noneg.intervals import t_score, tail_means, z_score
 from noneg.laws import Ordered
 from noneg.losses import guarded_means, loss_third
@@ -29,7 +31,7 @@ from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
 from noneg.performance.ranking import auroc, lift_at_interval, pair_limits
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
-from noneg.rules import labelled_shares, pu_shares
+from noneg.rules import labeled_shares, pu_shares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,23 +56,23 @@ HISTOGRAM_BINS = 40
 DIAGRAM_BINS = 15
 OVERLAID_BINS = 10
 
-# Draws of noise are kept up to this many bins; the interval of more stays that of the given prior.
+# Noise draws are stored up to this many bins; with more, the interval stays as at the given prior.
 MOST_NOISY_BINS = 128
 
-# Share of the rows in one bin of equal width from which the diagram shows equal mass first.
+# Share of the rows in one equal-width bin above which the diagram shows equal mass first.
 CROWDED = 0.8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BinSums:
-    """Both laws in the bins of one calibration error, with the noise that its interval splits by.
+    """Both distributions in the bins of one calibration error, with the noise for its interval.
 
     Attributes
     ----------
     binned : Binned
     noise : (ndarray, ndarray) or None
         Draws of the noise in the residuals, as coefficients of the prior and of 1, shape (splits,
-        bins); None for labelled data and for more than `MOST_NOISY_BINS` bins.
+        bins); None for labeled data and for more than `MOST_NOISY_BINS` bins.
     """
 
     binned: Binned
@@ -79,14 +81,14 @@ class BinSums:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Diagram:
-    """A reliability diagram at every prior: what is here is a unit of the prior.
+    """A reliability diagram for every prior; frequencies are per unit of the prior.
 
     Attributes
     ----------
     left, right, score, positive, marginal : ndarray
         As in `noneg.calibration.reliability.Reliability`.
     frequency, low, high : ndarray
-        To be multiplied by the prior; pointwise interval.
+        Frequency and pointwise interval, to be multiplied by the prior.
     low_all, high_all : ndarray
         The same for the simultaneous band.
     """
@@ -104,45 +106,64 @@ class Diagram:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Smooth:
+    """The smooth curve of the diagram; everything except the score is per unit of the prior."""
+
+    score: Floats
+    frequency: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Sums:
-    """What the page computes with; see the module.
+    """The numbers that the page computes with; see the module docstring.
 
     Attributes
     ----------
     bins : dict of str to BinSums
         Bins of "ece", "ece_width_15" and, with enough rows, "ece_mass_15".
     diagrams : dict of str to Diagram
-        Bins of equal "width" and, with enough rows, of equal "mass".
+        Diagrams with equal-"width" bins and, with enough rows, equal-"mass" bins.
     first_diagram : {"width", "mass"}
-        Which one to show first: equal mass when one bin of equal width holds nearly all rows.
+        Diagram to show first: equal mass if one equal-width bin contains nearly all rows.
+    diagram_bins : int
+        Number of bins in the diagrams: the optimal number, at most `DIAGRAM_BINS`.
+    smooth : Smooth
+    least_frequency : ndarray
+        Simultaneous lower limits in `DIAGRAM_BINS` equal-width bins, per unit of the prior;
+        multiplied by the prior, a limit above 1 leaves no room for negatives.
     histogram : Binned
-        Narrow bins of equal width.
+        Both distributions in narrow equal-width bins.
     tails : Tails
     bounds : RankBounds or None
     risks : dict of str to tuple
         Mean gain of the positives, mean base loss, their variances and covariance, and the third
-        cumulant as coefficients of the prior's powers.
+        cumulant as coefficients of powers of the prior.
     areas : dict of str to list
         ``(AUC - 1/2)(1 - prior)`` with its limits, and the lift of the top 10 % with its limits.
     curves : dict of str to Curve
-        Other metrics that are known at every prior, without their intervals.
+        Other metrics known at every prior, without their intervals.
     envelope : Envelope or None
-        Of the Kolmogorov-Smirnov error.
+        Envelope of the Kolmogorov-Smirnov error.
     noise_floor : float
-        Error that the noise of the positives alone produces, a unit of the prior.
+        Error produced by the noise of the positives alone, per unit of the prior.
     mean_score, mean_deviation : float
         Mean score and its standard deviation.
     effective_positive, effective_marginal : float
     least_prior, largest_prior : float
-        Priors that neither the labelled share nor the scores contradict.
+        Smallest and largest prior consistent with the labeled share and the scores.
     z, z_split, t : float
-        Normal quantiles of the interval's upper end, and of its split lower end; Student's for the
-        number of positives.
+        Normal quantiles for the upper end of the interval and for its split lower end, and
+        Student's quantile for the number of positives.
     """
 
     bins: dict[str, BinSums]
     diagrams: dict[Binning, Diagram]
     first_diagram: Binning
+    diagram_bins: int
+    smooth: Smooth
+    least_frequency: Floats
     histogram: Binned
     tails: Tails
     bounds: RankBounds | None
@@ -168,7 +189,7 @@ class Sums:
 
     @property
     def moving(self) -> dict[str, bool]:
-        """Metrics that are known at another prior by name, and whether their intervals are."""
+        """Names of the metrics known at another prior, and whether their intervals are known."""
         areas = {"precision_at" if name == "lift_at" else name for name in self.areas}
         whole = {RECOMMENDED, *self.bins, *self.risks, *areas, *registered_rules()}
         values = {*self.curves, *([] if self.envelope is None else ["ks_error"])}
@@ -178,7 +199,7 @@ class Sums:
 def sum_up(
     scores: PUScores, binned: Binned, metrics: Mapping[str, Estimate], *, level: float
 ) -> Sums:
-    """Return what the same evaluation at another prior or threshold is made of.
+    """Return the sums for repeating the evaluation at another prior or threshold.
 
     Parameters
     ----------
@@ -186,16 +207,17 @@ def sum_up(
     binned : Binned
         The bins of the calibration error.
     metrics : mapping of str to Estimate
-        What was found at the prior of `scores`.
+        Estimates at the prior of `scores`.
     level : float
     """
     enough = scores.n_marginal >= 2 * DIAGRAM_BINS
     kinds: tuple[Binning, ...] = ("width", "mass") if enough else ("width",)
-    # At this prior, not over what is known of it: another prior scales these numbers.
-    # Nor over what selection allows, which the page computes itself.
+    # Use this prior rather than the range of possible priors, because another prior rescales these
+    # numbers; ignore selection, which the page handles itself.
     scores = scores.with_selection(1.0)
     exact = scores if scores.prior_interval is None else scores.with_prior(scores.known_prior)
-    diagrams = {kind: _diagram(exact, kind, level) for kind in kinds}
+    n_bins = min(DIAGRAM_BINS, binned.n_bins)
+    diagrams = {kind: _diagram(exact, kind, n_bins, level) for kind in kinds}
     cuts = tails(scores, level=level)
     rows = np.isfinite(scores.n_positive + scores.n_unlabeled)
     ones = np.ones(binned.n_bins)
@@ -203,6 +225,9 @@ def sum_up(
         bins=_bins(scores, binned, kinds),
         diagrams=diagrams,
         first_diagram=_clearest(diagrams),
+        diagram_bins=n_bins,
+        smooth=_smooth(exact, level),
+        least_frequency=_least_frequency(exact, level),
         histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
         tails=cuts,
         bounds=rank_bounds(scores, cuts.threshold, level=level),
@@ -226,7 +251,7 @@ def sum_up(
 
 
 def _clearest(diagrams: dict[Binning, Diagram]) -> Binning:
-    """Return equal width, which reads best, unless one of its bins holds nearly all rows."""
+    """Return equal width, which is easiest to read, unless one bin contains nearly all rows."""
     crowded = float(diagrams["width"].marginal.max(initial=0.0)) > CROWDED
     return "mass" if crowded and "mass" in diagrams else "width"
 
@@ -243,7 +268,7 @@ def _bins(scores: PUScores, binned: Binned, kinds: tuple[Binning, ...]) -> dict[
 
 
 def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
-    """Return the noise of `noneg.calibration.interval` as a straight line in the prior."""
+    """Return the noise of `noneg.calibration.interval` as a linear function of the prior."""
     if scores.prior_is_estimated or binned.n_bins > MOST_NOISY_BINS:
         return None
     noise = Noise.draw(binned, SPLITS, 0)
@@ -251,12 +276,23 @@ def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
     return noise.of_residual(replace(binned, prior=1.0)) - level, level
 
 
-def _diagram(scores: PUScores, kind: Binning, level: float) -> Diagram:
+def _smooth(scores: PUScores, level: float) -> Smooth:
+    found, unit = smooth_reliability(scores, level=level), scores.known_prior or 1.0
+    scaled = {name: getattr(found, name) / unit for name in ("frequency", "low", "high")}
+    return Smooth(score=found.score, **scaled)
+
+
+def _least_frequency(scores: PUScores, level: float) -> Floats:
+    found = reliability(scores, bins=DIAGRAM_BINS, level=level, band="simultaneous")
+    return found.low / (scores.known_prior or 1.0)
+
+
+def _diagram(scores: PUScores, kind: Binning, n_bins: int, level: float) -> Diagram:
     unit = scores.known_prior or 1.0
     pointwise, simultaneous = (
         reliability(
             scores,
-            bins=DIAGRAM_BINS,
+            bins=n_bins,
             binning=kind,
             level=level,
             band=band,
@@ -285,12 +321,12 @@ def _risks(scores: PUScores) -> dict[str, Pair]:
 def _areas(
     scores: PUScores, metrics: Mapping[str, Estimate], level: float
 ) -> dict[str, list[float]]:
-    """Return the areas that follow the prior; labelled data has no other prior."""
+    """Return the areas that depend on the prior; none for labeled data."""
     if scores.prior_is_estimated:
         return {}
     found: dict[str, list[float]] = {}
     if "auroc" in metrics and not np.isnan(area := auroc(scores)):
-        known = 1.0 - scores.labelled_share
+        known = 1.0 - scores.labeled_share
         pair = [(end - 0.5) * known for end in pair_limits(scores, area, level)]
         found["auroc"] = [(area - 0.5) * (1.0 - scores.known_prior), *pair]
     if "lift_at" in metrics:
@@ -300,7 +336,7 @@ def _areas(
 
 
 def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:
-    """Return the metrics that neither bins nor areas move."""
+    """Return the curves of metrics that are not covered by bins or areas."""
     if scores.prior_is_estimated:
         return {}
     known = {
@@ -311,11 +347,11 @@ def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curv
     return {name: metric.curve(scores) for name, metric in known.items()}
 
 
-EVEN = 100  # steps of thresholds from 0 to 1
+EVEN = 100  # Number of equal steps between thresholds from 0 to 1.
 
-QUANTILES = 60  # thresholds that cut off equal shares of the rows
+QUANTILES = 60  # Number of thresholds at quantiles of the marginal sample.
 
-TOP = 60  # thresholds among the highest scores, where few rows are flagged
+TOP = 60  # Number of thresholds among the highest scores, where few rows are flagged.
 
 # Metrics that the threshold explorer shows with an interval, and their names there.
 EXPLORED = {
@@ -329,24 +365,25 @@ EXPLORED = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tails:
-    """Shares of both laws at or above thresholds, with what their intervals are made of.
+    """Shares of both distributions at or above thresholds, with the numbers behind their intervals.
 
     Attributes
     ----------
     threshold : ndarray
-        Rising.
+        Thresholds in ascending order.
     tpr, ppr : ndarray
-        Shares of the positive and of the marginal law with ``s >= threshold``.
+        Shares of the positive and of the marginal distribution with ``s >= threshold``.
     tpr_low, tpr_high, ppr_low, ppr_high, correlation : ndarray
-        Their own limits, and how they vary together. Neither depends on the prior.
+        Individual limits of these shares, and their correlation. None of these depends on the
+        prior.
     limits : dict of str to (ndarray, ndarray)
-        Intervals of the metrics in `EXPLORED` where these numbers do not tell them: of labelled
-        data, and for every prior in an interval.
+        Intervals of the metrics in `EXPLORED` if they cannot be computed from these numbers: for
+        labeled data, and if the prior is given as an interval.
     promised : ndarray
-        Precision that can be promised at all thresholds at once, at the lower end of what is known
-        of the prior and not clipped; nan where there are no rows.
+        Precision that is guaranteed at all thresholds at once, at the smallest possible prior and
+        not clipped; nan where there are no rows.
     promised_scales : bool
-        Whether `promised` is proportional to the prior: not under selection.
+        Whether `promised` is proportional to the prior; false under selection.
     """
 
     threshold: Floats
@@ -363,10 +400,10 @@ class Tails:
 
 
 def tails(scores: PUScores, *, level: float) -> Tails:
-    """Return both laws above `thresholds`."""
+    """Return the shares of both distributions above `thresholds`."""
     cuts = thresholds(scores)
     means = [tail_means(scores, [cut]) for cut in cuts]
-    kind = labelled_shares if scores.prior_is_estimated else pu_shares
+    kind = labeled_shares if scores.prior_is_estimated else pu_shares
     shares = [kind(scores, one, level) for one in means]
     return Tails(
         threshold=cuts,
@@ -384,7 +421,7 @@ def tails(scores: PUScores, *, level: float) -> Tails:
 
 
 def _promised(scores: PUScores, cuts: Floats, level: float) -> Floats:
-    """Return promises of precision; none for populations, without positives or at low levels."""
+    """Return guaranteed precision; nan for populations, without positives, and at low levels."""
     rows = np.isfinite(scores.n_positive + scores.n_unlabeled) and scores.n_positive > 0
     if not rows or level < LEAST_CONFIDENCE:
         return np.full(cuts.size, np.nan)
@@ -404,7 +441,7 @@ def _limits(
 
 
 def thresholds(scores: PUScores) -> Floats:
-    """Return even steps, quantiles of the marginal sample, and the scores at its very top."""
+    """Return even steps, quantiles of the marginal sample, and scores near its top."""
     even = np.arange(EVEN + 1) / EVEN
     n = scores.effective_marginal
     shares = np.concatenate(
@@ -418,23 +455,23 @@ def thresholds(scores: PUScores) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankBounds:
-    """What bounds on the ROC and PR curves are made of (Claesen et al. 2015), at `Tails.threshold`.
+    """Inputs for bounds on the ROC and PR curves (Claesen et al. 2015), at `Tails.threshold`.
 
     Attributes
     ----------
     unlabeled, known : ndarray
-        Unlabeled rows and labelled positives at or above each threshold.
+        Number of unlabeled rows and of labeled positives at or above each threshold.
     low, high : ndarray
-        Band on the rank CDF of the positives, T_lb and T_ub.
+        Band for the rank CDF of the positives, T_lb and T_ub.
     n_unlabeled, n_known : float
-        Rows in all.
+        Total number of unlabeled rows and of labeled positives.
     counts_known : bool
-        Whether the table behind precision counts the labelled positives, too.
+        Whether the contingency table for precision also counts the labeled positives.
     lower, upper : dict of str to ndarray
         Bounding curves at the given prior, or over its interval: "fpr" and "tpr" of the ROC curve,
-        "recall" and "precision".
+        and "recall" and "precision".
     auroc, average_precision : (float, float)
-        Areas under the bounding curves through every score, at the given prior.
+        Areas under the bounding curves over all scores, at the given prior.
     """
 
     unlabeled: Floats
@@ -451,14 +488,14 @@ class RankBounds:
 
 
 def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds | None:
-    """Return what bounds need at thresholds; None where bounds count no rows or hide nothing."""
+    """Return the inputs for bounds at thresholds; None if there are no bounds for these scores."""
     if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
     options = Options(level=level, threshold=cuts)
     try:
         (problem,) = pose(scores, options)
         areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
-    except ValueError:  # importance weights, which are no rows to count
+    except ValueError:  # Rows with importance weights cannot be counted.
         return None
     ranking = problem.ranking
     return RankBounds(
@@ -488,7 +525,7 @@ def _bounding_curves(scores: PUScores, cuts: Floats, side: Side, level: float) -
 
 
 def mean_pair(scores: PUScores, loss: Loss) -> Pair:
-    """Return a risk's two means, their variances and covariance, and its third cumulant."""
+    """Return the two means of a risk, their variances and covariance, and the third cumulant."""
     means = guarded_means(scores, loss)
     c = means.covariance
     return (
@@ -499,18 +536,18 @@ def mean_pair(scores: PUScores, loss: Loss) -> Pair:
     )
 
 
-# A line that gains less than this is no corner.
+# A line that gains less than this is not a corner.
 ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """Points whose lines decide the Kolmogorov-Smirnov error at some prior in [0, 1].
+    """Points whose lines determine the Kolmogorov-Smirnov error at some prior in [0, 1].
 
     Attributes
     ----------
     positive, score : ndarray
-        ``mu_plus(s <= t)`` and the integral of s up to t, at those t.
+        ``mu_plus(s <= t)`` and the integral of s up to t, at these points.
 
     Examples
     --------
@@ -531,7 +568,7 @@ class Envelope:
 
 
 def ks_envelope(scores: PUScores) -> Envelope:
-    """Return what the Kolmogorov-Smirnov error at every prior is made of."""
+    """Return the points that determine the Kolmogorov-Smirnov error at every prior."""
     positive, score = _cumulative(scores)
     above = _corners(positive, -score)
     below = positive.size - 1 - _corners(-positive[::-1], score[::-1])
@@ -540,17 +577,18 @@ def ks_envelope(scores: PUScores) -> Envelope:
 
 
 def _cumulative(scores: PUScores) -> tuple[Floats, Floats]:
-    """Return the positive law and the integral of s up to each distinct score."""
+    """Return the positive distribution and the integral of s up to each distinct score."""
     s, positive, marginal = Ordered(scores).masses()
     below = np.cumsum(positive)
     return below / (below[-1] or 1.0), np.cumsum(marginal * s) / marginal.sum()
 
 
 def _corners(slope: Floats, level: Floats) -> NDArray[np.intp]:
-    """Return which lines ``level + slope x`` are the largest at some x in [0, 1]; slopes rise.
+    """Return which lines ``level + slope x`` are the largest at some x in [0, 1]; slopes ascend.
 
-    The largest line at x moves to the right as x grows, so between two of them only those in
-    between can win, and where two are equal either one is largest or a better one is found.
+    The index of the largest line increases with x, so only lines between two known ones can be
+    largest between them. At the intersection of the two, either they are the largest or a better
+    line is found.
     """
     first = int(np.argmax(level))
     last = int(np.argmax(level + slope))
@@ -571,13 +609,13 @@ def _corners(slope: Floats, level: Floats) -> NDArray[np.intp]:
 
 
 def prior_estimate(scores: PUScores, level: float) -> Estimate:
-    """Return the prior with what is known of it, a point where it is given exactly."""
+    """Return the prior with its range; a single point if it is given exactly."""
     low, high = scores.prior_set
     method = "share of positives" if scores.prior_is_estimated else "given"
     return Estimate(value=scores.known_prior, low=low, high=high, level=level, method=method)
 
 
 def small_diagram(scores: PUScores, level: float) -> Reliability:
-    """Return a diagram over at most ten bins of equal mass, to be laid over another."""
+    """Return a diagram with at most ten equal-mass bins, to overlay on another."""
     bins = int(max(1, min(OVERLAID_BINS, scores.n_marginal // 2)))
     return reliability(scores, bins=bins, binning="mass", level=level)

@@ -1,4 +1,4 @@
-"""Random streams that belong to one purpose."""
+"""Separate random streams for separate purposes."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
-"""The registry: a metric is one entry, made beside its function.
+"""The metric registry: each metric is one entry, defined next to its function.
 
 `evaluate`, the report, comparisons, orderings by prior, scikit-learn scorers, torch metrics and the
-property tests read everything from here. `noneg.metrics` has all entries loaded.
+property tests all use this registry. Importing `noneg.metrics` loads all entries.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
+from math import nan
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from noneg.errors import InputError
+from noneg.errors import InputError, did_you_mean
 from noneg.selection import refuse_selection
 
 if TYPE_CHECKING:
@@ -26,50 +27,53 @@ if TYPE_CHECKING:
     Interval = Callable[..., Estimate]
 
 F = TypeVar("F", bound="Interval")
-Better = Literal["lower", "higher"]
-Family = Literal["calibration error", "proper score", "performance"]
+Better = Literal["lower", "higher", "closer"]
+Family = Literal["calibration error", "calibration line", "proper score", "performance"]
 
 PU_ECE = "Estimating Expected Calibration Error for Positive-Unlabeled Learning"
 CLAESEN = "Claesen et al. (2015), Assessing binary classifiers using only PU data"
 
-# The calibration error that lies closest to the truth over many worlds: experiments/metric_study.
+# The calibration error closest to the truth over many simulated worlds; see
+# experiments/metric_study.
 RECOMMENDED = "debiased_ece"
 ALIASES = {"f1": "f_beta"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """Everything the library knows about a metric.
+    """The definition of a metric.
 
     Attributes
     ----------
     name, title : str
-        Name in the registry and in JSON; words for a table.
+        Name in the registry and in JSON, and title for tables.
     function : callable
         ``function(scores, **options) -> float``.
     interval : callable
         ``interval(scores, level=..., **options) -> Estimate``.
     citation : str
-    family : {"calibration error", "proper score", "performance"}
+    family : {"calibration error", "calibration line", "proper score", "performance"}
     range : (float, float)
-        Smallest and largest value in a population. The function may leave it on few PU rows; the
-        interval does not (`in_range`).
-    better : {"lower", "higher"}
+        Smallest and largest value in a population. On small PU samples, the function may leave this
+        range; the interval does not (`in_range`).
+    better : {"lower", "higher", "closer"}
+        "closer" means closer to `ideal`, which only such metrics have.
+    ideal : float
     needs_prior : bool
-        Whether PU data without a prior leaves it undefined.
+        Whether the metric is undefined for PU data without a prior.
     short : str
-        Words for the table of a comparison; the title by default.
+        Title in the table of a comparison; defaults to `title`.
     ranks : bool
-        Whether only the order of the scores matters, so that margins do as well as probabilities.
+        Whether only the order of the scores matters, so that margins work as well as probabilities.
     rule : callable, optional
-        Builds the `Rule` of a metric of the confusion matrix from its options.
+        Builds the `Rule` from the options, for a metric of the confusion matrix.
     loss : callable, optional
-        Builds the loss ``loss(score, label)`` of an expected loss from its options.
+        Builds the loss ``loss(score, label)`` from the options, for an expected loss.
     bounds : callable, optional
-        Builds the range from the options, where it depends on them.
+        Builds the range from the options, if it depends on them.
     by_prior : callable, optional
-        Builds the `Curve` of the metric over the prior from scores and options. Metrics with a
-        rule or a loss have one without it.
+        Builds the `Curve` of the metric over the prior from scores and options. Metrics with a rule
+        or a loss do not need it.
 
     Examples
     --------
@@ -86,6 +90,7 @@ class Metric:
     family: Family = "performance"
     range: tuple[float, float] = (0.0, 1.0)
     better: Better = "higher"
+    ideal: float = nan
     needs_prior: bool = True
     short: str = ""
     ranks: bool = False
@@ -94,10 +99,18 @@ class Metric:
     by_prior: Callable[..., Curve] | None = None
     bounds: Callable[..., tuple[float, float]] | None = None
 
-    @property
-    def sign(self) -> float:
-        """1 if higher is better, else -1."""
-        return 1.0 if self.better == "higher" else -1.0
+    def merit(self, value: float) -> float:
+        """Return a number that is higher for better values.
+
+        Examples
+        --------
+        >>> from noneg.metrics import METRICS
+        >>> METRICS["brier"].merit(0.2), METRICS["observed_expected"].merit(1.25)
+        (-0.2, -0.25)
+        """
+        if self.better == "closer":
+            return -abs(value - self.ideal)
+        return value if self.better == "higher" else -value
 
     @property
     def label(self) -> str:
@@ -106,24 +119,24 @@ class Metric:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of the options that the function takes."""
+        """Names of the options that the function accepts."""
         return tuple(name for name in signature(self.function).parameters if name != "scores")
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Refuse an option that the metric does not have."""
+        """Raise an error for an option that the metric does not have."""
         for option in options:
             if option not in self.options:
                 known = ", ".join(self.options) or "none"
                 raise InputError(option, f"is not an option of {self.name!r}, which has {known}.")
 
     def check_prior(self, scores: PUScores) -> None:
-        """Refuse scores without the prior that the metric needs."""
+        """Raise an error if the metric needs a prior and the scores have none."""
         if self.needs_prior and scores.prior is None:
             msg = f"must be known for {self.name!r}, got None. Pass the share of positives,"
             raise InputError("prior", msg, remedy="or estimate it with noneg.prior.estimate_prior.")
 
     def estimate(self, scores: PUScores, *, level: float = 0.95, **options: Any) -> Estimate:  # noqa: ANN401
-        """Return the metric with its interval; refuse selection if the interval ignores it."""
+        """Return the metric with its interval; raise an error if it ignores selection."""
         self.check_prior(scores)
         found = self.interval(scores, level=level, **options)
         if found.identified is None:
@@ -132,7 +145,7 @@ class Metric:
 
     @property
     def has_threshold(self) -> bool:
-        """Whether it takes the option `threshold`."""
+        """Whether the metric has the option `threshold`."""
         return "threshold" in self.options
 
     @property
@@ -141,7 +154,7 @@ class Metric:
         return any(build is not None for build in (self.rule, self.loss, self.by_prior))
 
     def curve(self, scores: PUScores, **options: Any) -> Curve:  # noqa: ANN401
-        """Return the metric as a function of the prior, exactly."""
+        """Return the metric as an exact function of the prior."""
         from noneg.losses import loss_curve
 
         if self.by_prior is not None:
@@ -151,17 +164,18 @@ class Metric:
             return self.rule(**options).curve(scores, threshold)
         if self.loss is not None:
             return loss_curve(scores, self.loss(**options))
-        raise InputError("metric", "must have a curve over the prior", value=self.name)
+        raise InputError("metric", "must be available as a function of the prior", value=self.name)
 
 
 METRICS: dict[str, Metric] = {}
 
 
 def in_range(interval: F) -> F:
-    """Keep the estimates of ``NAME_interval``, from PU rows, in the range of the metric NAME.
+    """Keep PU estimates from ``NAME_interval`` in the range of the metric NAME.
 
-    The positive law, times the prior, lies below the marginal law; that of few rows need not, and
-    takes estimates out of their range. Clipping an interval that holds loses nothing.
+    In the population, the positive distribution times the prior is at most the marginal
+    distribution. In a small sample this may fail, which moves estimates out of their range (see
+    `Estimate.within`).
     """
     name, takes = interval.__name__.removesuffix("_interval"), signature(interval)
 
@@ -186,19 +200,20 @@ def register(metric: Metric) -> Metric:
     >>> register(METRICS["ece"])
     Traceback (most recent call last):
     ...
-    noneg.errors.InputError: 'name' must be new, got 'ece', which is registered already.
+    noneg.errors.InputError: 'name' must be new, got 'ece', which is already registered.
     """
     if metric.name in METRICS:
-        raise InputError("name", f"must be new, got {metric.name!r}, which is registered already.")
+        raise InputError("name", f"must be new, got {metric.name!r}, which is already registered.")
     METRICS[metric.name] = metric
     return metric
 
 
-def calibration_error(function: Number, interval: Interval, **entry: Any) -> None:  # noqa: ANN401
-    """Register a calibration error under the name of its function."""
-    name, family = function.__name__, "calibration error"
-    entry |= {"name": name, "function": function, "interval": interval, "family": family}
-    register(Metric(better="lower", **entry))
+def add_metric(function: Number, interval: Interval, **entry: Any) -> None:  # noqa: ANN401
+    """Register a metric under the name of its function; `entry` holds the other fields."""
+    register(Metric(name=function.__name__, function=function, interval=interval, **entry))
+
+
+calibration_error = partial(add_metric, family="calibration error", better="lower")
 
 
 def find_metric(metric: str | Number, argument: str = "metric") -> Metric:
@@ -207,12 +222,13 @@ def find_metric(metric: str | Number, argument: str = "metric") -> Metric:
     for entry in METRICS.values():
         if wanted in (entry.name, entry.function):
             return entry
-    known = ", ".join(METRICS)
-    raise InputError(argument, f"must be a registered metric ({known})", value=metric)
+    rule = f"must be a registered metric ({', '.join(METRICS)})"
+    remedy = did_you_mean(metric, (*METRICS, *ALIASES)).lstrip()
+    raise InputError(argument, rule, value=metric, remedy=remedy)
 
 
 def registered_rules(names: Iterable[str] | None = None) -> dict[str, Rule]:
-    """Return the rules of metrics of the confusion matrix by name, with their usual options."""
+    """Return the rules of confusion-matrix metrics by name, with their default options."""
     chosen = METRICS if names is None else names
     found = {name: METRICS[name].rule for name in chosen}
     return {name: build() for name, build in found.items() if build is not None}

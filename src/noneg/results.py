@@ -1,9 +1,10 @@
-"""Answers that carry their uncertainty."""
+"""Results with their uncertainty."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,13 +13,16 @@ import numpy as np
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
 
-# A value this close to its range lies in it.
+# Values this close to their range count as inside.
 ROUNDING = 1e-9
+
+# Number of table rows shown in a notebook.
+SHOWN_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,12 +38,12 @@ class Estimate:
     level : float
         Nominal probability that the interval contains the target.
     method : str
-        How the interval was made, and what it assumes.
+        How the interval was computed, and its assumptions.
     identified : (float, float) or None
-        Values that are possible without noise, over all that is not known (priors, selection);
-        the interval covers them and the noise. None if everything is known.
+        Range of values that are possible without noise, over everything unknown (priors,
+        selection); the interval covers this range and the noise. None if everything is known.
     raw : float or None
-        The estimate as the rows gave it, if it lay outside of its range; None if it did not.
+        The unclipped estimate, if it was outside its range; otherwise None.
 
     Examples
     --------
@@ -56,29 +60,40 @@ class Estimate:
     raw: float | None = None
 
     def within(self, low: float, high: float) -> Estimate:
-        """Return the estimate and its interval kept in a range.
+        """Return the estimate with its value and interval clipped to a range.
+
+        Clipping an interval never reduces its coverage, but it may leave a single point, which
+        suggests certainty despite noise. An estimate outside the range is therefore moved to the
+        nearest end, and the far side of its interval moves along with it: if the target lies beyond
+        the moved end, it was also outside the original interval.
 
         Examples
         --------
         >>> found = Estimate(value=1.06, low=0.9, high=1.2, level=0.95, method="delta method")
         >>> kept = found.within(0.0, 1.0)
         >>> print(kept, kept.raw)
-        1.0000 [0.9000, 1.0000] 1.06
+        1.0000 [0.8400, 1.0000] 1.06
         """
-        ends = (self.low, self.high, *(self.identified or ()))
-        value, *kept = (float(np.clip(x, low, high)) for x in (self.value, *ends))
-        outside = abs(value - self.value) > ROUNDING
+
+        def clip(x: float) -> float:
+            return float(np.clip(x, low, high))
+
+        value = clip(self.value)
+        move = 0.0 if math.isnan(value) else value - self.value
+        outside = abs(move) > ROUNDING
         return replace(
             self,
             value=value,
-            low=kept[0],
-            high=kept[1],
-            identified=(kept[2], kept[3]) if self.identified else None,
+            low=clip(self.low + min(move, 0.0)),
+            high=clip(self.high + max(move, 0.0)),
+            identified=(clip(self.identified[0]), clip(self.identified[1]))
+            if self.identified
+            else None,
             raw=self.value if outside else self.raw,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain numbers and text; those that say nothing are left out."""
+        """Return the fields as plain numbers and text; empty ones are left out."""
         plain: dict[str, Any] = {
             "value": self.value,
             "low": self.low,
@@ -93,9 +108,14 @@ class Estimate:
     def __str__(self) -> str:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
+    def _repr_html_(self) -> str:
+        """Return the number with a description of its interval below it."""
+        legend = f"{100 * self.level:.6g} % interval: {self.method}"
+        return f"<p>{self}<br><small>{escape(legend)}</small></p>"
+
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of text as a table whose columns begin at the same place.
+    """Return rows of text as a table with aligned columns.
 
     Examples
     --------
@@ -109,13 +129,13 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def to_frame(columns: Mapping[str, NDArray[Any]], backend: str | None = None) -> object:
-    """Return columns as a data frame of a library that is installed.
+    """Return columns as a data frame of an installed library.
 
     Parameters
     ----------
     columns : mapping of str to ndarray
     backend : {"pandas", "polars", "pyarrow"}, optional
-        By default the first of these that is installed.
+        Defaults to the first of these that is installed.
     """
     import narwhals.stable.v2 as nw
 
@@ -133,7 +153,7 @@ def to_frame(columns: Mapping[str, NDArray[Any]], backend: str | None = None) ->
 
 
 class Table:
-    """A result that is a table: its columns, as they are, as a frame or as plain lists."""
+    """A result that is a table, available as columns, as a data frame or as plain lists."""
 
     _names: ClassVar[tuple[str, ...]] = ()
 
@@ -141,17 +161,41 @@ class Table:
         """Return the columns by name."""
         return {name: np.atleast_1d(getattr(self, name)) for name in self._names}
 
-    def frame(self, backend: str | None = None) -> object:
+    def to_frame(self, backend: str | None = None) -> object:
         """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
         return to_frame(self.columns(), backend)
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return `to_frame` under its older name."""
+        return self.to_frame(backend)
 
     def to_dict(self) -> dict[str, object]:
         """Return the columns as plain lists."""
         return {name: column.tolist() for name, column in self.columns().items()}
 
+    def __repr__(self) -> str:
+        columns = self.columns()
+        rows = max((column.size for column in columns.values()), default=0)
+        return f"{type(self).__name__}({rows} rows: {', '.join(columns)})"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook, with the description of the table as a caption."""
+        columns = self.columns()
+        rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+        legend = (type(self).__doc__ or "").partition("\n")[0]
+        if len(rows) > SHOWN_ROWS:
+            legend += f" The first {SHOWN_ROWS} of {len(rows):,} rows."
+        lines = [_html_row("th", columns), *(_html_row("td", row) for row in rows[:SHOWN_ROWS])]
+        return f"<table><caption>{escape(legend)}</caption>{''.join(lines)}</table>"
+
+
+def _html_row(tag: str, cells: Iterable[object]) -> str:
+    texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
+    return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
+
 
 def fitting(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """Write numbers with as many decimals as their uncertainty leaves of meaning: two digits of it.
+    """Format numbers with enough decimals to show two digits of their uncertainty.
 
     Examples
     --------
@@ -161,3 +205,17 @@ def fitting(value: float, low: float, high: float) -> tuple[str, str, str]:
     width = max(high - low, 1e-6)
     places = min(6, max(2, 1 - math.floor(math.log10(width))))
     return f"{value:.{places}f}", f"{low:.{places}f}", f"{high:.{places}f}"
+
+
+def at_most(x: float, digits: int = 4) -> str:
+    """Format an upper limit with the given number of digits, rounded down, without trailing zeros.
+
+    Examples
+    --------
+    >>> at_most(0.127891), at_most(0.00499999), at_most(0.49), at_most(1.0)
+    ('0.1278', '0.004999', '0.49', '1')
+    """
+    if not 0.0 < x < 1.0:
+        return f"{x:.6g}"
+    places = digits - 1 - math.floor(math.log10(x))
+    return f"{math.floor(x * 10**places + 1e-9) / 10**places:.{digits}g}"

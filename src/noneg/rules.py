@@ -1,13 +1,14 @@
-r"""Metrics that are ratios of straight lines in the prior: rules and their curves.
+r"""Metrics that are ratios of linear functions of the prior: rules and their curves.
 
-For given rows TPR, PPR and all means under the two laws are fixed, and a metric is a function of
-the prior alone. For nearly all metrics it is, piece by piece,
+For given rows, TPR, PPR and all means under the two distributions are fixed, so a metric is a
+function of the prior alone. For nearly all metrics, this function is piecewise of the form
 
 .. math:: m(\pi) = \frac{a + b\,\pi}{c + d\,\pi}.
 
-A `Curve` holds the pieces, so two models are equal where a quadratic polynomial is zero. A `Rule`
-is a metric of the confusion matrix, whose four numbers are linear in TPR and PPR. Its value, its
-interval, its curve and what the report computes in a browser all follow from these numbers.
+A `Curve` holds the pieces, so two models are equal at the roots of a quadratic polynomial. A `Rule`
+is a metric of the confusion matrix, whose four coefficients are linear in TPR and PPR. Its value,
+its interval, its curve and the computations of the report in the browser all follow from these
+coefficients.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noneg.checks import check_level, check_number
-from noneg.intervals import Shares, over_priors, prior_words, tail_means
+from noneg.intervals import Shares, over_priors, prior_words, sample_sizes, tail_means, z_score
 from noneg.results import Estimate
-from noneg.selection import bounded, is_selected, words
+from noneg.selection import bounded, is_selected, widened, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,23 +37,23 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float64]
 Four: TypeAlias = "tuple[Floats | float, Floats | float, Floats | float, Floats | float]"
 
-METHOD = "recovered variances of Wilson intervals"
-# Values and priors closer than this are equal up to rounding.
+METHOD = "recovered variances of binomial intervals"
+# Values and priors closer than this are equal up to rounding error.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A metric of one model as a function of the prior: ratios of straight lines.
+    """A metric of one model as a function of the prior: piecewise ratios of linear functions.
 
     Attributes
     ----------
     inner : ndarray, shape (k - 1,)
-        Priors at which the pieces meet, rising.
+        Priors at which the pieces meet, in ascending order.
     pieces : ndarray, shape (k, 4)
-        Numbers a, b, c, d of ``(a + b prior) / (c + d prior)`` on each piece.
+        Coefficients a, b, c, d of ``(a + b prior) / (c + d prior)`` on each piece.
     by_odds : bool
-        Whether the whole is multiplied by the root of the odds ``prior / (1 - prior)``.
+        Whether the result is multiplied by the square root of the odds ``prior / (1 - prior)``.
 
     Examples
     --------
@@ -68,11 +69,11 @@ class Curve:
     def of(
         cls, a: float, b: float = 0.0, c: float = 1.0, d: float = 0.0, *, by_odds: bool = False
     ) -> Curve:
-        """Return a curve of one piece."""
+        """Return a curve with a single piece."""
         return cls(np.zeros(0), np.array([[a, b, c, d]], dtype=np.float64), by_odds)
 
     def __call__(self, prior: ArrayLike) -> Floats:
-        """Return the metric at one prior or many; nan where it is undefined."""
+        """Return the metric at one or many priors; nan where it is undefined."""
         x = np.asarray(prior, dtype=np.float64)
         a, b, c, d = np.moveaxis(self.pieces[np.searchsorted(self.inner, x)], -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -84,7 +85,7 @@ class Curve:
     def crossings(self, other: Curve, low: float, high: float) -> Floats:
         """Return the priors between low and high at which two curves are equal.
 
-        Curves that coincide have none.
+        Coinciding curves have none.
         """
         inner = np.concatenate([self.inner, other.inner])
         ends = np.unique(np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]]))
@@ -102,12 +103,12 @@ class Curve:
 
 
 def _difference(x: Floats, y: Floats) -> Floats:
-    """Return x - y, zero where they are equal up to rounding."""
+    """Return x - y, or zero where they are equal up to rounding error."""
     return np.where(np.abs(x - y) <= ROUNDING * (np.abs(x) + np.abs(y)), 0.0, x - y)
 
 
 def _quadratic_roots(constant: Floats, linear: Floats, square: Floats) -> Floats:
-    """Return the real roots, shape (2, ...), nan for those that do not exist; no cancellation."""
+    """Return the real roots without cancellation, shape (2, ...); nan if they do not exist."""
     with np.errstate(all="ignore"):
         root = np.sqrt(linear**2 - 4.0 * square * constant)
         pivot = -(linear + np.where(linear < 0.0, -root, root)) / 2.0
@@ -121,15 +122,15 @@ class Rule:
     Attributes
     ----------
     piece : callable
-        Maps TPR and PPR to a, b, c and d of ``(a + b prior) / (c + d prior)``. Each is a constant
-        plus multiples of TPR and PPR.
+        Maps TPR and PPR to a, b, c and d in ``(a + b prior) / (c + d prior)``. Each of the four is
+        a linear combination of 1, TPR and PPR.
     low, high : float
-        Its range.
+        Range of the metric.
     by_odds : bool
-        Whether the ratio is multiplied by the root of ``prior / (1 - prior)`` over
+        Whether the ratio is multiplied by the square root of ``prior / (1 - prior)`` over
         ``PPR (1 - PPR)``.
     of_positives : bool
-        Whether it is undefined without positives.
+        Whether the metric is undefined without positives.
 
     Examples
     --------
@@ -145,7 +146,7 @@ class Rule:
     of_positives: bool = False
 
     def __call__(self, tpr: Floats, ppr: Floats, prior: Floats | float) -> Floats:
-        """Return the metric, nan where it is undefined."""
+        """Return the metric; nan where it is undefined."""
         a, b, c, d = self.piece(tpr, ppr)
         prior = np.asarray(prior)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -159,18 +160,18 @@ class Rule:
 
     @cached_property
     def is_free(self) -> bool:
-        """Whether the prior does not enter."""
+        """Whether the metric does not depend on the prior."""
         _, b, _, d = self.matrix
         return not (any(b) or any(d) or self.by_odds)
 
     def prior(self, scores: PUScores) -> float:
-        """Return the prior of scores; nan where it is neither known nor needed."""
+        """Return the prior of the scores; nan if it is neither known nor needed."""
         return np.nan if self.is_free and scores.prior is None else scores.known_prior
 
     @property
     def matrix(self) -> list[list[float]]:
-        """Of a, b, c and d: the constant, and the multiples of TPR and PPR."""
-        # Three pairs of shares tell a linear function: none, all positives, all rows.
+        """For each of a, b, c and d, the constant and the coefficients of TPR and PPR."""
+        # Three points determine a linear function: no rows, all positives, all rows.
         shares = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
         found = np.array([np.broadcast_to(x, 3) for x in self.piece(*shares)])
         found[:, 1:] -= found[:, :1]
@@ -194,9 +195,9 @@ class Rule:
     def interval(self, scores: PUScores, threshold: float, level: float) -> Estimate:
         """Return the metric at a threshold with its interval (see `noneg.intervals`).
 
-        With labelled data it is made of TPR, FPR and the prior, which are uncorrelated; with PU
-        data of TPR and PPR. Estimate and interval are kept in the metric's range, and hold for
-        every prior in ``scores.prior_interval``.
+        The interval is based on TPR, FPR and the prior for labeled data, where these are
+        uncorrelated, and on TPR and PPR for PU data. The estimate and its interval are kept within
+        the metric's range, and they hold for every prior in ``scores.prior_interval``.
         """
         level = check_level(level)
         means = tail_means(scores, [check_threshold(threshold)])
@@ -210,7 +211,7 @@ class Rule:
         return found.within(self.low, self.high)
 
     def _bounded(self, scores: PUScores, means: LawMeans, value: float, level: float) -> Estimate:
-        """Return the metric with its range over priors and laws of the positives."""
+        """Return the metric with its range over priors and distributions of the positives."""
         reach = self.low, self.high
         if np.isnan(value):
             method = METHOD + words(scores)
@@ -222,14 +223,22 @@ class Rule:
                 method=method,
                 identified=reach,
             )
-        (tpr, ppr), shares = rates(means), pu_shares(scores, means, level)
+        (tpr, ppr), labeled = rates(means), np.array([scores.effective_positive, np.inf])
+        shares = pu_shares(scores, means, level).continuous(labeled)
 
-        def point(law: Law, prior: float) -> float:
-            return float(self(law(tpr), ppr, prior))
+        def point(law: Law, prior: float, shift: float = 0.0) -> float:
+            return float(self(law(tpr), ppr + shift * (tpr - ppr), prior))
 
         def ends(law: Law, prior: float) -> tuple[float, float]:
             low, high = shares.limits(lambda x: self(law(x[..., 0]), x[..., 1], prior))
-            return float(low), float(high)
+            if law.near is None:
+                return float(low), float(high)
+            # Effect of moving the marginal distribution by `pull` toward the labeled distribution,
+            # per unit.
+            gap = (point(law, prior, law.pull) - point(law, prior, -law.pull)) / (2.0 * law.pull)
+            added = law.drifted(0.0, law.drift(lambda near: point(near, prior)), gap)
+            added *= z_score(level) ** 2
+            return widened(point(law, prior), (float(low), float(high)), added)
 
         return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
 
@@ -239,7 +248,7 @@ class Rule:
     def limits(self, scores: PUScores, means: LawMeans, level: float) -> tuple[float, float]:
         """Return the ends of the interval at the threshold of these means."""
         if scores.prior_is_estimated:
-            low, high = labelled_shares(scores, means, level).limits(self._of_labelled)
+            low, high = labeled_shares(scores, means, level).limits(self._of_labeled)
             return self._within(float(low), scores), self._within(float(high), scores)
         shares = pu_shares(scores, means, level)
         priors = scores.prior_interval or (self.prior(scores),) * 2
@@ -249,13 +258,13 @@ class Rule:
 
         return over_priors(limits, priors)
 
-    def _of_labelled(self, x: Floats) -> Floats:
-        """Return the metric of shares (TPR, FPR, prior), shape (..., 3)."""
+    def _of_labeled(self, x: Floats) -> Floats:
+        """Return the metric from shares (TPR, FPR, prior), shape (..., 3)."""
         tpr, fpr, prior = np.moveaxis(x, -1, 0)
         return self(tpr, prior * tpr + (1.0 - prior) * fpr, prior)
 
     def of_table(self, tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-        """Return the metric of a contingency table."""
+        """Return the metric for a contingency table."""
         total, positives = tp + fp + fn + tn, tp + fn
         with np.errstate(divide="ignore", invalid="ignore"):
             tpr = np.where(positives > 0.0, tp / positives, 0.0)
@@ -267,29 +276,35 @@ FALSE_POSITIVE_RATE = Rule(lambda t, p: (p, -t, 1.0, -1.0))
 
 
 def check_threshold(threshold: object) -> float:
-    """Return a threshold."""
-    return check_number(threshold, "threshold", "a number; scores from it on count as positive")
+    """Return a threshold, checked to be a number."""
+    return check_number(threshold, "threshold", "a number; scores at or above it count as positive")
 
 
 def rates(means: LawMeans) -> tuple[Floats, Floats]:
-    """Return TPR (0 without positives) and PPR at the one threshold of these means."""
+    """Return TPR (0 without positives) and PPR at the only threshold of these means."""
     return means.positive[0], means.marginal[0]
 
 
 def is_bounded(scores: PUScores) -> bool:
-    """Whether estimates cannot leave the range of what they estimate."""
+    """Return whether estimates cannot leave the range of the metric."""
     return scores.prior_is_estimated
 
 
 def pu_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
-    """Return TPR and PPR with their limits and correlation."""
-    value = np.concatenate([means.positive, means.marginal])
-    rows = np.array([scores.effective_positive, scores.effective_marginal])
-    return Shares.build(value, means.covariance[:-1, :-1], rows, level)
+    """Return TPR and PPR with their limits and correlation; kept, since all rules need them."""
+
+    def build() -> Floats:
+        value = np.concatenate([means.positive, means.marginal])
+        sizes = sample_sizes(scores, means.cut, level)
+        found = Shares.build(value, means.covariance[:-1, :-1], sizes, level)
+        return np.array([found.value, found.low, found.high, *found.correlation])
+
+    value, low, high, *correlation = scores.kept(("shares", scores.pooled, means.cut, level), build)
+    return Shares(value, low, high, np.array(correlation))
 
 
-def labelled_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
-    """Return TPR, FPR and prior with their limits and correlation (zero but for weights)."""
+def labeled_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
+    """Return TPR, FPR and prior with limits and correlations (zero unless there are weights)."""
     (tpr, ppr), prior, n = rates(means), means.prior, scores.effective_marginal
     fpr, change = 0.0, np.eye(3)
     if prior < 1.0:
@@ -297,4 +312,5 @@ def labelled_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:
         change[1] = np.array([-prior, 1.0, fpr - tpr]) / (1.0 - prior)
     rows = np.array([scores.effective_positive, n * (1.0 - prior), n])
     covariance = change @ means.covariance @ change.T
-    return Shares.build(np.array([tpr, fpr, prior]), covariance, rows, level)
+    sizes = np.array([rows, np.ones(3)])
+    return Shares.build(np.array([tpr, fpr, prior]), covariance, sizes, level)

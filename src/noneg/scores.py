@@ -1,4 +1,4 @@
-"""`PUScores`: two weighted score laws and what is known of the prior, the type all else uses."""
+"""`PUScores`, the central type: two weighted score distributions, and knowledge of the prior."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sample_rows(
     kind: WeightKind,
     propensity: ArrayLike | None = None,
 ) -> Rows:
-    """Return one sample: an array, with weights or without, or a population."""
+    """Return one sample: an array, with or without weights, or a population."""
     if isinstance(scores, Population):
         return PopulationRows(scores)
     plain = weight is None and propensity is None
@@ -58,7 +58,7 @@ def _masses(
     propensity: ArrayLike | None,
     flags: NDArray[np.bool_] | None = None,
 ) -> list[NDArray[np.float64] | None]:
-    """Return counts, masses in the positive law and masses in the marginal law; None for ones."""
+    """Return counts, positive masses and marginal masses; None means all ones."""
     w = None if weight is None else checks.check_weights(weight, kind, n, name)
     if w is not None and w.size and not w.any():
         raise InputError(name, "must not be zero in every row.")
@@ -76,7 +76,7 @@ def flagged_rows(
     kind: WeightKind,
     propensity: ArrayLike | None,
 ) -> Rows:
-    """Return the rows of one table, flags marking the labelled positives."""
+    """Return the rows of one table, in which flags mark the labeled positives."""
     if weight is None and propensity is None:
         return FlaggedRows(scores, flags)
     masses = _masses(scores.size, "sample_weight", weight, kind, propensity, flags)
@@ -91,58 +91,62 @@ def _part(
     return WeightedRows(scores[group], *(None if x is None else x[group] for x in masses))
 
 
-def labelled_columns(
+def labeled_columns(
     labels: ArrayLike, y_score: ArrayLike, name: str, positive_label: object, *, keep: bool = False
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return labels as flags, and scores of the same length, safe from others if they are kept."""
+    """Return labels as flags, and scores of the same length (read-only if `keep` is true)."""
     scores = checks.check_scores(y_score, "y_score", keep=keep)
     flags = checks.check_flags(labels, name, positive_label)
     checks.check_same_length(y_score=scores.size, **{name: flags.size})
     return flags, scores
 
 
-# Which of the nine sums (see `noneg.laws`) a group feeds: positives of a separate sample tell only
-# of the positive law, unlabeled rows only of the marginal one, labelled rows of one sample of both.
+# Which of the nine sums (see `noneg.laws`) a group contributes to: positives from a separate sample
+# enter only the positive distribution, unlabeled rows only the marginal distribution, and labeled
+# rows in the one-sample setting both.
 _POSITIVE_LAW = np.array([1, 0, 0, 1, 0, 0, 0, 0, 0])
 
 _MARGINAL_LAW = np.array([0, 1, 1, 0, 0, 0, 1, 1, 1])
 
 _BOTH_LAWS = np.ones(9)
 
+_GROUPS = ("unlabeled", "positive")
+
 
 class PUScores:
-    """Scores of labelled positives and of unlabeled rows, with the class prior.
+    """Scores of labeled positives and of unlabeled rows, with the class prior.
 
-    Nothing is computed at construction but checks. A width-binned error is one pass over the rows;
-    what needs order sorts once and is shared by all objects made with `with_prior`. The object has
-    its own copy of the rows, so later changes to your arrays do not change its answers. Rows of
-    weight zero are left out.
+    Construction only checks the input. A width-binned error takes one pass over the rows;
+    computations that need sorted rows sort once, and all objects made with `with_prior` share the
+    result. The object keeps its own copy of the rows, so later changes to your arrays do not affect
+    it. Rows with zero weight are dropped.
 
     Parameters
     ----------
     positive : array-like or Population
-        Scores in [0, 1] of labelled positives.
+        Scores in [0, 1] of labeled positives.
     unlabeled : array-like or Population
-        Scores of the unlabeled rows: a sample of everyone (two-sample), or the rest of the sample
-        that the positives come from (one-sample).
+        Scores of the unlabeled rows: a sample of the whole population (two-sample), or the rest of
+        the sample that the positives come from (one-sample).
     prior : float, optional
-        Share of positives in the population, in (0, 1). Without it, metrics that need it refuse.
+        Share of positives in the population, in (0, 1). Without it, metrics that need it raise an
+        error.
     setting : {"two-sample", "one-sample"}
-        How the rows were sampled; never guessed. For labelled data use `from_labels`.
+        How the rows were sampled; never guessed. For labeled data use `from_labels`.
     prior_interval : (float, float), optional
-        What is known of the prior; intervals of estimates then hold for every prior in it.
-        Without `prior`, numbers are quoted at its middle.
+        Range of possible priors; intervals of estimates then hold for every prior in it. Without
+        `prior`, values are quoted at its midpoint.
     selection : float
-        How many times more or less likely than a labelled positive a hidden positive may be to
-        look as it does. 1, the default, says that labelled positives are a random draw.
+        Largest factor by which the score density of hidden positives may differ from that of
+        labeled ones. The default of 1 means that labeled positives are a random sample.
     positive_weight, unlabeled_weight : array-like, optional
-        One weight a row.
+        Weight of each row.
     weight_kind : {"frequency", "importance"}
-        Whether a weight counts identical rows, or corrects unequal sampling; with importance
-        weights the sample size is Kish's, ``(sum w)^2 / sum w^2``.
+        Whether a weight counts identical rows or corrects for unequal sampling. With importance
+        weights, the sample size is Kish's, ``(sum w)^2 / sum w^2``.
     propensity : array-like, optional
-        Rate at which a positive like this one gets labelled, a row of `positive`. Positives are
-        weighted by its inverse, which makes every estimator valid under unequal known rates.
+        For each row of `positive`, the rate at which such a positive is labeled. Positives are
+        weighted by the inverse, which makes every estimator valid under unequal but known rates.
 
     Examples
     --------
@@ -171,8 +175,8 @@ class PUScores:
         weight_kind: WeightKind = "frequency",
         propensity: ArrayLike | None = None,
     ) -> None:
-        if checks.check_setting(setting) == "labelled":
-            msg = "is 'labelled': build the scores with PUScores.from_labels instead."
+        if checks.check_setting(setting) == "labeled":
+            msg = "is 'labeled': use PUScores.from_labels instead."
             raise InputError("setting", msg)
         knowledge = Knowledge.given(prior, prior_interval, selection=selection)
         rows = SplitRows(
@@ -192,17 +196,17 @@ class PUScores:
     ) -> None:
         n_unlabeled, n_positive = rows.counts
         positive, unlabeled = names
-        if setting != "labelled":
-            checks.check_filled(n_positive, positive, "labelled positive")
+        if setting != "labeled":
+            checks.check_filled(n_positive, positive, "labeled positive")
         checks.check_filled(n_unlabeled + n_positive, unlabeled, "row")
-        if setting != "labelled":
+        if setting != "labeled":
             checks.check_filled(n_unlabeled, unlabeled, "unlabeled row")
         self._rows, self._setting, self._cache = rows, setting, {}
-        if setting == "labelled":
-            knowledge = knowledge.replaced(prior=self.labelled_share)
+        if setting == "labeled":
+            knowledge = knowledge.replaced(prior=self.labeled_share)
         self._knowledge = knowledge
         if setting == "one-sample" and knowledge.prior is not None and not part:
-            checks.check_one_sample(knowledge.prior, self.labelled_share, self.effective_marginal)
+            checks.check_one_sample(knowledge.prior, self.labeled_share, self.effective_marginal)
 
     @classmethod
     def from_labels(
@@ -214,17 +218,17 @@ class PUScores:
         weight_kind: WeightKind = "frequency",
         positive_label: object = None,
     ) -> Self:
-        """Build from fully labelled rows; the prior is the share of positives.
+        """Build from fully labeled rows; the prior is the share of positives.
 
         Examples
         --------
         >>> PUScores.from_labels([1, 0, 0, 1], [0.9, 0.2, 0.4, 0.6])
-        PUScores(2 positives, 4 labelled rows, prior 0.5)
+        PUScores(2 positives, 4 labeled rows, prior 0.5)
         """
         keep = sample_weight is None
-        flags, scores = labelled_columns(y_true, y_score, "y_true", positive_label, keep=keep)
+        flags, scores = labeled_columns(y_true, y_score, "y_true", positive_label, keep=keep)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, None)
-        return cls._build(rows, NOTHING, "labelled", column="y_true")
+        return cls._build(rows, NOTHING, "labeled", column="y_true")
 
     @classmethod
     def from_pu_labels(  # noqa: PLR0913
@@ -241,7 +245,7 @@ class PUScores:
         propensity: ArrayLike | None = None,
         positive_label: object = None,
     ) -> Self:
-        """Build from one table: `labeled` is 1 for labelled positives and 0 for unlabeled rows.
+        """Build from one table: `labeled` is 1 for labeled positives and 0 for unlabeled rows.
 
         Examples
         --------
@@ -250,12 +254,12 @@ class PUScores:
         ... )
         PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
         """
-        if checks.check_setting(setting) == "labelled":
-            msg = "is 'labelled': build the scores with PUScores.from_labels instead."
+        if checks.check_setting(setting) == "labeled":
+            msg = "is 'labeled': use PUScores.from_labels instead."
             raise InputError("setting", msg)
         knowledge = Knowledge.given(prior, prior_interval, selection=selection)
         keep = sample_weight is None and propensity is None
-        flags, scores = labelled_columns(labeled, y_score, "labeled", positive_label, keep=keep)
+        flags, scores = labeled_columns(labeled, y_score, "labeled", positive_label, keep=keep)
         rows = flagged_rows(flags, scores, sample_weight, weight_kind, propensity)
         return cls._build(rows, knowledge, setting, column="labeled")
 
@@ -269,16 +273,17 @@ class PUScores:
         column: str = "scores",
         part: bool = False,
     ) -> Self:
-        """Build from rows that are ready; errors about empty samples name the column.
+        """Build from prepared rows; errors about empty samples name the column.
 
-        A random part of rows that allow a prior is not asked again whether it does.
+        With `part=True`, the rows are a random part of rows already checked against the prior, so
+        the check is skipped.
         """
         self = cls.__new__(cls)
         self._fill(rows, knowledge, setting, (column, column), part=part)
         return self
 
     def with_prior(self, prior: float, interval: tuple[float, float] | None = None) -> Self:
-        """Return the same rows under another prior; order and sums are shared, nothing is redone.
+        """Return the same rows under another prior, sharing sorted rows and sums.
 
         Examples
         --------
@@ -286,8 +291,10 @@ class PUScores:
         >>> scores.with_prior(0.2).prior
         0.2
         """
-        if self._setting == "labelled":
-            raise InputError("prior", "cannot be set on labelled data, whose labels determine it.")
+        if self._setting == "labeled":
+            raise InputError(
+                "prior", "cannot be set on labeled data, where the labels determine it."
+            )
         given = Knowledge.given(prior, interval, selection=self.selection)
         return self.with_knowledge(given)
 
@@ -304,9 +311,9 @@ class PUScores:
         return self.with_knowledge(self._knowledge.replaced(selection=factor))
 
     def with_knowledge(self, knowledge: Knowledge) -> Self:
-        """Return the same rows with something else known of the population.
+        """Return the same rows with different knowledge about the population.
 
-        Order and sums are shared, nothing is computed again.
+        Sorted rows and sums are shared, so nothing is computed again.
 
         Examples
         --------
@@ -320,21 +327,21 @@ class PUScores:
         return other
 
     def as_two_samples(self) -> Self:
-        """Return labelled positives and unlabeled rows as two independent samples.
+        """Return labeled positives and unlabeled rows as two independent samples.
 
-        Given which rows are labelled, that is what they are in one sample, too.
+        This is also valid in the one-sample setting, conditional on which rows are labeled.
         """
         other = self._build(self._rows, self._knowledge, "two-sample")
         return other if self.pooled else self
 
     @property
     def knowledge(self) -> Knowledge:
-        """What is known of the population: its prior and the selection of labelled positives."""
+        """Knowledge about the population: its prior and the selection of labeled positives."""
         return self._knowledge
 
     @property
     def selection(self) -> float:
-        """How far hidden positives may differ from labelled ones; 1 for a random draw."""
+        """How much hidden positives may differ from labeled ones; 1 for a random sample."""
         return self._knowledge.selection
 
     @property
@@ -344,80 +351,80 @@ class PUScores:
 
     @property
     def prior(self) -> float | None:
-        """Share of positives in the population, None if nobody knows it."""
+        """Share of positives in the population; None if it is unknown."""
         return self._knowledge.prior
 
     @property
     def known_prior(self) -> float:
-        """The prior, for numbers that need one; an error says so if it is not known."""
+        """The prior, for computations that need one; raises an error if it is unknown."""
         return self._knowledge.known_prior
 
     @property
     def prior_interval(self) -> tuple[float, float] | None:
-        """What is known of the prior, if it is not known exactly."""
+        """Range of possible priors, if the prior is not known exactly."""
         return self._knowledge.prior_interval
 
     @property
     def prior_set(self) -> tuple[float, float]:
-        """The ends of what is known of the prior; equal if it is known exactly."""
+        """Smallest and largest possible prior; equal if the prior is known exactly."""
         return self._knowledge.prior_set
 
     @property
     def prior_is_estimated(self) -> bool:
-        """Whether the prior is the share of positives among these very rows: all are labelled."""
-        return self._setting == "labelled"
+        """Whether the prior is the share of positives in these rows, which are then all labeled."""
+        return self._setting == "labeled"
 
     @property
     def hidden(self) -> bool:
-        """Whether the labels of some rows are hidden: not all rows are labelled."""
-        return not checks.is_labelled(self._setting)
+        """Whether the labels of some rows are hidden."""
+        return not checks.is_labeled(self._setting)
 
     @property
     def pooled(self) -> bool:
-        """Whether labelled positives belong to the marginal sample, as in all but two samples."""
+        """Whether labeled positives belong to the marginal sample; false only for two samples."""
         return checks.is_pooled(self._setting)
 
     @property
     def n_positive(self) -> float:
-        """Labelled positives (rows, or the total of frequency weights)."""
+        """Number of labeled positives (rows, or the sum of their frequency weights)."""
         return self._rows.counts[1]
 
     @property
     def n_unlabeled(self) -> float:
-        """Rows that are not labelled positive."""
+        """Number of rows that are not labeled positive."""
         return self._rows.counts[0]
 
     @property
     def rounding(self) -> float:
-        """Largest share of a sum of rows that rounding can have changed: one unit a row."""
+        """Bound on the relative rounding error of a sum over rows: one machine epsilon per row."""
         return self._rows.size * float(np.finfo(np.float64).eps)
 
     @property
     def n_marginal(self) -> float:
-        """Rows of the marginal sample: unlabeled ones, and in one sample the labelled ones too."""
+        """Size of the marginal sample; labeled rows are included unless there are two samples."""
         unlabeled, positive = self._rows.counts
         return unlabeled + positive if self.pooled else unlabeled
 
     @property
-    def labelled_share(self) -> float:
-        """Marginal mass of the labelled positives: 0 in two samples, the prior of labelled data."""
+    def labeled_share(self) -> float:
+        """Marginal mass of the labeled positives: 0 in two samples, the prior in labeled data."""
         if self._setting == "two-sample":
             return 0.0
-        if not self._weighted:
+        if not self.is_weighted:
             return self.n_positive / self.n_marginal
         unlabeled, positive = self.groups_below(np.ones(1))[:, 0, 1]
         return float(positive / (unlabeled + positive))
 
     @property
     def least_prior(self) -> float:
-        """Smallest prior that the labelled share allows in one sample, up to chance; else 0."""
+        """Smallest prior that the labeled share allows in one sample, up to chance; else 0."""
         if self._setting != "one-sample":
             return 0.0
-        return checks.least_prior(self.labelled_share, self.effective_marginal)
+        return checks.least_prior(self.labeled_share, self.effective_marginal)
 
     @property
     def effective_positive(self) -> float:
-        """Kish's effective number of positives; the plain number without importance weights."""
+        """Kish's effective number of positives; the plain count without importance weights."""
         return self._kish(0, 3)
 
     @property
@@ -426,32 +433,33 @@ class PUScores:
         return self._kish(1, 6)
 
     def _kish(self, first: int, second: int) -> float:
-        total = self.sums_below(np.ones(1))[0] if self._weighted else None
-        if total is None:
+        if not self.is_weighted:
             return self.n_positive if first == 0 else self.n_marginal
+        total = self.kept(("totals", self.pooled), lambda: self.sums_below(np.ones(1))[0])
         mass, square = float(total[first]), float(total[second])
         if square > 0.0:
             return max(1.0, mass**2 / square)
-        # A known law has mass and no variance; an empty group has neither.
+        # A known distribution has mass but no variance; an empty group has neither.
         return np.inf if mass > 0.0 else 0.0
 
     @property
-    def _weighted(self) -> bool:
+    def is_weighted(self) -> bool:
+        """Whether rows have weights or propensities."""
         sources = self._rows.sources if isinstance(self._rows, SplitRows) else ()
         return any(isinstance(source, WeightedRows) for source in sources)
 
     def sums_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the nine sums of `noneg.laws` over rows with ``s <= cut``, groups added."""
-        return self._merge(self.groups_below(cuts))
+        """Return the nine sums of `noneg.laws` over rows with ``s <= cut``."""
+        return self.merge(self.groups_below(cuts))
 
     def groups_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the same sums of the unlabeled rows and of the labelled positives."""
+        """Return the same sums separately for unlabeled rows and labeled positives."""
         return self._rows.below(cuts)
 
     def kept(self, key: object, make: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return what was made of these rows under this key before, else make it now.
+        """Return the cached result for this key, or compute and cache it.
 
-        Objects made with `with_prior` share it, so it must not depend on the prior.
+        Objects made with `with_prior` share the cache, so results must not depend on the prior.
         """
         if key not in self._cache:
             made = make()
@@ -460,27 +468,27 @@ class PUScores:
         return self._cache[key]
 
     def sums_in_bins(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the nine sums in right-closed bins; kept, so a second call costs nothing."""
-        return self.kept(edges.tobytes(), lambda: self._merge(bins_from_below(self._rows, edges)))
+        """Return the nine sums in right-closed bins; cached, so a second call is free."""
+        return self.kept(edges.tobytes(), lambda: self.merge(bins_from_below(self._rows, edges)))
 
     def sums_by_width(self, n_bins: int) -> NDArray[np.float64]:
-        """Return the nine sums in bins of equal width, without sorting."""
-        return self.kept(n_bins, lambda: self._merge(self._rows.by_width(n_bins)))
+        """Return the nine sums in equal-width bins, without sorting."""
+        return self.kept(n_bins, lambda: self.merge(self._rows.by_width(n_bins)))
 
     def sums_at_nodes(self, axis: Axis) -> NDArray[np.float64]:
-        """Return the sums of a, w and w s gathered at the nodes of an axis, without sorting."""
-        return self.kept(axis, lambda: self._merge(self._rows.at_nodes(axis)))
+        """Return the sums of a, w and w s assigned to the nodes of an axis, without sorting."""
+        return self.kept(axis, lambda: self.merge(self._rows.at_nodes(axis)))
 
     def sums_by_bucket(self) -> NDArray[np.float64]:
         """Return the sums of a, w and w s in the buckets of `noneg.kernels`, without sorting."""
-        return self.kept("buckets", lambda: self._merge(self._rows.by_bucket()))
+        return self.kept("buckets", lambda: self.merge(self._rows.by_bucket()))
 
     def marginal_by_run(self) -> NDArray[np.float64]:
-        """Return the mass of the marginal sample up to the end of each run of buckets."""
+        """Return the cumulative marginal mass up to the end of each run of buckets."""
         return self.kept("runs", lambda: self.sums_below(run_ends())[:, 1])
 
     def marginal_in_run(self, run: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the marginal sample's scores in one run in order, and their masses."""
+        """Return the marginal sample's sorted scores in one run, and their masses."""
         groups = (0, 1) if self.pooled else (0,)
         points = [self._rows.in_run(group, run) for group in groups]
         values, masses = zip(*points, strict=True)
@@ -489,29 +497,48 @@ class PUScores:
         return joined[order], np.concatenate(masses)[order]
 
     def chunks(self) -> Iterator[tuple[bool, bool, Chunk]]:
-        """Yield all rows, a cache-sized piece at a time.
+        """Yield all rows in cache-sized pieces.
 
-        Each piece comes with whether it belongs to the positive law, whether to the marginal law,
-        and its scores, counts, positive masses and marginal masses.
+        Each item states whether the piece belongs to the positive distribution, whether it belongs
+        to the marginal distribution, and a tuple of its scores, counts, positive masses and
+        marginal masses.
         """
         for chunk in self._rows.chunks(0):
             yield False, True, chunk
         for chunk in self._rows.chunks(1):
             yield True, self.pooled, chunk
 
-    def in_order(self) -> tuple[Chunk, Chunk]:
-        """Return the unlabeled rows and the labelled positives, each with scores rising.
+    def as_given(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return scores and flags of all rows in the order in which they were given.
 
-        Of each: scores, counts, masses in the positive law, masses in the marginal law.
+        If two arrays were given, the positives come first. Weighted rows raise an error, because
+        they are stored sorted by score.
+        """
+        rows = self._rows
+        if isinstance(rows, FlaggedRows) and rows.flags is not None:
+            return rows.scores, rows.flags
+        parts = rows.sources[::-1] if isinstance(rows, SplitRows) else ()
+        plain = [part.scores for part in parts if isinstance(part, FlaggedRows)]
+        if len(plain) < len(_GROUPS):
+            rule = "must be unweighted rows here, because the order of weighted rows is not kept"
+            remedy = "Pass the table and the names of its columns instead."
+            raise InputError("scores", rule, remedy=remedy)
+        return np.concatenate(plain), np.repeat([True, False], [part.size for part in plain])
+
+    def in_order(self) -> tuple[Chunk, Chunk]:
+        """Return the unlabeled rows and the labeled positives, each in ascending order of score.
+
+        Each is a tuple of scores, counts, masses in the positive distribution and masses in the
+        marginal distribution.
         """
         return self._rows.in_order(0), self._rows.in_order(1)
 
     def positive_in_order(self) -> Chunk:
-        """Return the labelled positives alone, scores rising."""
+        """Return the labeled positives alone, in ascending order of score."""
         return self._rows.in_order(1)
 
     def positive_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores at which these shares of the labelled positives are reached."""
+        """Return quantiles of the scores of labeled positives."""
         source = self._rows.sources[1] if isinstance(self._rows, SplitRows) else None
         if isinstance(source, PopulationRows):
             return source.law.quantiles(q)
@@ -520,11 +547,12 @@ class PUScores:
         return s[np.minimum(np.searchsorted(mass, q * mass[-1] * (1.0 - 1e-12)), s.size - 1)]
 
     def marginal_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return exact quantiles of the score when the marginal law is known, else None."""
+        """Return exact quantiles of the score if the marginal distribution is known, else None."""
         source = self._rows.sources[0] if isinstance(self._rows, SplitRows) else None
         return source.law.quantiles(q) if isinstance(source, PopulationRows) else None
 
-    def _merge(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
+    def merge(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Combine sums of unlabeled rows and labeled positives into sums of both distributions."""
         positive = _BOTH_LAWS if self.pooled else _POSITIVE_LAW
         k = groups.shape[-1]
         merged: NDArray[np.float64] = groups[0] * _MARGINAL_LAW[:k] + groups[1] * positive[:k]
@@ -537,8 +565,8 @@ class PUScores:
             prior += " in [{:.6g}, {:.6g}]".format(*self.prior_interval)
         if self.selection > 1.0:
             prior += f", selection {self.selection:g}"
-        if self._setting == "labelled":
-            return f"PUScores({positive}, {_count(self.n_marginal)} labelled rows, {prior})"
+        if self._setting == "labeled":
+            return f"PUScores({positive}, {_count(self.n_marginal)} labeled rows, {prior})"
         rows = f"{_count(self.n_unlabeled)} unlabeled row{'s' * (self.n_unlabeled != 1)}"
         return f"PUScores({positive}, {rows}, {self._setting}, {prior})"
 

@@ -1,44 +1,54 @@
-r"""Extremes over what is not known: the prior, and how hidden positives differ from labeled ones.
+r"""Extremes over unknowns: the prior, and how hidden positives differ from labeled ones.
 
-Selection :math:`\Gamma \ge 1` bounds how many times more or less likely than a labeled positive a
-hidden positive is to look as it does. With the law :math:`\nu` of the labeled positives and the
-share :math:`c = n_P/(\pi n)` of positives that are labeled (0 in two samples), the law of all
-positives has a density w against :math:`\nu` with
+The selection factor :math:`\Gamma \ge 1` bounds how many times more or less likely a given score is
+for a hidden positive than for a labeled one. With the distribution :math:`\nu` of the labeled
+positives and the share :math:`c = n_P/(\pi n)` of positives that are labeled (0 in two samples),
+the distribution of all positives has a density w with respect to :math:`\nu` with
 
 .. math:: c + (1-c)/\Gamma \;\le\; w \;\le\; c + (1-c)\,\Gamma, \qquad \int w\,d\nu = 1, \qquad
     \pi \int_{I_b} w\,d\nu \le \mu(I_b).
 
-The last condition says that positives cannot outnumber rows. It is asked of cells of the score that
-hold equal numbers of labeled positives, about the cube root of their number, because single scores
-of two samples seldom meet. It never excludes w = 1; whether the rows themselves do is asked by
-`noneg.sensitivity.forced_selection`.
+The last condition states that positives cannot outnumber rows. It is imposed on cells of the score
+with equal numbers of labeled positives, about the cube root of their number, because
+individual scores of two samples rarely coincide. It never excludes w = 1;
+`noneg.sensitivity.forced_selection` tests whether the rows themselves do.
 
-Among these laws there is one with the most positives above *every* threshold: w is as large as it
-may be from the top down, until what is left must be as small as it may be. Another one has the
-fewest. Both turn the TPR of the labeled positives into another TPR by a broken line, a `Law`, so
-each metric that rises or falls with all TPR at once has its extremes there, and they are sharp:
-everything computed from the confusion matrix, areas, the top of the list, and losses whose
-difference between a positive and a negative is monotone in the score. Noise follows by the delta
-method through the same broken line; intervals leave the caps out, whose own noise it would miss.
+One of these distributions has the most positives above *every* threshold: w is as large as possible
+from the top down, until the remainder must be as small as possible. Another distribution has the
+fewest. Both transform the TPR of the labeled positives by a piecewise linear function, a `Law`, so
+each metric that is monotone in all TPR values at once has its extremes there, and these bounds are
+sharp. Such metrics are everything computed from the confusion matrix, areas, metrics of the top of
+the list, and losses whose difference between a positive and a negative is monotone in the score.
+Sampling noise is propagated by the delta method through the same piecewise linear function;
+intervals ignore the caps, because the delta method would miss their noise. In one sample, c is
+itself estimated from the rows. The distributions for c one standard error smaller and larger
+measure its effect on a metric, and its correlation with the marginal sample is taken into account
+(`Law.drifted`).
 
-The sensitivity models behind it are those of Rosenbaum (2002), Tan (2006) and Zhao, Small &
-Bhattacharya (2019); Dorn & Guo (2023) give sharp bounds in causal inference, Rambachan, Coston &
-Kennedy (2022) bounds for classifiers under confounding.
+The underlying sensitivity models are those of Rosenbaum (2002), Tan (2006) and Zhao, Small &
+Bhattacharya (2019); Dorn & Guo (2023) give sharp bounds in causal inference, and Rambachan, Coston
+& Kennedy (2022) give bounds for classifiers under confounding.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.special import stdtrit
 
-from noneg.bins import mass_edges
 from noneg.errors import InputError
-from noneg.intervals import law_means, no_spread, over_priors, prior_words
-from noneg.laws import placements
+from noneg.intervals import (
+    exact_limits,
+    law_means,
+    no_spread,
+    over_priors,
+    prior_words,
+    skewed_limits,
+)
+from noneg.laws import placements, rate_of_negatives
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -53,29 +63,32 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# The interval of the calibration error widens what the unlabeled rows allow by this many standard
-# errors: the smaller one of two noisy limits is too small on average.
+Value = TypeVar("Value", float, "NDArray[np.float64]")
+
+# The interval for the calibration error relaxes the caps from the unlabeled rows by this many
+# standard errors, because the smaller of two noisy limits is too small on average.
 SLACK = 2.0
-# Priors tried in an interval of them, and how often the best one's neighborhood is searched again:
-# for a value, and for the end of an interval, which takes longer.
+# Number of priors tried in an interval, and number of refinements around the best one: for a value,
+# and for the end of an interval, which takes longer.
 VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
-# Cells in which the noise of an area is computed; fewer rows than that are their own cells.
+# Number of cells for the noise of an area; with fewer rows, each row is its own cell.
 NOISE_CELLS = 128
-# The largest factor that a search tries, and the tolerance of its logarithm.
+# The largest factor that a search tries, and the tolerance on its logarithm.
 LARGEST, TOLERANCE = 100.0, 1e-4
-# Masses that differ by less are equal.
+# Masses that differ by less count as equal.
 ROUNDING = 1e-12
-# Cells of a law that is known exactly.
+# Number of cells for a distribution that is known exactly.
 EXACT_CELLS = 64
+METHOD = "delta method, Student interval corrected for skewness"
 
 
 def is_selected(scores: PUScores) -> bool:
-    """Whether hidden positives may differ from labeled ones; of labeled data none are hidden."""
+    """Whether hidden positives may differ from labeled ones; false for labeled data."""
     return scores.selection > 1.0 and scores.hidden
 
 
 def refuse_selection(scores: PUScores, name: str, remedy: str = "Use ece.") -> None:
-    """Refuse a metric for which no bounds are known."""
+    """Raise an error for a metric without known bounds, if the selection factor exceeds 1."""
     if is_selected(scores):
         msg = f"must be 1 for {name}, for which no bounds are known"
         raise InputError("selection", msg, value=scores.selection, remedy=remedy)
@@ -83,14 +96,19 @@ def refuse_selection(scores: PUScores, name: str, remedy: str = "Use ece.") -> N
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A law of the positives, as a broken line through its TPR over that of the labeled ones.
+    """A distribution of the positives: a piecewise linear map from the TPR of labeled positives.
 
     Attributes
     ----------
     knots : ndarray, shape (k + 1,)
-        TPR of the labeled positives where the line bends, from 0 to 1.
+        TPR of the labeled positives at which the slope changes, from 0 to 1.
     slopes : ndarray, shape (k,)
-        How many times as many positives as labeled ones, piece by piece.
+        Density with respect to the labeled positives, one value per piece.
+    near : callable, optional
+        Returns the distributions for a labeled share that is one standard error smaller and larger.
+    pull : float
+        How far one standard error of the labeled share moves the marginal distribution toward the
+        labeled distribution.
 
     Examples
     --------
@@ -101,30 +119,55 @@ class Law:
 
     knots: Floats
     slopes: Floats
+    near: Callable[[], tuple[Law, Law]] | None = None
+    pull: float = 0.0
 
     @cached_property
     def heights(self) -> Floats:
-        """TPR of this law at the knots."""
+        """TPR under this distribution at the knots."""
         heights = np.append(0.0, np.cumsum(self.slopes * np.diff(self.knots)))
         return heights / heights[-1]
 
     def __call__(self, tpr: Floats | float) -> Floats:
-        """Return the TPR of this law where that of the labeled positives is known."""
+        """Return the TPR under this distribution, given the TPR of the labeled positives."""
         found: Floats = np.asarray(np.interp(tpr, self.knots, self.heights))
         return found[()]
 
     def slope(self, tpr: Floats | float) -> Floats:
-        """Return the derivative of the above."""
-        # At a knot the piece above it counts, whatever rounding made of either.
+        """Return the derivative of the piecewise linear map."""
+        # At a knot, use the piece above it, regardless of rounding error.
         at = np.searchsorted(self.knots[1:-1], np.subtract(tpr, ROUNDING))
         return self.slopes[at]
 
     def mean(self, tpr: Floats, sums: Floats) -> float:
-        """Return a mean under this law from its running sums over the labeled positives."""
+        """Return a mean under this distribution from running sums over the labeled positives."""
         return float(self.slopes @ np.diff(np.interp(self.knots, tpr, sums)))
 
+    def drift(self, value: Callable[[Law], Value]) -> Value | float:
+        """Return the effect of one standard error of the labeled share on a function."""
+        if self.near is None:
+            return 0.0
+        less, more = self.near()
+        return (value(more) - value(less)) / 2.0
+
+    def drifted(self, variance: float, drift: float, gap: float) -> float:
+        """Return a variance that includes the noise of the labeled share.
+
+        Parameters
+        ----------
+        variance : float
+            Variance due to the labeled and the marginal sample, given the distribution.
+        drift : float
+            The value that `drift` returns.
+        gap : float
+            Change in the function if the marginal distribution moved to the labeled distribution
+            while the distribution of the positives stayed the same: a sample with an unusually
+            large labeled share has more rows where labeled ones are.
+        """
+        return max(variance + drift * (drift + 2.0 * self.pull * gap), 0.0)
+
     def mirrored(self) -> Law:
-        """Return the same of scores in the opposite order."""
+        """Return the same distribution for scores in the opposite order."""
         return Law(1.0 - self.knots[::-1], self.slopes[::-1])
 
 
@@ -133,16 +176,16 @@ SAME = Law(np.array([0.0, 1.0]), np.ones(1))
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """All laws of the positives that selection and the unlabeled rows allow.
+    """All distributions of the positives that the selection factor and the unlabeled rows allow.
 
     Attributes
     ----------
     positive, marginal : ndarray
-        Mass of both laws in cells, scores falling.
+        Mass of both distributions in cells, in descending order of score.
     variance : pair of ndarray
-        Of these masses.
-    share : float
-        Labeled share of the marginal sample.
+        Variances of these masses.
+    share, error : float
+        Labeled share of the marginal sample, and its standard error.
     selection : float
     """
 
@@ -150,11 +193,12 @@ class Box:
     marginal: Floats
     variance: tuple[Floats, Floats]
     share: float
+    error: float
     selection: float
 
     @classmethod
     def of(cls, scores: PUScores) -> Box:
-        """Return the box of these scores, over cells with equal numbers of labeled positives."""
+        """Return the box for these scores, over cells with equal numbers of labeled positives."""
         return cls.over(scores, _cell_edges(scores))
 
     @classmethod
@@ -164,20 +208,30 @@ class Box:
         masses = (sums / sums.sum(axis=0)).T
         rows = scores.effective_positive, scores.effective_marginal
         spread = [x * (1.0 - x) / n for x, n in zip(masses, rows, strict=True)]
-        share = scores.labelled_share
-        return cls(masses[0], masses[1], (spread[0], spread[1]), share, scores.selection)
+        return cls(
+            positive=masses[0],
+            marginal=masses[1],
+            variance=(spread[0], spread[1]),
+            share=scores.labeled_share,
+            error=share_error(scores),
+            selection=scores.selection,
+        )
 
     def without_caps(self) -> Box:
-        """Return the box with a single cell, which all rows together always allow."""
+        """Return the box with a single cell, on which the caps have no effect."""
         one, none = np.ones(1), np.zeros(1)
         return replace(self, positive=one, marginal=one, variance=(none, none))
 
+    def with_fewer_labeled(self, errors: float) -> Box:
+        """Return the (larger) box for a labeled share that is this many standard errors smaller."""
+        return replace(self, share=max(self.share - errors * self.error, 0.0))
+
     def ends(self, prior: float) -> Limits:
-        """Return the smallest and largest density against the labeled law."""
+        """Return the smallest and largest density with respect to the labeled distribution."""
         return density(self.share, prior, self.selection)
 
     def caps(self, prior: float, slack: float = 0.0) -> Floats:
-        """Return the largest mass of positives in each cell; never less than the labeled law's."""
+        """Return the largest mass of positives in each cell, at least that of the labeled ones."""
         if np.isnan(prior):
             return np.full_like(self.positive, np.inf)
         most = self.ends(prior)[1]
@@ -185,7 +239,21 @@ class Box:
         return np.maximum(self.positive, self.marginal / prior + slack * noise)
 
     def law(self, prior: float, *, top: bool) -> Law:
-        """Return the law with the most positives at the top, or with the fewest."""
+        """Return the distribution with the most, or the fewest, positives at the top."""
+        made = self._law(prior, top=top)
+        if not 0.0 < self.error < np.inf or not self.share < 1.0:
+            return made
+
+        def near() -> tuple[Law, Law]:
+            less, more = (
+                replace(self.with_fewer_labeled(x), error=0.0).law(prior, top=top)
+                for x in (1.0, -1.0)
+            )
+            return less, more
+
+        return replace(made, near=near, pull=self.error / (1.0 - self.share))
+
+    def _law(self, prior: float, *, top: bool) -> Law:
         low, high = self.ends(prior)
         if not low < high:
             return SAME
@@ -196,20 +264,30 @@ class Box:
 
 
 def density(share: float, prior: float, selection: float) -> Limits:
-    """Return the smallest and largest density where a share of everyone is labeled."""
+    """Return the smallest and largest density if this share of the population is labeled."""
     labeled = 0.0 if np.isnan(prior) else min(share / prior, 1.0)
     hidden = 1.0 - labeled
     return labeled + hidden / selection, labeled + hidden * selection
 
 
-def density_ends(scores: PUScores, prior: float) -> Limits:
-    """Return the smallest and largest density of the positives against the labeled law."""
-    share = 1.0 if scores.prior_is_estimated else scores.labelled_share / prior
-    return density(share * prior, prior, scores.selection)
+def density_ends(scores: PUScores, prior: float, errors: float = 0.0) -> Limits:
+    """Return the smallest and largest density of positives with respect to the labeled ones.
+
+    The labeled share is first reduced by `errors` standard errors.
+    """
+    share = scores.labeled_share - errors * share_error(scores)
+    share = prior if scores.prior_is_estimated else max(share, 0.0)
+    return density(share, prior, scores.selection)
+
+
+def share_error(scores: PUScores) -> float:
+    """Return the standard error of the labeled share in one sample; 0 in two samples."""
+    share = scores.labeled_share
+    return float(np.sqrt(share * (1.0 - share) / scores.effective_marginal))
 
 
 def _filled(mass: Floats, caps: Floats, low: float, high: float) -> Law:
-    """Return the law with density `high` from the first cell on, as far as caps and total allow."""
+    """Return the distribution with density `high` from the first cell on, as far as possible."""
     span = high - low
     room = np.minimum(mass, (caps - low * mass) / span)
     reached = np.minimum(np.cumsum(room), (1.0 - low) / span)
@@ -222,15 +300,16 @@ def _filled(mass: Floats, caps: Floats, low: float, high: float) -> Law:
 
 
 def feasible(ends: Limits, prior: float, least: Floats, most: Floats, marginal: Floats) -> bool:
-    """Whether cells leave room for the positives.
+    """Return whether the cells leave room for the positives.
 
     Parameters
     ----------
     ends : (float, float)
-        Smallest and largest density of the positives against the labeled law.
+        Smallest and largest density of the positives with respect to the labeled distribution.
     prior : float
     least, most, marginal : ndarray
-        Limits of the labeled law in each cell, and the upper limit of the marginal law.
+        Lower and upper limits of the labeled distribution in each cell, and upper limits of the
+        marginal distribution.
     """
     room = marginal / prior * (1.0 + ROUNDING)
     fits = bool((ends[0] * least <= room).all())
@@ -238,7 +317,7 @@ def feasible(ends: Limits, prior: float, least: Floats, most: Floats, marginal: 
 
 
 def _cell_edges(scores: PUScores) -> Floats:
-    """Return edges of cells with equal numbers of labeled positives."""
+    """Return the edges of cells with equal numbers of labeled positives."""
     return scores.kept("cells", lambda: _quantile_edges(scores))
 
 
@@ -252,7 +331,7 @@ def _quantile_edges(scores: PUScores) -> Floats:
 
 
 def _below_ties(scores: PUScores, at: Floats, n_cells: int) -> Floats:
-    """Return the labeled scores just below those that at least half a cell of positives share."""
+    """Return the labeled scores just below scores that at least half a cell of positives share."""
     s, f, a, _ = scores.positive_in_order()
     mass = np.append(0.0, np.cumsum(np.broadcast_to(f * a, s.shape)))
     first, last = (np.searchsorted(s, at, side=side) for side in ("left", "right"))
@@ -261,44 +340,80 @@ def _below_ties(scores: PUScores, at: Floats, n_cells: int) -> Floats:
 
 
 class Selected:
-    """An ordered view in which the positives have another law; noise passes through it."""
+    """An ordered view with another distribution of the positives, which propagates noise."""
 
-    def __init__(self, steps: Ordered | Cells, law: Law) -> None:
+    def __init__(
+        self, steps: Ordered | Cells, law: Law, shift: tuple[int, float] = (0, 0.0)
+    ) -> None:
+        """Build the view; a nonzero `shift` moves the heights to ends of their own intervals.
+
+        A shift is a direction, -1 or 1, and a level. TPR and PPR move to opposite ends, so that the
+        curve moves as far as both allow.
+        """
         self.steps, self.law = steps, law
-        self.thresholds, self.ppr = steps.thresholds, steps.ppr
-        self.tpr = law(steps.tpr)
+        self.thresholds = steps.thresholds
+        tpr, self.ppr = steps.tpr, steps.ppr
+        if shift[0]:
+            tpr, self.ppr = _shifted(steps, *shift)
+        self.tpr = law(tpr)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        """Return what does not depend on the positive law as it is."""
+        """Delegate everything that does not depend on the positive distribution."""
         return getattr(self.steps, name)
 
     def fpr(self, prior: float) -> Floats:
         """``(PPR - pi TPR) / (1 - pi)``."""
-        return (self.ppr - prior * self.tpr) / (1.0 - prior)
+        return rate_of_negatives(self.tpr, self.ppr, prior)
 
     def heights(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return TPR and PPR at some steps only."""
+        """Return TPR and PPR at the given steps only."""
         return self.tpr[at], self.ppr[at]
 
     def own_mass(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return the mean share of one positive in both laws, at these steps."""
+        """Return the mean share of one positive in both distributions, at these steps."""
         positive, marginal = self.steps.own_mass(at)  # type: ignore[union-attr]
-        return positive * self.law.slope(self.steps.tpr[at]), marginal
+        rise = [height[at] - height[at - 1] for height in (self.tpr, self.steps.tpr)]
+        return positive * (rise[0] / rise[1]), marginal
 
     def variance(self, d_tpr: Floats, d_ppr: Floats, d_prior: float) -> float:
         """Return the variance of a function of the heights, given its derivatives."""
-        return self.steps.variance(d_tpr * self.law.slope(self.steps.tpr), d_ppr, d_prior)
+        tpr = self.steps.tpr
+        given = self.steps.variance(d_tpr * self.law.slope(tpr), d_ppr, d_prior)
+        drift = float(d_tpr @ (self.law.drift(lambda one: one(tpr)) + np.zeros_like(tpr)))
+        gap = float(d_ppr @ (tpr - self.ppr)) if self.steps.pooled else 0.0
+        return self.law.drifted(given, drift, gap)
+
+    def third(self, d_tpr: Floats) -> float:
+        """Return the third cumulant of such a function due to the labeled positives."""
+        return self.steps.third(d_tpr * self.law.slope(self.steps.tpr))  # type: ignore[union-attr]
+
+
+def _shifted(steps: Any, way: int, level: float) -> tuple[Floats, Floats]:  # noqa: ANN401
+    """Return TPR at the upper (1) or lower (-1) ends of its intervals, PPR at the opposite ones."""
+    scores, moved = steps.scores, []
+    sizes = scores.effective_positive, scores.effective_marginal
+    for share, rows, end in zip((steps.tpr, steps.ppr), sizes, (way, -way), strict=True):
+        found = exact_limits(share, np.full_like(share, rows), level)[end > 0]
+        # No row lies above infinity, and all rows lie at or above the smallest score.
+        found[[0, -1]] = 0.0, 1.0
+        moved.append(found)
+    return moved[0], moved[1]
 
 
 class Cells:
-    """The ordered view of `noneg.laws.Ordered` over few cells: enough for a variance."""
+    """The view of `noneg.laws.Ordered` over a small number of cells, enough for a variance."""
 
     def __init__(self, scores: PUScores) -> None:
         edges = scores.kept("noise cells", lambda: _noise_edges(scores))
         sums = scores.sums_in_bins(edges)[::-1]
-        self.thresholds = np.append(np.inf, edges[-2::-1])
+        self.thresholds, self.pooled = np.append(np.inf, edges[-2::-1]), scores.pooled
         self.totals = sums[:, 0].sum(), sums[:, 1].sum()
         self.second = sums[:, 3], sums[:, 4], sums[:, 6]
+        # Labeled rows in a cell are assumed to have equal weights, which determine the third-order
+        # sum.
+        self.weight = np.divide(
+            sums[:, 3], sums[:, 0], out=np.zeros_like(sums[:, 0]), where=sums[:, 0] > 0.0
+        )
         self.tpr, self.ppr = (
             np.append(0.0, np.cumsum(sums[:, k]) / self.totals[k]) for k in (0, 1)
         )
@@ -312,7 +427,15 @@ class Cells:
             )
         )
         aa, aw, ww = self.second
-        return float(aa @ one**2 + 2.0 * (aw @ (one * other)) + ww @ other**2)
+        spread = float(aa @ one**2 + 2.0 * (aw @ (one * other)) + ww @ other**2)
+        # As in `Ordered.variance`, a handful of positives may dominate, so the most influential one
+        # counts twice.
+        return spread + float(np.max((self.weight * one) ** 2))
+
+    def third(self, d_tpr: Floats) -> float:
+        """Return the third cumulant of a function of the heights due to the labeled positives."""
+        cubes = self.weight * self.second[0]
+        return float(cubes @ self._influence(d_tpr, self.tpr, self.totals[0]) ** 3)
 
     @staticmethod
     def _influence(derivative: Floats, height: Floats, total: float) -> Floats:
@@ -321,9 +444,10 @@ class Cells:
 
 
 def running_wins(scores: PUScores) -> Floats:
-    """Return running shares of the labeled positives, scores falling, and of the rows they beat.
+    """Return running sums over the labeled positives in descending order of score.
 
-    Equal scores count half. Made once and kept.
+    The first row contains their mass, the second that mass times the share of rows they beat. A tie
+    counts as half. The result is cached.
     """
     return scores.kept(("wins", scores.pooled), lambda: _running_wins(scores))
 
@@ -332,7 +456,7 @@ def _running_wins(scores: PUScores) -> Floats:
     (u, f, _, w), (p, g, a, v) = scores.in_order()
     place = placements(p, u, f * w)
     if scores.pooled:
-        labeled = scores.labelled_share
+        labeled = scores.labeled_share
         place = (1.0 - labeled) * place + labeled * placements(p, p, g * v)
     mass = np.broadcast_to(g * a, p.shape)
     sums = np.cumsum(np.stack([mass, mass * place])[:, ::-1], axis=1) / mass.sum()
@@ -341,8 +465,8 @@ def _running_wins(scores: PUScores) -> Floats:
 
 def _noise_edges(scores: PUScores) -> Floats:
     share = np.arange(1, NOISE_CELLS) / NOISE_CELLS
-    rows = mass_edges(scores, NOISE_CELLS)
-    inner = np.unique(np.concatenate([scores.positive_quantiles(share), rows]))
+    groups = [group[0] for group in scores.in_order()]
+    inner = np.unique(np.concatenate([s[(share * s.size).astype(int)] for s in groups if s.size]))
     return np.concatenate([[0.0], inner[(inner > 0.0) & (inner < 1.0)], [1.0]])
 
 
@@ -353,17 +477,18 @@ def over_box(
     box: Box | None = None,
     grid: tuple[int, int] = VALUE_GRID,
 ) -> Limits:
-    """Return the smallest lower and the largest upper end over priors and laws of the positives.
+    """Return the smallest lower and the largest upper end over priors and distributions.
 
     Parameters
     ----------
     scores : PUScores
     ends : callable
-        Maps a law and a prior to a lower and an upper end; monotone in all TPR together.
+        Maps a distribution and a prior to a lower and an upper end; monotone in all TPR values
+        together.
     box : Box, optional
-        By default that of the scores.
+        Defaults to the box of the scores.
     grid : (int, int)
-        Priors tried in an interval of them, and how often more are tried around the best one.
+        Number of priors tried in an interval, and number of refinements around the best one.
     """
     chosen = Box.of(scores) if box is None else box
 
@@ -397,9 +522,9 @@ def bounded(
     ----------
     scores : PUScores
     value : float
-        The estimate if labeled positives are a random draw.
+        The estimate if labeled positives are a random sample.
     point, ends : callable
-        The metric, and the ends of its interval, of a law and a prior.
+        The metric, and the ends of its interval, as functions of a distribution and a prior.
     level : float
     reach : (float, float)
         Range of the metric.
@@ -412,7 +537,7 @@ def bounded(
         return one, one
 
     identified = over_box(scores, both, box=box)
-    # The noise of the caps is not that of a single share: intervals do without them.
+    # The noise of the caps is not that of a single share, so intervals ignore the caps.
     free = (Box.of(scores) if box is None else box).without_caps()
     low, high = over_box(scores, ends, box=free, grid=LIMIT_GRID)
     return assembled(scores, value, identified, (low, high), level, reach=reach, method=method)
@@ -428,9 +553,9 @@ def assembled(
     reach: Limits,
     method: str,
 ) -> Estimate:
-    """Return an estimate whose interval encloses the identified range, inside the metric's."""
+    """Return an estimate whose interval encloses the identified range, clipped to `reach`."""
     least, most = (float(np.clip(end, *reach)) for end in identified)
-    # An estimate from few rows may lie outside of the range of the metric.
+    # An estimate from a small sample may lie outside the metric's range.
     least, most = min(least, value), max(most, value)
     low, high = (float(np.clip(end, *reach)) for end in limits)
     return Estimate(
@@ -443,13 +568,26 @@ def assembled(
     )
 
 
+def widened(value: float, limits: Limits, variance: float) -> Limits:
+    """Return limits widened by additional independent noise (MOVER).
+
+    Examples
+    --------
+    >>> low, high = widened(0.5, (0.2, 0.9), 0.09)
+    >>> print(round(low, 3), round(high, 3))
+    0.076 1.0
+    """
+    down, up = (np.sqrt((end - value) ** 2 + variance) for end in limits)
+    return float(value - down), float(value + up)
+
+
 def words(scores: PUScores) -> str:
-    """Return what to add to the description of an interval over priors and selection."""
+    """Return the suffix that describes an interval over priors and selection."""
     return f"{prior_words(scores)}, for selection up to {scores.selection:g}"
 
 
 def student(scores: PUScores, level: float) -> float:
-    """Return Student's quantile of a two-sided level, for the labeled positives."""
+    """Return the two-sided Student quantile, with degrees of freedom from the labeled positives."""
     return float(stdtrit(max(scores.effective_positive - 1.0, 1.0), 0.5 + level / 2.0))
 
 
@@ -458,35 +596,40 @@ def loss_bounds(
 ) -> Estimate:
     """Return an expected loss with its identified range and interval.
 
-    The range is sharp if ``loss(s, 1) - loss(s, 0)`` is monotone in the score. Else the caps of
-    the unlabeled rows are left out, and it may be too wide.
+    The range is sharp if ``loss(s, 1) - loss(s, 0)`` is monotone in the score. Otherwise, the caps
+    from the unlabeled rows are ignored, and the range may be too wide.
     """
     order = _Gains.of(scores, loss)
     box = Box.of(scores) if order.monotone else Box.of(scores).without_caps()
-    base = float(law_means(scores, (), [lambda s: loss(s, 0)]).marginal[0])
-    t = student(scores, level)
+    at_zero = law_means(scores, [lambda s: loss(s, 0)], [lambda s: loss(s, 0)])
+    base, rows = float(at_zero.marginal[0]), scores.effective_positive
+    gap = float(at_zero.positive[0]) - base
 
     def point(law: Law, prior: float) -> float:
         return base + prior * law.mean(order.tpr, order.sums)
 
     def ends(law: Law, prior: float) -> Limits:
-        means = law_means(scores, [order.through(law, loss)], [lambda s: loss(s, 0)])
-        noise = t * float(np.sqrt(means.variance([prior, 1.0, 0.0])))
-        noise = np.inf if no_spread(scores) else noise
-        one = point(law, prior)
-        return one - noise, one + noise
+        if no_spread(scores):
+            return -np.inf, np.inf
+        h = order.through(law, loss)
+        means = law_means(scores, [h], [lambda s: loss(s, 0)])
+        third, largest = order.skew(h)
+        variance = means.variance([prior, 1.0, 0.0]) + prior**2 * largest
+        variance = law.drifted(variance, law.drift(lambda near: point(near, prior)), gap)
+        return skewed_limits(point(law, prior), variance, prior**3 * third, rows, level)
 
-    return bounded(scores, value, point, ends, level, reach=reach, method="delta method", box=box)
+    return bounded(scores, value, point, ends, level, reach=reach, method=METHOD, box=box)
 
 
 @dataclass(frozen=True, eq=False)
 class _Gains:
-    """``loss(s, 1) - loss(s, 0)`` of the labeled positives in an order in which it is monotone."""
+    """``loss(s, 1) - loss(s, 0)`` of the labeled positives, in an order in which it is monotone."""
 
     tpr: Floats
     sums: Floats
     gain: Floats
     monotone: bool
+    scores: PUScores
 
     @classmethod
     def of(cls, scores: PUScores, loss: Loss) -> _Gains:
@@ -500,10 +643,24 @@ class _Gains:
             gain, mass = gain[order], mass[order]
         total = mass.sum()
         tpr = np.append(0.0, np.cumsum(mass) / total)
-        return cls(tpr, np.append(0.0, np.cumsum(mass * gain) / total), gain, monotone)
+        return cls(tpr, np.append(0.0, np.cumsum(mass * gain) / total), gain, monotone, scores)
+
+    def skew(self, function: Callable[[Floats], Floats]) -> tuple[float, float]:
+        """Return the third cumulant of a mean over the labeled positives, and the largest square.
+
+        The most influential positive counts twice in a variance, as in `Cells.variance`. Both are
+        zero for a loss with two values, whose mean is a share of the positives.
+        """
+        if np.all((self.gain == self.gain[0]) | (self.gain == self.gain[-1])):
+            return 0.0, 0.0
+        s, f, a, _ = self.scores.positive_in_order()
+        mass = np.broadcast_to(f * a, s.shape) / np.sum(f * a * np.ones_like(s))
+        h = function(s)
+        one = mass / f * (h - mass @ h)
+        return float(f @ one**3 if np.ndim(f) else f * np.sum(one**3)), float(np.max(one**2))
 
     def through(self, law: Law, loss: Loss) -> Callable[[Floats], Floats]:
-        """Return the function of the score whose mean under the labeled law has the same noise."""
+        """Return the function of the score whose mean over labeled positives has the same noise."""
         at = np.searchsorted(self.tpr[1:], law.knots - ROUNDING)
         x = self.gain[np.minimum(at, self.gain.size - 1)]
         y = np.append(0.0, np.cumsum(law.slopes * np.diff(x)))
@@ -512,9 +669,9 @@ class _Gains:
 
 
 def smallest_factor(holds: Callable[[float], bool], tolerance: float = TOLERANCE) -> float:
-    """Return the smallest factor at which something holds that larger ones keep; by bisection.
+    """Return the smallest factor at which a monotone condition holds, by bisection.
 
-    Infinity if it does not hold at `LARGEST`.
+    Return infinity if the condition does not hold at `LARGEST`.
     """
     if holds(1.0):
         return 1.0

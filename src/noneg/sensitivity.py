@@ -1,8 +1,8 @@
-"""How a metric depends on what is not known: the class prior, and the selection of the labels.
+"""How a metric depends on unknowns: the class prior, and the selection of the labels.
 
-`prior_curve` and `selection_curve` work for any registered metric. `tipping_selection` says how far
-hidden positives must differ from labelled ones before a claim falls, and `forced_selection` how far
-they must differ at least, given the rows.
+`prior_curve` and `selection_curve` work for any registered metric. `tipping_selection` returns how
+much hidden positives must differ from labeled ones before a claim fails. `forced_selection` returns
+the smallest difference that the rows require.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from noneg.checks import check_level, check_number, check_prior, check_selection
 from noneg.errors import InputError
-from noneg.intervals import wilson
+from noneg.intervals import exact_limits, z_score
 from noneg.metrics import find_metric
-from noneg.performance.selection import prior_range
+from noneg.performance.ordering import prior_range
 from noneg.results import Estimate, Table
 from noneg.selection import VALUE_GRID, Box, feasible, smallest_factor
 
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 POINTS = 41
-# Selection factors looked at by default.
+# Default selection factors.
 FACTORS = np.linspace(1.0, 3.0, 21)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MetricByPrior(Table):
     """A metric at many priors.
 
@@ -52,7 +52,7 @@ class MetricByPrior(Table):
     metric, title : str
     prior, value : ndarray
     low, high : ndarray or None
-        Ends of the interval at each prior as if it were known, where a level was given.
+        Ends of the interval at each prior, as if that prior were known, if a level was given.
     level : float or None
     """
 
@@ -66,7 +66,7 @@ class MetricByPrior(Table):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Smallest and largest value at the priors looked at."""
+        """Smallest and largest value over these priors."""
         return float(np.nanmin(self.value)), float(np.nanmax(self.value))
 
     def columns(self) -> dict[str, NDArray[np.float64]]:
@@ -92,17 +92,17 @@ def prior_curve(
 ) -> MetricByPrior:
     """Return a metric as a function of the class prior.
 
-    Rows are put in order once; every further prior reuses their sums.
+    Rows are sorted once; every further prior reuses their sums.
 
     Parameters
     ----------
     metric : str or callable
         Registered name, such as "auroc", or the function itself.
     scores : PUScores
-        Positives and unlabeled rows; labels of every row would determine the prior.
+        Positive and unlabeled rows; in fully labeled data, the labels determine the prior.
     priors : array-like, optional
-        Priors to look at. By default 41 over what is known of the prior, else from half to twice
-        its odds.
+        Priors to evaluate. By default, 41 priors over the range of possible priors or, if the prior
+        is exact, from half to twice its odds.
     level : float, optional
         Also return the interval at each prior.
     **options
@@ -119,8 +119,11 @@ def prior_curve(
     """
     entry = find_metric(metric)
     if scores.prior_is_estimated:
-        msg = "must be positives and unlabeled rows: labels of every row determine a prior"
-        raise InputError("scores", f"{msg}, {scores.known_prior:.6g}, and no other can be tried.")
+        msg = (
+            "must be positives and unlabeled rows: in fully labeled data, the labels "
+            "determine the prior"
+        )
+        raise InputError("scores", f"{msg}, {scores.known_prior:.6g}.")
     grid = np.linspace(*prior_range(scores), POINTS) if priors is None else _grid(priors)
     at = [scores.with_prior(float(prior)) for prior in grid]
     if level is None:
@@ -152,7 +155,7 @@ def _grid(priors: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MetricBySelection(Table):
     """A metric at many selection factors.
 
@@ -160,12 +163,12 @@ class MetricBySelection(Table):
     ----------
     metric, title : str
     value : float
-        The estimate if labelled positives are a random draw.
+        The estimate if labeled positives are a random sample.
     selection : ndarray
     least, most : ndarray
-        Values that are possible without noise.
+        Smallest and largest value possible without noise.
     low, high : ndarray
-        Ends of the interval, which covers them and the noise.
+        Ends of the interval, which covers these values and the noise.
     level : float
     """
 
@@ -197,16 +200,16 @@ def selection_curve(
 ) -> MetricBySelection:
     """Return the range of a metric as a function of the selection factor.
 
-    Rows are put in order once; every further factor reuses their sums.
+    Rows are sorted once; every further factor reuses their sums.
 
     Parameters
     ----------
     metric : str or callable
         Registered name, such as "auroc", or the function itself.
     scores : PUScores
-        Positives and unlabeled rows.
+        Positive and unlabeled rows.
     selections : array-like
-        Factors of at least 1; by default 21 from 1 to 3.
+        Factors of at least 1; by default, 21 factors from 1 to 3.
     level : float
         Nominal coverage of the interval at each factor.
     **options
@@ -248,21 +251,22 @@ def tipping_selection(
 ) -> float:
     """Return the smallest selection factor at which a metric may equal a target.
 
-    Below it, all that hidden positives may look like leaves the metric on its side of the target.
+    Below this factor, the metric stays on its side of the target no matter how hidden positives
+    differ from labeled ones.
 
     Parameters
     ----------
     metric, scores, options
         As in `selection_curve`.
     target : float
-        A claim such as "AUROC above 0.8" stands up to the factor at which 0.8 becomes possible.
+        A claim such as "AUROC above 0.8" holds up to the factor at which 0.8 becomes possible.
     level : float, optional
-        Count noise at this level, too; None asks for the values that are possible without noise.
+        Level at which noise is included; with None, only values possible without noise count.
 
     Returns
     -------
     float
-        1 if the target is possible with random labels; infinity if it is not even at 100.
+        1 if the target is possible with random labels; infinity if it is impossible even at 100.
 
     Examples
     --------
@@ -289,21 +293,22 @@ def tipping_selection(
 def forced_selection(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the smallest selection factor that the rows and the prior allow.
 
-    If labelled positives were a random draw, the prior and their share in a range of scores would
-    say how many positives lie there, which cannot be more than there are rows. Where it is, hidden
-    positives must differ from labelled ones, or the prior is too large.
+    If labeled positives were a random sample, the prior and their share in a range of scores would
+    determine the number of positives there, which cannot exceed the number of rows. Where it does,
+    hidden positives must differ from labeled ones, or the prior is too large.
 
     Parameters
     ----------
     scores : PUScores
-        With a ``prior_interval`` the answer holds for every prior in it.
+        With a ``prior_interval``, the result holds for every prior in it.
     level : float
-        Confidence of the lower end. An end above 1 is evidence against random labels.
+        Confidence level of the lower limit. A lower limit above 1 is evidence against random
+        labels.
 
     Returns
     -------
     Estimate
-        Its upper end is infinite: rows never show that labels are random.
+        The upper limit is infinite, because rows can never show that labels are random.
 
     Examples
     --------
@@ -311,18 +316,20 @@ def forced_selection(scores: PUScores, *, level: float = 0.95) -> Estimate:
     >>> rows = [0.9] * 20 + [0.1] * 180
     >>> scores = PUScores([0.9] * 80 + [0.1] * 20, rows, prior=0.3, setting="two-sample")
     >>> print(forced_selection(scores))
-    3.3334 [1.2250, inf]
+    3.3334 [1.2511, inf]
     """
     level, box = check_level(level), Box.of(scores)
-    # Three limits of each cell at once: of the labelled share from both sides, of the rows above.
-    share = 1.0 - 2.0 * (1.0 - level) / (3.0 * box.positive.size)
+    # Simultaneous limits: three per cell (labeled share from both sides, marginal share from
+    # above), and one for the labeled share of all rows.
+    share = 1.0 - 2.0 * (1.0 - level) / (3.0 * box.positive.size + 1.0)
+    careful = box.with_fewer_labeled(z_score(share))
     rows = scores.effective_positive, scores.effective_marginal
     (low, high), (_, most) = (
-        wilson(x, np.full_like(x, n), share)
+        exact_limits(x, np.full_like(x, n), share)
         for x, n in zip((box.positive, box.marginal), rows, strict=True)
     )
 
-    def smallest(least: Floats, largest: Floats, marginal: Floats) -> float:
+    def smallest(box: Box, least: Floats, largest: Floats, marginal: Floats) -> float:
         grid = np.linspace(*scores.prior_set, VALUE_GRID[0])
 
         def holds(factor: float) -> bool:
@@ -334,11 +341,11 @@ def forced_selection(scores: PUScores, *, level: float = 0.95) -> Estimate:
 
         return smallest_factor(holds)
 
-    value = smallest(box.positive, box.positive, box.marginal)
+    value = smallest(box, box.positive, box.positive, box.marginal)
     return Estimate(
         value=value,
-        low=min(value, smallest(low, high, most)),
+        low=min(value, smallest(careful, low, high, most)),
         high=float("inf"),
         level=level,
-        method="rows against labelled positives in cells, Bonferroni limits",
+        method="rows against labeled positives in cells, Bonferroni limits",
     )

@@ -1,7 +1,7 @@
-"""Sentences that Python and the page in a browser both say: templates in ``sentences.json``.
+"""Sentences shared by Python and the page in the browser: templates in ``sentences.json``.
 
-A template holds names and formats in braces, as `str.format` reads them; ``assets/words.js`` reads
-the same file and knows the formats ``.3f``, ``,.0f`` and ``.4g``.
+A template contains names and formats in braces, as in `str.format`; ``assets/words.js`` reads the
+same file and supports the formats ``.3f``, ``,.0f`` and ``.4g``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Self
 
 @cache
 def templates() -> dict[str, str]:
-    """Return every template by its key."""
+    """Return every template by key."""
     found: dict[str, str] = json.loads(
         files("noneg").joinpath("sentences.json").read_text(encoding="utf-8")
     )
@@ -22,23 +22,23 @@ def templates() -> dict[str, str]:
 
 
 def say(key: str, /, **values: object) -> str:
-    """Return a sentence, filled in.
+    """Return a sentence with its values filled in.
 
     Examples
     --------
     >>> say("plan_done", eps=0.01)
-    'The upper half of the interval is no wider than 0.01 already.'
+    'The upper half of the interval is already no wider than 0.01.'
     """
     return templates()[key].format(**values)
 
 
 class Notice(str):
-    """A sentence that needs attention, with the code by which programs know it.
+    """A sentence that needs attention, with a code for programs.
 
     Attributes
     ----------
     code : str
-        Such as "prior" or "mean_score"; it stays when the words change.
+        A code such as "prior" or "mean_score"; it stays the same if the wording changes.
 
     Examples
     --------
@@ -58,5 +58,5 @@ class Notice(str):
 
 
 def notice(code: str, /, **values: object) -> Notice:
-    """Return the notice of a code, filled in."""
+    """Return the notice for a code, with its values filled in."""
     return Notice(say(code, **values), code)

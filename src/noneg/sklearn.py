@@ -1,12 +1,11 @@
-"""scikit-learn's model selection without negatives: scorers, splitters, a promised threshold.
+"""scikit-learn model selection without negatives: scorers, splitters, a guaranteed threshold.
 
-In all of them ``y`` is 1 for labelled positives and 0 for unlabeled rows, as it is when a model is
-trained on them.
+In all of them, ``y`` is 1 for labeled positives and 0 for unlabeled rows, as in training.
 
     search = GridSearchCV(model, grid, scoring=scorer("proxy_auc", setting="one-sample"),
                           cv=PUStratifiedKFold(5, setting="one-sample"))
 
-scikit-learn itself is imported when a scorer is made, not with this module.
+scikit-learn itself is imported when a scorer is created, not with this module.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.checks import check_flags, check_number, check_prior, check_setting, is_labelled
+from noneg.checks import check_flags, check_prior, check_setting, check_share, is_labeled
 from noneg.errors import InputError
 from noneg.metrics import METRICS, find_metric
 from noneg.randomness import stream
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.checks import Setting, WeightKind
-    from noneg.recalibration.thresholded import PUThresholdClassifier
+    from noneg.recalibration.recalibrated import PUThresholdClassifier
     from noneg.registry import Better
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -44,15 +43,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import what needs scikit-learn when it is asked for."""
+    """Import objects that need scikit-learn on first use."""
     if name == "PUThresholdClassifier":
-        from noneg.recalibration.thresholded import PUThresholdClassifier
+        from noneg.recalibration.recalibrated import PUThresholdClassifier
 
         return PUThresholdClassifier
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-# Name: the metric, and the direction in which it is better.
+# For each name, the metric and the direction in which it improves.
 SCORERS: dict[str, tuple[Callable[..., float], Better]] = {
     name: (find_metric(name).function, find_metric(name).better) for name in (*METRICS, *ALIASES)
 }
@@ -69,24 +68,25 @@ def scorer(
 ) -> Callable[..., float]:
     """Return a scorer for scikit-learn's model selection; higher is always better.
 
-    Losses and errors are negated. Probabilities come from ``predict_proba``; what only looks at
-    the order of scores (the areas) takes ``decision_function`` where there is one. A scorer is what
-    `sklearn.metrics.make_scorer` makes: it can be pickled, and takes ``sample_weight`` by
-    ``set_score_request(sample_weight=True)`` when metadata routing is enabled.
+    Losses and errors are negated, and so is the distance of a slope or ratio from its ideal value.
+    Probabilities come from ``predict_proba``; metrics that depend only on the order of scores (the
+    areas) use ``decision_function`` if there is one. The scorer is created by
+    `sklearn.metrics.make_scorer`: it can be pickled, and it accepts ``sample_weight`` via
+    ``set_score_request(sample_weight=True)`` if metadata routing is enabled.
 
     Parameters
     ----------
     name : str
         Name of a registered metric, such as "proxy_auc".
-    setting : {"two-sample", "one-sample", "labelled"}
-        How the rows were sampled; in "labelled" y holds true labels.
+    setting : {"two-sample", "one-sample", "labeled"}
+        How the rows were sampled; with "labeled", y contains true labels.
     prior : float, optional
-        Share of positives in the population, the same in every fold. Not needed for labelled data,
+        Share of positives in the population, the same in every fold. Not needed for labeled data,
         "proxy_auc" and "recall".
     threshold : float, optional
-        Of metrics that have one.
+        Threshold for metrics that need one.
     weight_kind : {"importance", "frequency"}
-        What sample weights mean, if any are routed to the scorer.
+        Meaning of the sample weights, if any are routed to the scorer.
     **options
         Further options of the metric.
 
@@ -96,7 +96,7 @@ def scorer(
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_val_score
     >>> rng = np.random.default_rng(0)
-    >>> y = (rng.random(400) < 0.5) & (rng.random(400) < 0.5)  # a labelled half of the positives
+    >>> y = (rng.random(400) < 0.5) & (rng.random(400) < 0.5)  # a labeled half of the positives
     >>> X = rng.normal(size=(400, 2)) + y[:, None]
     >>> score = scorer("proxy_auc", setting="one-sample")
     >>> folds = PUStratifiedKFold(3, setting="one-sample")
@@ -110,16 +110,15 @@ def scorer(
         options["threshold"] = threshold
     metric.check_options(options)
     setting = check_setting(setting)
-    labelled = is_labelled(setting)
+    labeled = is_labeled(setting)
     if prior is not None:
         check_prior(prior)
-    if labelled == (prior is not None) and (prior is not None or metric.needs_prior):
-        rule = "must not be given with" if labelled else "must be given with"
+    if labeled == (prior is not None) and (prior is not None or metric.needs_prior):
+        rule = "must not be given with" if labeled else "must be given with"
         raise InputError("prior", f"{rule} setting='{setting}' for {name!r}", value=prior)
     made: Callable[..., float] = make_scorer(
         _score,
         response_method=("decision_function", "predict_proba") if metric.ranks else "predict_proba",
-        greater_is_better=metric.better == "higher",
         name=name,
         setting=setting,
         prior=prior,
@@ -140,45 +139,45 @@ def _score(
     options: dict[str, Any],
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return a metric of one fold; at the top of the module, so that it can be pickled."""
+    """Return the merit of one fold; defined at module level so that it can be pickled."""
     flags = check_flags(y, "y")
     metric = find_metric(name)
     s = _as_ranks(y_score) if metric.ranks else y_score
     weights: dict[str, Any] = {"sample_weight": sample_weight, "weight_kind": weight_kind}
-    if is_labelled(setting):
+    if is_labeled(setting):
         scores = PUScores.from_labels(flags, s, **weights)
     else:
         scores = PUScores.from_pu_labels(flags, s, prior=prior, setting=setting, **weights)
-    return metric.function(scores, **options)
+    return metric.merit(metric.function(scores, **options))
 
 
 def _as_ranks(y_score: ArrayLike) -> NDArray[np.float64]:
-    """Return numbers in [0, 1] with the order and the ties of any margins."""
+    """Return numbers in [0, 1] with the same order and ties as the given margins."""
     margins = np.asarray(y_score, dtype=np.float64)
     if np.isnan(margins).any():
         row = int(np.isnan(margins).argmax())
-        raise InputError("y_score", f"must hold a number in every row, got nan in row {row}.")
+        raise InputError("y_score", f"must contain a number in every row, got nan in row {row}.")
     distinct, place = np.unique(margins, return_inverse=True)
     return place / max(distinct.size - 1, 1)
 
 
 @dataclass(frozen=True)
 class PUStratifiedKFold:
-    """Folds that each hold their share of the labelled and of the unlabeled rows.
+    """Folds that preserve the proportions of labeled and unlabeled rows.
 
-    Each fold is then a smaller data set of the same setting: in one sample it has the same share
-    of labelled rows, and in two samples both are split by themselves, so the prior of the whole is
-    the prior of every fold. Numbers of labelled rows differ by at most one between folds, and so do
-    numbers of rows.
+    Each fold is then a smaller data set in the same setting: in one sample, it has the same share
+    of labeled rows, and in two samples, each sample is split separately, so every fold has the same
+    prior as the whole data set. The number of labeled rows differs by at most one between folds,
+    and so does the number of rows.
 
     Parameters
     ----------
     n_splits : int
         Number of folds.
-    setting : {"two-sample", "one-sample", "labelled"}
+    setting : {"two-sample", "one-sample", "labeled"}
         How the rows were sampled.
     random_state : int
-        Seed of the order in which rows are dealt.
+        Seed for the order in which rows are assigned to folds.
 
     Examples
     --------
@@ -200,7 +199,7 @@ class PUStratifiedKFold:
         _check_splits(self.n_splits, 2)
 
     def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[Fold]:  # noqa: ARG002
-        """Yield the rows to train on and those to test on, fold by fold."""
+        """Yield the training rows and the test rows of each fold."""
         flags = check_flags(y, "y", choosable=False)
         random = stream(self.random_state, "folds")
         dealt = [random.permutation(part) for part in _groups(flags, self.n_splits)]
@@ -216,18 +215,18 @@ class PUStratifiedKFold:
 
 @dataclass(frozen=True)
 class PUStratifiedShuffleSplit:
-    """Random splits in which both parts hold their share of labelled and unlabeled rows.
+    """Random splits that preserve the proportions of labeled and unlabeled rows.
 
     Parameters
     ----------
     n_splits : int
         Number of splits.
-    setting : {"two-sample", "one-sample", "labelled"}
+    setting : {"two-sample", "one-sample", "labeled"}
         How the rows were sampled.
     test_size : float
-        Share of the rows to test on, in (0, 1).
+        Share of the rows used for testing, in (0, 1).
     random_state : int
-        Seed of the draws.
+        Seed for the random draws.
 
     Examples
     --------
@@ -246,12 +245,10 @@ class PUStratifiedShuffleSplit:
     def __post_init__(self) -> None:
         check_setting(self.setting)
         _check_splits(self.n_splits, 1)
-        rule = "the share of rows to test on, in (0, 1)"
-        if not 0.0 < check_number(self.test_size, "test_size", rule) < 1.0:
-            raise InputError("test_size", f"must be {rule}", value=self.test_size)
+        check_share(self.test_size, "test_size", "the share of rows to test on, in (0, 1)")
 
     def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[Fold]:  # noqa: ARG002
-        """Yield the rows to train on and those to test on, split by split."""
+        """Yield the training rows and the test rows of each split."""
         parts = _groups(check_flags(y, "y", choosable=False), 2)
         random = stream(self.random_state, "splits")
         for _ in range(self.n_splits):
@@ -270,14 +267,14 @@ class PUStratifiedShuffleSplit:
 
 def _check_splits(n_splits: object, least: int) -> None:
     if isinstance(n_splits, bool) or not isinstance(n_splits, int) or n_splits < least:
-        raise InputError("n_splits", f"must be a whole number from {least} on", value=n_splits)
+        raise InputError("n_splits", f"must be a whole number of at least {least}", value=n_splits)
 
 
 def _groups(flags: NDArray[np.bool_], least: int) -> list[NDArray[np.intp]]:
-    """Return the rows of each group, which must be as many as there are folds."""
+    """Return the rows of each group; each group must have at least `least` rows."""
     parts = [np.flatnonzero(flags), np.flatnonzero(~flags)]
-    for part, what in zip(parts, ("labelled positives", "other rows"), strict=True):
+    for part, what in zip(parts, ("labeled positives", "other rows"), strict=True):
         if part.size < least:
-            msg = f"must hold at least {least} {what} to split them, got {part.size}."
+            msg = f"must contain at least {least} {what} to split them, got {part.size}."
             raise InputError("y", msg)
     return parts

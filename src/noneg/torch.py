@@ -1,8 +1,8 @@
-"""Metrics for training loops in PyTorch: the same numbers, from sums that live on any device.
+"""Metrics for PyTorch training loops: the same results, from sums kept on any device.
 
-Each class is a torchmetrics ``Metric``. Its state is the sums of `noneg.Sketch`, added over batches
-and over processes, so an epoch of any length takes a few megabytes and ``compute`` gives the number
-that `noneg` gives for all rows together.
+Each class is a torchmetrics ``Metric``. Its state consists of the sums of a `noneg.Sketch`, added
+over batches and processes, so an epoch of any length takes a few megabytes, and ``compute`` gives
+the same number as `noneg` does for all rows together.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import numpy as np
 from noneg.checks import check_prior, check_selection, check_setting
 from noneg.errors import InputError
 from noneg.extras import optional
+from noneg.kernels import FINE_GRID, FIRST_TAIL_KEY, MANTISSA_BITS, TAIL_EDGE
 from noneg.metrics import find_metric
 from noneg.sketch import Sketch
 
 with optional("noneg.torch"):
     import torch
     from torchmetrics import Metric
-
-    from noneg.tensors import N_BUCKETS, add_rows, bucket_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +43,58 @@ __all__ = [
     "bucket_of",
 ]
 
+N_BUCKETS = FINE_GRID.size
+
+
+def bucket_of(scores: torch.Tensor) -> torch.Tensor:
+    """Return the sketch bucket of each score, on the device of the scores.
+
+    The result equals `noneg.kernels.bucket_of` for the grid of sketches.
+
+    Examples
+    --------
+    >>> import torch
+    >>> bucket_of(torch.tensor([0.0, 0.5, 1.0])).tolist()
+    [0, 93697, 187393]
+    """
+    s = scores.double()
+    middle = (s * FINE_GRID.scale).long() + FINE_GRID.offset
+    upper = torch.where(s < 1.0 - TAIL_EDGE, middle, N_BUCKETS - 1 - _tail_bucket(1.0 - s))
+    return torch.where(s < TAIL_EDGE, _tail_bucket(s), upper)
+
+
+def _tail_bucket(distance: torch.Tensor) -> torch.Tensor:
+    key = distance.contiguous().view(torch.int64) >> (52 - MANTISSA_BITS)
+    return (key - (FIRST_TAIL_KEY - 1)).clamp(min=0)
+
+
+def add_rows(
+    count: torch.Tensor,
+    total: torch.Tensor,
+    low: torch.Tensor,
+    high: torch.Tensor,
+    scores: torch.Tensor,
+    flags: torch.Tensor,
+) -> None:
+    """Add rows to the sums of buckets, in place; unlabeled rows come first, then positives.
+
+    Parameters
+    ----------
+    count, total : Tensor, shape (2 N_BUCKETS,)
+        Number of rows (int64) and sum of scores (float64).
+    low, high : Tensor, shape (N_BUCKETS,)
+        Smallest and largest score in both groups.
+    scores, flags : Tensor
+        Scores in [0, 1], and 1 for positives.
+    """
+    s = scores.double()
+    bucket = bucket_of(s)
+    cell = bucket + N_BUCKETS * (flags == 1)
+    count += torch.bincount(cell, minlength=2 * N_BUCKETS)
+    total.index_add_(0, cell, s)
+    low.scatter_reduce_(0, bucket, s, "amin")
+    high.scatter_reduce_(0, bucket, s, "amax")
+
 
 class PUMetric(Metric):
     """Any metric of `noneg.metrics.METRICS` over all batches and processes.
@@ -52,23 +103,23 @@ class PUMetric(Metric):
     ----------
     metric : str
         Name of the metric.
-    setting : {"two-sample", "one-sample", "labelled"}
+    setting : {"two-sample", "one-sample", "labeled"}
         How the rows were sampled; never guessed.
     prior : float, optional
-        Share of positives in the population; labelled data have their own.
+        Share of positives in the population; not needed for labeled data.
     selection : float
-        How far hidden positives may differ from labelled ones; see `bounds`.
+        How much hidden positives may differ from labeled ones; see `bounds`.
     options : dict, optional
-        Options of the metric, such as ``{"bins": 15}``; they may be keywords as well.
+        Options of the metric, such as ``{"bins": 15}``; they may also be passed as keywords.
     validate_args : bool
-        Check each batch. On a GPU that waits for the batch; switch it off if that is too slow.
+        Check each batch. On a GPU, this waits for the batch; turn it off if that is too slow.
     **kwargs
-        Options of the metric, and of torchmetrics, such as ``dist_sync_on_step``.
+        Options of the metric and of torchmetrics, such as ``dist_sync_on_step``.
 
     Examples
     --------
     >>> import torch
-    >>> metric = PUMetric("auroc", setting="labelled")
+    >>> metric = PUMetric("auroc", setting="labeled")
     >>> metric.update(torch.tensor([0.9, 0.2]), torch.tensor([1, 0]))
     >>> metric.update(torch.tensor([0.3, 0.4]), torch.tensor([1, 0]))
     >>> metric.compute().item()
@@ -101,7 +152,7 @@ class PUMetric(Metric):
             super().__init__(**kwargs)
         except ValueError as error:
             names = ", ".join(["setting", "prior", "selection", "options", "validate_args", *known])
-            msg = f"{error}. Known are {names} and what torchmetrics.Metric takes."
+            msg = f"{error}. Valid options are {names} and those of torchmetrics.Metric."
             raise ValueError(msg) from error
         self.metric, self.options = found, chosen
         self.setting = check_setting(setting)
@@ -111,7 +162,7 @@ class PUMetric(Metric):
         zeros = torch.zeros(2 * N_BUCKETS, dtype=torch.int64)
         self.add_state("count", zeros, dist_reduce_fx="sum")
         self.add_state("total", zeros.double(), dist_reduce_fx="sum")
-        # No score is below -1 or above 2: what an empty bucket holds changes nothing.
+        # No score is below -1 or above 2, so the values of empty buckets have no effect.
         bounds = torch.ones(N_BUCKETS, dtype=torch.float64)
         self.add_state("low", 2.0 * bounds, dist_reduce_fx="min")
         self.add_state("high", -bounds, dist_reduce_fx="max")
@@ -124,7 +175,7 @@ class PUMetric(Metric):
         preds : Tensor
             Scores in [0, 1]; apply a sigmoid to logits first.
         target : Tensor
-            1 for labelled positives, 0 for unlabeled rows (of labelled data: the labels).
+            1 for labeled positives, 0 for unlabeled rows (for labeled data, the labels).
         """
         s, flags = preds.detach().double().flatten(), target.detach().flatten()
         if self.validate_args:
@@ -132,7 +183,7 @@ class PUMetric(Metric):
         add_rows(self.count, self.total, self.low, self.high, s, flags)
 
     def sketch(self) -> Sketch:
-        """Return all rows of this process so far as a sketch."""
+        """Return all rows seen by this process so far as a sketch."""
         sketch = Sketch(setting=self.setting, prior=self.prior)
         low, high = self.low.cpu().numpy(), self.high.cpu().numpy()
         there = np.flatnonzero(high >= 0.0)
@@ -148,9 +199,9 @@ class PUMetric(Metric):
         return torch.tensor(value, dtype=torch.float64, device=self.total.device)
 
     def bounds(self) -> torch.Tensor:
-        """Return the smallest and largest value that `selection` leaves possible without noise.
+        """Return the smallest and largest value possible under `selection`, without noise.
 
-        Over all rows of all processes, as `compute`.
+        Like `compute`, this covers all rows of all processes.
 
         Examples
         --------
@@ -171,18 +222,21 @@ class PUMetric(Metric):
         return torch.tensor(ends, dtype=torch.float64, device=self.total.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:  # noqa: ANN401
-        """Plot the value of `compute`, or values given as `val`, with Matplotlib."""
+        """Plot the value of `compute`, or the values given as `val`, with Matplotlib."""
         return self._plot(val, ax)
 
     def set_dtype(self, dst_type: str | torch.dtype) -> Self:
-        """Refuse anything but doubles."""
+        """Raise an error for any type other than double."""
         if str(dst_type) not in ("torch.float64", "torch.DoubleTensor"):
-            msg = f"must be torch.float64, which sums of many rows need, got {dst_type}."
-            raise InputError("dst_type", msg, remedy="Convert what compute() returns instead.")
+            msg = (
+                "must be torch.float64, the precision needed for sums of many rows, got "
+                f"{dst_type}."
+            )
+            raise InputError("dst_type", msg, remedy="Convert the result of compute() instead.")
         return self
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> Self:  # noqa: ANN401
-        """Move the sums to another device; they stay doubles when a model changes its type."""
+        """Move the sums to another device; they stay doubles if the model changes its dtype."""
 
         def moved(state: torch.Tensor) -> torch.Tensor:
             new = fn(state)
@@ -194,19 +248,19 @@ class PUMetric(Metric):
 
 def _check_batch(s: torch.Tensor, flags: torch.Tensor) -> None:
     if s.shape != flags.shape:
-        msg = f"must have one entry a score, got {flags.numel()} for {s.numel()} scores."
+        msg = f"must have one entry per score, got {flags.numel()} for {s.numel()} scores."
         raise InputError("target", msg)
     if not bool(((s >= 0.0) & (s <= 1.0)).all()):
         wrong = s[~((s >= 0.0) & (s <= 1.0))][0].item()
-        msg = f"must hold scores in [0, 1], got {wrong!r}. Apply a sigmoid to logits first."
+        msg = f"must contain scores in [0, 1], got {wrong!r}. Apply a sigmoid to logits first."
         raise InputError("preds", msg)
     if not bool(((flags == 0) | (flags == 1)).all()):
         wrong = flags[(flags != 0) & (flags != 1)][0].item()
-        raise InputError("target", "must hold 0 and 1", value=wrong)
+        raise InputError("target", "must contain 0 and 1", value=wrong)
 
 
 class _Named(PUMetric):
-    """A metric whose name is that of its class."""
+    """A metric whose name is fixed by its class."""
 
     name: ClassVar[str]
 
@@ -230,7 +284,7 @@ class _Named(PUMetric):
 
 
 def _named(class_name: str, name: str) -> type[_Named]:
-    """Return the class of one metric, whose options are those of the metric's function."""
+    """Return the class for one metric, with the options of the metric's function."""
     metric = find_metric(name)
     options = ", ".join(metric.options) or "none"
     text = f"""{metric.title} over all batches and processes.
@@ -247,13 +301,13 @@ def _named(class_name: str, name: str) -> type[_Named]:
     --------
     >>> import torch
     >>> from noneg.torch import {class_name}
-    >>> metric = {class_name}(setting="labelled")
+    >>> metric = {class_name}(setting="labeled")
     >>> metric.update(torch.tensor([0.9, 0.2, 0.6, 0.4]), torch.tensor([1, 0, 1, 0]))
     >>> bool(metric.compute() >= 0.0)
     True
     """
     body: dict[str, object] = {"name": name, "__doc__": text, "__module__": __name__}
-    body["higher_is_better"] = metric.better == "higher"
+    body["higher_is_better"] = {"higher": True, "lower": False}.get(metric.better)
     return type(class_name, (_Named,), body)
 
 

@@ -1,4 +1,5 @@
-"""Answers of people: unfinished, unsure, skipped, in other words; and what they tell of labels."""
+"""Reviewers' answers: incomplete, unsure, skipped, in other words; and what they reveal about
+labels."""
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def test_an_unfinished_review_is_a_smaller_sample(review):
     _, y, _, design, answers = review
     some = read(design, [*map(str, answers[:60]), *[""] * 90])
     assert (some.n_reviewed, some.n_missing, some.n_skipped) == (60, 90, 0)
-    assert any("the last 90 rows" in note for note in some.notes)
+    assert any("The last 90 rows" in note for note in some.notes)
     whole = answered(design, y)
     assert some.prior.high - some.prior.low > whole.prior.high - whole.prior.low
     assert some.prior.low <= y.mean() <= some.prior.high
@@ -101,7 +102,7 @@ def test_the_test_keeps_its_level_and_finds_strong_selection():
 
     alike = judge(0.1, "good", "one-sample", 1.0, 200, 80)
     apart = judge(0.1, "good", "one-sample", 2.0, 400, 40)
-    # 80 trials of 5 % have a standard deviation of 2.5 %.
+    # With 80 trials, a share of 5% has a standard deviation of 2.5%.
     assert max(alike["rejected_recall"], alike["rejected_auroc"]) <= 0.05 + 3.2 * 0.025
     assert min(apart["rejected_recall"], apart["rejected_auroc"]) > 0.3
     assert min(alike["factor_held"], apart["factor_held"]) > 0.85

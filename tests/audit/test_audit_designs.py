@@ -1,10 +1,9 @@
-"""Which rows are chosen, with which probability, and what the design keeps."""
+"""Which rows are chosen, with what probability, and what the design stores."""
 
 import numpy as np
 import pytest
 from audit.worlds import answered, planned, table
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import noneg
 from noneg import audit
@@ -107,7 +106,7 @@ def test_known_negatives_are_not_reviewed_again_and_count_as_negatives():
     assert found.high - found.low < plain.high - plain.low
 
 
-def test_each_group_has_strata_of_its_own():
+def test_each_group_has_its_own_strata():
     score, y, flags = table(1000, 6)
     group = np.where(np.arange(1000) % 10 == 0, "small", "large")
     source = {"p": score, "l": flags, "g": group}

@@ -1,4 +1,4 @@
-"""Numbers of a whole table from its totals: against scikit-learn, and their influence by hand."""
+"""Metrics of a whole table from its totals: compared with scikit-learn, and influence by hand."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ AT = ("precision", "recall", "accuracy", "f_beta", "mcc", "specificity", "npv")
 
 @pytest.fixture(scope="module")
 def whole():
-    """Every unlabeled row is reviewed, so nothing is left to chance."""
+    """Every unlabeled row is reviewed, so nothing is random."""
     score, y, flags = table()
     targets = [*NAMES, *(f"{name}@0.4" for name in AT)]
     design = planned(score, flags, int((~flags).sum()), targets)
@@ -88,7 +88,7 @@ def test_estimates_are_right_on_average():
     full = planned(score, flags, int((~flags).sum()), names)
     truth = [answered(full, y).estimates[name].value for name in names]
     mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
-    # Recall is a ratio, whose bias is of second order; four standard errors leave room for it.
+    # Recall is a ratio with a second-order bias; four standard errors allow for it.
     assert (np.abs(mean - truth) < 4 * error + 2e-3).all()
 
 
@@ -98,7 +98,7 @@ def test_intervals_hold_about_as_often_as_they_say(setting):
 
     cells = (0.02, "good", "blind", setting, 50), (0.2, "poor", "selected", setting, 200)
     found = [(row["target"], row["coverage"]) for cell in cells for row in cover(*cell, 60)]
-    # 60 trials of 93 % have a standard deviation of 3.3 %.
+    # With 60 trials, a share of 93% has a standard deviation of 3.3%.
     assert min(share for _, share in found) > 0.93 - 3 * 0.033, found
 
 
@@ -106,8 +106,8 @@ def test_a_planned_review_beats_a_simple_random_sample():
     from experiments.audit.study import error
 
     for name in ("prior", "precision@0.3", "recall@0.3"):
-        (ours,) = error(name, "selected labelling", 60)
-        simple = {row["target"]: row["rmse"] for row in error("simple", "selected labelling", 60)}
+        (ours,) = error(name, "selected labeling", 60)
+        simple = {row["target"]: row["rmse"] for row in error("simple", "selected labeling", 60)}
         assert ours["rmse"] < 0.75 * simple[name]
 
 
@@ -119,7 +119,7 @@ def test_no_positive_found_gives_a_wide_interval_not_a_wrong_one():
     assert none.prior.low == pytest.approx(flags.mean())
     assert none.prior.high > flags.mean() + 2.0 / 40
     assert hidden > 0
-    assert any("only 0" in note for note in none.notes)
+    assert any("Only 0" in note for note in none.notes)
 
 
 def test_estimate_needs_no_design_file():

@@ -1,4 +1,4 @@
-"""Confidence sequences: fair bets, a level that looking does not break, and stopping."""
+"""Confidence sequences: fair bets, a level that holds under repeated looks, and stopping."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_the_truth_survives_every_look(name):
         bets = Bets(Answers(design, code, 0, 0), code.astype(float))
         capital = bets.capital(*equation(target, design.census, np.array([truth])), 0.2)
         lost += capital.max() >= np.log(2.0 / 0.2)
-    # 60 trials of 20 % have a standard deviation of 5.2 %.
+    # With 60 trials, a share of 20% has a standard deviation of 5.2%.
     assert lost / 60 <= 0.2 + 3 * 0.052
 
 
@@ -64,7 +64,7 @@ def test_intervals_shrink_and_hold_the_truth(world):
         assert found.last.low == found.low[-1]
 
 
-def test_a_review_says_when_to_stop(world):
+def test_a_review_reports_when_to_stop(world):
     *_, answers = world
     source = {"id": list(answers.design.id), "answer": answers.code}
     done = audit.read(source, answers.design, until={"prior": 0.2})
@@ -79,10 +79,10 @@ def test_a_review_says_when_to_stop(world):
         (False, {"prior": 0.1}, "needs a sequential design"),
         (True, {"auroc": 0.1}, "must be one of prior, precision"),
         (True, {"precision@0.7": 0.1}, "must be a target of the design"),
-        (True, {"precision": 0.1}, "must name the threshold of 'precision'"),
+        (True, {"precision": 0.1}, "must include the threshold of 'precision'"),
     ],
 )
-def test_what_cannot_be_followed_is_refused(sequential, until, words):
+def test_what_cannot_be_followed_is_rejected(sequential, until, words):
     score, y, flags = table(300, 12)
     design = planned(score, flags, 30, ["prior", "precision@0.4"], sequential=sequential)
     source = {"id": list(design.id), "answer": [int(y[int(row)]) for row in design.id]}

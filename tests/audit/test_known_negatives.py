@@ -1,4 +1,4 @@
-"""Known negatives that nobody drew at random: what they bound and check."""
+"""Known negatives that were not drawn at random: what they bound and check."""
 
 import numpy as np
 import pytest
@@ -47,12 +47,12 @@ def test_the_bounds_hold_the_area_of_the_table():
     assert one.to_dict()["auroc"] == [low, high]
 
 
-def test_rows_that_were_chosen_by_score_are_told_from_those_that_were_not():
+def test_rows_chosen_by_score_are_distinguished_from_random_ones():
     score, _, known, negative = world(2)
     assert found(score, known, negative).p_value < 1e-6
     score, _, known, negative = world(2, chosen="at random")
     rest = ~known & ~negative
-    # Known negatives lack the hidden positives, so they cannot be quite like the others.
+    # Known negatives exclude the hidden positives, so they cannot be exactly like the other rows.
     assert found(score, known, negative).rank < 0.5
     alike = np.random.default_rng(0).random(rest.sum()) < 0.1
     s = score[rest]
@@ -63,10 +63,10 @@ def test_rows_that_were_chosen_by_score_are_told_from_those_that_were_not():
 def test_every_group_is_needed(empty):
     groups = [[0.5], [0.4], [0.3]]
     groups[empty] = []
-    with pytest.raises(InputError, match="must hold at least one row"):
+    with pytest.raises(InputError, match="must contain at least one row"):
         known_negatives(*groups, setting="one-sample")
 
 
 def test_labeled_data_has_none():
-    with pytest.raises(InputError, match="must not be 'labelled'"):
-        known_negatives([0.5], [0.4], [0.3], setting="labelled")
+    with pytest.raises(InputError, match="must not be 'labeled'"):
+        known_negatives([0.5], [0.4], [0.3], setting="labeled")

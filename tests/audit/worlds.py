@@ -1,4 +1,4 @@
-"""Tables whose hidden labels are known, their plans, and the answers to them."""
+"""Tables with known hidden labels, their plans, and the answers."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
-"""Run the tests under coverage, a part a process, and enforce what they must reach.
+"""Run the tests under coverage, one process per part, and enforce the required coverage.
 
-``make coverage`` prints the table. Loops that numba compiles cannot be traced; the test of equality
-with their plain twins covers them, and they are left out. Processes that tests start are traced,
-too, but those that are killed or have no room to write, which leave no record.
+``make coverage`` prints the table. Loops compiled by numba cannot be traced and are excluded; a
+separate test compares them with their NumPy counterparts. Processes started by tests are traced as
+well, except those that are killed or cannot write to disk, which leave no record.
 """
 
 import os
@@ -31,7 +31,7 @@ COVERAGE = [sys.executable, "-m", "coverage"]
 
 
 def parts():
-    """Folders and files of tests, each a process of its own so that memory is given back."""
+    """Folders and files of tests, each run in its own process to release memory."""
     tests = ROOT / "tests"
     own = {"branches", "fuzz", "mutation", "reference", "__pycache__"}
     folders = [x for x in sorted(tests.iterdir()) if x.is_dir() and x.name not in own]
@@ -39,7 +39,7 @@ def parts():
 
 
 def measure(part):
-    """Run a part, print what it says, and return whether its tests pass."""
+    """Run a part, print its output, and return whether its tests pass."""
     environment = os.environ | {"COVERAGE_FILE": str(WORK / f".coverage.{part.stem}")}
     command = [*COVERAGE, "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", str(part)]
     done = subprocess.run(
@@ -47,7 +47,7 @@ def measure(part):
     )
     sys.stdout.write(f"{part.relative_to(ROOT)}\n{done.stdout}{done.stderr}")
     sys.stdout.flush()
-    # 5: nothing to collect.
+    # 5 means that no tests were collected.
     return done.returncode in (0, 5)
 
 

@@ -1,18 +1,18 @@
-"""Tables, names and arguments that people and machines get wrong, as Hypothesis strategies."""
+"""Malformed tables, names and arguments, as Hypothesis strategies."""
 
 import csv
 import io
 import os
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
-# Without it the same few examples every time; `make fuzz` sets it, and searches anew.
+# Without it, the same few examples are used every time; `make fuzz` sets it and searches for new
+# ones.
 FACTOR = int(os.environ.get("NONEG_FUZZ", "0"))
 
 
 def bounded(examples):
-    """Settings of one fuzz test: few fixed examples, or many new ones."""
+    """Settings for one fuzz test: a few fixed examples, or many new ones."""
     return settings(
         max_examples=examples * max(1, FACTOR),
         derandomize=not FACTOR,
@@ -52,7 +52,7 @@ def columns(draw, rows):
 
 @st.composite
 def sound_columns(draw, rows):
-    """Scores, labels of both kinds, and weights: what commands can work on."""
+    """Scores, labels of both kinds, and weights: valid input for commands."""
     score = draw(st.lists(good_scores, min_size=rows, max_size=rows))
     label = draw(st.lists(st.sampled_from("01"), min_size=rows, max_size=rows))
     weight = draw(st.lists(st.sampled_from("0123"), min_size=rows, max_size=rows))
@@ -63,7 +63,7 @@ def sound_columns(draw, rows):
 
 @st.composite
 def texts(draw, *, sound):
-    """A table as CSV text with its column names: one to work on, or anything."""
+    """A table as CSV text with its column names: either valid, or arbitrary."""
     rows = draw(st.integers(4 if sound else 0, 40))
     if sound:
         header, cells = ["score", "label", "w"], draw(sound_columns(rows))
@@ -80,7 +80,8 @@ def texts(draw, *, sound):
 
 @st.composite
 def tables(draw, *, sound):
-    """Bytes of a file and the names of its columns; unless sound, every other one is spoilt."""
+    """Return the bytes of a file and its column names; unless `sound`, every other file is
+    corrupted."""
     header, text = draw(texts(sound=sound or draw(st.booleans())))
     content = text.encode("utf-8", errors="surrogatepass")
     if not sound and draw(st.booleans()):
@@ -90,7 +91,7 @@ def tables(draw, *, sound):
 
 @st.composite
 def spoilt(draw, content):
-    """Cut, flip, repeat or insert bytes, a few times."""
+    """Cut, flip, repeat or insert bytes, several times."""
     data = bytearray(content)
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(data)))

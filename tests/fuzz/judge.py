@@ -1,4 +1,4 @@
-"""Run a command in a folder of its own, and judge how it ended."""
+"""Run a command in a separate folder, and check how it ended."""
 
 import json
 import os
@@ -17,7 +17,7 @@ KEPT = ("kept.csv", "kept.html", "kept.json")
 
 @contextmanager
 def folder_of(files):
-    """A new folder with these files, and with some that must stay as they are."""
+    """Create a folder with these files, and with some that must not change."""
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -32,12 +32,12 @@ def folder_of(files):
 
 
 def contents():
-    """All files below the folder we are in."""
+    """Return all files below the current folder."""
     return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 
 def check(arguments):
-    """Success with whole files, or one paragraph, exit code 2, and every file as it was."""
+    """Require success with complete files, or one paragraph, exit code 2, and unchanged files."""
     before = contents()
     result = CliRunner().invoke(main, arguments)
     error = result.exception
@@ -54,9 +54,10 @@ def check(arguments):
 
 
 def check_sound(arguments):
-    """Success, with output that programs can read and tables that can be read again.
+    """Require success, with output that programs can parse and tables that can be read again.
 
-    An estimated prior may be refused: scores need not tell positives from unlabeled rows.
+    An estimated prior may be rejected, because the scores may not separate positives from unlabeled
+    rows.
     """
     result = check(arguments)
     if result.exit_code:
@@ -71,10 +72,10 @@ def check_sound(arguments):
 
 
 def strict_json(text):
-    """Read JSON that has neither NaN nor infinities, which other readers refuse."""
+    """Read JSON without NaN or infinities, which other parsers reject."""
 
     def refuse(word):
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not valid JSON")
 
     return json.loads(text, parse_constant=refuse)
 
@@ -96,7 +97,7 @@ def _check_written(path, arguments):
 
 
 def read_table(path):
-    """Read a table by somebody else's reader."""
+    """Read a table with an independent reader."""
     return duckdb.sql(f"FROM '{path}'").fetchnumpy()
 
 

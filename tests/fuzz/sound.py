@@ -1,4 +1,5 @@
-"""Calls that must succeed: tables that make sense, and options that fit them and one another."""
+"""Calls that must succeed: valid tables, and options that are consistent with them and each
+other."""
 
 import csv
 import io
@@ -9,8 +10,8 @@ import pyarrow.parquet as pq
 from fuzz.hostile import good_scores
 from hypothesis import strategies as st
 
-SETTINGS = ["two-sample", "one-sample", "labelled"]
-# Labels as people write them, with what must be said to make them clear.
+SETTINGS = ["two-sample", "one-sample", "labeled"]
+# Labels as people write them, with the options that make them unambiguous.
 LABELS = [("0", "1", ()), ("-1", "1", ()), ("false", "true", ()), ("no", "yes", ("yes",))]
 LABELS += [("a b", "<b>", ("<b>",)), ("3", "4", ("4",))]
 METHODS = ["platt", "histogram", "isotonic", "temperature", "identity", "prior-shift", "auto"]
@@ -20,7 +21,7 @@ levels = st.floats(0.5, 0.999).map(repr)
 
 
 class Table(NamedTuple):
-    """A file that holds two models' scores, and what a command must be told of it."""
+    """A file with the scores of two models, and the options that a command needs to read it."""
 
     name: str
     content: bytes
@@ -28,7 +29,7 @@ class Table(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Arguments of the command line, and the files that they name."""
+    """Command-line arguments, and the files that they name."""
 
     arguments: list[str]
     files: dict[str, bytes]
@@ -36,7 +37,7 @@ class Call(NamedTuple):
 
 @st.composite
 def sound_tables(draw):
-    """A few rows of which at most a quarter are positive, and at most half of their weight."""
+    """A few rows, of which at most a quarter are positive, with at most half of the weight."""
     n_positive = draw(st.integers(2, 8))
     n = draw(st.integers(4 * n_positive, 40))
     no, yes, said = draw(st.sampled_from(LABELS))
@@ -70,7 +71,8 @@ def _written(columns, form, delimiter):
 
 @st.composite
 def some(draw, *options):
-    """Each of these options or not; a list is a choice between values, a strategy draws one."""
+    """Include each of these options or not; a list is a choice of values, and a strategy draws
+    one."""
     out = []
     for name, *choices in options:
         if draw(st.booleans()):
@@ -81,12 +83,12 @@ def some(draw, *options):
 
 @st.composite
 def priors(draw, *, estimate=()):
-    """A setting, with a prior that is larger than the share of labelled rows can be."""
+    """A setting, with a prior larger than the largest possible share of labeled rows."""
     setting = draw(st.sampled_from(SETTINGS))
     out = ["--setting", setting]
-    if setting == "labelled":
+    if setting == "labeled":
         return out
-    # Positives have at most half the weight of these tables.
+    # Positives have at most half of the weight in these tables.
     prior = draw(st.floats(0.51 if setting == "one-sample" else 0.02, 0.98))
     interval = [draw(st.floats(0.505 if setting == "one-sample" else 0.01, prior))]
     interval.append(draw(st.floats(prior, 0.99)))
@@ -110,7 +112,7 @@ def weights(draw):
 
 @st.composite
 def rows(draw, table):
-    """What the commands that read scores share."""
+    """Options shared by the commands that read scores."""
     out = [table.name, "--score", "score", "--label", "label", *table.options]
     out += [*draw(priors(estimate=ESTIMATE)), *draw(weights())]
     return out + draw(st.sampled_from([[], [], ["--exact"], ["--sketch"]]))
@@ -144,7 +146,7 @@ def thresholds(draw, table):
     wanted = draw(
         st.sampled_from(
             [
-                # All rows together have a precision of at least the smallest prior above.
+                # The precision of all rows together is at least the smallest prior above.
                 ("--precision", st.floats(1e-9, 0.02).map(repr)),
                 ("--recall", share),
                 ("--f-beta", size),
@@ -159,7 +161,7 @@ def thresholds(draw, table):
 
 @st.composite
 def comparisons(draw, table):
-    """Two columns of one file, or the same column of two files that are the same rows."""
+    """Two columns of one file, or the same column of two files with the same rows."""
     two_files = draw(st.booleans())
     again = f"u{table.name[1:]}"
     out = [table.name, again, "--score", "score"] if two_files else [table.name]
@@ -201,9 +203,9 @@ def simulations(draw):
     setting = draw(st.sampled_from(SETTINGS))
     size = st.integers(1, 50).map(str)
     sizes = {
-        "labelled": ["--n", draw(size)],
+        "labeled": ["--n", draw(size)],
         "two-sample": ["--n-positive", draw(size), "--n-unlabeled", draw(size)],
-        # Half of the rows are positive, and two of them are labelled.
+        # Half of the rows are positive, and two of them are labeled.
         "one-sample": ["--n-positive", "2", "--n-unlabeled", str(20 + int(draw(size)))],
     }
     out = ["--setting", setting, *sizes[setting]]
@@ -247,7 +249,7 @@ WITHOUT = {"simulate": simulations, "plan": plans}
 
 @st.composite
 def sound_calls(draw, name, calibrator):
-    """A call of a command that must succeed."""
+    """A call to a command that must succeed."""
     if name in WITHOUT:
         return Call([name, *draw(WITHOUT[name]())], {})
     table = draw(sound_tables())

@@ -1,7 +1,7 @@
-"""Any table and any flags: a command succeeds, or says in one paragraph why not.
+"""Any table and any flags: a command succeeds, or explains in one paragraph why it does not.
 
-A third of the calls is sound and must succeed, a third has a few things wrong, a third is anything.
-Never a traceback, never half a file, never a changed file that was not to be replaced.
+A third of the calls are valid and must succeed, a third contain a few errors, and a third are
+arbitrary. There is never a traceback, a partial file, or an unintentionally modified file.
 """
 
 import click
@@ -10,14 +10,13 @@ from click.testing import CliRunner
 from fuzz.hostile import bounded, names, spoilt, tables, words
 from fuzz.judge import check, check_sound, folder_of
 from fuzz.sound import WITH_A_TABLE, WITHOUT, Call, sound_calls
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from noneg import PUScores
 from noneg.cli import main
 from noneg.recalibration import Platt
 
-# Where to write: new names of every kind, one that exists, and places that cannot be written.
+# Output names: new names of every kind, an existing one, and locations that cannot be written.
 PLACES = ["o.csv", "o.parquet", "o.tsv", "o.csv.gz", "o.csv.zst", "o.json", "o.html", "o.md"]
 ODD_PLACES = ["kept.csv", "kept.html", "kept.json", "no/o.csv", ".", "", "o", "-", "o.html/x", "/"]
 ODD_PLACES += ["o<script>.html", "\u00f6 \u00fc.csv", "-x.csv", "a'b.parquet", "x" * 300 + ".csv"]
@@ -25,12 +24,12 @@ ODD_PLACES += ["o.csv\u0000", "o\udcff.html", "o.txt", "/dev/full", "a\nb.csv"]
 NUMBERS = ["0.5", "0.95", "0.05", "0.3"]
 ODD_NUMBERS = ["0", "1", "-1", "nan", "inf", "1e-300", "1e300", "x", "", "0.9999999999999999"]
 ODD_WHOLE = ["0", "1", "17", "-1", "1e3", "x", "", "9" * 30, "0.5"]
-# Sizes that no machine has; what only a large one has would depend on it.
+# Sizes that exceed the memory of any machine, so that the result does not depend on the machine.
 ODD_SIZES = ["0", "1", "-3", "x", "9" * 16, "9" * 30]
 METHODS = ["platt", "histogram", "isotonic", "temperature", "identity", "prior-shift"]
 PRIORS = ["0.5", "0.9", "estimate", "estimate:bbe"]
 
-# Options by name: what is sensible, and what is not.
+# Options by name: reasonable and unreasonable values.
 BY_NAME = {
     **dict.fromkeys(["out", "save"], (PLACES, ODD_PLACES)),
     **dict.fromkeys(["n", "n_positive", "n_unlabeled"], (["2", "50"], ODD_SIZES)),
@@ -48,7 +47,7 @@ BY_COLUMN = {"score": 0, "label": 1, "weight": 2, "features": 0}
 
 
 def values(option, columns, *, odd):
-    """What one option may be given, sensible or odd."""
+    """Values for one option, reasonable or odd."""
     if option.name in BY_COLUMN and not odd and len(columns) > BY_COLUMN[option.name]:
         return st.just(columns[BY_COLUMN[option.name]])
     if option.name in BY_COLUMN:
@@ -64,7 +63,7 @@ def values(option, columns, *, odd):
 
 @st.composite
 def questions(draw, command, columns, rate):
-    """Arguments of a command, of which this share is odd."""
+    """Arguments of a command; this share of them is odd."""
     out = []
     odd = st.integers(0, 99).map(lambda n: n >= 100 * (1.0 - rate))
     for parameter in command.params:
@@ -87,7 +86,7 @@ ODD_FILES = ["t.csv", "t.parquet", "*.csv", "none.csv", ".", "c.json", "", "a\u0
 
 @st.composite
 def files(draw, argument, *, odd):
-    """Names of files to read, sensible or odd."""
+    """Names of input files, reasonable or odd."""
     if argument.name == "calibrator":
         return ["t.csv" if odd else "c.json"]
     if not odd:
@@ -97,7 +96,7 @@ def files(draw, argument, *, odd):
 
 @pytest.fixture(scope="module")
 def calibrator():
-    """What ``noneg apply`` is to read."""
+    """Input for ``noneg apply``."""
     scores = PUScores.from_labels([0, 1, 0, 1], [0.1, 0.3, 0.4, 0.9])
     return Platt().fit(scores).to_json().encode()
 
@@ -116,7 +115,7 @@ def test_sound_calls_succeed(name, data, calibrator):
 
 @st.composite
 def broken(draw, call):
-    """A call that would succeed, with one to three things wrong in it."""
+    """A call that would succeed, with one to three errors added."""
     command = main.commands[call.arguments[0]]
     arguments, files = list(call.arguments), dict(call.files)
     for _ in range(draw(st.integers(1, 3))):
@@ -154,7 +153,7 @@ def test_calls_with_a_few_things_wrong(name, data, calibrator):
 
 
 def without_a_cluster(arguments):
-    """Leave out what would start one."""
+    """Skip calls that would start one."""
     return [word for word in arguments if word != "spark"]
 
 

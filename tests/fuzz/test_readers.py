@@ -1,6 +1,6 @@
-"""Files that were changed on the way: readers refuse them with a ValueError, and nothing else.
+"""Corrupted files: readers reject them with a ValueError and nothing else.
 
-Small changes of a valid file, by bytes and by values, reach further than random text.
+Small changes to a valid file, in bytes and in values, reach more code than random text.
 """
 
 import json
@@ -8,8 +8,7 @@ import json
 import numpy as np
 import pytest
 from fuzz.hostile import bounded, spoilt
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import noneg
 import noneg.tables
@@ -61,7 +60,7 @@ def changed(draw, content):
 
 
 def signed(content):
-    """Write the right checksum into a calibrator, as somebody who forges one would."""
+    """Write a valid checksum into a calibrator, as a forger would."""
     if not isinstance(content, dict) or "checksum" not in content:
         return content
     body = {key: value for key, value in content.items() if key != "checksum"}
@@ -72,7 +71,7 @@ def signed(content):
 
 
 def refuses(reader, *arguments, error=ValueError):
-    """Whether a reader refuses; any other error than the documented one comes through."""
+    """Return whether a reader rejects the file; errors other than the documented one propagate."""
     try:
         reader(*arguments)
     except error:
@@ -107,8 +106,8 @@ def test_texts_that_hold_no_calibrator(text):
 
 
 @pytest.mark.parametrize("odd", [["platt"], {}, None, 3, "Platt"])
-def test_a_method_that_is_no_name(odd):
-    """A list in its place was once looked up in a dictionary, which failed as a TypeError."""
+def test_a_method_that_is_not_a_name(odd):
+    """A list in its place once caused a TypeError in a dictionary lookup."""
     assert refuses(load, json.dumps(signed(FITTED["platt"].to_dict() | {"method": odd})))
 
 
@@ -119,7 +118,7 @@ def sketch(kind):
 
 
 def use_sketch(found):
-    """A sketch that was accepted must give numbers, or say why it has none."""
+    """An accepted sketch must yield numbers or explain why it has none."""
     assert np.isfinite(noneg.ece(found.scores(), bins=3, binning="width"))
 
 
@@ -138,14 +137,14 @@ def test_sketches_as_json(kind, data, tmp_path_factory):
 @pytest.mark.parametrize("name", ["weight_kind", "setting", "prior", "prior_interval", "schema"])
 @pytest.mark.parametrize("odd", [["a"], {}, True, "x", 7, [[0.1], 0.2]], ids=str)
 def test_a_sketch_whose_head_is_odd(name, odd):
-    """A flag as an interval, or a list as a kind, was once a TypeError."""
+    """A boolean as an interval, or a list as a kind, once caused a TypeError."""
     assert refuses(Sketch.from_dict, sketch("frequency").to_dict() | {name: odd})
 
 
 @pytest.mark.parametrize("name", ["weight", "square", "sum"])
 @pytest.mark.parametrize("huge", [1e200, 1e299, 1e308])
 def test_sums_of_a_sketch_that_are_huge(name, huge):
-    """Their squares are no numbers any more, which was once a warning of an overflow."""
+    """Their squares overflow, which once caused a warning."""
     content = sketch("importance").to_dict()
     content["positive"][name][0] = huge
     assert refuses(Sketch.from_dict, content)
@@ -191,7 +190,7 @@ def test_tables_as_parquet(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "t.parquet"
     noneg.tables.write(SCORES, path)
     path.write_bytes(data.draw(spoilt(path.read_bytes())))
-    refuses(lambda: noneg.read(path, score="score", label="label", setting="labelled"))
+    refuses(lambda: noneg.read(path, score="score", label="label", setting="labeled"))
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "tsv"])
@@ -201,4 +200,4 @@ def test_tables_as_text(ending, data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / f"t.{ending}"
     noneg.tables.write(SCORES, path)
     path.write_bytes(data.draw(spoilt(path.read_bytes())))
-    refuses(lambda: noneg.read(path, score="score", label="label", setting="labelled"))
+    refuses(lambda: noneg.read(path, score="score", label="label", setting="labeled"))

@@ -1,4 +1,4 @@
-"""Commands one after another in one folder: files only appear, and only ``--force`` changes one."""
+"""Consecutive commands in one folder: files only appear, and only ``--force`` changes one."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 TABLES = st.sampled_from(["a.csv", "b.parquet", "c.tsv"])
 MAPS = st.sampled_from(["m.json", "n.json"])
-COLUMNS = ["--score", "score", "--label", "label", "--setting", "labelled"]
+COLUMNS = ["--score", "score", "--label", "label", "--setting", "labeled"]
 
 
 class Folder(RuleBasedStateMachine):
@@ -23,7 +23,7 @@ class Folder(RuleBasedStateMachine):
         os.chdir(self.place.name)
 
     def run(self, expected, *arguments, out=(), force=False):
-        """A command must succeed exactly if what it reads is there and what it writes is free."""
+        """A command must succeed if and only if its input exists and its output does not."""
         before = contents()
         free = force or not any(Path(name).exists() for name in out)
         result = check([*arguments, *["--force"] * force])
@@ -35,7 +35,7 @@ class Folder(RuleBasedStateMachine):
 
     @rule(table=TABLES, force=st.booleans(), seed=st.integers(0, 3))
     def simulate(self, table, force, seed):
-        size = ["--setting", "labelled", "--n", "60", "--seed", str(seed), "--out", table]
+        size = ["--setting", "labeled", "--n", "60", "--seed", str(seed), "--out", table]
         self.run(True, "simulate", *size, out=[table], force=force)
 
     @rule(table=TABLES, out=MAPS, force=st.booleans())

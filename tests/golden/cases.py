@@ -1,7 +1,8 @@
-"""Twelve tables, and the answers of four commands to each: what a move of the walls must keep.
+"""Twelve tables, and the output of four commands for each, which refactoring must preserve.
 
-``python tests/golden/cases.py FOLDER`` writes the answers of a checkout, and `differences` compares
-those of two. ``python tests/golden/store.py`` writes the numbers that `test_golden` holds us to.
+``python tests/golden/cases.py FOLDER`` writes the output for one checkout, and `differences`
+compares the output of two. ``python tests/golden/store.py`` writes the numbers that `test_golden`
+compares with.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from scipy.special import expit
 
 TWO = ("--setting", "two-sample", "--prior", "0.3")
 ONE = ("--setting", "one-sample", "--prior", "0.3")
-ALL = ("--setting", "labelled")
+ALL = ("--setting", "labeled")
 COUNTS = ("--weight", "count")
 WEIGHTS = ("--weight", "weight", "--weight-kind", "importance")
 WIDE = ("--prior-interval", "0.25", "0.36")
@@ -34,9 +35,9 @@ CASES: dict[str, tuple[str, ...]] = {
     "one-sample-ties": ONE,
     "one-sample-weights-interval": (*ONE, *WEIGHTS, *WIDE),
     "one-sample-counts-sketch": (*ONE, *COUNTS, "--sketch"),
-    "labelled": ALL,
-    "labelled-weights-ties": (*ALL, *WEIGHTS),
-    "labelled-counts-sketch": (*ALL, *COUNTS, "--sketch"),
+    "labeled": ALL,
+    "labeled-weights-ties": (*ALL, *WEIGHTS),
+    "labeled-counts-sketch": (*ALL, *COUNTS, "--sketch"),
 }
 METHODS = ("platt", "isotonic", "beta", "histogram")
 ROWS, HELD_BACK = 900, 400
@@ -44,15 +45,16 @@ PAYLOAD = re.compile(r'<script type="application/json" id="[^"]*">(.*?)</script>
 
 
 def write_table(name: str, folder: Path) -> Path:
-    """Write the rows of a case: a good score and a worse one, labels, counts and weights."""
-    random = np.random.default_rng(sum(map(ord, name)))
+    """Write the rows of a case: a good and a worse score, labels, counts and weights."""
+    # The stored rows were drawn when the setting was spelled with two l's.
+    random = np.random.default_rng(sum(map(ord, name.replace("labeled", "label" + "led"))))
     positive = random.random(ROWS) < 0.3
     x = random.normal(np.where(positive, 1.2, -0.6), 1.0)
     good, worse = expit(1.4 * x - 0.7), expit(0.6 * x + random.normal(0.0, 0.5, ROWS))
     if "ties" in name:
         good, worse = np.round(good, 1), np.round(worse, 1)
     label = positive.copy()
-    if not name.startswith("labelled"):
+    if not name.startswith("labeled"):
         label &= random.random(ROWS) < 0.5
     keep = np.ones(ROWS, dtype=np.bool_)
     if name.startswith("two-sample"):
@@ -69,7 +71,7 @@ def write_table(name: str, folder: Path) -> Path:
 
 
 def answers(name: str, folder: Path) -> dict[str, Any]:
-    """Return what the commands print about a case, and the sums inside its page."""
+    """Return the commands' output for a case, and the sums in its page."""
     path, options = str(write_table(name, folder)), list(CASES[name])
     one = [path, "--score", "good", "--label", "label", *options]
     exact = [option for option in options if option != "--sketch"]
@@ -96,7 +98,8 @@ def _run(*arguments: str) -> str:
 
 
 def differences(before: object, after: object, place: str = "") -> list[str]:
-    """Return where two answers differ, numbers by more than 1e-12 of their size."""
+    """Return the differences between two outputs, with a relative tolerance of 1e-12 for
+    numbers."""
     if isinstance(before, dict) and isinstance(after, dict):
         names = [*before, *(name for name in after if name not in before)]
         missing = object()
@@ -121,7 +124,7 @@ def _is_number(x: object) -> bool:
 
 
 def numbers(answer: object, place: str = "") -> dict[str, float]:
-    """Return every number of an answer by its place."""
+    """Return every number in an output by its path."""
     if isinstance(answer, dict):
         parts = [numbers(x, f"{place}/{name}") for name, x in answer.items()]
     elif isinstance(answer, list):

@@ -1,4 +1,4 @@
-"""Write the stored numbers anew, after a change that is meant to move them: run this file."""
+"""Update the stored numbers after an intended change: run this file."""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""The numbers of four commands on twelve tables stay what they were."""
+"""The numbers from four commands on twelve tables do not change."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from golden.cases import CASES, answers, numbers
 from golden.store import COMMANDS, STORED
 
-# Sums of a few hundred doubles agree to 1e-12 on one machine; other processors add in another
+# Sums of a few hundred doubles agree to 1e-12 on one machine; other processors sum in a different
 # order, and iterative fits stop at 1e-10.
 CLOSE = 1e-9
 
@@ -17,7 +17,7 @@ def test_the_numbers_stay(case, tmp_path):
     found = answers(case, tmp_path)
     for command in COMMANDS:
         want, told = stored[command], numbers(found[command])
-        # New numbers may join; those that were there stay.
+        # New numbers may be added; existing ones must not change.
         kept = {place: told.get(place) for place in want}
         assert kept == pytest.approx(want, rel=CLOSE, abs=CLOSE), command
 

@@ -1,8 +1,8 @@
-"""Change the modules that matter most in small ways, and count how many changes the tests notice.
+"""Make small changes to the most important modules, and count how many the tests detect.
 
 ``make mutation`` runs mutmut in ``build/mutation`` on copies of `src` and of the tests named here,
-goes on where it was stopped, and writes ``tests/mutation/results.md``. Properties are not changed,
-because mutmut leaves decorated functions alone, and neither are the texts of error messages.
+resumes where it stopped, and writes ``tests/mutation/results.md``. Properties are not changed,
+because mutmut skips decorated functions, and neither are error messages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TESTS = (
 HELPERS = ("conftest.py", "strategies.py", "reference")
 WANTED = 0.85
 KILLED, SURVIVED, NO_TEST, TIMEOUTS = (1, 3), 0, 33, (36, 24, 152, 255, -24)
-# A property needs a few examples to fail; a change that survives would otherwise take long.
+# A property needs only a few examples to fail; surviving changes would otherwise take long.
 PROFILE = """
 settings.register_profile("mutation", settings.get_profile("noneg"), max_examples=25, database=None)
 settings.load_profile("mutation")
@@ -39,7 +39,7 @@ settings.load_profile("mutation")
 
 
 def prepare() -> None:
-    """Copy what is changed and what must notice it."""
+    """Copy the modules to change and the tests that must detect the changes."""
     WORK.mkdir(parents=True, exist_ok=True)
     for folder in ("src", "tests"):
         shutil.rmtree(WORK / folder, ignore_errors=True)
@@ -63,8 +63,8 @@ def prepare() -> None:
 
 
 def mutate() -> None:
-    """Run mutmut, one process at a time; what was decided before stands."""
-    # As in continuous integration, the same examples for every change.
+    """Run mutmut, one process at a time; earlier results are kept."""
+    # As in continuous integration, use the same examples for every change.
     environment = os.environ | {
         "PYTHONPATH": str(WORK / "tools"),
         "CI": "1",
@@ -75,7 +75,7 @@ def mutate() -> None:
 
 
 class Mutant(NamedTuple):
-    """One change of the code, and how the tests met it."""
+    """One change to the code, and the test result."""
 
     module: str
     function: str
@@ -85,7 +85,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(module: str) -> list[Mutant]:
-    """Return every change of a module."""
+    """Return every change to a module."""
     place = WORK / "mutants" / "src" / "noneg" / f"{module}.py"
     verdicts = json.loads(place.with_name(f"{place.name}.meta").read_text())["exit_code_by_key"]
     tree = ast.parse(place.read_text(encoding="utf-8"))
@@ -119,7 +119,7 @@ def reasons() -> dict[str, str]:
 
 
 def table(all_mutants: list[Mutant], known: dict[str, str]) -> tuple[str, float]:
-    """Return the stored page, and the share of changes that tests notice."""
+    """Return the stored page, and the share of changes that the tests detect."""
     rows = ["| module | changes | noticed | not noticed | of these equivalent | noticed |"]
     rows.append("|---|---:|---:|---:|---:|---:|")
     alive = [x for x in all_mutants if x.code in (SURVIVED, NO_TEST)]
@@ -140,18 +140,18 @@ def table(all_mutants: list[Mutant], known: dict[str, str]) -> tuple[str, float]
 
 HEAD = """# Mutation test
 
-Written by `make mutation`: small changes of the code (another operator, number, argument or
-text), and whether the tests notice them. Properties and texts of errors are not changed.
+Written by `make mutation`: small changes to the code (another operator, number, argument or
+text), and whether the tests detect them. Properties and error messages are not changed.
 """
 
 
 def key(mutant: Mutant) -> str:
-    """Return what a change is known by, which does not move with lines above it."""
+    """Return an identifier for a change that does not depend on line numbers."""
     return f"{mutant.function}: {mutant.after}"
 
 
 def main() -> None:
-    """Run all, or with --report only count again."""
+    """Run everything, or with --report only count again."""
     if "--report" not in sys.argv:
         prepare()
         mutate()

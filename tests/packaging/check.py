@@ -1,4 +1,4 @@
-"""Install the wheel into an empty environment, and run it as a newcomer would.
+"""Install the wheel into an empty environment, and run it as a new user would.
 
 ``make dist`` builds wheel and source archive, and runs this.
 """
@@ -17,7 +17,7 @@ LARGEST_SOURCE = 20_000_000
 
 
 def contents(wheel, source):
-    """Typed, with its templates and topics, and not too large."""
+    """The package is typed, contains its templates and topics, and is not too large."""
     names = set(zipfile.ZipFile(wheel).namelist())
     for wanted in ("noneg/py.typed", "noneg/cli/topics/prior.md", "noneg/report/assets/page.js"):
         assert wanted in names, wanted
@@ -29,7 +29,7 @@ def contents(wheel, source):
 
 
 def installed(wheel, folder):
-    """Return the commands of an environment that holds the wheel and what it needs."""
+    """Return the commands of an environment that contains the wheel and its dependencies."""
     venv.create(folder, with_pip=True)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
     subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", wheel], check=True)

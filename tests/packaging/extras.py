@@ -1,7 +1,7 @@
-"""Resolve every extra alone, lowest and highest, and run what the small ones promise.
+"""Resolve every extra on its own, with lowest and highest versions, and test the small ones.
 
-``make extras`` runs this. Torch and Spark are large, so their extras are only resolved; where an
-extra is missing, the error must name it.
+``make extras`` runs this. Torch and Spark are large, so their extras are only resolved; if an extra
+is missing, the error must name it.
 """
 
 import subprocess
@@ -18,7 +18,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["p
 UV = Path(sys.executable).with_name("uv")
 CORE = ""
 LARGE = {"learn", "spark", "all"}
-# What somebody who installs an extra wants to run.
+# What a user who installs an extra wants to run.
 PROMISES = {
     CORE: "import noneg, noneg.report, noneg.cli",
     "fast": "from noneg.kernels import fast_kernels; fast_kernels(10**7).sums",
@@ -39,7 +39,7 @@ PROMISES = {
 
 
 def resolve(extra, resolution):
-    """Return the names of all packages that an extra asks for, those of the core among them."""
+    """Return the names of all packages that an extra requires, including those of the core."""
     command = [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "pyproject.toml"]
     options = ["--resolution", resolution, "--python", sys.executable]
     options += ["--extra", extra] if extra else []
@@ -51,17 +51,18 @@ def resolve(extra, resolution):
 
 
 def install(extra, resolution, folder):
-    """Return the interpreter of a new environment that holds nothing but this extra."""
+    """Return the interpreter of a new environment with only this extra."""
     subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, folder], check=True)
     python = folder / "bin" / "python"
     command = [UV, "pip", "install", "--quiet", "--python", python, "--resolution", resolution]
-    # From its folder: what a wheel depends on is not direct, and would not be the lowest.
+    # From its folder: the dependencies of a wheel are not direct and would not be the lowest
+    # versions.
     subprocess.run([*command, f"{ROOT}[{extra}]" if extra else ROOT], check=True)
     return python
 
 
 def try_out(python, extra):
-    """Return what goes wrong when an environment is asked for what an extra promises."""
+    """Return the errors when an environment runs what an extra provides."""
     done = subprocess.run(
         [python, "-c", PROMISES[extra]], capture_output=True, text=True, check=False
     )
@@ -69,7 +70,7 @@ def try_out(python, extra):
 
 
 def check_missing(python):
-    """Without extras, each error says which one is missing; without `fast` nothing is."""
+    """Without extras, each error names the missing one; without `fast`, there are no errors."""
     for extra in set(PROMISES) - {CORE, "fast"}:
         error = try_out(python, extra)
         assert f"pip install 'noneg[{extra}]'" in error, (extra, error)
@@ -80,7 +81,7 @@ def megabytes(folder):
 
 
 def told(extra, resolution, core):
-    """Resolve an extra, install it unless it is large, and say what it is."""
+    """Resolve an extra, install it unless it is large, and describe it."""
     start, brought = time.monotonic(), resolve(extra, resolution)
     words = [f"{len(brought):3} packages, {len(brought - core):2} of them new"]
     if extra not in LARGE:

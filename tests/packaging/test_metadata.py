@@ -1,4 +1,4 @@
-"""What the package says of itself."""
+"""The metadata of the package."""
 
 import re
 import tomllib

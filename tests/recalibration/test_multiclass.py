@@ -1,4 +1,4 @@
-"""Many classes: exact likelihoods, known worlds, and probabilities that sum to one."""
+"""Many classes: exact likelihoods, known populations, and probabilities that sum to one."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from noneg.recalibration.multiclass import (
 
 
 def world(n, classes=4, seed=0):
-    """Logits whose softmax is the law of the label."""
+    """Logits whose softmax is the label distribution."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(n, classes)) * 1.5
     p = softmax(logits, axis=1)
@@ -60,7 +60,7 @@ class TestTemperature:
         assert one.temperature_ == pytest.approx(other.temperature_, rel=1e-9)
 
     def test_separable_and_hopeless_rows_warn_and_stay_finite(self):
-        with pytest.warns(CalibrationWarning, match="right in every row"):
+        with pytest.warns(CalibrationWarning, match="correct in every row"):
             found = TemperatureScaling().fit(np.eye(3), [0, 1, 2])
         assert np.isfinite(found.predict_proba(np.eye(3))).all()
         with pytest.warns(CalibrationWarning, match="no better than chance"):
@@ -72,11 +72,11 @@ class TestVector:
     def test_gradient(self):
         logits, labels, _ = world(50)
         rng = np.random.default_rng(0)
-        centre = np.repeat([1.0, 0.0], 4)
+        center = np.repeat([1.0, 0.0], 4)
         for theta in rng.normal(size=(5, 8)):
             error = check_grad(
-                lambda t: _vector_loss(t, logits, labels, 0.1, centre)[0],
-                lambda t: _vector_loss(t, logits, labels, 0.1, centre)[1],
+                lambda t: _vector_loss(t, logits, labels, 0.1, center)[0],
+                lambda t: _vector_loss(t, logits, labels, 0.1, center)[1],
                 theta,
             )
             assert error < 1e-5
@@ -88,7 +88,7 @@ class TestVector:
         after = found.predict_proba((logits - bias) / weight)
         assert np.abs(after - p).mean() < 0.01
         assert found.bias_.sum() == pytest.approx(0.0, abs=1e-12)
-        # Eight numbers fitted on n rows gain about 8 / 2n over the truth, never less than nothing.
+        # Eight parameters fitted on n rows gain about 8 / 2n over the truth, and never lose.
         gain = loss(p, labels) - loss(after, labels)
         assert 0.0 < gain < 20 / 20_000
 
@@ -99,10 +99,10 @@ class TestVector:
         many = VectorScaling().fit(z, labels).predict_proba(z)
         assert loss(many, labels) < loss(one, labels)
 
-    def test_logits_of_absurd_size_are_said_to_defeat_the_fit(self):
-        """Factors near 1e-9 are next to nothing in the steps of the search."""
+    def test_absurdly_large_logits_cause_a_warning(self):
+        """Factors near 1e-9 are negligible in the steps of the search."""
         logits, labels, _ = world(60)
-        with pytest.warns(CalibrationWarning, match="not brought to its maximum"):
+        with pytest.warns(CalibrationWarning, match="did not converge"):
             found = VectorScaling().fit(1e9 * logits, labels)
         assert np.isfinite(found.predict_proba(1e9 * logits)).all()
 
@@ -123,7 +123,7 @@ class TestOneVsRest:
         assert after.min() >= 0.0
 
     def test_pu_classes_repair_overconfidence(self):
-        """Of each class 500 rows are known, the rest of the world is unlabeled."""
+        """500 rows of each class are known, and the rest of the population is unlabeled."""
         logits, labels, p = world(20_000, classes=3, seed=2)
         prob = softmax(3 * logits, axis=1)
         more, their_labels, _ = world(20_000, classes=3, seed=3)
@@ -139,12 +139,12 @@ class TestOneVsRest:
         ]
         after = OneVsRest("platt").fit(classes).predict_proba(prob[10_000:])
         before = np.abs(prob[10_000:] - p[10_000:]).mean()
-        # Much of the distance goes; the rest is that one score does not tell the others.
+        # Most of the distance disappears; the rest is due to the information that one score lacks.
         assert np.abs(after - p[10_000:]).mean() < 0.6 * before
         held = labels[10_000:]
         assert loss(after, held) < loss(prob[10_000:], held)
 
-    def test_a_row_that_no_class_wants_keeps_its_shares(self):
+    def test_a_row_with_no_probability_in_any_class_keeps_its_shares(self):
         classes = [PUScores.from_labels([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])] * 2
         found = OneVsRest("isotonic").fit(classes)
         assert np.allclose(found.predict_proba([[0.15, 0.05]]), [[0.75, 0.25]])
@@ -174,9 +174,9 @@ def test_refusals():
     logits, labels, _ = world(10)
     with pytest.raises(ValueError, match="'logits' must have one row per sample"):
         TemperatureScaling().fit(logits[:, 0], labels)
-    with pytest.raises(ValueError, match="'y_true' must hold class numbers from 0 to 3"):
+    with pytest.raises(ValueError, match="'y_true' must contain class numbers from 0 to 3"):
         VectorScaling().fit(logits, labels + 4)
-    with pytest.raises(ValueError, match="'y_true' must have one entry a row"):
+    with pytest.raises(ValueError, match="'y_true' must have one entry per row"):
         VectorScaling().fit(logits, labels[:5])
     bad = logits.copy()
     bad[3, 1] = -np.inf
@@ -190,7 +190,7 @@ def test_refusals():
 
 
 @pytest.mark.parametrize("kind", [OneVsRest, TemperatureScaling, VectorScaling])
-def test_what_is_not_fitted_says_so(kind):
+def test_unfitted_models_raise_an_error(kind):
     with pytest.raises(NotFittedError, match=f"this {kind.__name__} is not fitted yet. Call fit"):
         kind().predict_proba([[0.2, 0.8]])
 

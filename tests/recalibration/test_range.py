@@ -22,7 +22,8 @@ def test_the_range_meets_the_map_and_widens():
 
 
 def test_what_is_labeled_is_certain():
-    """In one sample only hidden positives are uncertain: half of them, half of the way."""
+    """In one sample, only hidden positives are uncertain: half of the positives, half of the
+    range."""
     score = np.linspace(0.05, 0.35, 1000)
     labeled = np.arange(1000) % 10 == 0
     scores = PUScores.from_pu_labels(labeled, score, prior=0.2, setting="one-sample", selection=2)
@@ -32,7 +33,7 @@ def test_what_is_labeled_is_certain():
     assert high[0] == pytest.approx(min(1.5 * value, 1.0))
 
 
-def test_the_truth_of_a_selected_world_lies_inside():
+def test_the_truth_of_a_selected_population_lies_inside():
     """Labels that favor high scores twofold; the true curve stays within the factor."""
     random = np.random.default_rng(0)
     score, y = LogisticGaussian.calibrated(0.3).draw_rows(60_000, seed=1)

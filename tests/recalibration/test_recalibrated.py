@@ -1,4 +1,4 @@
-"""A classifier calibrated as it is trained: nobody scores himself, and probabilities are true."""
+"""A classifier calibrated during training: no row scores itself, and probabilities are right."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ EXPECTED = {
 
 
 def posterior(x):
-    """P(Y = 1 | x) when classes are N(+-1, 1), equally frequent."""
+    """P(Y = 1 | x) for classes N(+-1, 1) of equal frequency."""
     return 1.0 / (1.0 + np.exp(-2.0 * x[:, 0]))
 
 
@@ -39,7 +39,7 @@ def world(n, seed=0):
 
 
 def pu_world(setting, seed=0):
-    """Rows with PU labels: a quarter of the positives, or 1000 positives beside 4000 rows."""
+    """Rows with PU labels: a quarter of the positives, or 1000 positives and 4000 other rows."""
     x, y = world(5000, seed)
     if setting == "one-sample":
         return x, (y & (np.random.default_rng(seed + 1).random(5000) < 0.25)).astype(int)
@@ -65,14 +65,14 @@ class TestScikitLearn:
 
     def test_the_unnamed_checks_pass_when_the_positive_label_is_given(self):
         model = Recalibrated(
-            LogisticRegression(), method="isotonic", cv=2, setting="labelled", positive_label=2
+            LogisticRegression(), method="isotonic", cv=2, setting="labeled", positive_label=2
         )
         results = check_estimator(model, on_fail=None, on_skip=None)
         status = {r["check_name"]: r["status"] for r in results}
         passed = {
             name for name, why in EXPECTED.items() if why == UNNAMED and status[name] == "passed"
         }
-        # The images of the last two checks are labelled by other pairs in places.
+        # The images of the last two checks are labeled by other pairs in places.
         assert passed >= set(EXPECTED) - {"check_fit2d_1feature", "check_classifiers_classes"}
 
     def test_clone_and_search(self):
@@ -97,7 +97,7 @@ class TestCrossFit:
         seen = []
 
         class Memory(ClassifierMixin, BaseEstimator):
-            """Certain of the label of rows it knows; a half for others."""
+            """Certain about the labels of rows it has seen, and one half for others."""
 
             def fit(self, X, y):
                 self.classes_, self.known = np.unique(y), dict(zip(X[:, 0], y, strict=True))
@@ -109,7 +109,7 @@ class TestCrossFit:
                 return np.stack([1 - p, p], axis=1)
 
         x, y = world(100)
-        model = Recalibrated(Memory(), method="identity", setting="labelled", cv=4)
+        model = Recalibrated(Memory(), method="identity", setting="labeled", cv=4)
         model.fit(x, y.astype(int))
         assert seen == [75, 75, 75, 75, 100]
         for group in model.out_of_fold_.in_order():
@@ -125,10 +125,10 @@ class TestCrossFit:
         assert np.array_equal(positive[0], np.sort(score[labeled == 1]))
         assert np.array_equal(unlabeled[0], np.sort(score[labeled == 0]))
 
-    def test_a_splitter_that_leaves_rows_out_is_refused(self):
+    def test_a_splitter_that_leaves_rows_out_is_rejected(self):
         x, y = world(50)
-        model = Recalibrated(GaussianNB(), setting="labelled", cv=ShuffleSplit(2, test_size=0.3))
-        with pytest.raises(ValueError, match="'cv' must put every row into one test fold"):
+        model = Recalibrated(GaussianNB(), setting="labeled", cv=ShuffleSplit(2, test_size=0.3))
+        with pytest.raises(ValueError, match="'cv' must assign every row to one test fold"):
             model.fit(x, y)
 
 
@@ -136,7 +136,8 @@ class TestTruth:
     @pytest.mark.parametrize("method", ["platt", "beta", "isotonic", "auto"])
     @pytest.mark.parametrize("setting", ["one-sample", "two-sample"])
     def test_probabilities_are_those_of_being_positive(self, setting, method):
-        """The classifier learns who is labelled; after calibration it tells who is positive."""
+        """The classifier learns which rows are labeled; after calibration, it predicts which are
+        positive."""
         x, labeled = pu_world(setting)
         fresh, _ = world(5000, seed=9)
         truth = posterior(fresh)
@@ -162,7 +163,7 @@ class TestTruth:
     def test_weights_reach_the_classifier_and_the_calibrator(self):
         x, y = world(400)
         weight = np.where(y, 3.0, 1.0)
-        model = Recalibrated(LogisticRegression(), method="platt", setting="labelled")
+        model = Recalibrated(LogisticRegression(), method="platt", setting="labeled")
         plain = clone(model).fit(x, y).predict_proba(x)[:, 1].mean()
         weighted = model.fit(x, y, sample_weight=weight).predict_proba(x)[:, 1]
         assert weighted.mean() > plain + 0.1
@@ -173,13 +174,13 @@ class TestTruth:
         x, y = world(300)
         for labels, positive in ((np.where(y, 1, -1), None), (np.where(y, "yes", "no"), "yes")):
             model = Recalibrated(
-                GaussianNB(), method="platt", setting="labelled", positive_label=positive
+                GaussianNB(), method="platt", setting="labeled", positive_label=positive
             ).fit(x, labels)
             assert np.mean(model.predict(x) == labels) > 0.75
             assert model.predict_proba(x)[x[:, 0] > 1.5, 1].min() > 0.5
-        # "unlabeled" comes after "positive" in the alphabet.
+        # "unlabeled" comes after "positive" alphabetically.
         words = np.where(y, "positive", "unlabeled")
-        model = Recalibrated(GaussianNB(), setting="labelled", positive_label="positive").fit(
+        model = Recalibrated(GaussianNB(), setting="labeled", positive_label="positive").fit(
             x, words
         )
         assert list(model.classes_) == ["unlabeled", "positive"]
@@ -189,23 +190,23 @@ class TestTruth:
 class TestRefusals:
     def test_what_is_never_guessed(self):
         x, y = world(50)
-        with pytest.raises(ValueError, match="'setting' must say how the rows were sampled"):
+        with pytest.raises(ValueError, match="'setting' must specify how the rows were sampled"):
             Recalibrated(GaussianNB()).fit(x, y)
         with pytest.raises(ValueError, match="'prior' must be given with setting='one-sample'"):
             Recalibrated(GaussianNB(), setting="one-sample").fit(x, y)
-        with pytest.raises(ValueError, match="'prior' must not be given with setting='labelled'"):
-            Recalibrated(GaussianNB(), setting="labelled", prior=0.4).fit(x, y)
-        with pytest.raises(ValueError, match="does not say what is positive"):
-            Recalibrated(GaussianNB(), setting="labelled").fit(x, np.where(y, "a", "b"))
+        with pytest.raises(ValueError, match="'prior' must not be given with setting='labeled'"):
+            Recalibrated(GaussianNB(), setting="labeled", prior=0.4).fit(x, y)
+        with pytest.raises(ValueError, match="so the positive value is unclear"):
+            Recalibrated(GaussianNB(), setting="labeled").fit(x, np.where(y, "a", "b"))
 
     @pytest.mark.parametrize("cv", [1, 26, True, 2.5, None])
     def test_folds(self, cv):
         x = np.arange(50.0)[:, None]
         y = np.arange(50) % 2
         with pytest.raises(ValueError, match="'cv' must be a splitter, or a number of folds"):
-            Recalibrated(GaussianNB(), setting="labelled", cv=cv).fit(x, y)
+            Recalibrated(GaussianNB(), setting="labeled", cv=cv).fit(x, y)
 
     def test_unknown_method(self):
         x, y = world(50)
         with pytest.raises(ValueError, match=", ".join(list(METHODS)[:2])):
-            Recalibrated(GaussianNB(), method="no", setting="labelled").fit(x, y)
+            Recalibrated(GaussianNB(), method="no", setting="labeled").fit(x, y)

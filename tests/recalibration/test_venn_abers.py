@@ -1,4 +1,4 @@
-"""Venn-Abers against its definition, and where the truth is known."""
+"""Venn-Abers compared with its definition, and in populations with a known truth."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from noneg.recalibration import Isotonic, VennAbers, load
 
 
 def by_definition(y, s, at):
-    """Isotonic regression of labeled rows and one more, with both labels."""
+    """Isotonic regression on labeled rows and one additional row, with both labels."""
     ends = []
     for label in (0, 1):
         fit = IsotonicRegression().fit(np.append(s, at), np.append(y, label))

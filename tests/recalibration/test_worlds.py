@@ -1,4 +1,4 @@
-"""Worlds whose posterior is known: every method comes closer to it, with labels and without."""
+"""Populations with a known posterior: every method comes closer to it, with and without labels."""
 
 from functools import cache
 
@@ -18,7 +18,7 @@ WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
 
 @cache
 def population(world, n=10_000):
-    """Scores that stand for equal shares of the population, and their posterior."""
+    """Scores that represent equal shares of the population, and their posterior."""
     s = world.marginal_law().quantiles((np.arange(n) + 0.5) / n)
     return s, world.posterior(s)
 
@@ -39,11 +39,11 @@ def test_distance_to_the_posterior_over_thirty_seeds():
     assert mean[Isotonic] <= 0.034
 
 
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labelled"])
+@pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("name", [n for n in METHODS if n not in ("identity", "prior-shift")])
 def test_every_method_comes_closer(name, setting):
-    sizes = {"n": 10_000} if setting == "labelled" else {"n_positive": 2000, "n_unlabeled": 10_000}
-    # Temperatures keep 1/2 where it is.
+    sizes = {"n": 10_000} if setting == "labeled" else {"n_positive": 2000, "n_unlabeled": 10_000}
+    # Temperatures leave 1/2 unchanged.
     world = BinomialProcess("D4") if name in ("temperature", "mix-n-match") else WORLD
     closer = make(name).fit(world.draw(**sizes, setting=setting, seed=2))
     before = make("identity").fit(world.draw(**sizes, setting=setting, seed=2))
@@ -51,8 +51,8 @@ def test_every_method_comes_closer(name, setting):
 
 
 def test_labels_help_but_are_not_needed():
-    """With very many positives the PU fit is as good as the labelled one."""
+    """With very many positives, the PU fit is as good as the labeled one."""
     pu = Platt().fit(WORLD.draw(200_000, 200_000, setting="two-sample", seed=0))
-    labelled = Platt().fit(WORLD.draw(n=200_000, setting="labelled", seed=0))
+    labeled = Platt().fit(WORLD.draw(n=200_000, setting="labeled", seed=0))
     s = np.linspace(0.01, 0.99, 99)
-    assert np.abs(pu.transform(s) - labelled.transform(s)).max() < 0.02
+    assert np.abs(pu.transform(s) - labeled.transform(s)).max() < 0.02

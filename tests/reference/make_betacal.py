@@ -1,4 +1,4 @@
-"""Write betacal.json: coefficients of betacal 1.1.0 on labelled scores.
+"""Write betacal.json: coefficients of betacal 1.1.0 on labeled scores.
 
 Run with an environment that has betacal, numpy and scikit-learn: python make_betacal.py
 Each problem is given by its recipe, so that the test can draw the same rows.
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from betacal import BetaCalibration
 
-# Seed, rows, shape of the beta law of scores, power: P(y = 1 | s) = s ** power.
+# Seed, rows, shape of the beta distribution of scores, power: P(y = 1 | s) = s ** power.
 RECIPES = [
     [0, 5000, 2.0, 5.0, 1.5],
     [1, 5000, 1.0, 1.0, 0.5],

@@ -5,7 +5,8 @@ Run once in an environment with uncertainty-calibration, probcal and MAPIE, and 
 
     PYTHONPATH=google-research python tests/reference/make_errors.py
 
-The samples hold no ties, on which the libraries disagree. The sweep is that of its authors.
+The samples contain no ties, which the libraries treat differently. The sweep is the authors'
+version.
 """
 
 import json
@@ -22,9 +23,9 @@ N, BINS, RESAMPLES = 1200, 15, 200_000
 
 
 def sample(kind):
-    """Over-confident scores, written out so that no random generator can change them.
+    """Overconfident scores, written out so that no random generator can change them.
 
-    Labels of the "even" sample are spread more evenly than random ones, those of "rough" are not.
+    Labels of the "even" sample are spread more evenly than random ones; those of "rough" are not.
     """
     i = np.arange(1, N + 1)
     score = (i * 0.6180339887498949) % 1.0

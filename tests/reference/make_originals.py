@@ -1,12 +1,12 @@
-"""Write originals.json: shares of positives by the published code of BBE and DEDPUL.
+"""Write originals.json: shares of positives from the published code of BBE and DEDPUL.
 
-Run once, with torch and pandas, and a folder that holds clones of
-https://github.com/dimonenka/DEDPUL (commit 04c0281) and of
-https://github.com/acmi-lab/PU_learning (commit 5e5e350)::
+Run once, with torch and pandas, and a folder that contains clones of
+https://github.com/dimonenka/DEDPUL (commit 04c0281) and of https://github.com/acmi-lab/PU_learning
+(commit 5e5e350)::
 
     PYTHONPATH=. python tests/reference/make_originals.py DIR
 
-``experiments/prior/original_code.py`` loads them and says what today's libraries make necessary.
+``experiments/prior/original_code.py`` loads them and lists the adjustments for current libraries.
 """
 
 import json
@@ -29,7 +29,7 @@ STEPS = (0.6180339887498949, 0.7548776662466927, 0.8191725133961645)
 
 
 def sample(far, share, n, m):
-    """Probabilities of being labelled, positives N(far, 1) and negatives N(0, 1), written out."""
+    """Probabilities of being labeled, positives N(far, 1) and negatives N(0, 1), written out."""
     k = round(share * m)
     p, hidden, negative = (
         ndtri((np.arange(1, size + 1) * step) % 1.0)

@@ -1,10 +1,10 @@
-"""Write peers.json: calibration errors of one small labelled sample, computed by other libraries.
+"""Write peers.json: calibration errors for one small labeled sample, from other libraries.
 
 Run once in an environment with netcal, relplot, probcal, uncertainty-calibration and torchmetrics::
 
     python tests/reference/make_peers.py
 
-The sample avoids bin edges and ties, on which the libraries disagree.
+The sample avoids bin edges and ties, which the libraries treat differently.
 """
 
 import json
@@ -22,7 +22,7 @@ N, BINS = 1200, 15
 
 
 def sample():
-    """Over-confident scores, written out so that no random generator can change them."""
+    """Overconfident scores, written out so that no random generator can change them."""
     i = np.arange(1, N + 1)
     score = (i * 0.6180339887498949) % 1.0
     truth = score**1.5
@@ -34,7 +34,7 @@ def main():
     y, s = sample()
     tensor = torch.tensor(s), torch.tensor(y)
     pairs = list(zip(s.tolist(), y.tolist(), strict=True))
-    # uncertainty-calibration takes (score, label) pairs of calibration bins of its own making.
+    # uncertainty-calibration takes (score, label) pairs and creates its own calibration bins.
     edges = uncertainty.get_equal_bins(s, num_bins=BINS)
     binned = uncertainty.bin([(a, b) for a, b in pairs], edges)
     values = {

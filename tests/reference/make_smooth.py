@@ -1,4 +1,4 @@
-"""Values of smoothed calibration errors from other libraries on one sample.
+"""Values of smoothed calibration errors from other libraries for one sample.
 
 Run in an environment with relplot and KDEpy::
 
@@ -21,7 +21,7 @@ LOGIT_SIGMA, DRAWS = 1 / 15, 200_000
 
 
 def sample():
-    """Scores too near to 0.5, written out so that no random generator can change them."""
+    """Scores too close to 0.5, written out so that no random generator can change them."""
     i = np.arange(1, N + 1)
     score = (i * 0.6180339887498949) % 1.0
     truth = score + 0.15 * np.sin(2 * np.pi * score)
@@ -30,7 +30,7 @@ def sample():
 
 
 def folded_density(data, grid, bandwidth):
-    """Density of data mirrored at 0 and 1, by KDEpy's triweight kernel."""
+    """Density of data reflected at 0 and 1, with KDEpy's triweight kernel."""
     mirrored = np.concatenate([-data, data, 2.0 - data])
     return 3.0 * NaiveKDE(kernel="triweight", bw=bandwidth).fit(mirrored).evaluate(grid)
 
@@ -44,7 +44,8 @@ def kernel_error(y, s, bandwidth, p):
 
 
 def sampled_logit_error(y, s):
-    """The estimate of Chidambaram et al. (2024): noisy logits are drawn, not integrated over."""
+    """The estimate of Chidambaram et al. (2024): noisy logits are drawn instead of integrated
+    over."""
     rng = np.random.default_rng(0)
     logits = logit(s)
     gaps = []

@@ -32,10 +32,10 @@ def test_parquet_and_csv_give_the_same_table(tmp_path, columns):
         (
             "a,y\n1,1\n,0\n",
             {},
-            "column 'a' must hold a number in every row, but line 3 .* none",
+            "column 'a' must contain a number in every row, but line 3 .* none",
         ),
-        ("a,y\n1,1\nred,0\n", {}, "column 'a' must hold numbers, got 'red' in line 3"),
-        ("y\n1\n0\n", {}, "must hold a feature beside the label"),
+        ("a,y\n1,1\nred,0\n", {}, "column 'a' must contain numbers, got 'red' in line 3"),
+        ("y\n1\n0\n", {}, "must contain a feature in addition to the label"),
         ("a,y\n1,1\n2,0\n", {"columns": ["c"]}, "must name a column of .*'c'"),
         ("a,y\n1,1\n2,0\n", {"label": "z"}, "'label' must name a column"),
     ],

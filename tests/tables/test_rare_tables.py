@@ -1,4 +1,4 @@
-"""Tables as few people have them: odd kinds of labels, narrow numbers, no columns, no room."""
+"""Unusual tables: odd label types, narrow number types, no columns, no disk space."""
 
 import math
 
@@ -15,7 +15,7 @@ from noneg.tables.batches import meaning
 from noneg.tables.writing import _stage_errors
 
 NAMES = {"score": "score", "label": "label"}
-FACTS = {"setting": "labelled"}
+FACTS = {"setting": "labeled"}
 
 
 def stored(folder, **columns):
@@ -46,13 +46,13 @@ def test_labels_that_are_no_numbers_are_missing(tmp_path):
             noneg.read(source, **NAMES, **FACTS, exact=False)
 
 
-def test_many_labels_are_refused_while_they_stream(tmp_path):
+def test_many_labels_are_rejected_while_they_stream(tmp_path):
     path = stored(tmp_path, score=np.linspace(0, 1, 1500), label=np.arange(1500))
     with pytest.raises(ValueError, match="two values"):
         noneg.read(path, **NAMES, **FACTS, exact=False)
 
 
-def test_weights_that_are_none_are_refused_in_a_lazy_frame():
+def test_weights_that_are_none_are_rejected_in_a_lazy_frame():
     frame = pl.LazyFrame({"score": [0.1, 0.9], "label": [0, 1], "w": [1.0, -2.0]})
     with pytest.raises(ValueError, match="'w'"):
         noneg.read(frame, **NAMES, **FACTS, weight="w", weight_kind="importance", exact=False)
@@ -77,9 +77,9 @@ def test_what_labels_mean(label, means):
     assert meaning(label) == means
 
 
-def test_a_temporary_folder_without_room_is_told_from_other_errors():
+def test_a_full_temporary_folder_is_distinguished_from_other_errors():
     with (
-        pytest.raises(OSError, match=r"needs room for its scores .* Set TMPDIR"),
+        pytest.raises(OSError, match=r"needs space for its scores .* Set TMPDIR"),
         _stage_errors("stage-folder"),
     ):
         raise duckdb.IOException('Could not write file "stage-folder/x": No space left on device')
@@ -88,7 +88,7 @@ def test_a_temporary_folder_without_room_is_told_from_other_errors():
 
 
 def test_frames_that_answer_to_any_name_are_sketched():
-    """A frame of SQLFrame makes a column of every attribute that is asked for."""
+    """A SQLFrame frame turns every requested attribute into a column."""
     session = pytest.importorskip("sqlframe.duckdb").DuckDBSession.builder.getOrCreate()
     frame = session.createDataFrame(pd.DataFrame({"score": [0.1, 0.9], "label": [0, 1]}))
     for exact in (None, True, False):

@@ -1,4 +1,4 @@
-"""What is said to Spark and by it, without a cluster."""
+"""The calls to Spark and its messages, without a cluster."""
 
 import sys
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from noneg.tables.engines import _scan, _spark_errors, spark_table
 
 
 class Reader:
-    """Notes the options it is given and the files it is to read."""
+    """Records the options and files it is given."""
 
     def __init__(self):
         self.options = {}
@@ -53,7 +53,9 @@ def test_other_files_are_parquet():
 @pytest.mark.parametrize(("files", "table"), [([], None), (["a.csv"], "t")])
 def test_rows_come_from_files_or_from_a_table(files, table):
     with (
-        pytest.raises(ValueError, match="'table' must be given if no files are, and only then"),
+        pytest.raises(
+            ValueError, match="'table' must be given with Spark if, and only if, no files"
+        ),
         spark_table("local[1]", files, table),
     ):
         pass
@@ -84,7 +86,7 @@ def test_a_missing_pyspark_is_named_with_its_extra(monkeypatch):
         (Py4JError("one line"), "one line"),
     ],
 )
-def test_what_spark_says_becomes_a_sentence(error, reason):
+def test_spark_errors_become_one_sentence(error, reason):
     with pytest.raises(ValueError, match=f"'source' cannot be read by Spark: 'x': .*{reason}"):
         raise_within(error)
 

@@ -1,4 +1,4 @@
-"""Label columns with positive, negative and unlabeled values, read as they are meant."""
+"""Label columns with positive, negative and unlabeled values, read as intended."""
 
 import numpy as np
 import pytest
@@ -62,23 +62,23 @@ def test_a_sketch_counts_known_negatives_with_the_unlabeled():
 @pytest.mark.parametrize(
     ("label", "options", "words"),
     [
-        ([1, 0, -1, -1], {}, "got 3: -1, 0, 1. If one of them means that nobody looked"),
+        ([1, 0, -1, -1], {}, "got 3: -1, 0, 1. If one of them means that the row was not reviewed"),
         ([1, 0, np.nan, np.nan], {}, "or pass unlabeled_is_empty"),
         ([1, 0, 0, 0], {"unlabeled_is_empty": True}, "has a label in every row"),
         ([1, 0, -1, -1], {"unlabeled_label": 7}, r"must be a value of column 'y' \(-1, 0, 1\)"),
-        ([1, 0, -1, -1], {"unlabeled_label": 1}, "must be another value than the positive label"),
-        ([1, 0, 2, 3], {"unlabeled_label": 3}, "must hold two values, got 3"),
-        (["a", "b", "?", "?"], {"unlabeled_label": "?"}, "does not say what is positive"),
-        ([1, 0, np.nan, -1], {"unlabeled_label": -1}, "must hold a label in every row"),
+        ([1, 0, -1, -1], {"unlabeled_label": 1}, "must differ from the positive label"),
+        ([1, 0, 2, 3], {"unlabeled_label": 3}, "must contain two values, got 3"),
+        (["a", "b", "?", "?"], {"unlabeled_label": "?"}, "so the positive value is unclear"),
+        ([1, 0, np.nan, -1], {"unlabeled_label": -1}, "must contain a label in every row"),
     ],
 )
-def test_what_is_not_said_is_not_guessed(label, options, words):
+def test_missing_options_are_not_guessed(label, options, words):
     with pytest.raises(ValueError, match=words):
         columns({"s": SCORE, "y": label}, **options)
 
 
 def test_labeled_rows_have_no_unlabeled_ones():
-    with pytest.raises(InputError, match="must not be 'labelled' where some rows are unlabeled"):
+    with pytest.raises(InputError, match="must not be 'labeled' if some rows are unlabeled"):
         noneg.read(
-            {"s": SCORE, "y": [1, 0, -1, -1]}, **NAMES, unlabeled_label=-1, setting="labelled"
+            {"s": SCORE, "y": [1, 0, -1, -1]}, **NAMES, unlabeled_label=-1, setting="labeled"
         )

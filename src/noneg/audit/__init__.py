@@ -1,4 +1,4 @@
-"""Audits: which rows to review, and what the answers tell of the whole table.
+"""Audits: choosing rows to review, and estimating metrics of the whole table from the answers.
 
 design = plan(table, score="p", label="confirmed", setting="one-sample", budget=200)
 design.frame()                            # the list for reviewers
@@ -6,24 +6,13 @@ audit = read(filled_in, design)           # estimates without a prior and withou
 scores = audit.apply(scores)              # the prior and the selection for everything else
 """
 
-from noneg.audit.design import Design
-from noneg.audit.fusion import Agreement
-from noneg.audit.negatives import KnownNegatives, known_negatives
-from noneg.audit.planning import plan
-from noneg.audit.reading import Audit, read
-from noneg.audit.sequences import Sequence
-from noneg.audit.strata import Expected
-from noneg.audit.targets import Target
-
-__all__ = [
-    "Agreement",
-    "Audit",
-    "Design",
-    "Expected",
-    "KnownNegatives",
-    "Sequence",
-    "Target",
-    "known_negatives",
-    "plan",
-    "read",
-]
+from noneg.audit.estimates import Agreement as Agreement
+from noneg.audit.negatives import (
+    KnownNegatives as KnownNegatives,
+    known_negatives as known_negatives,
+)
+from noneg.audit.planning import Design as Design, plan as plan
+from noneg.audit.reading import Audit as Audit, read as read
+from noneg.audit.sequences import Sequence as Sequence
+from noneg.audit.strata import Expected as Expected
+from noneg.audit.targets import Target as Target

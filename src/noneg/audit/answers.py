@@ -1,8 +1,8 @@
-"""Answers of reviewers: a list with its column filled in -> the reviewed rows of a design.
+"""Reviewers' answers: converting a completed list to the reviewed rows of a design.
 
-Rows are reviewed in the order of the list, which is random, so a review that stopped is a smaller
-sample of the same kind. A row that was passed over is another matter: why it was is not known, so
-it is treated like "unsure", once as positive and once as negative.
+Rows are reviewed in the order of the list, which is random, so an unfinished review is a smaller
+sample of the same kind. A skipped row is different: the reason for skipping it is unknown, so it is
+treated like "unsure", once as positive and once as negative.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.audit.design import Design
 from noneg.audit.estimates import Review
+from noneg.audit.planning import Design
 from noneg.errors import Argument, InputError
 from noneg.tables.batches import as_text, meaning
 from noneg.tables.reading import read_texts
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# The fewest answers that a stratum is read with; smaller ones join their neighbor.
+# Fewest answers per stratum; smaller strata are merged with a neighbor.
 LEAST = 4
 POSITIVE, NEGATIVE, UNSURE, MISSING = 1, 0, 2, 3
 WORDS = {
@@ -41,15 +41,15 @@ _MEANING = {word: code for code, words in WORDS.items() for word in words}
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What reviewers said of the rows of a design, in its order.
+    """Reviewers' answers for the rows of a design, in its order.
 
     Attributes
     ----------
     design : Design
     code : ndarray of int
-        Of the rows up to the last one answered: 1 positive, 0 negative, 2 unsure or passed over.
+        Codes for the rows up to the last answer: 1 positive, 0 negative, 2 unsure or skipped.
     n_unsure, n_skipped : int
-        Rows called unsure, and rows without an answer that others follow.
+        Numbers of rows marked as unsure, and of rows skipped before a later answer.
     """
 
     design: Design
@@ -59,32 +59,32 @@ class Answers:
 
     @property
     def n_reviewed(self) -> int:
-        """Rows with an answer, unsure ones included."""
+        """Number of rows with an answer, including unsure ones."""
         return self.code.size - self.n_skipped
 
     @property
     def n_missing(self) -> int:
-        """Rows at the end of the list that nobody reached."""
+        """Number of rows at the end of the list that were not reached."""
         return self.design.budget - self.code.size
 
     @property
     def n_positive(self) -> int:
-        """Rows found positive."""
+        """Number of rows found positive."""
         return int((self.code == POSITIVE).sum())
 
     @cached_property
     def joined(self) -> NDArray[np.intp]:
-        """Where each stratum of the design is read: those with few answers join the next."""
+        """The merged stratum of each stratum; strata with few answers join the next one."""
         rows = self.design.stratum[: self.code.size]
         return join(np.bincount(rows, minlength=self.design.size.size), LEAST)
 
     def review(self, y: NDArray[Any]) -> Review:
-        """Return the reviewed rows in the order of strata, with these labels."""
+        """Return the reviewed rows, ordered by stratum, with these labels."""
         design, n, joined = self.design, self.code.size, self.joined
         at = joined[design.stratum[:n]]
         order = np.argsort(at, kind="stable")
         features = design.census.features(design.score[:n], design.rank[:n])
-        # The weight of a row is that of its own stratum, whatever it was joined with.
+        # The weight of a row comes from its original stratum, even after merging.
         weight = 1.0 / design.probability[:n]
         first = np.searchsorted(joined, np.arange(joined[-1] + 1))
         last = np.append(first[1:], joined.size) - 1
@@ -99,7 +99,7 @@ class Answers:
 
 
 def join(counts: NDArray[np.intp], least: int) -> NDArray[np.intp]:
-    """Return the number of the joined stratum of each stratum.
+    """Return the number of the merged stratum for each stratum.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def join(counts: NDArray[np.intp], least: int) -> NDArray[np.intp]:
         held += int(count)
         if held >= least:
             number, held = number + 1, 0
-    # What is left over at the end joins the last stratum that is full.
+    # A remainder at the end joins the last full stratum.
     return np.minimum(out, max(number - 1, 0))
 
 
@@ -125,12 +125,12 @@ def read_answers(
     positive_label: object = None,
     negative_label: object = None,
 ) -> Answers:
-    """Read lists with answers; the design is looked for beside the first list by default."""
+    """Read lists with answers; the design defaults to the file next to the first list."""
     plan = _plan(source, design)
     code = _codes(source, plan, id, answer, _words(positive_label, negative_label))
     there = np.flatnonzero(code != MISSING)
     if not there.size:
-        rule = "must hold at least one answer, got none"
+        rule = "must contain at least one answer, got none"
         raise InputError("answer", rule, remedy="Fill in the column: 1, 0 or unsure.")
     code = code[: there[-1] + 1]
     unsure, skipped = int((code == UNSURE).sum()), int((code == MISSING).sum())
@@ -140,7 +140,7 @@ def read_answers(
 def unanswered(
     source: object, design: Design | str | os.PathLike[str] | None = None
 ) -> tuple[Design, list[int]]:
-    """Return the design of a list, and the places of its rows that have no answer, in order."""
+    """Return the design of a list, and the indices of its unanswered rows, in order."""
     plan = _plan(source, design)
     code = _codes(source, plan, "id", "answer", _MEANING)
     return plan, np.flatnonzero(code == MISSING).tolist()
@@ -153,19 +153,19 @@ def _plan(source: object, design: Design | str | os.PathLike[str] | None) -> Des
 def _codes(
     source: object, plan: Design, name: str, answer: str, words: Mapping[str, int]
 ) -> NDArray[np.intp]:
-    """Return what was said of each row of the design."""
+    """Return the answer code for each row of the design."""
     columns = read_texts(source, {"id": name, "answer": answer})
     known = {one: row for row, one in enumerate(plan.id)}
     code = np.full(plan.budget, MISSING, dtype=np.intp)
     for k, (one, said) in enumerate(zip(columns["id"], columns["answer"], strict=True)):
         row, found = known.get(as_text(one)), _code(said, words, k)
         if row is None:
-            rule = f"must hold rows of the list, but {as_text(one)!r} is not one of them"
-            raise InputError("id", rule, remedy="Is this the list that goes with the design?")
+            rule = f"must contain rows of the list, but {as_text(one)!r} is not one of them"
+            raise InputError("id", rule, remedy="Does this list belong to the design?")
         if found == MISSING:
             continue
         if code[row] not in (MISSING, found):
-            rule = f"must agree about a row, but {as_text(one)!r} has two answers"
+            rule = f"must have one answer per row, but {as_text(one)!r} has two answers"
             raise InputError("answer", rule, remedy="Keep one, or write unsure.")
         code[row] = found
     return code
@@ -187,15 +187,15 @@ def _code(said: object, words: Mapping[str, int], row: int) -> int:
     if text not in words and isinstance(means, (bool, int, float)) and means in (0, 1):
         text = str(int(means))
     if text not in words:
-        rule = "must hold 1 (yes), 0 (no), unsure, or nothing"
-        remedy = ("Name other words as ", Argument("positive_label"), " and ")
+        rule = "must contain 1 (yes), 0 (no), 'unsure', or no value"
+        remedy = ("Pass other words as ", Argument("positive_label"), " and ")
         named = (*remedy, Argument("negative_label"), ".")
         raise InputError("answer", rule, value=said, row=row, remedy=named)
     return words[text]
 
 
 def design_path(source: object) -> Path:
-    """Return where the design of a list is kept: beside it.
+    """Return the path of the design file, which is next to the list.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def design_path(source: object) -> Path:
     """
     first = source[0] if isinstance(source, (list, tuple)) and source else source
     if not isinstance(first, (str, Path)):
-        rule = "must be given where the list is not a file"
-        raise InputError("design", rule, remedy="Pass what noneg.audit.plan returned.")
+        rule = "must be given if the list is not a file"
+        raise InputError("design", rule, remedy="Pass the design returned by noneg.audit.plan.")
     name = Path(first).name.partition(".")[0]
     return Path(first).with_name(f"{name}.design.json")

@@ -1,8 +1,8 @@
-"""Known negatives that nobody drew at random: bounds and checks, and no estimates.
+"""Known negatives that were not drawn at random: bounds and checks, but no estimates.
 
-A row that was reviewed and found negative is a row of the table that is not a labeled positive, so
-it stays in the marginal law. How it came to be reviewed is not known - mostly because it looked
-suspicious - so shares among reviewed rows say nothing about the table.
+A row that was reviewed and found negative belongs to the table and is not a labeled positive, so it
+stays in the marginal distribution. The reason for its review is unknown (usually, it looked
+suspicious), so shares among reviewed rows cannot be generalized to the table.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# From this p-value on known negatives look like other rows that are not labeled.
+# At this p-value or above, known negatives look like other rows that are not labeled.
 ODD = 0.01
 EVEN = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownNegatives:
-    """What known negatives without known inclusion probabilities tell.
+    """Bounds and checks from known negatives without known inclusion probabilities.
 
     Attributes
     ----------
     n_positive, n_negative, n_unlabeled : int
-        Labeled positives, known negatives, and rows that nobody looked at.
+        Numbers of labeled positives, known negatives, and unreviewed rows.
     prior_limits : (float, float)
-        Share of positives in the table if no row that nobody looked at is positive, and if all are.
+        Share of positives in the table if no unreviewed row is positive, and if all are.
     auroc : (float, float) or None
-        Between these lies the AUROC of the whole table if positives were labeled at random
-        (Claesen et al. 2015, with known negatives); None without a prior that the counts allow.
+        Bounds on the AUROC of the whole table if positives were labeled at random (Claesen et al.
+        2015, with known negatives); None without a prior that is compatible with the counts.
     reviewed_auroc : float
-        AUROC among reviewed rows alone; not that of the table.
+        AUROC among reviewed rows only, which is not the AUROC of the table.
     rank : float
-        Mean rank of known negatives among all rows that are not labeled positive, 0.5 if they
-        were drawn at random or without regard to the score.
+        Mean rank of known negatives among all rows that are not labeled positive; 0.5 if they were
+        drawn at random or independently of the score.
     p_value : float
-        Of the test that they were.
+        P-value for the hypothesis that they were.
     prior : float or None
-        The prior that was given.
+        The given prior.
     """
 
     n_positive: int
@@ -71,16 +71,16 @@ class KnownNegatives:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences for people."""
+        """Summary sentences for readers."""
         low, high = self.prior_limits
         counted = (
-            f"{self.n_negative:,} rows are known negatives. They count as rows that are not "
-            "labeled positive; no share among reviewed rows is used, because nobody knows how "
-            "they were chosen."
+            f"{self.n_negative:,} rows are known negatives. They count as rows that "
+            "are not labeled positive. Shares among reviewed rows are not used, "
+            "because it is unknown how these rows were chosen."
         )
         said = [
             counted,
-            f"They leave a share of positives between {low:.4g} and {high:.4g} in these rows.",
+            f"The share of positives in these rows is therefore between {low:.4g} and {high:.4g}.",
         ]
         if self.contradicts:
             said.append(f"A prior of {self.prior:.4g} contradicts these counts.")
@@ -93,11 +93,11 @@ class KnownNegatives:
         if self.auroc is not None:
             least, most = self.auroc
             said.append(
-                f"With them the AUROC lies between {least:.3f} and {most:.3f} if positives were "
-                f"labeled at random; among reviewed rows alone it is {self.reviewed_auroc:.3f}, "
-                "which is not that of the table."
+                "If positives were labeled at random, the AUROC lies between "
+                f"{least:.3f} and {most:.3f}. Among reviewed rows only, it is "
+                f"{self.reviewed_auroc:.3f}, which does not apply to the whole table."
             )
-        said.append("To learn more, have rows reviewed that noneg audit plan chooses.")
+        said.append("For estimates, have rows reviewed that noneg audit plan selects.")
         return tuple(said)
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,12 +126,12 @@ def known_negatives(
     Parameters
     ----------
     positive, negative, unlabeled : array-like
-        Scores of labeled positives, of rows found negative, and of rows that nobody looked at.
+        Scores of labeled positives, of rows found negative, and of unreviewed rows.
     setting : {"one-sample", "two-sample"}
     prior : float, optional
-        Share of positives in the table; needed for the bounds of the AUROC.
+        Share of positives in the table; needed for the AUROC bounds.
     level : float
-        Of the band behind these bounds.
+        Confidence level of the band behind these bounds.
 
     Examples
     --------
@@ -149,11 +149,11 @@ def known_negatives(
         for x, name in zip((positive, negative, unlabeled), names, strict=True)
     ]
     p, n, u = groups
-    if check_setting(setting) == "labelled":
-        raise InputError("setting", "must not be 'labelled' where some rows are unlabeled")
+    if check_setting(setting) == "labeled":
+        raise InputError("setting", "must not be 'labeled' if some rows are unlabeled")
     for name, group in zip(names, groups, strict=True):
         if not group.size:
-            raise InputError(name, "must hold at least one row, got none")
+            raise InputError(name, "must contain at least one row, got none")
     one = is_pooled(setting)
     rows = n.size + u.size + (p.size if one else 0)
     rank = _auroc(n, np.concatenate([n, u]))
@@ -173,7 +173,7 @@ def known_negatives(
 
 
 def _auroc(one: Floats, other: Floats) -> float:
-    """Return the probability that a row of one sample has the higher score; ties count half."""
+    """Return the probability that a row of `one` scores higher; a tie counts as half."""
     there = np.sort(other)
     ends = [np.searchsorted(there, one, side).mean() for side in ("left", "right")]
     return float(sum(ends) / (2.0 * there.size))
@@ -182,7 +182,7 @@ def _auroc(one: Floats, other: Floats) -> float:
 def _bounds(
     p: Floats, n: Floats, u: Floats, setting: Setting, prior: float | None, level: float
 ) -> tuple[float, float] | None:
-    """Return Claesen's bounds of the AUROC, None if the prior leaves no hidden positive."""
+    """Return Claesen's bounds on the AUROC, or None if the prior leaves no hidden positives."""
     from noneg.performance import roc_bounds
 
     if prior is None:

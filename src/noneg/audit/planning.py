@@ -1,26 +1,30 @@
-"""`plan`: a table of scores and labels -> the rows to review."""
+"""`plan` chooses the rows to review from a table of scores and labels; a `Design` stores them."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.audit.design import Design
-from noneg.audit.strata import SIZES, Pool, Strata, expected
+from noneg.audit.strata import SIZES, Expected, Pool, Strata, expected
 from noneg.audit.targets import Census, Target
 from noneg.bins import bin_scores
 from noneg.checks import check_count, check_setting
-from noneg.errors import InputError
+from noneg.errors import InputError, MissingFileError
 from noneg.randomness import stream
 from noneg.recalibration import Isotonic
+from noneg.results import Table
 from noneg.scores import PUScores
 from noneg.tables.batches import Wanted
 from noneg.tables.reading import read_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,20 +33,164 @@ if TYPE_CHECKING:
     from noneg.tables.batches import Columns
 
     Floats = NDArray[np.float64]
-    # Scores, and how many rows have each.
+    # Scores, and the number of rows with each score.
     Weighted = tuple[Floats, Floats]
+    Places = NDArray[np.intp]
 
-# Weight of the prior in the guess of each row, which keeps rows of score zero in play.
+SCHEMA = "noneg.audit-design/1"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Design(Table):
+    """Rows to review, and all information needed to read the answers.
+
+    Attributes
+    ----------
+    targets : tuple of Target
+        Metrics to estimate from the review.
+    setting : {"one-sample", "two-sample"}
+    prior : float or None
+        The given prior, if any; it only guides the choice of rows.
+    seed : int
+    sequential : bool
+        Whether the review may be stopped at any point after looking at the answers.
+    source : mapping
+        Files and columns.
+    census : Census
+        Everything about the table that is known without a review.
+    size, share : ndarray
+        Number of unlabeled rows in each stratum, and its share of the reviews.
+    group : tuple of str
+        The group of each stratum; empty if there are no groups.
+    corners : ndarray, shape (strata, 2, features)
+        Features at the lowest and highest scores of each stratum.
+    id : tuple of str
+        The rows to review, in order.
+    score, rank, stratum, probability : ndarray
+        Attributes of these rows; `probability` is the probability of being chosen.
+    positive_score, positive_rank, positive_stratum : ndarray
+        Labeled positives, thinned if there are many.
+    n_positive, n_unlabeled : float
+    expected : Expected
+    """
+
+    targets: tuple[Target, ...]
+    setting: Setting
+    prior: float | None
+    seed: int
+    sequential: bool
+    source: Mapping[str, Any]
+    census: Census
+    size: Floats
+    share: Floats
+    group: tuple[str, ...]
+    corners: Floats
+    id: tuple[str, ...]
+    score: Floats
+    rank: Floats
+    stratum: Places
+    probability: Floats
+    positive_score: Floats
+    positive_rank: Floats
+    positive_stratum: Places
+    n_positive: float
+    n_unlabeled: float
+    expected: Expected
+
+    @property
+    def budget(self) -> int:
+        """Number of rows to review."""
+        return len(self.id)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the list for reviewers: id, probability, and an empty answer column."""
+        return {
+            "review": np.arange(1, self.budget + 1),
+            "id": np.array(self.id, dtype=object),
+            "probability": self.probability,
+            "answer": np.full(self.budget, "", dtype=object),
+        }
+
+    def to_json(self) -> str:
+        """Return the design as text that `from_json` can read."""
+        return json.dumps(
+            {"schema": SCHEMA} | {name: _plain(getattr(self, name)) for name in _FIELDS}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Design:
+        """Restore a design from the output of `to_json`."""
+        try:
+            content = json.loads(text)
+            if content["schema"] != SCHEMA:
+                raise KeyError(content["schema"])  # noqa: TRY301
+            made = {name: _MADE.get(name, np.array)(content[name]) for name in _FIELDS}
+        except (ValueError, KeyError, TypeError) as error:
+            rule = f"must be a design written by noneg audit plan ({SCHEMA})"
+            remedy = "Pass the JSON file that was written with the list."
+            raise InputError("design", rule, remedy=remedy) from error
+        return cls(**made)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Design:
+        """Read a design file."""
+        remedy = "It was written together with the list of rows, and its name ends in .design.json."
+        return cls.from_json(file_text(path, "design", remedy))
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(str, self.targets))
+        return f"Design({self.budget} rows to review for {names}; {self.size.size} strata)"
+
+
+def file_text(path: str | os.PathLike[str], argument: str, remedy: str) -> str:
+    """Return the text of the file given as an argument."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        rule = f"must be an existing file, got {str(path)!r}"
+        raise MissingFileError(argument, rule, remedy=remedy) from error
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (Census, Expected)):
+        return value.to_dict()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple) and value and isinstance(value[0], Target):
+        return [[target.name, target.threshold] for target in value]
+    return value
+
+
+_FIELDS = tuple(Design.__dataclass_fields__)
+_MADE: dict[str, Callable[[Any], Any]] = {
+    "targets": lambda pairs: tuple(Target(*pair) for pair in pairs),
+    "setting": str,
+    "prior": lambda x: x,
+    "seed": int,
+    "sequential": bool,
+    "source": dict,
+    "census": Census.from_dict,
+    "group": tuple,
+    "id": tuple,
+    "stratum": lambda x: np.array(x, dtype=np.intp),
+    "positive_stratum": lambda x: np.array(x, dtype=np.intp),
+    "n_positive": float,
+    "n_unlabeled": float,
+    "expected": lambda x: Expected(**{name: np.array(column) for name, column in x.items()}),
+}
+
+
+# Weight of the prior in each row's guess, so that rows with score zero can be chosen.
 DOUBT = 0.1
-# Bins of the calibration error.
+# Number of bins for the calibration error.
 BINS = 10
-# Labeled positives kept in the design; more are thinned evenly in the order of scores.
+# Most labeled positives kept in the design; beyond this, they are thinned evenly by score.
 KEPT = 2000
 DEFAULT = ("prior",)
 
 
 def _in_order(parts: Sequence[Weighted]) -> Weighted:
-    """Return scores in order, and the number of rows below each and in all."""
+    """Return sorted scores, and cumulative numbers of rows from 0 to the total."""
     s, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.argsort(s, kind="stable")
     return s[order], np.concatenate([[0.0], np.cumsum(count[order])])
@@ -67,38 +215,38 @@ def plan(  # noqa: PLR0913 - each one names a fact that is never guessed
     seed: int = 0,
     marginal: Sketch | PUScores | None = None,
 ) -> Design:
-    """Choose unlabeled rows to review, with known probabilities, for the numbers named.
+    """Choose unlabeled rows to review, with known probabilities, for the given targets.
 
     Parameters
     ----------
     source : path, list of paths, mapping of columns, or data frame
-        As in `noneg.read`; every row is read. Known negatives need no second review: they count
-        as what they are.
+        As in `noneg.read`; every row is read. Known negatives are not reviewed again; they count as
+        negatives.
     score, label, positive_label, unlabeled_label, unlabeled_is_empty
         As in `noneg.read`.
     setting : {"one-sample", "two-sample"}
-        How the rows were sampled; in one sample the labeled positives are known rows of it.
+        How the rows were sampled; in one sample, the labeled positives are known rows of it.
     budget : int
-        Rows to review.
+        Number of rows to review.
     targets : sequence of str
-        What the review is for: "prior", "auroc", "ece", "brier", "log_loss", or a metric of the
+        Metrics to estimate: "prior", "auroc", "ece", "brier", "log_loss", or a metric of the
         confusion matrix with its threshold, such as "precision@0.9". All of them are estimated
-        together; more targets make each less precise.
+        together; with more targets, each is less precise.
     prior : float, optional
-        Share of positives, if there is a guess; else it is estimated from the scores. It only
-        guides the choice of rows: the answers are right without it.
+        A guess of the share of positives; if omitted, it is estimated from the scores. It only
+        guides the choice of rows: the results are valid without it.
     id : str, optional
-        Column that identifies a row; by default the row's place in the table, from 0.
+        Column that identifies a row; defaults to the row's position in the table, from 0.
     by : str, optional
-        Column of groups; each gets strata of its own.
+        Column of groups; each group gets its own strata.
     sequential : bool
-        Whether to choose rows so that the review may be stopped at any time by looking at the
-        answers; see `sequences`.
+        Whether to choose rows so that the review may be stopped at any time based on the answers;
+        see `sequences`.
     sizes : sequence of int
-        Numbers of reviews to rehearse for.
+        Numbers of reviews to simulate.
     seed : int
     marginal : Sketch or PUScores, optional
-        The whole table, if `source` is only a random sample of it to choose rows from.
+        The whole table, if `source` is only a random sample of it from which to choose rows.
 
     Returns
     -------
@@ -123,12 +271,12 @@ def plan(  # noqa: PLR0913 - each one names a fact that is never guessed
     ... )
     Design(100 rows to review for prior, precision@0.5; 13 strata)
     """
-    if check_setting(setting) == "labelled":
-        rule = "must not be 'labelled': every row has its label, so there is nothing to review"
+    if check_setting(setting) == "labeled":
+        rule = "must not be 'labeled': every row has its label, so there is nothing to review"
         raise InputError("setting", rule)
     asked = tuple(dict.fromkeys(Target.parse(text) for text in targets))
     if not asked:
-        raise InputError("targets", "must name at least one number to learn")
+        raise InputError("targets", "must name at least one metric to estimate")
     wanted = Wanted(
         score=score,
         label=label,
@@ -167,11 +315,11 @@ class Planner:
         self._check_flagged()
 
     def _whole(self, marginal: Sketch | PUScores | None) -> tuple[Weighted, Weighted]:
-        """Return scores and numbers of all rows that are not labeled, and of those that are."""
+        """Return scores and counts of all rows that are not labeled, and of those that are."""
         if marginal is None:
             law = self.scores
         elif self.rows.texts.get("by") or self.rows.negative is not None:
-            rule = "must not be given with groups or known negatives: they are counted in the rows"
+            rule = "must not be given with groups or known negatives, which are counted in the rows"
             raise InputError("marginal", rule)
         else:
             setting = self.scores.setting
@@ -185,13 +333,13 @@ class Planner:
         return names.tolist(), codes.astype(np.intp)
 
     def _pool(self) -> Pool:
-        """Return the rows whose label nobody knows."""
+        """Return the rows whose labels are unknown."""
         known = (
             self.rows.flags if self.rows.negative is None else self.rows.flags | self.rows.negative
         )
         row = np.flatnonzero(~known)
         if self.budget > row.size:
-            rule = f"must be at most {row.size:,}, the number of rows that nobody reviewed"
+            rule = f"must be at most {row.size:,}, the number of rows that have not been reviewed"
             raise InputError("budget", rule, value=self.budget)
         row = row[np.lexsort((self.rows.score[row], self.codes[row]))]
         s = self.rows.score[row]
@@ -203,7 +351,7 @@ class Planner:
         return np.asarray((below + upto) / (2.0 * self.mass[-1]))
 
     def _hidden(self, s: Floats) -> Floats:
-        """Return the guessed probability that unlabeled rows are positive."""
+        """Return guessed probabilities that unlabeled rows are positive."""
         scores = self.scores
         if scores.prior is None:
             from noneg.prior import estimate_prior
@@ -211,7 +359,7 @@ class Planner:
             scores = estimate_prior(scores).apply(scores)
         prior = scores.known_prior
         guess = (1.0 - DOUBT) * Isotonic().fit(scores).transform(s) + DOUBT * prior
-        labeled = min(scores.labelled_share / prior, 0.99)
+        labeled = min(scores.labeled_share / prior, 0.99)
         return np.clip(guess * (1.0 - labeled) / (1.0 - labeled * guess), 1e-9, 1.0 - 1e-9)
 
     def _check_flagged(self) -> None:
@@ -229,7 +377,9 @@ class Planner:
         names = np.array(self.rows.texts["id"], dtype=object)
         values, counts = np.unique(names, return_counts=True)
         if (counts > 1).any():
-            rule = f"must name a column that identifies a row, but {values[counts > 1][0]!r} comes"
+            rule = (
+                f"must name a column that identifies a row, but {values[counts > 1][0]!r} appears"
+            )
             raise InputError("id", f"{rule} {counts[counts > 1][0]} times")
         return tuple(names[row].tolist())
 
@@ -272,11 +422,11 @@ class Planner:
 
     @cached_property
     def strata(self) -> Strata:
-        """The strata of the rows to choose from."""
+        """The strata of the candidate rows."""
         return Strata.of(self.pool, self.census, self.targets, self.budget)
 
     def _sizes(self, strata: Strata) -> Floats:
-        """Return the rows of each stratum in the whole table, of which the pool may be a sample."""
+        """Return the stratum sizes in the whole table, of which the pool may be a sample."""
         (s, count), _ = self.whole
         if count.sum() == self.pool.row.size or self.rows.negative is not None:
             return strata.size
@@ -284,7 +434,7 @@ class Planner:
         return np.bincount(at, count, strata.size.size).astype(np.float64)
 
     def _kept(self) -> NDArray[np.intp]:
-        """Return labeled positives in the order of scores, at most so many, evenly spread."""
+        """Return labeled positives sorted by score, thinned evenly to at most `KEPT`."""
         positive = np.flatnonzero(self.rows.flags)
         order = positive[np.argsort(self.rows.score[positive], kind="stable")]
         if order.size <= KEPT:
@@ -292,7 +442,7 @@ class Planner:
         return order[((np.arange(KEPT) + 0.5) * order.size / KEPT).astype(np.intp)]
 
     def _stratum(self, strata: Strata, row: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the stratum that labeled rows would be in, -1 for a group without any."""
+        """Return the stratum that labeled rows would fall in; -1 if their group has none."""
         low, group = self.pool.score[strata.first], self.pool.group[strata.first]
         out = np.full(row.size, -1, dtype=np.intp)
         for code in np.unique(group):

@@ -1,21 +1,20 @@
-"""`read`: reviewed rows -> numbers of the whole table that need neither a prior nor SCAR."""
+"""`read`: estimating metrics of the whole table from reviewed rows, without a prior or SCAR."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noneg.audit.answers import POSITIVE, UNSURE, Answers, read_answers
-from noneg.audit.estimates import Draws, interval
-from noneg.audit.fusion import Agreement, Contrast
+from noneg.audit.estimates import Agreement, Contrast, Draws, interval
+from noneg.audit.planning import file_text
 from noneg.audit.sequences import Sequence, sequence
 from noneg.audit.targets import Target
 from noneg.checks import check_level
-from noneg.errors import InputError, MissingFileError
+from noneg.errors import InputError
 from noneg.randomness import stream
 from noneg.results import Estimate, aligned
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.audit.design import Design
+    from noneg.audit.planning import Design
     from noneg.checks import Setting
     from noneg.scores import PUScores
 
@@ -36,24 +35,25 @@ SCHEMA = "noneg.audit/1"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Audit:
-    """What a review tells of the whole table.
+    """Results of a review for the whole table.
 
     Attributes
     ----------
     estimates : dict of str to Estimate
-        The prior and every target of the design, of the whole table, from the review and the
-        labeled positives as rows of it. No prior and no assumption on labeling is used.
+        The prior and every target of the design for the whole table, from the review and the
+        labeled positives, which count as rows of the table. Neither a prior nor an assumption about
+        labeling is used.
     agreements : dict of str to Agreement
-        Labeled positives against positives found, by target.
+        Comparison of labeled positives with positives found, by target.
     selection : Estimate
-        Selection factor: how many times more or less likely than a labeled positive a hidden one
-        is to look as it does.
+        Selection factor: the largest ratio, in either direction, between the shares of hidden and
+        of labeled positives in a score range.
     sequences : dict of str to Sequence
-        Intervals at every look, for the numbers of `until`.
+        Intervals at every look, for the metrics in `until`.
     until : dict of str to float
-        Wanted half-widths.
+        Target half-widths.
     n_reviewed, n_positive, n_unsure, n_skipped, n_missing, budget : int
-        Rows with an answer, found positive, unsure, passed over, not reached, and on the list.
+        Numbers of rows answered, found positive, unsure, skipped, not reached, and on the list.
     n_labeled, n_unlabeled : float
     setting : {"one-sample", "two-sample"}
     level : float
@@ -84,33 +84,34 @@ class Audit:
 
     @property
     def prior_set(self) -> tuple[float, float]:
-        """The interval of the prior, inside (0, 1)."""
+        """The interval for the prior, inside (0, 1)."""
         edge = 1.0 / (2.0 * (self.n_labeled + self.n_unlabeled))
         low, high = np.clip([self.prior.low, self.prior.high], edge, 1.0 - edge)
         return float(low), float(high)
 
     @property
     def middle(self) -> float:
-        """The prior to quote numbers at, inside its interval."""
+        """The prior at which metrics are reported, inside its interval."""
         return float(np.clip(self.prior.value, *self.prior_set))
 
     def told(self, selection: float) -> str:
-        """Return where the prior comes from, and up to which selection numbers hold, in words."""
+        """Describe the source of the prior, and the selection up to which results hold."""
         low, high = self.prior_set
         return (
-            f"The prior, {self.middle:.4g} in [{low:.4g}, {high:.4g}], is from a review of "
-            f"{self.n_reviewed:,} rows. Numbers allow for selection by a factor of {selection:.3g}."
+            f"The prior, {self.middle:.4g} in [{low:.4g}, {high:.4g}], is from a "
+            f"review of {self.n_reviewed:,} rows. Intervals allow for a selection "
+            f"factor of up to {selection:.3g}."
         )
 
     @property
     def is_done(self) -> bool:
-        """Whether every half-width of `until` is reached."""
+        """Whether every half-width in `until` has been reached."""
         return all(self.sequences[name].half_width <= width for name, width in self.until.items())
 
     def apply(self, scores: PUScores) -> PUScores:
-        """Return scores with the prior that the review found, its interval and the selection.
+        """Return scores with the prior from the review, its interval, and the selection factor.
 
-        The upper limit of the selection factor is passed on: what the review cannot exclude.
+        The upper limit of the selection factor is used, because the review cannot exclude it.
         """
         return scores.with_prior(self.middle, self.prior_set).with_selection(self.factor)
 
@@ -118,17 +119,18 @@ class Audit:
     def factor(self) -> float:
         """Upper limit of the selection factor."""
         if not np.isfinite(self.selection.high):
-            rule = "has no upper limit of the selection factor: it found too few positives"
-            remedy = "Review more rows, or pass --selection yourself."
+            rule = (
+                "has no upper limit for the selection factor, because the review found too few "
+                "positives"
+            )
+            remedy = "Review more rows, or pass --selection."
             raise InputError("audit", rule, remedy=remedy)
         return max(1.0, self.selection.high)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and text."""
-        counts = ("n_reviewed", "n_positive", "n_unsure", "n_skipped", "n_missing", "budget")
-        sizes = ("n_labeled", "n_unlabeled", "setting", "level")
         return {
-            **{name: getattr(self, name) for name in (*counts, *sizes)},
+            **{name: getattr(self, name) for name in _PLAIN},
             "estimates": {name: one.to_dict() for name, one in self.estimates.items()},
             "agreements": {name: one.to_dict() for name, one in self.agreements.items()},
             "selection": self.selection.to_dict(),
@@ -140,7 +142,7 @@ class Audit:
         }
 
     def to_json(self) -> str:
-        """Return text that `load` reads, and ``--audit`` of the commands."""
+        """Return text that `load` and the ``--audit`` option of the commands can read."""
         from importlib.metadata import version
 
         head = {"schema": SCHEMA, "version": version("noneg")}
@@ -148,7 +150,7 @@ class Audit:
 
     @classmethod
     def from_json(cls, text: str) -> Audit:
-        """Return what `to_json` wrote, without the course of sequences."""
+        """Restore an audit from the output of `to_json`, without the history of sequences."""
         try:
             content = json.loads(text)
             if content["schema"] != SCHEMA:
@@ -161,21 +163,15 @@ class Audit:
             }
             selection = _estimate(content["selection"])
         except (ValueError, KeyError, TypeError) as error:
-            rule = f"must be what noneg audit read -o wrote ({SCHEMA})"
+            rule = f"must be a file written by noneg audit read -o ({SCHEMA})"
             raise InputError("audit", rule) from error
         notes = tuple(content["notes"])
         return cls(estimates=found, agreements=agreements, selection=selection, notes=notes, **made)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Audit:
-        """Read the file of an audit."""
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            rule = f"must be a file that exists, got {str(path)!r}"
-            raise MissingFileError(
-                "audit", rule, remedy="Write it by noneg audit read -o."
-            ) from error
+        """Read an audit file."""
+        return cls.from_json(file_text(path, "audit", "Create it with noneg audit read -o."))
 
     def __str__(self) -> str:
         rows = [
@@ -193,7 +189,7 @@ _PLAIN = (
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401
-    """Return content for strict JSON: what is not finite becomes None."""
+    """Return content for strict JSON, with None for values that are not finite."""
     if isinstance(value, dict):
         return {name: _finite(one) for name, one in value.items()}
     if isinstance(value, float) and not np.isfinite(value):
@@ -231,23 +227,23 @@ def read(
     level: float = 0.95,
     until: Mapping[str, float] | None = None,
 ) -> Audit:
-    """Read the answers of a review and say what they tell of the whole table.
+    """Read the answers of a review and estimate metrics of the whole table.
 
     Parameters
     ----------
     source : path, list of paths, mapping of columns, or data frame
-        The list of rows with its column of answers: 1 or yes, 0 or no, unsure, or nothing.
+        The list of rows with its answer column: 1 or yes, 0 or no, unsure, or empty.
     design : Design or path, optional
-        What `plan` returned, or its file; by default the file beside the list.
+        The result of `plan`, or its file; defaults to the file next to the list.
     id, answer : str
         Names of the columns.
     positive_label, negative_label : object, optional
-        Words of your own for the answers.
+        Custom words for the answers.
     level : float
-        Level of intervals.
+        Confidence level of the intervals.
     until : mapping of str to float, optional
-        Wanted half-widths, such as ``{"precision@0.9": 0.03}``, of a sequential design. Intervals
-        then hold at every look.
+        Target half-widths, such as ``{"precision@0.9": 0.03}``, for a sequential design. Intervals
+        are then valid at every look.
 
     Returns
     -------
@@ -275,7 +271,7 @@ def read(
 
 
 def estimate(answers: Answers, *, level: float = 0.95, until: Mapping[str, float]) -> Audit:
-    """Return what answers tell of the whole table."""
+    """Estimate metrics of the whole table from answers."""
     design = answers.design
     targets = dict.fromkeys((Target("prior"), *design.targets))
     rng = stream(design.seed, "audit answers")
@@ -308,7 +304,7 @@ def estimate(answers: Answers, *, level: float = 0.95, until: Mapping[str, float
 
 
 def _bounded(target: Target, answers: Answers, plain: Draws, level: float) -> Estimate:
-    """Return the interval, for every way in which unsure answers may turn out."""
+    """Return an interval that holds for every possible resolution of unsure answers."""
     census = answers.design.census
     middle = interval(target, census, plain, level)
     unsure = answers.code == UNSURE
@@ -329,7 +325,7 @@ def _bounded(target: Target, answers: Answers, plain: Draws, level: float) -> Es
         low=min(one.low for one in (*ends, middle)),
         high=max(one.high for one in (*ends, middle)),
         level=level,
-        method=f"{middle.method}, unsure answers either way",
+        method=f"{middle.method}, for every resolution of unsure answers",
         identified=(min(both), max(both)),
         raw=middle.raw,
     )
@@ -339,8 +335,8 @@ def _sequences(answers: Answers, until: Mapping[str, float], level: float) -> di
     if not until:
         return {}
     if (answers.code == UNSURE).any():
-        rule = "cannot be followed with unsure or skipped answers"
-        raise InputError("until", rule, remedy="Decide them, or leave --until out.")
+        rule = "cannot be used with unsure or skipped answers"
+        raise InputError("until", rule, remedy="Resolve them, or omit --until.")
     y = (answers.code == POSITIVE).astype(np.float64)
     return {name: sequence(Target.parse(name, "until"), answers, y, level) for name in until}
 
@@ -349,23 +345,25 @@ def _notes(answers: Answers) -> list[str]:
     notes = []
     if answers.n_missing:
         notes.append(
-            f"No answer yet: the last {answers.n_missing:,} rows of the list. Its order is random, "
-            f"so the first {answers.code.size:,} are a smaller sample of the same kind."
+            f"The last {answers.n_missing:,} rows of the list have no answer yet. "
+            f"The list is in random order, so the first {answers.code.size:,} rows "
+            "are a smaller random sample."
         )
     if answers.n_skipped:
         notes.append(
-            f"Rows passed over: {answers.n_skipped:,}. Nobody knows why, so each counts once as "
-            "positive and once as negative, and intervals hold both ways."
+            f"Skipped rows: {answers.n_skipped:,}. The reason is unknown, so "
+            "intervals cover both cases for each: positive and negative."
         )
     if answers.n_unsure:
         notes.append(
-            f"Unsure answers: {answers.n_unsure:,}. Estimates count them as negative; intervals "
-            "hold whichever way they turn out."
+            f"Unsure answers: {answers.n_unsure:,}. Estimates count them as "
+            "negative; intervals cover both cases."
         )
     if answers.n_positive < FEW:
         notes.append(
-            f"Reviewed rows found positive: only {answers.n_positive}. Intervals are wide because "
-            "one unseen positive in a large stratum would change much."
+            f"Only {answers.n_positive} reviewed rows are positive. Intervals are "
+            "wide, because one missed positive in a large stratum would change the "
+            "estimate considerably."
         )
     return notes
 

@@ -1,15 +1,15 @@
-r"""Confidence sequences: intervals that hold at every look, so that a review may stop any time.
+r"""Confidence sequences: intervals that are valid at every look, so a review may stop at any time.
 
 Row t of a sequential design is drawn from stratum h with probability :math:`\pi_h` and, within it,
-among the rows not yet drawn. Whatever was seen before,
+from the rows not yet drawn. Conditional on all earlier rows,
 
 .. math:: X_t = \sum_{i<t} y_i a_i + \frac{N_h - n_h}{\pi_h}\, y_t a_t
 
-has the total of :math:`y a` over all unlabeled rows for its mean. A number of the table solves
-``total(y a(theta)) + b(theta) = 0``, so for the right theta the sums ``X_t + b`` are fair bets:
-capital that is staked on them seldom grows. Values of theta against which one of two bettors, one
-on each side, ever made ``2 / alpha`` out of 1 are excluded (Ville 1939; Waudby-Smith & Ramdas
-2024).
+has the total of :math:`y a` over all unlabeled rows as its mean. A metric theta of the table solves
+``total(y a(theta)) + b(theta) = 0``, so for the true theta, the sums ``X_t + b`` are fair bets:
+capital staked on them rarely grows. There are two bettors, one on each side. A value of theta is
+excluded once either bettor has turned a capital of 1 into ``2 / alpha`` (Ville 1939; Waudby-Smith &
+Ramdas 2024).
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 GRID = 401
-# A bet stakes at most this share of what could be lost.
+# A single bet can lose at most this share of the capital.
 STAKE = 0.5
 LINEAR = ("prior", "precision", "recall", "accuracy", *LOSSES)
 METHOD = "confidence sequence by betting"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sequence(Table):
-    """An interval after each review; all of them hold together.
+    """An interval after each review; all of them hold simultaneously.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Sequence(Table):
 
     @property
     def last(self) -> Estimate:
-        """The last interval, with its middle."""
+        """The last interval, with its midpoint as the value."""
         low, high = float(self.low[-1]), float(self.high[-1])
         return Estimate(
             value=(low + high) / 2.0, low=low, high=high, level=self.level, method=METHOD
@@ -93,7 +93,7 @@ def equation(target: Target, census: Census, theta: Floats) -> tuple[Floats, Flo
 
 
 class Bets:
-    """Rows in the order of review, as bets on any equation."""
+    """Rows in review order, as bets on any equation."""
 
     def __init__(self, answers: Answers, y: Floats) -> None:
         design, n = answers.design, answers.code.size
@@ -102,7 +102,7 @@ class Bets:
         self.size, self.share, self.corners = design.size, design.share, design.corners
 
     def capital(self, a: Floats, b: Floats, alpha: float) -> Floats:
-        """Return the larger capital, of both bettors, after each review; shape (rows, thetas)."""
+        """Return the larger capital of the two bettors after each review, shape (rows, thetas)."""
         left, seen = self.size.copy(), np.zeros(a.shape[1])
         ends = self.corners @ a.T
         low, high = np.minimum(ends.min(axis=1), 0.0), np.maximum(ends.max(axis=1), 0.0)
@@ -132,9 +132,9 @@ class Bets:
 
 
 def sequence(target: Target, answers: Answers, y: Floats, level: float) -> Sequence:
-    """Return the confidence sequence of a number of the table.
+    """Return the confidence sequence for a metric of the table.
 
-    The values that survive are looked for on a grid, and on finer ones around its ends.
+    The values that are not excluded are found on a grid, and each end is extended by one step.
     """
     check_sequential(target, answers)
     census, alpha = answers.design.census, 1.0 - level
@@ -156,9 +156,9 @@ def sequence(target: Target, answers: Answers, y: Floats, level: float) -> Seque
 
 
 def check_sequential(target: Target, answers: Answers) -> None:
-    """Refuse what cannot be followed at every look."""
+    """Reject designs and targets for which no confidence sequence is available."""
     if not answers.design.sequential:
-        rule = "needs a sequential design: this list must be reviewed to its end"
+        rule = "needs a sequential design: this list must be reviewed completely"
         raise InputError("until", rule, remedy="Plan it with --sequential (sequential=True).")
     if target.name not in LINEAR:
         rule = f"must be one of {', '.join(LINEAR)}"

@@ -1,8 +1,8 @@
-"""Which rows to review: strata of the score, and how many rows of each, for the targets named.
+"""Choosing rows to review: score strata, and the number of rows from each, for given targets.
 
-Rows are worth a review where a guess of their label is uncertain and the label matters: in
-proportion to ``|influence| sqrt(h (1 - h))`` with h the guessed probability that the row is
-positive (Neyman's allocation). The guess decides what the review costs, never whether it is right.
+A review is most valuable for rows whose label is uncertain and matters: rows are chosen in
+proportion to ``|influence| sqrt(h (1 - h))``, where h is the guessed probability that the row is
+positive (Neyman's allocation). The guess affects the cost of the review, never its validity.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Places = NDArray[np.intp]
 
-# Share of the reviews that is spread evenly, whatever the guess says.
+# Share of the reviews that is spread evenly, regardless of the guess.
 FLOOR = 0.2
-# Reviews in a stratum.
+# Reviews per stratum.
 ROWS = 8
-# Reviews to rehearse for, and how often.
+# Numbers of reviews to simulate, and number of simulations.
 SIZES = (50, 100, 200, 500, 1000)
 TRIALS = 12
 
@@ -38,9 +38,9 @@ TRIALS = 12
 def importance(
     targets: Sequence[Target], census: Census, features: Floats, hidden: Floats
 ) -> tuple[Floats, Floats]:
-    """Return how much each row matters to the targets together, and its influence on each.
+    """Return each row's importance for all targets together, and its influence on each target.
 
-    Each target counts as much as it could be learnt at best.
+    Targets are weighted relative to the best precision attainable for each.
     """
     totals = census.known + hidden @ features
     influence = np.stack([features @ target.gradient(census, totals) for target in targets])
@@ -50,16 +50,16 @@ def importance(
 
 
 def cut(score: Floats, share: Floats, breaks: Sequence[float], parts: int) -> Places:
-    """Return the stratum of rows in the order of their scores.
+    """Return the stratum of each row, with rows sorted by score.
 
-    Strata are equal parts of the share, cut at the breaks too; equal scores stay together.
+    Strata have equal parts of the share and are also cut at the breaks; equal scores stay together.
 
     Examples
     --------
     >>> cut(np.array([0.1, 0.2, 0.3, 0.8]), np.full(4, 0.25), [0.5], 2)
     array([0, 0, 1, 2])
     """
-    # The middle of a row's own part, so that a heavy row does not straddle two strata.
+    # Use the midpoint of a row's share, so that a heavy row does not straddle two strata.
     middle = (np.cumsum(share) - share / 2.0) / share.sum()
     part = np.minimum((middle * parts).astype(np.intp), parts - 1)
     above = np.searchsorted(np.sort(np.asarray(breaks)), score, side="right")
@@ -68,7 +68,7 @@ def cut(score: Floats, share: Floats, breaks: Sequence[float], parts: int) -> Pl
 
 
 def allocate(share: Floats, size: Floats, budget: int) -> Places:
-    """Return the rows to review of each stratum: in proportion, at least two, at most all.
+    """Return the number of rows to review per stratum: proportional, at least two, at most all.
 
     Examples
     --------
@@ -92,12 +92,12 @@ def allocate(share: Floats, size: Floats, budget: int) -> Places:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The unlabeled rows to choose from, in the order of group and score.
+    """The unlabeled rows to choose from, ordered by group and score.
 
     Attributes
     ----------
     row : ndarray of int
-        Place in the table.
+        Position in the table.
     score, rank, hidden : ndarray
         Score, mid-rank among all rows, and the guessed probability of being positive.
     group : ndarray of int
@@ -112,7 +112,7 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Strata of a pool, and how many rows of each are reviewed."""
+    """Strata of a pool, and the number of rows to review in each."""
 
     of_row: Places
     size: Floats
@@ -122,7 +122,7 @@ class Strata:
 
     @classmethod
     def of(cls, pool: Pool, census: Census, targets: Sequence[Target], budget: int) -> Strata:
-        """Cut a pool for a budget."""
+        """Divide a pool into strata for a given budget."""
         features = census.features(pool.score, pool.rank)
         worth, _ = importance(targets, census, features, pool.hidden)
         share = (1.0 - FLOOR) * worth / (worth.sum() or 1.0) + FLOOR / pool.row.size
@@ -141,19 +141,19 @@ class Strata:
 
     @property
     def first(self) -> Places:
-        """The first row of each stratum."""
+        """Index of the first row of each stratum."""
         return np.searchsorted(self.of_row, np.arange(self.size.size))
 
     def draw(self, rng: np.random.Generator) -> Places:
-        """Return places in the pool of the rows to review, in the order of strata."""
+        """Return the pool indices of the rows to review, ordered by stratum."""
         sizes = zip(self.first, self.size.astype(np.intp), self.count, strict=True)
         chosen = [a + np.sort(rng.choice(n, k, replace=False)) for a, n, k in sizes]
         return np.concatenate(chosen).astype(np.intp)
 
     def sequence(self, budget: int, rng: np.random.Generator) -> Places:
-        """Return rows in the order of review, the stratum of each drawn anew.
+        """Return rows in review order, with a newly drawn stratum for each row.
 
-        A stratum without rows left is not drawn again, which `noneg.audit.sequences` knows.
+        A stratum with no rows left is not drawn again; `noneg.audit.sequences` accounts for this.
         """
         pairs = zip(self.first, self.size, strict=True)
         mixed = [a + rng.permutation(int(n)) for a, n in pairs]
@@ -166,18 +166,18 @@ class Strata:
         return np.array(found, dtype=np.intp)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Expected(Table):
-    """Half-widths of intervals to expect, and the simple random sample that gives the same.
+    """Expected half-widths of intervals, and the size of an equivalent simple random sample.
 
     Attributes
     ----------
     target : ndarray of str
     reviews : ndarray of int
     half_width : ndarray
-        Mean over rehearsed reviews whose answers follow the guess.
+        Mean over simulated reviews whose answers follow the guess.
     simple_random : ndarray
-        Reviews that a simple random sample would need for the same standard error.
+        Number of reviews that a simple random sample would need for the same standard error.
     """
 
     target: NDArray[np.str_]
@@ -195,7 +195,7 @@ class Expected(Table):
 def expected(
     pool: Pool, census: Census, targets: Sequence[Target], sizes: Sequence[int], seed: int
 ) -> Expected:
-    """Rehearse reviews of several sizes with answers that follow the guess."""
+    """Simulate reviews of several sizes with answers that follow the guess."""
     if not sizes:
         return Expected(np.array([], dtype=np.str_), np.array([], np.intp), *np.zeros((2, 0)))
     features = census.features(pool.score, pool.rank)

@@ -1,12 +1,12 @@
-r"""Numbers of a whole table that a review of some rows can tell, and what is known without one.
+r"""Metrics of a whole table that a partial review can estimate, and what is known without it.
 
-Every such number is a function of totals over the positives of the table,
+Each metric is a function of totals over the positives of the table,
 
 .. math:: A_j = \sum_i y_i f_j(s_i),
 
-of a few features of the score: one, "at or above t", the rank, the loss, "in bin b". Sizes of the
-table, sums over all rows and labeled positives are known; only the totals over unlabeled rows are
-estimated. The derivative by the totals is the influence of a row.
+for a few features of the score: a constant, "at or above t", the rank, the loss, "in bin b". Table
+sizes, sums over all rows, and labeled positives are known; only the totals over unlabeled rows are
+estimated. The influence of a row is the derivative with respect to the totals.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 ONE, RANK, BIN = "one", "rank", "bin"
 LOSSES = ("brier", "log_loss")
-# What can be asked for besides the metrics of the confusion matrix.
+# Targets other than the metrics of the confusion matrix.
 OTHERS = ("prior", "auroc", "ece", *LOSSES)
-# The step of a numerical derivative, as a share of the rows.
+# Step of the numerical derivative, as a share of the rows.
 STEP = 1e-6
 
 
 @dataclass(frozen=True, order=True)
 class Target:
-    """A number to be learnt from a review, such as ``precision@0.9``.
+    """A metric to be estimated from a review, such as ``precision@0.9``.
 
     Examples
     --------
@@ -49,11 +49,11 @@ class Target:
 
     @classmethod
     def parse(cls, text: object, argument: str = "targets") -> Target:
-        """Return the target that a text names; precision, recall and the like need a threshold."""
+        """Parse the name of a target; precision, recall and the like need a threshold."""
         name, _, at = str(text).partition("@")
         if name in OTHERS:
             if at:
-                rule = f"must not have a threshold for {name!r}, which has none"
+                rule = f"must not include a threshold for {name!r}, which does not use one"
                 raise InputError(argument, rule, value=text, remedy=f"Write {name}.")
             return cls(name)
         known = [n for n, metric in METRICS.items() if metric.rule and n != "proxy_accuracy"]
@@ -65,7 +65,7 @@ class Target:
         except ValueError:
             threshold = np.nan
         if not 0.0 <= threshold <= 1.0:
-            rule = f"must name the threshold of {name!r}, a score in [0, 1]"
+            rule = f"must include the threshold of {name!r}, a score in [0, 1]"
             raise InputError(argument, rule, value=text, remedy=f"Write {name}@0.5, for example.")
         return cls(find_metric(name).name, threshold)
 
@@ -74,18 +74,18 @@ class Target:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The features whose totals it is made of, bins of the calibration error aside."""
+        """The features whose totals the target needs, except bins of the calibration error."""
         own = {"prior": (), "auroc": (RANK,), "ece": ()} | {name: (name,) for name in LOSSES}
         flag = () if self.threshold is None else (flag_name(self.threshold),)
         return (ONE, *own.get(self.name, flag))
 
     @property
     def range(self) -> tuple[float, float]:
-        """Smallest and largest value."""
+        """Smallest and largest possible values."""
         return (0.0, 1.0) if self.name == "prior" else METRICS[self.name].range
 
     def value(self, census: Census, totals: Floats) -> Floats:
-        """Return it for totals over all positives, shape (..., features); nan if undefined."""
+        """Return the metric for totals over positives, shape (..., features); nan if undefined."""
         at = census.place
         positives = totals[..., at[ONE]]
         if self.threshold is not None:
@@ -103,7 +103,7 @@ class Target:
         return _area(positives, totals[..., at[RANK]], census.rows)
 
     def gradient(self, census: Census, totals: Floats) -> Floats:
-        """Return its derivative by the totals."""
+        """Return the derivative of the metric with respect to the totals."""
         step = STEP * census.rows
         moved = totals + step * np.eye(totals.size)
         with np.errstate(invalid="ignore"):
@@ -112,7 +112,7 @@ class Target:
 
 
 def _area(positives: Floats, ranks: Floats, rows: float) -> Floats:
-    """Return the AUROC from the sum of the mid-ranks, in [0, 1], of the positives."""
+    """Return the AUROC from the sum of the positives' mid-ranks, which lie in [0, 1]."""
     prior = positives / rows
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray((ranks / positives - prior / 2.0) / (1.0 - prior))
@@ -125,22 +125,22 @@ def flag_name(threshold: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Census:
-    """Everything about a table that needs no review.
+    """Everything about a table that is known without a review.
 
     Attributes
     ----------
     names : tuple of str
-        The features, bins of the calibration error last.
+        Names of the features, with bins of the calibration error last.
     rows : float
-        Rows of the marginal sample.
+        Number of rows in the marginal sample.
     known : ndarray
         Totals of the features over the labeled positives of that sample; zeros in two samples.
     flagged : mapping of float to float
-        Rows at or above each threshold.
+        Number of rows at or above each threshold.
     base : mapping of str to float
         Mean loss if no row were positive.
     edges, score : ndarray
-        Bins of the calibration error, and the sum of the scores in each.
+        Bin edges for the calibration error, and the sum of the scores in each bin.
     """
 
     names: tuple[str, ...]
@@ -166,7 +166,7 @@ class Census:
         *,
         pooled: bool,
     ) -> Census:
-        """Count what the targets need; rows come as scores and how many have each."""
+        """Compute what the targets need, from scores and the number of rows with each score."""
         targets = list(targets)
         names = tuple(dict.fromkeys(name for target in targets for name in target.features))
         if any(target.name == "ece" for target in targets):
@@ -202,7 +202,7 @@ class Census:
         return (in_bin == int(what) if kind == BIN else s >= float(what)).astype(np.float64)
 
     def gaps(self, totals: Floats) -> Floats:
-        """Return the residual of each bin: positives less the sum of scores, a share of rows."""
+        """Return the residual of each bin, positives minus the sum of scores, per row."""
         first = self.place[f"{BIN} 0"]
         return np.asarray((totals[..., first:] - self.score) / self.rows)
 
@@ -220,7 +220,7 @@ class Census:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Census:
-        """Return what `to_dict` wrote."""
+        """Restore a census from the output of `to_dict`."""
         return cls(
             tuple(content["features"]),
             float(content["rows"]),

@@ -1,6 +1,6 @@
 """The command line: ``noneg evaluate``, ``compare``, ``plan`` and others; no arithmetic here.
 
-Only click is imported at the top of these files, so that ``noneg --help`` answers at once.
+Only click is imported at the top of these files, to keep ``noneg --help`` fast.
 """
 
 import click
@@ -11,9 +11,11 @@ from noneg.cli.bench import bench
 from noneg.cli.compare import compare
 from noneg.cli.evaluate import demo, evaluate, report
 from noneg.cli.help import completion, explain
+from noneg.cli.monitor import monitor
 from noneg.cli.plan import plan, simulate
 from noneg.cli.prior import prior
 from noneg.cli.recalibrate import apply, recalibrate
+from noneg.cli.sketch import sketch
 from noneg.cli.threshold import negatives, threshold
 from noneg.cli.train import predict, train
 
@@ -29,7 +31,7 @@ __all__ = ["main"]
 @click.version_option(package_name="noneg", message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Tell how calibrated a classifier is from positives and unlabeled data, without negatives."""
+    """Evaluate and recalibrate classifiers with positive and unlabeled data, without negatives."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -40,11 +42,12 @@ _COMMANDS = (
     threshold,
     negatives,
     compare,
+    monitor,
     prior,
     recalibrate,
     apply,
     plan,
     simulate,
 )
-for command in (*_COMMANDS, audit, train, predict, bench, demo, explain, completion):
+for command in (*_COMMANDS, sketch, audit, train, predict, bench, demo, explain, completion):
     main.add_command(command)

@@ -1,7 +1,7 @@
-"""The group of commands as a process: its streams, its signals, its errors and exit codes.
+"""The command group as a process: streams, signals, errors and exit codes.
 
-Wrong input is one paragraph and exit code 2. Errors of the library name Python arguments; here they
-name the options of the command.
+Invalid input produces a one-paragraph message and exit code 2. Library errors name Python
+arguments; here they are translated to the options of the command.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
 
 
 class Commands(click.Group):
-    """A group that never shows a traceback for a wrong input."""
+    """A group that never shows a traceback for invalid input."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; what it refuses becomes an error of its usage."""
+        """Run a command, and convert expected errors to messages about its options."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -60,7 +60,7 @@ class Commands(click.Group):
                 code = super().main(args, standalone_mode=False, **extra)
                 sys.stdout.flush()
         except BaseException as error:  # noqa: BLE001
-            # What a signal raises may have become any other error on its way.
+            # The exception raised by a signal may have been converted to any other error.
             code = None if signals else _ended_by(error)
         if signals:
             sys.exit(128 + signals[0])
@@ -68,13 +68,13 @@ class Commands(click.Group):
 
 
 def _ended_by(error: BaseException) -> int:
-    """Explain what ended a command, and return its exit code."""
+    """Explain the error that ended a command, and return its exit code."""
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
     if isinstance(error, click.Abort):
         return INTERRUPTED
     if isinstance(error, OSError):
-        # The streams, and what is printed before or after a command.
+        # Errors from the streams, or from printing before or after a command.
         error = click.ClickException(_words(error, {}))
     if isinstance(error, click.ClickException):
         _explain(error)
@@ -83,19 +83,19 @@ def _ended_by(error: BaseException) -> int:
 
 
 def _words(error: Exception, options: Mapping[str, str]) -> str:
-    """Return what went wrong; errors of the system come with a number that nobody needs."""
+    """Return the error message; system errors are shown without their number."""
     if isinstance(error, InputError):
         return error.told(options)
     if isinstance(error, MemoryError):
-        return f"there is not enough memory: {error}. Ask for fewer rows."
+        return f"not enough memory: {error}. Use fewer rows."
     if isinstance(error, OSError) and error.strerror is not None:
         what = "a file" if error.filename is None else repr(error.filename)
-        return f"{what} cannot be used: {error.strerror}."
+        return f"cannot use {what}: {error.strerror}."
     return str(error)
 
 
 class Refused(click.ClickException):
-    """What the library refused, and the command that asked."""
+    """An error raised by the library, and the command that caused it."""
 
     def __init__(self, message: str, command: str) -> None:
         super().__init__(message)
@@ -103,7 +103,7 @@ class Refused(click.ClickException):
 
 
 def option_names(command: click.Command) -> dict[str, str]:
-    """Return what stands on the command line for each argument of the library."""
+    """Return the command-line name of each library argument."""
     names = {"source": "FILE", "path": "--out"}
     for parameter in command.params:
         if parameter.name and isinstance(parameter, click.Option):
@@ -118,35 +118,35 @@ def _explain(error: click.ClickException) -> None:
     message, context = error.format_message(), getattr(error, "ctx", None)
     where = context.command_path if context else getattr(error, "command", "noneg")
     if isinstance(error, click.UsageError):
-        message = f"{message} Run '{where} --help' for the options."
+        message = f"{message} Run '{where} --help' to list the options."
     click.echo(click.style(f"{where}: ", fg="red", bold=True) + printable(message), err=True)
 
 
-# A signal is often sent twice, to a process and to its group.
+# Seconds in which a repeated signal is ignored: signals often reach a process and its group.
 GRACE = 1.0
 
 
 class _StandardOutput(io.FileIO):
-    """The standard output: an error names it, and what is printed later goes nowhere."""
+    """Standard output that is named in errors, after which further output is discarded."""
 
     def write(self, data: Any) -> int:  # noqa: ANN401
         try:
             return super().write(data)
         except OSError as error:
-            # The interpreter flushes once more when it ends.
+            # The interpreter flushes once more on exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
             if isinstance(error, BrokenPipeError):
                 raise
-            raise OSError(f"standard output cannot be written: {error.strerror}.") from error
+            raise OSError(f"cannot write to standard output: {error.strerror}.") from error
 
 
 def prepare_streams() -> None:
-    """Let every text be printed, and name the standard output where it cannot be written."""
+    """Make all text printable, and name standard output in errors if it cannot be written."""
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     out = sys.stdout
     if out is None:
-        raise OSError("standard output is closed. Send it to a file, or to /dev/null.")
+        raise OSError("standard output is closed. Redirect it to a file or to /dev/null.")
     if sys.stdout is sys.__stdout__ and not out.isatty():
         raw = _StandardOutput(out.fileno(), "w", closefd=False)
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=out.encoding)
@@ -157,7 +157,7 @@ def prepare_streams() -> None:
 
 @contextmanager
 def stoppable(signals: list[int]) -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does, note which signals came, and remove temporary files."""
+    """Treat SIGTERM like Ctrl-C, record the signals received, and remove temporary files."""
     from noneg.atomic import clean_up
 
     last, ended = -GRACE, False
@@ -180,7 +180,7 @@ def stoppable(signals: list[int]) -> Iterator[None]:
 
 @contextmanager
 def _handled_by(stop: Callable[[int, object], None]) -> Iterator[None]:
-    """Handle the signals that stop a process, except those that its parent had it ignore."""
+    """Handle the signals that stop a process, except those ignored at the parent's request."""
     former: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -1,4 +1,4 @@
-"""``noneg audit``: which rows to review, what the answers tell, and which rows come next."""
+"""``noneg audit``: choose rows to review, evaluate the answers, and list the next rows."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FILES = click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names
 )
 _DESIGN = click.option(
-    "--design", metavar="FILE", help="The design.  [default: beside the list, NAME.design.json]"
+    "--design", metavar="FILE", help="Design file.  [default: NAME.design.json next to the list]"
 )
 
 
-@click.group("audit", cls=Commands, short_help="Have some rows reviewed, and learn the most.")
+@click.group("audit", cls=Commands, short_help="Plan and evaluate a review of some rows.")
 def audit() -> None:
-    """Choose rows to review, and read what the answers tell of the whole table."""
+    """Choose rows to review, and estimate metrics of the whole table from the answers."""
 
 
 def _labeled(command: Any) -> Any:  # noqa: ANN401
@@ -44,13 +44,17 @@ def _labeled(command: Any) -> Any:  # noqa: ANN401
 )
 @_FILES
 @one_score
-@click.option("--label", required=True, metavar="COLUMN", help="Labeled positive, or not.")
+@click.option(
+    "--label", required=True, metavar="COLUMN", help="Column that marks the labeled positives."
+)
 @setting
 @_labeled
 @click.option(
-    "--prior", type=float, help="A guess of the share of positives; it only guides the choice."
+    "--prior",
+    type=float,
+    help="Rough guess of the share of positives; it only guides the choice of rows.",
 )
-@click.option("--budget", type=int, required=True, help="Rows to review.")
+@click.option("--budget", type=int, required=True, help="Number of rows to review.")
 @click.option(
     "--for",
     "targets",
@@ -58,22 +62,26 @@ def _labeled(command: Any) -> Any:  # noqa: ANN401
     default=("prior",),
     show_default=True,
     metavar="NUMBER",
-    help="What to learn: prior, auroc, ece, brier, log_loss, precision@0.9, recall@0.9, ...; may "
-    "be repeated.",
+    help="Metric to estimate: prior, auroc, ece, brier, log_loss, precision@0.9, "
+    "recall@0.9, ...; may be repeated.",
 )
-@click.option("--id", metavar="COLUMN", help="What identifies a row.  [default: its place, from 0]")
-@click.option("--by", metavar="COLUMN", help="Groups, each of which gets its own strata.")
 @click.option(
-    "--sequential", is_flag=True, help="Allow to stop after looking at the answers (--until)."
+    "--id", metavar="COLUMN", help="Column that identifies a row.  [default: row number from 0]"
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random choice.")
+@click.option("--by", metavar="COLUMN", help="Column of groups; each group gets its own strata.")
+@click.option(
+    "--sequential", is_flag=True, help="Allow stopping early based on the answers (--until)."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the random choice of rows."
+)
 @click.option(
     "-o",
     "--out",
     default="to_review.csv",
     show_default=True,
     metavar="FILE",
-    help="The list to fill in; the design is written beside it.",
+    help="Output list to fill in; the design is written next to it.",
 )
 @force
 @as_json
@@ -85,7 +93,7 @@ def plan(
     as_json: bool,
     **asked: Any,  # noqa: ANN401
 ) -> None:
-    """Choose rows of FILE to review, with known probabilities, and write them to a list."""
+    """Draw rows of FILE to review, with known probabilities, and write them to a list."""
     from noneg import audit
     from noneg.atomic import write_text
     from noneg.audit.answers import design_path
@@ -103,7 +111,11 @@ def plan(
         return
     terminal = console()
     show(terminal, plan_document(design))
-    say(terminal, f"Wrote {out} to fill in, and {beside} to read the answers with.", style="bold")
+    say(
+        terminal,
+        f"Wrote {out} (the list to fill in) and {beside} (the design, needed to read the answers).",
+        style="bold",
+    )
 
 
 def _told(design: Design, files: Sequence[str], out: str, beside: str) -> dict[str, object]:
@@ -121,12 +133,12 @@ def _told(design: Design, files: Sequence[str], out: str, beside: str) -> dict[s
 
 def _check_list(path: str) -> None:
     if not path.endswith(".csv"):
-        rule = "must end in .csv: people fill it in"
-        raise InputError("path", rule, value=path, remedy="Choose such a name.")
+        rule = "must end in .csv, because people fill it in"
+        raise InputError("path", rule, value=path, remedy="Choose a different name.")
 
 
 def _list(design: Design, rows: Sequence[int]) -> str:
-    """Return rows of a design as text for reviewers."""
+    """Return the rows of a design as text for reviewers."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     columns = design.columns()
@@ -139,31 +151,45 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 
 @audit.command(
     "read",
-    short_help="Tell what the answers say of the whole table.",
+    short_help="Estimate metrics of the whole table from the answers.",
     epilog="\b\nnoneg audit read to_review.csv -o audit.json\n"
     "noneg audit read table.csv --score p --label checked --unlabeled-is-empty "
     "--setting one-sample",
 )
 @_FILES
 @_DESIGN
-@click.option("--id", default="id", show_default=True, metavar="COLUMN", help="Of the list.")
+@click.option("--id", default="id", show_default=True, metavar="COLUMN", help="Column of the list.")
 @click.option(
-    "--answer", default="answer", show_default=True, metavar="COLUMN", help="Of the list."
+    "--answer", default="answer", show_default=True, metavar="COLUMN", help="Column of the list."
 )
-@click.option("--negative-label", metavar="VALUE", help="Your word for no.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
+@click.option("--negative-label", metavar="VALUE", help="Answer that means negative.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
 @click.option(
     "--until",
     multiple=True,
     metavar="NUMBER=WIDTH",
-    help="Say whether to stop: wanted half-width of a number, such as precision@0.9=0.03.",
+    help="Report whether you can stop: target half-width of a metric, such as precision@0.9=0.03.",
 )
-@click.option("--score", metavar="COLUMN", help="Read a table of three labels, without a design.")
-@click.option("--label", metavar="COLUMN", help="Its labels: positive, negative, or unlabeled.")
-@click.option("--setting", type=click.Choice(["one-sample", "two-sample"]), help="Of such a table.")
-@click.option("--prior", type=float, help="Of such a table, for bounds of the AUROC.")
+@click.option(
+    "--score", metavar="COLUMN", help="Column of scores in a table with three labels and no design."
+)
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="Column of labels in that table: positive, negative or unlabeled.",
+)
+@click.option(
+    "--setting",
+    type=click.Choice(["one-sample", "two-sample"]),
+    help="Sampling setting of that table.",
+)
+@click.option(
+    "--prior", type=float, help="Share of positives in that table, for bounds on the AUROC."
+)
 @_labeled
-@click.option("-o", "--out", metavar="FILE", help="Write what --audit of other commands takes.")
+@click.option(
+    "-o", "--out", metavar="FILE", help="Output file for the --audit option of other commands."
+)
 @force
 @as_json
 def read(
@@ -174,10 +200,10 @@ def read(
     as_json: bool,
     **asked: Any,  # noqa: ANN401
 ) -> None:
-    """Read the filled-in list FILE and tell what it says of the whole table.
+    """Read the filled-in list FILE and estimate metrics of the whole table.
 
-    Without a design, FILE may be a table whose known negatives nobody drew at random: then bounds
-    and checks are all that can be had.
+    Without a design, FILE may be a table with known negatives that were not drawn at random. Only
+    bounds and checks are then available.
     """
     if asked["label"] is not None:
         _read_table(files, out, asked, as_json=as_json)
@@ -210,7 +236,7 @@ def _until(given: Sequence[str]) -> dict[str, float]:
         try:
             wanted[name] = float(width)
         except ValueError:
-            rule = "must be a number of the table and a half-width"
+            rule = "must be a metric in the table and a half-width"
             remedy = "Write precision@0.9=0.03, for example."
             raise InputError("until", rule, value=text, remedy=remedy) from None
     return wanted
@@ -219,7 +245,7 @@ def _until(given: Sequence[str]) -> dict[str, float]:
 def _read_table(
     files: Sequence[str], out: str | None, asked: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Tell what known negatives of a table say."""
+    """Report what can be learned from the known negatives in a table."""
     from noneg.audit import known_negatives
     from noneg.report.auditing import negatives_document
     from noneg.tables.batches import Wanted
@@ -231,11 +257,14 @@ def _read_table(
     names = ("score", "label", "positive_label", "unlabeled_label", "unlabeled_is_empty")
     wanted = Wanted(**{name: asked[name] for name in names})
     if not wanted.has_negatives:
-        rule = "must say which rows nobody looked at"
+        rule = "must specify which rows were not reviewed"
         raise InputError("unlabeled_label", rule, remedy="Or pass --unlabeled-is-empty.")
     if out is not None:
-        rule = "must not be given: known negatives that nobody drew at random give no estimates"
-        raise InputError("path", rule, remedy="Have rows reviewed by noneg audit plan.")
+        rule = (
+            "must not be given: known negatives that were not drawn at random do not allow "
+            "estimates"
+        )
+        raise InputError("path", rule, remedy="Choose rows to review with noneg audit plan.")
     rows = read_columns(list(files), wanted)
     assert rows.negative is not None  # noqa: S101 - three labels were asked for
     groups = (rows.flags, rows.negative, ~rows.flags & ~rows.negative)
@@ -250,8 +279,8 @@ def _read_table(
 @audit.command("next", short_help="Write the next rows to review.")
 @_FILES
 @_DESIGN
-@click.option("--rows", type=int, default=50, show_default=True, help="How many.")
-@click.option("-o", "--out", required=True, metavar="FILE", help="The list to fill in.")
+@click.option("--rows", type=int, default=50, show_default=True, help="Number of rows.")
+@click.option("-o", "--out", required=True, metavar="FILE", help="Output list to fill in.")
 @force
 def next_(files: tuple[str, ...], design: str | None, rows: int, out: str, *, force: bool) -> None:
     """Write the rows of a list that come next: those without an answer, from the top."""
@@ -262,6 +291,6 @@ def next_(files: tuple[str, ...], design: str | None, rows: int, out: str, *, fo
     check_outputs({"path": out}, files, force=force)
     plan, left = unanswered(list(files), design)
     if not left:
-        raise InputError("source", "must have rows left to review, but every row has an answer")
+        raise InputError("source", "must contain rows without an answer, but every row has one")
     write_text(out, _list(plan, left[:rows]))
-    say(console(), f"Wrote {len(left[:rows])} of {len(left):,} rows that are left to {out}.")
+    say(console(), f"Wrote {len(left[:rows])} of the {len(left):,} remaining rows to {out}.")

@@ -24,7 +24,7 @@ _PAPER = "paper-"
 def bench() -> None:
     """Train many PU learners on the same rows, and compare them.
 
-    Every run has a name and writes one record; a stopped sweep goes on where it was.
+    Every run has a name and writes one record. An interrupted sweep resumes where it stopped.
     """
 
 
@@ -36,23 +36,37 @@ def bench() -> None:
 @click.option(
     "--data",
     metavar="FILE",
-    help="A table of yours instead: all methods are trained on it and compared on held-out rows.",
+    help="Your own table instead: all methods are trained on it and compared on held-out rows.",
 )
-@click.option("--label", metavar="COLUMN", help="With --data: marks labelled positives.")
+@click.option(
+    "--label", metavar="COLUMN", help="With --data: column that marks the labeled positives."
+)
 @click.option(
     "--prior", metavar="NUMBER", help="With --data: the share of positives, or 'estimate'."
 )
-@click.option("--algorithm", multiple=True, help="Algorithm; may be repeated. By default all.")
+@click.option("--algorithm", multiple=True, help="Algorithm; may be repeated.  [default: all]")
 @click.option(
     "--setting",
     multiple=True,
     type=click.Choice(["one-sample", "two-sample"]),
     required=True,
-    help="How rows are drawn; may be repeated.",
+    help="Sampling setting; may be repeated.",
 )
-@click.option("--case", multiple=True, type=int, default=[1], show_default=True, help="Class case.")
 @click.option(
-    "--rate", multiple=True, type=float, default=[0.3], show_default=True, help="Labelled share."
+    "--case",
+    multiple=True,
+    type=int,
+    default=[1],
+    show_default=True,
+    help="Class prior case of the benchmark.",
+)
+@click.option(
+    "--rate",
+    multiple=True,
+    type=float,
+    default=[0.3],
+    show_default=True,
+    help="Share of positives that are labeled.",
 )
 @click.option(
     "--variant",
@@ -60,46 +74,57 @@ def bench() -> None:
     type=click.Choice(["ref", "bench"]),
     default=["ref"],
     show_default=True,
-    help="Original methods, or the benchmark's versions of those that have one.",
+    help="Original methods, or the benchmark's versions where they exist.",
 )
-@click.option("--correction", multiple=True, help="One-sample correction; by default the method's.")
+@click.option(
+    "--correction", multiple=True, help="One-sample correction.  [default: that of the method]"
+)
 @click.option(
     "--versions",
     is_flag=True,
-    help="All rows of the benchmark's tables: its versions with and without correction, and the "
-    "original methods. Instead of --variant and --correction.",
+    help="Run all rows of the benchmark's tables: its versions with and without "
+    "correction, and the original methods. Replaces --variant and --correction.",
 )
-@click.option("--given-prior", multiple=True, type=float, help="A prior to tell, true or not.")
+@click.option(
+    "--given-prior", multiple=True, type=float, help="Prior to give to the methods, correct or not."
+)
 @click.option("--configurations", type=int, default=1, show_default=True, help="Hyperparameters.")
-@click.option("--splits", type=int, default=3, show_default=True, help="Draws of the rows.")
-@click.option("--steps", type=int, default=20_000, show_default=True, help="Updates of a run.")
-@click.option("--every", type=int, default=100, show_default=True, help="Steps a checkpoint.")
+@click.option("--splits", type=int, default=3, show_default=True, help="Number of random splits.")
+@click.option(
+    "--steps", type=int, default=20_000, show_default=True, help="Training steps per run."
+)
+@click.option(
+    "--every", type=int, default=100, show_default=True, help="Steps between checkpoints."
+)
 @click.option(
     "--augmented/--plain",
     default=True,
     show_default=True,
-    help="Vary training images as the benchmark does, or not.",
+    help="Whether to augment training images as the benchmark does.",
 )
 @click.option("--out", "folder", type=click.Path(file_okay=False), default="bench", help="Records.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
 @click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port.")
-@click.option("--device", help="Device of torch, such as cuda.")
+@click.option("--device", help="Torch device, such as cuda.")
 @click.option(
     "--precision",
     type=click.Choice(["float32", "bfloat16", "float16"]),
     default="float32",
     show_default=True,
-    help="Of the trainer; half precisions are for GPUs.",
+    help="Numeric precision of training; half precision needs a GPU.",
 )
 @click.option(
     "--population",
     type=int,
-    help="Train up to so many runs at once as stacked networks; --jobs then measure.",
+    help="Train up to this many runs at once as stacked networks; --jobs processes then "
+    "compute metrics.",
 )
-@click.option("--retry-failed", is_flag=True, help="Do failed runs again.")
-@click.option("--minutes", type=float, help="Start no run after so many; by default do all.")
+@click.option("--retry-failed", is_flag=True, help="Repeat failed runs.")
+@click.option(
+    "--minutes", type=float, help="Stop after starting this many runs.  [default: run all]"
+)
 def run(folder: str, **question: Any) -> None:  # noqa: ANN401
-    """Do all runs of a grid that have no record yet, or compare methods on a table of yours."""
+    """Do all runs of a grid that have no record yet, or compare methods on your own table."""
     from noneg.lab.bench.engine import run_all
 
     own = {name: question.pop(name) for name in ("data", "label", "prior")}
@@ -107,7 +132,7 @@ def run(folder: str, **question: Any) -> None:  # noqa: ANN401
         _rank_own(question, **own)
         return
     if not question["dataset"]:
-        raise InputError("dataset", "must be given, or --data with a table of yours")
+        raise InputError("dataset", "must be given, or --data with your own table")
     names = ("jobs", "scheduler", "device", "precision", "population", "retry_failed")
     engine = {name: question.pop(name) for name in names}
     minutes = question.pop("minutes")
@@ -115,7 +140,8 @@ def run(folder: str, **question: Any) -> None:  # noqa: ANN401
     counts = run_all(_grid(question), folder, **engine, seconds=seconds, tell=_progress())
     left = f", {counts['left']} left" if counts["left"] else ""
     click.echo(
-        f"{counts['done']} done, {counts['failed']} failed, {counts['kept']} kept from before"
+        f"{counts['done']} done, {counts['failed']} failed, {counts['kept']} kept "
+        "from an earlier sweep"
         f"{left}, in {folder}"
     )
     if counts["damaged"]:
@@ -123,11 +149,11 @@ def run(folder: str, **question: Any) -> None:  # noqa: ANN401
         what = "record was damaged and its run" if one else "records were damaged and their runs"
         click.echo(f"{counts['damaged']} {what} done again.")
     if counts["failed"]:
-        click.echo("Records of failed runs hold the error; --retry-failed does them again.")
+        click.echo("Records of failed runs contain the error; --retry-failed repeats these runs.")
 
 
 def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: str | None) -> None:
-    """Train all methods on a table, and say which is best, if any is."""
+    """Train all methods on a table, and report which is best, if any."""
     from noneg.cli.output import show
     from noneg.lab.bench.own import rank_on
     from noneg.report.comparing import comparison_summary
@@ -173,7 +199,7 @@ def _own_prior(
 
 
 def _grid(question: dict[str, Any]) -> list[RunConfig]:
-    """Return the runs that make sense: a variant or correction that a method has."""
+    """Return the valid runs, with only the variants and corrections that each method supports."""
     from noneg.lab.bench.protocol import sweep
     from noneg.lab.bench.work import METHODS, is_possible, versions
 
@@ -204,13 +230,13 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
         and (not all_of_them or (one.algorithm, one.variant, one.correction) in all_of_them)
     ]
     if not possible:
-        rule = "must have the variant and the correction asked for; none has"
+        rule = "must include a method with the requested variant and correction; none has both"
         raise InputError("algorithm", rule)
     return possible
 
 
 def _progress() -> Callable[[int, int, int], None]:
-    """Return what shows throughput and the time left; silent without a terminal."""
+    """Return a callback that shows throughput and time left; it is silent without a terminal."""
     start, out = time.monotonic(), console(error=True)
 
     def tell(done: int, failed: int, total: int) -> None:
@@ -219,7 +245,7 @@ def _progress() -> Callable[[int, int, int], None]:
         ended = done + failed
         rate = ended / (time.monotonic() - start)
         left = (total - ended) / rate / 60.0
-        speed = f"{60 * rate:.1f} a minute, {left:.0f} min left"
+        speed = f"{60 * rate:.1f} per minute, {left:.0f} min left"
         out.print(
             f"{ended}/{total} runs, {failed} failed, {speed}", end="\n" if ended == total else "\r"
         )
@@ -230,15 +256,15 @@ def _progress() -> Callable[[int, int, int], None]:
 @bench.command("table", epilog="\b\nnoneg bench table bench --like paper-15 --form latex")
 @click.argument("folder", type=click.Path(exists=True))
 @click.option("--like", help="A table of the benchmark paper, paper-1 to paper-18.")
-@click.option("--metric", multiple=True, help="Test metric; by default accuracy, auc and f1.")
-@click.option("--by", multiple=True, help="Criterion of selection; by default the paper's three.")
+@click.option("--metric", multiple=True, help="Test metric.  [default: accuracy, auc and f1]")
+@click.option("--by", multiple=True, help="Selection criterion.  [default: the paper's three]")
 @click.option(
     "--form", type=click.Choice(["markdown", "latex", "csv"]), default="markdown", help="Output."
 )
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False),
-    help="Draw a critical-difference diagram of the first metric and criterion into this file.",
+    help="Write a critical-difference diagram for the first metric and criterion to this file.",
 )
 @force
 def table(
@@ -250,8 +276,8 @@ def table(
     force: bool,
     **question: Any,  # noqa: ANN401
 ) -> None:
-    """Print means over splits of what each criterion chooses."""
-    from noneg.lab.bench import load_records, render, summarise
+    """Print mean test metrics over splits for the model that each criterion selects."""
+    from noneg.lab.bench import load_records, render, summarize
 
     check_outputs({"plot": plot}, [folder], force=force)
     records, options = load_records(folder), {}
@@ -261,19 +287,19 @@ def table(
         options["metrics"] = question["metric"]
     if question["by"]:
         options["criteria"] = question["by"]
-    cells = summarise(records, **options)
+    cells = summarize(records, **options)
     click.echo(render(cells, form), nl=False)
     if plot is not None:
         _draw(cells, plot)
 
 
 def _draw(cells: list[Cell], path: str) -> None:
-    """Write the critical-difference diagram of what the table has first."""
+    """Write the critical-difference diagram for the first metric and criterion of the table."""
     from noneg.atomic import replacing
     from noneg.lab.bench import CriticalDifferenceDisplay
 
     if not cells:
-        raise InputError("folder", "must hold records of the methods to rank, and holds none")
+        raise InputError("folder", "must contain records of the methods to rank, but contains none")
     display = CriticalDifferenceDisplay.from_cells(
         cells, metric=cells[0].metric, criterion=cells[0].criterion
     )
@@ -282,7 +308,7 @@ def _draw(cells: list[Cell], path: str) -> None:
 
 
 def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the records of the world of a paper's table, and its metrics."""
+    """Return the records that match the setup of a table in the paper, and its metrics."""
     from noneg.lab.bench import paper_numbers
     from noneg.lab.bench.summaries import PAPER_RATE
 
@@ -306,12 +332,12 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 @click.argument("folder", type=click.Path(exists=True))
 @click.option("--metric", multiple=True, default=["accuracy"], show_default=True, help="Metric.")
 def compare(folder: str, metric: tuple[str, ...]) -> None:
-    """Print our numbers beside those of the benchmark paper, in percent."""
-    from noneg.lab.bench import against_paper, load_records, summarise
+    """Print our results next to those of the benchmark paper, in percent."""
+    from noneg.lab.bench import against_paper, load_records, summarize
 
-    rows = against_paper(summarise(load_records(folder), metrics=metric))
+    rows = against_paper(summarize(load_records(folder), metrics=metric))
     if not rows:
-        say(console(), "No record here has a world and a method of the paper's tables.")
+        say(console(), "No record matches a setup and method in the paper's tables.")
         return
     names = ("table", "method", "metric", "criterion", "ours", "paper", "difference")
     lines = [list(names), *([_shown(row[name]) for name in names] for row in rows)]

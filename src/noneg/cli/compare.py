@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import STANDARD_INPUT, Question, as_json, reading
+from noneg.cli.options import STANDARD_INPUT, Question, as_json, by_groups, reading
 from noneg.cli.output import check_outputs, check_page, console, force, print_json, say, show
 from noneg.errors import InputError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "compare",
-    short_help="Tell which model is best, on the same rows.",
+    short_help="Find the best of several models on the same rows.",
     epilog="\b\nnoneg compare old.parquet new.parquet --score p --label confirmed "
     "--setting one-sample --prior 0.12",
 )
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
         required=True,
         multiple=True,
         metavar="COLUMN",
-        help="Scores in [0, 1]; several columns are several models.",
+        help="Column of scores in [0, 1]; repeat it for several models.",
     )
 )
-@click.option("--names", metavar="A,B,...", help="Names of the models, with commas between them.")
+@click.option("--names", metavar="A,B,...", help="Model names, separated by commas.")
 @click.option(
     "--criteria",
     metavar="A,B,...",
-    help="Metrics to compare by, with commas between them, such as precision,f_beta,mcc. "
+    help="Metrics to compare, separated by commas, such as precision,f_beta,mcc. "
     "[default: proxy_accuracy,proxy_auc,log_loss,brier,debiased_ece]",
 )
 @click.option(
@@ -48,25 +48,28 @@ if TYPE_CHECKING:
     default="best",
     show_default=True,
     metavar="NAME",
-    help="The model that differences are taken from.",
+    help="Reference model for differences.",
 )
 @click.option(
     "--threshold",
     type=float,
     default=0.5,
     show_default=True,
-    help="Scores from it on count as positive, for criteria with a threshold.",
+    help="Decision threshold, for metrics that need one.",
 )
 @click.option(
     "--priors",
     type=float,
     nargs=2,
     metavar="LOW HIGH",
-    help="Where to look for changes of the order. "
+    help="Range of priors to search for changes in the ranking. "
     "[default: --prior-interval, else half to twice the odds]",
 )
-@click.option("-o", "--out", metavar="FILE", help="Write a page with charts, too: a name in .html.")
+@click.option(
+    "-o", "--out", metavar="FILE", help="Also write a page with charts to this .html file."
+)
 @force
+@by_groups
 @as_json
 def compare(
     files: tuple[str, ...],
@@ -77,10 +80,10 @@ def compare(
     as_json: bool,
     **asked: Any,  # noqa: ANN401
 ) -> None:
-    """Tell which model is best, where each FILE or each --score column holds one.
+    """Find the best of several models, one per FILE or per --score column.
 
     All models must have scored the same rows in the same order. Each FILE is CSV or Parquet, may be
-    compressed, may be a pattern in quotes, and is standard input if it is a dash.
+    compressed, and may be a quoted pattern; a dash means standard input.
     """
     from noneg.report.comparing import comparison_summary
 
@@ -115,7 +118,7 @@ def _write_page(
 
 def _name(question: Question, names: str | None) -> dict[str, tuple[str, str]]:
     """Return the file and the column of each model, by name."""
-    # A cluster keeps no order of rows between tables: models are columns of one.
+    # A cluster does not keep the row order across tables, so models must be columns of one table.
     files = [question.source.name] if question.is_remote else question.files
     scores: tuple[str, ...] = question.columns["score"]
     where = [(file, score) for file in files for score in scores]
@@ -127,17 +130,17 @@ def _name(question: Question, names: str | None) -> dict[str, tuple[str, str]]:
         raise InputError("source", rule, remedy="Write it to a file first.")
     given = _own_names(files, scores) if names is None else names.split(",")
     if len(given) != len(where):
-        rule = f"must hold one name a model, got {len(given)} for {len(where)} models"
+        rule = f"must contain one name per model, got {len(given)} for {len(where)} models"
         raise InputError("names", rule)
     name, times = Counter(given).most_common(1)[0]
     if times > 1 or not all(given):
         what = f"{name!r} {times} times" if times > 1 else "an empty one"
-        raise InputError("names", f"must give each model a name of its own, got {what}")
+        raise InputError("names", f"must give each model a distinct name, got {what}")
     return dict(zip(given, where, strict=True))
 
 
 def _own_names(files: Sequence[str], scores: Sequence[str]) -> list[str]:
-    """Name models by file, by column, or by both, as briefly as tells them apart."""
+    """Name models by file, column, or both, using the shortest names that are distinct."""
     stems = ["standard input" if file == "-" else Path(file).stem for file in files]
     if len(set(stems)) < len(stems):
         stems = list(files)
@@ -172,6 +175,7 @@ def _compare(
         weight_kind=question.columns["weight_kind"],
         criteria=COMPARED if criteria is None else criteria.split(","),
         level=question.level,
+        by=None if question.grouping is None else question.grouping.names_of(one.codes),
         **asked,
     )
     question.note_negatives(one, prior if found is None else found.value)
@@ -180,16 +184,21 @@ def _compare(
 
 
 def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, Columns]:
-    """Return the rows of each model, all of them: buckets cannot be paired."""
+    """Return all rows of each model; buckets cannot be used because they cannot be paired."""
     from noneg.tables.batches import Wanted
+    from noneg.tables.groups import Grouping
     from noneg.tables.reading import read_columns
 
     if question.exact is False:
-        rule = "must not be given: differences between models are taken row by row"
-        raise InputError("sketch", rule, remedy="Leave it out, or pass --exact.")
+        rule = "must not be given: differences between models are computed row by row"
+        raise InputError("sketch", rule, remedy="Omit it, or pass --exact.")
     wanted = {
         name: Wanted(**question.columns | {"score": score}) for name, (_, score) in models.items()
     }
+    if question.by:
+        first = next(iter(wanted))
+        question.grouping = Grouping(question.by)
+        wanted[first] = replace(wanted[first], groups=question.grouping)
     with question.opened() as (opened, _):
         whole = _fetched(opened, list(wanted.values())) if question.is_remote else None
         return {
@@ -199,7 +208,7 @@ def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, C
 
 
 def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:  # noqa: ANN401
-    """Return all wanted columns of a cluster's frame at once, so that rows stay together."""
+    """Return all requested columns of a cluster's frame at once, so that rows stay aligned."""
     from noneg.tables.engines import known_frame
 
     there = known_frame(frame)
@@ -212,9 +221,10 @@ def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:  # noqa: ANN401
 def _estimate(
     question: Question, tables: dict[str, Columns]
 ) -> tuple[Estimate | None, tuple[str, ...]]:
-    """Estimate the prior by the scores that tell most positives from unlabeled rows, if asked.
+    """Estimate the prior, if requested, from the scores that best separate positives from the rest.
 
-    Every model bounds the same prior from above; the one that separates best bounds it best.
+    Every model gives an upper bound on the same prior; the model that separates best gives the
+    tightest bound.
     """
     method = question.prior_method
     if method is None:
@@ -243,8 +253,8 @@ def _estimate(
 def _check_rows(
     one: Columns, other: Columns, files: tuple[str, str], columns: dict[str, Any]
 ) -> None:
-    """Refuse tables whose rows are not the same, as far as labels and weights can tell."""
-    rule = "must hold the same rows in the same order for all models, but"
+    """Raise if the rows of the tables differ, judging by labels and weights."""
+    rule = "must contain the same rows in the same order for all models, but"
     if one.flags.size != other.flags.size:
         sizes = f"{files[0]!r} has {one.flags.size:,} rows, {files[1]!r} {other.flags.size:,}"
         raise InputError("source", f"{rule} {sizes}")
@@ -252,5 +262,5 @@ def _check_rows(
         if x is not None and y is not None and (x != y).any():
             row = int((x != y).argmax())
             what = f"column {columns[name]!r} of {files[0]!r} and {files[1]!r} differs in row {row}"
-            remedy = "Sort all by the same key."
+            remedy = "Sort all files by the same key."
             raise InputError("source", f"{rule} {what} (the first is row 0)", remedy=remedy)

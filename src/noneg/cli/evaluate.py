@@ -1,17 +1,26 @@
 """Commands on the scores of one model: ``evaluate``, ``report`` and ``demo``.
 
-They print or write what `noneg.evaluation` says of them.
+They print or write the results of `noneg.evaluation`.
 """
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, reading, tell_prior
+from noneg.cli.gates import Gates, gated
+from noneg.cli.options import (
+    STANDARD_INPUT,
+    Question,
+    as_json,
+    by_groups,
+    reading,
+    tell_prior,
+)
 from noneg.cli.output import (
     busy,
     check_outputs,
@@ -27,114 +36,172 @@ from noneg.errors import InputError
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
     from noneg.report import About
+    from noneg.report.document import Noted
 
 FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text", ".json": "json"}
 
 
 @click.command(
     "evaluate",
-    short_help="Measure how calibrated scores are.",
+    short_help="Measure the calibration of scores.",
     epilog="\b\nnoneg evaluate scores.csv --score p --label confirmed --setting one-sample "
     "--prior 0.12",
 )
 @reading()
+@by_groups
+@gated()
 @as_json
 def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
-    """Measure how calibrated the scores in FILE are.
+    """Measure the calibration of the scores in FILE.
 
-    FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
-    if it is a dash. Several files are read as one table.
+    FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
+    input. Several files are read as one table.
     """
     from noneg.report.content import summary
 
-    question = Question(files, asked)
-    evaluation = _measure(question)
+    gates, question = Gates(asked), Question(files, asked)
+    evaluation = _measure(question, gates)
     if as_json:
-        source = question.source.to_dict()
-        print_json("noneg.evaluation/1", source=source, **evaluation.to_dict())
-        return
-    out = console()
-    say(out, question.source.words, style="bold")
-    show(out, summary(evaluation))
+        told = {"source": question.source.to_dict(), **gates.to_dict()}
+        print_json("noneg.evaluation/1", **told, **evaluation.to_dict())
+    else:
+        out = console()
+        say(out, question.source.words, style="bold")
+        show(out, summary(evaluation))
+    gates.close()
 
 
-def _measure(question: Question, *, recalibrate: bool = False) -> Evaluation:
+def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> Evaluation:
     from noneg.evaluation import evaluate
 
     scores, found = question.scores_or_unknown()
     with busy("Measuring"):
-        evaluation = evaluate(scores, level=question.level, recalibrate=recalibrate)
+        evaluation = evaluate(
+            scores, level=question.level, recalibrate=recalibrate, by=question.groups
+        )
+    gates.judge(evaluation, scores)
     return tell_prior(evaluation, found, question)
 
 
 @click.command(
     "report",
-    short_help="Write one page that says whether scores can be trusted.",
+    short_help="Write a report on whether the scores can be trusted.",
     epilog="\b\nnoneg report scores.parquet --score p --label confirmed --setting one-sample "
     "--prior 0.12 -o report.html",
 )
 @reading()
+@by_groups
 @click.option(
     "-o",
     "--out",
     default="report.html",
     show_default=True,
     metavar="FILE",
-    help="Where to write: .html, .md, .txt or .json; a dash prints.",
+    help="Output file: .html, .md, .txt or .json; a dash prints to standard output.",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(["html", "markdown", "text", "json"]),
-    help="What to write, if the name of the file does not say it.",
+    help="Output format, if the file name does not imply it.",
 )
-@click.option("--title", help="Title of the page. [default: the files]")
+@click.option("--title", help="Title of the page. [default: the model or the files]")
+@click.option("--model", default="", metavar="NAME", help="Model name to show on the page.")
+@click.option(
+    "--id",
+    "name",
+    metavar="COLUMN",
+    help="Column that identifies a row; the page then lists the ten rows that most need a "
+    "closer look.",
+)
 @click.option(
     "--recalibrate/--no-recalibrate",
     default=True,
     show_default=True,
-    help="Whether to try what recalibration would change.",
+    help="Whether to show the effect of recalibration.",
 )
+@gated()
 @force
 def report(
     files: tuple[str, ...],
     out: str,
     form: str | None,
     title: str | None,
+    model: str,
+    name: str | None,
     *,
     recalibrate: bool,
     force: bool,
     **asked: Any,  # noqa: ANN401
 ) -> None:
-    """Write a report about the scores in FILE.
+    """Write a report on the scores in FILE.
 
-    FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
-    if it is a dash. Several files are read as one table. The page is one file that needs no
-    network, and holds sums, not rows.
+    FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
+    input. Several files are read as one table. The page is a single file that needs no network
+    access. It contains sums, not rows; with --id, it also contains the IDs and scores of ten rows.
     """
-    question = Question(files, asked)
+    gates, question = Gates(asked), Question(files, asked)
     chosen = _format(out, form)
+    _check_names(question, name)
     check_outputs({"path": None if out == "-" else out}, files, force=force)
-    evaluation = _measure(question, recalibrate=recalibrate)
+    evaluation = _measure(question, gates, recalibrate=recalibrate)
     if evaluation.recalibration is not None:
         column = question.columns["score"]
         evaluation.recalibration.calibrator.fitted_on_["score_column"] = column
     source = question.source
-    about = source.about(title or f"Can the scores in {source.name} be trusted?")
+    scored = f"of {model}" if model else f"in {source.name}"
+    about = replace(
+        source.about(title or f"Can the scores {scored} be trusted?"),
+        model=model,
+        reading=question.reading,
+        noted=() if name is None else _noted(question, name),
+    )
     with busy("Writing"):
         _write(evaluation, about, out, chosen)
+    gates.close()
+
+
+# Number of rows of each kind that are named on a page.
+NAMED = 5
+
+
+def _check_names(question: Question, name: str | None) -> None:
+    """Raise if rows are to be named but cannot be read a second time."""
+    if name is not None and (question.is_remote or STANDARD_INPUT in question.files):
+        rule = (
+            "must not be given with standard input or a cluster, whose rows can be read only once"
+        )
+        raise InputError("id", rule, value=name, remedy="Omit it, or read from files.")
+
+
+def _noted(question: Question, name: str) -> tuple[Noted, ...]:
+    """Return the rows that most need a closer look, from a second pass over the files."""
+    from noneg.report.document import Noted
+    from noneg.tables.batches import Wanted
+    from noneg.tables.reading import read_extremes
+
+    wanted = Wanted(**question.columns, texts={"id": name})
+    with busy("Looking for rows"):
+        found = read_extremes(question.files, wanted, NAMED)
+    other = "negative" if question.is_labeled else "unlabeled"
+    reasons = {"unlabeled": f"{other}, high score", "positive": "labeled positive, low score"}
+    return tuple(
+        Noted(name=text, score=score, reason=reasons[kind])
+        for kind, rows in found.items()
+        for score, text in rows
+    )
 
 
 def _format(out: str, form: str | None) -> str:
     chosen = form or ("text" if out == "-" else FORMATS.get(Path(out).suffix.lower()))
     if chosen is None:
-        remedy = "Choose one of these, or pass --format."
+        remedy = "Choose one of these extensions, or pass --format."
         raise InputError("path", f"must end in {', '.join(FORMATS)}", value=out, remedy=remedy)
     return chosen
 
 
 def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
-    """Write a report in a format to a file, and say the verdict; or print it."""
+    """Write a report to a file and print the verdict, or print the report itself."""
     from noneg import report
     from noneg.atomic import write_text
     from noneg.report.content import document
@@ -158,17 +225,19 @@ def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
     say(terminal, f"Wrote {out}")
 
 
-@click.command("demo", short_help="Show it on bundled data.")
+@click.command("demo", short_help="Show an example report on bundled data.")
 @click.option(
     "-o",
     "--out",
     default="report.html",
     show_default=True,
     metavar="FILE",
-    help="Where to write the report.",
+    help="Output file for the report.",
 )
 @click.option(
-    "--data", metavar="FOLDER", help="Write the rows there as CSV, for a tour, and no report."
+    "--data",
+    metavar="FOLDER",
+    help="Write the example rows to this folder as CSV, instead of a report.",
 )
 @force
 def demo(out: str, data: str | None, *, force: bool) -> None:
@@ -192,10 +261,10 @@ def _write_demo_data(folder: Path, *, force: bool) -> None:
     for path in files:
         write_table(found[path.name], path)
     terminal = console()
-    say(terminal, f"{scores}: scored images, some of them confirmed to show a loop.")
+    say(terminal, f"{scores}: scored images, some of which are confirmed to show a loop.")
     say(terminal, f"{tomorrow}: more images, without labels.")
-    say(terminal, f"{truth}: which images have a loop; look last.")
-    say(terminal, "Four of ten digits have a loop, so the prior is 0.4. Now try:")
+    say(terminal, f"{truth}: which images have a loop; open this file last.")
+    say(terminal, "Four of the ten digits have a loop, so the prior is 0.4. Now try:")
     columns = "--score score --label confirmed --setting one-sample --prior 0.4"
     say(terminal, f"  noneg report {shlex.quote(str(scores))} {columns}", style="bold")
 
@@ -215,6 +284,8 @@ def _write_demo_report(out: str) -> None:
         title="Does the digit have a loop? Naive Bayes on handwritten digits",
         source={"data": data.story},
         command="noneg demo",
+        model="naive Bayes",
+        reading="scores.csv --score score --label confirmed --setting one-sample",
     )
     write_text(out, to_html(evaluation, about, truth=truth))
     terminal = console()
@@ -222,4 +293,6 @@ def _write_demo_report(out: str) -> None:
     terminal.print()
     show(terminal, summary(evaluation, truth))
     terminal.print()
-    say(terminal, f"Wrote the report, with the truth revealed at its end: {out}", style="bold")
+    say(
+        terminal, f"Wrote the report, which reveals the true labels at the end: {out}", style="bold"
+    )

@@ -1,15 +1,14 @@
-"""``noneg help``, a command's options or a page about a topic, and ``noneg completion``."""
+"""``noneg help``, which shows a command's options or a topic, and ``noneg completion``."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib.resources import files
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
 from noneg.cli.output import console
-from noneg.errors import InputError
+from noneg.errors import InputError, did_you_mean
 
 ENDING = ".md"
 
@@ -20,7 +19,7 @@ LIST = "topics"
 @click.argument("topic", default=LIST)
 @click.pass_context
 def explain(context: click.Context, topic: str) -> None:
-    """Explain TOPIC: a command, or one of the topics that are listed without it."""
+    """Explain TOPIC: a command or a help topic. Without TOPIC, list the topics."""
     root = context.find_root()
     commands = root.command.commands if isinstance(root.command, click.Group) else {}
     if topic == LIST:
@@ -32,8 +31,7 @@ def explain(context: click.Context, topic: str) -> None:
         with click.Context(commands[topic], parent=root, info_name=topic) as inner:
             click.echo(inner.get_help())
     else:
-        near = get_close_matches(topic, [*topics(), *commands], 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(topic, [*topics(), *commands])
         rule = f"must be a command, or one of {', '.join(topics())}; got {topic!r}.{hint}"
         raise InputError("topic", rule)
 
@@ -52,7 +50,7 @@ def text(topic: str) -> str:
 
 def _contents() -> str:
     lines = [f"- `noneg help {name}`: {text(name).splitlines()[0][2:]}" for name in topics()]
-    return "\n".join(["# Topics", "", *lines, "", "And every command: `noneg help report`"])
+    return "\n".join(["# Topics", "", *lines, "", "For a command: `noneg help report`"])
 
 
 def _show(page: str) -> None:
@@ -78,6 +76,6 @@ VARIABLE = "_NONEG_COMPLETE"
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what SHELL must run to complete noneg's commands, options and files."""
+    """Print the completion script for SHELL."""
     complete = SHELLS[shell]
     click.echo(complete(context.find_root().command, {}, "noneg", VARIABLE).source())

@@ -1,4 +1,4 @@
-"""The options that commands share, and what they ask for: the rows to read and their prior."""
+"""The options common to all commands, and the question they define: rows to read and a prior."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from noneg.report import About
     from noneg.scores import PUScores
     from noneg.sketch import Sketch
+    from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Columns
+    from noneg.tables.groups import Grouping
 
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -36,24 +38,24 @@ def file_names(
     parameter: click.Parameter,  # noqa: ARG001
     incomplete: str,
 ) -> list[CompletionItem]:
-    """Let the shell complete the name of a file."""
+    """Let the shell complete file names."""
     return [CompletionItem(incomplete, type="file")]
 
 
 class SettingChoice(click.Choice[str]):
-    """The sampling settings; whoever leaves them out or misspells one reads what each one means."""
+    """The sampling settings; an omitted or misspelled one produces an explanation of each."""
 
     def __init__(self) -> None:
-        super().__init__(["two-sample", "one-sample", "labelled"])
+        super().__init__(["two-sample", "one-sample", "labeled"])
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
         """Return one sentence for each setting."""
         from noneg.checks import explain_settings
 
-        return f"It says how the rows were sampled. {explain_settings()}."
+        return f"It specifies how the rows were sampled. {explain_settings()}."
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the setting, or explain all of them."""
+        """Return the setting, or raise an error that explains all of them."""
         from noneg.checks import SETTINGS, SPELLINGS, explain_settings
 
         setting = SPELLINGS.get(value, value)
@@ -69,7 +71,7 @@ class EstimatedPrior(str):
 
 
 class UnknownPrior(str):
-    """A prior that nobody knows; what needs none is told all the same."""
+    """An unknown prior; results that need no prior are still reported."""
 
     __slots__ = ()
 
@@ -80,7 +82,7 @@ class PriorChoice(click.ParamType[Any]):
     name = "prior"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
-        """Return what the help shows."""
+        """Return the placeholder shown in the help."""
         return "NUMBER|estimate[:METHOD]|unknown"
 
     def convert(
@@ -108,21 +110,40 @@ class PriorChoice(click.ParamType[Any]):
 setting = click.option(
     "--setting", type=SettingChoice(), required=True, help="How the rows were sampled."
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
-one_score = click.option("--score", required=True, metavar="COLUMN", help="Scores in [0, 1].")
+by_groups = click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of groups to evaluate separately; may be repeated for combinations.",
+)
+as_json = click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON object instead of text."
+)
+
+
+def _needed(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Raise if a column is missing, unless a warehouse has already summed the rows."""
+    if value is None and not context.params.get("summed"):
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return value
+
+
+one_score = click.option(
+    "--score", callback=_needed, metavar="COLUMN", help="Column of scores in [0, 1].  [required]"
+)
 _PRIOR = (
     click.option(
         "--prior",
         type=PriorChoice(),
-        help="Share of positives in the population, in (0, 1); or have it estimated from the "
-        "scores; or say that nobody knows it.",
+        help="Share of positives in the population, in (0, 1); 'estimate' to estimate it "
+        "from the scores; or 'unknown'.",
     ),
     click.option(
         "--prior-interval",
         type=float,
         nargs=2,
         metavar="LOW HIGH",
-        help="What is known of the prior; --prior may then be left out.",
+        help="Range that contains the prior; --prior is then optional.",
     ),
     click.option(
         "--selection",
@@ -130,43 +151,43 @@ _PRIOR = (
         default=1.0,
         show_default=True,
         metavar="FACTOR",
-        help="How many times more or less likely than a labeled positive a hidden one may be to "
-        "look as it does; 1 if labels are random.",
+        help="Largest factor by which the score distribution of hidden positives may "
+        "differ from that of labeled ones; 1 if positives were labeled at random.",
     ),
 )
 _AUDIT = click.option(
     "--audit",
     metavar="FILE",
-    help="What noneg audit read -o wrote: the prior, its interval, and how selective labeling "
-    "may be.",
+    help="File written by noneg audit read -o, with the prior, its interval and the "
+    "selection factor.",
 )
 LABELS = (
-    click.option("--positive-label", metavar="VALUE", help="The label that means positive."),
+    click.option("--positive-label", metavar="VALUE", help="Label that means positive."),
     click.option(
         "--unlabeled-label",
         metavar="VALUE",
-        help="The label of rows that nobody looked at, where a third one means negative.",
+        help="Label of rows that were not reviewed, if a third label means negative.",
     ),
     click.option(
         "--unlabeled-is-empty",
         is_flag=True,
-        help="Rows that nobody looked at have no label, and a second label means negative.",
+        help="Rows that were not reviewed have no label, and a second label means negative.",
     ),
 )
 _ROWS = (
     *LABELS,
-    click.option("--weight", metavar="COLUMN", help="One weight a row."),
+    click.option("--weight", metavar="COLUMN", help="Column of row weights."),
     click.option(
         "--weight-kind",
         type=click.Choice(["frequency", "importance"]),
         default="frequency",
         show_default=True,
-        help="Whether a weight counts identical rows or corrects unequal sampling.",
+        help="Whether a weight counts identical rows or corrects for unequal sampling.",
     ),
     click.option(
         "--exact/--sketch",
         default=None,
-        help="Keep every row in memory, or count rows in fine buckets.  "
+        help="Whether to keep every row in memory or to count rows in fine buckets.  "
         "[default: buckets above two million rows]",
     ),
     click.option(
@@ -174,33 +195,46 @@ _ROWS = (
         type=click.Choice(["local", "spark"]),
         default="local",
         show_default=True,
-        help="Who reads the rows: this machine, or a Spark cluster.",
-    ),
-    click.option("--master", metavar="URL", help="The Spark cluster, such as spark://host:7077."),
-    click.option(
-        "--table", metavar="NAME", help="A table of the Spark catalogue, instead of FILE."
+        help="Where to read the rows: on this machine or on a Spark cluster.",
     ),
     click.option(
-        "--level", type=float, default=0.95, show_default=True, help="Level of intervals."
+        "--master", metavar="URL", help="Address of the Spark cluster, such as spark://host:7077."
     ),
+    click.option("--table", metavar="NAME", help="Table in the Spark catalog, instead of FILE."),
+    click.option(
+        "--from-sketch",
+        "summed",
+        flag_value="sketch",
+        is_eager=True,
+        help="FILE is a sketch; it needs neither --score nor --label.",
+    ),
+    click.option(
+        "--from-sql",
+        "summed",
+        flag_value="sql",
+        is_eager=True,
+        help="FILE is the result of the query printed by noneg sketch --sql.",
+    ),
+    click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level."),
 )
 
 
 def reading(
     *, score: Decorator = one_score, setting: Decorator = setting, prior: bool = True
 ) -> Decorator:
-    """Add the FILE argument and the options that say what to read; `Question` takes them.
+    """Add the FILE argument and the options that specify what to read, as used by `Question`.
 
-    Commands may describe --score and --setting themselves, and estimate the prior themselves.
+    Commands may supply their own help for --score and --setting, and estimate the prior themselves.
     """
     options = (
         click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names),
         score,
         click.option(
             "--label",
-            required=True,
+            callback=_needed,
             metavar="COLUMN",
-            help="Two values: positive, or not; or three, see --unlabeled-label.",
+            help="Column with two values, one of them positive, or three (see "
+            "--unlabeled-label).  [required]",
         ),
         setting,
         *((*_PRIOR, _AUDIT) if prior else ()),
@@ -211,7 +245,7 @@ def reading(
 
 @dataclass(frozen=True)
 class Source:
-    """What a command read, in words and for JSON.
+    """The input of a command, as text and for JSON.
 
     Examples
     --------
@@ -228,13 +262,13 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The files, or the table."""
+        """Name of the files or the table."""
         files = ["standard input" if file == STANDARD_INPUT else file for file in self.files]
         return ", ".join([*files, *filter(None, [self.table])])
 
     @property
     def words(self) -> str:
-        """The name, and the columns."""
+        """Name and columns of the input as text."""
         named = [f"{key.replace('_', ' ')} {_shown(x, repr)}" for key, x in self._given()]
         return f"{self.name}: {', '.join(named)}"
 
@@ -247,8 +281,8 @@ class Source:
         return {"files": list(self.files), **self.columns, **table}
 
     def about(self, title: str) -> About:
-        """Return what a page says of its origin."""
-        from noneg.report.document import About, digest_files
+        """Return the origin to be shown on a page."""
+        from noneg.report.document import About, digest_files, last_changed
 
         where = {"files" if self.table is None else "table": self.name}
         columns = {key.replace("_", " "): _shown(value, str) for key, value in self._given()}
@@ -257,7 +291,13 @@ class Source:
             source=where | columns,
             command=shlex.join(["noneg", *sys.argv[1:]]),
             digests=digest_files(self.files),
+            date=last_changed(self.files),
         )
+
+
+def dashed(name: str) -> str:
+    """Return the option that corresponds to an argument."""
+    return name.replace("_", "-")
 
 
 def _shown(value: object, how: Callable[[object], str]) -> str:
@@ -271,7 +311,7 @@ COLUMNS = (
 
 
 class Question:
-    """The rows that a command was asked about: the values of the options of `reading`."""
+    """The rows a command should process, given by the values of the options of `reading`."""
 
     def __init__(self, files: Sequence[str], asked: dict[str, Any]) -> None:
         from noneg.checks import check_level, check_selection
@@ -279,11 +319,16 @@ class Question:
         self.files = tuple(files)
         names = ("engine", "master", "table", "exact", "level")
         self.engine, self.master, self.table, self.exact, self.level = map(asked.pop, names)
+        self.summed = asked.pop("summed")
         self.setting = asked.pop("setting")
         self.prior = asked.pop("prior", None)
         self.prior_interval = asked.pop("prior_interval", None)
         self.selection = check_selection(asked.pop("selection", 1.0))
         self.columns = {name: asked.pop(name) for name in COLUMNS}
+        self.by = asked.pop("by", ())
+        self.grouping: Grouping | None = None
+        self.groups: GroupSums | None = None
+        self.rows: Columns | Sketch | None = None
         self.notes: tuple[str, ...] = ()
         check_level(self.level)
         self._check_engine()
@@ -291,17 +336,40 @@ class Question:
 
     @property
     def source(self) -> Source:
-        """What is read, in words."""
+        """Description of the input."""
+        if self.summed:
+            return Source(self.files, {"summed": self.summed})
         unsaid = {"weight_kind"} | {name for name in COLUMNS[3:5] if not self.columns[name]}
         named = {name: x for name, x in self.columns.items() if name not in unsaid}
-        return Source(self.files, named, self.table)
+        return Source(self.files, named | ({"by": self.by} if self.by else {}), self.table)
 
     @property
-    def is_labelled(self) -> bool:
-        """Whether every row has its label, which determines the prior."""
-        from noneg.checks import is_labelled
+    def reading(self) -> str:
+        """The files and columns as options for another command."""
+        named = {name: self.columns[name] for name in COLUMNS[:4] if self.columns[name] is not None}
+        options = [text for name, x in named.items() for text in (f"--{dashed(name)}", str(x))]
+        flags = ["--unlabeled-is-empty"] if self.columns["unlabeled_is_empty"] else []
+        cluster = {"engine": self.engine, "master": self.master, "table": self.table}
+        given = {name: x for name, x in cluster.items() if self.is_remote and x is not None}
+        remote = [text for name, x in given.items() for text in (f"--{name}", str(x))]
+        return shlex.join([*self.files, *options, *flags, "--setting", self.setting, *remote])
 
-        return is_labelled(self.setting)
+    @property
+    def _named(self) -> list[object]:
+        columns = [value for name, value in self.columns.items() if name != "weight_kind"]
+        return [*columns, self.by]
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether there are scores, either per row or summed."""
+        return bool(self.columns["score"] or self.summed)
+
+    @property
+    def is_labeled(self) -> bool:
+        """Whether every row has its label, which determines the prior."""
+        from noneg.checks import is_labeled
+
+        return is_labeled(self.setting)
 
     @property
     def is_remote(self) -> bool:
@@ -312,24 +380,32 @@ class Question:
         if not self.files and self.table is None:
             raise click.UsageError("Missing argument 'FILE...'.")
         if self.is_remote and not self.master:
-            rule = "must say where the cluster is with --engine spark, such as"
+            rule = "must give the address of the cluster with --engine spark, such as"
             raise InputError("master", f"{rule} spark://host:7077, or local[2] for this machine.")
+        if self.summed and (self.is_remote or self.exact or any(self._named)):
+            rule = (
+                "must not be combined with columns, --exact or --engine: its rows are already "
+                "summed"
+            )
+            raise InputError(f"from_{self.summed}", rule)
         for name, value in (("master", self.master), ("table", self.table)):
             if not self.is_remote and value is not None:
-                raise InputError(name, "must come with --engine spark", value=value)
+                raise InputError(name, "requires --engine spark", value=value)
 
     def _load(self, path: str | None) -> Audit | None:
-        """Take what is known of the population from an audit, if one is given."""
+        """Load knowledge about the population from an audit, if one is given."""
         if path is None:
             return None
         from noneg.audit import Audit
 
         for name in ("prior", "prior_interval"):
             if getattr(self, name) is not None:
-                raise InputError("audit", "must not be given with --prior, which it brings")
+                raise InputError(
+                    "audit", "must not be given with --prior: it already contains a prior"
+                )
         audit = Audit.load(path)
         if audit.setting != self.setting:
-            rule = f"must be of the same setting, but {path!r} is of {audit.setting} rows"
+            rule = f"must use the same setting, but {path!r} is from {audit.setting} rows"
             raise InputError("audit", rule)
         self.prior, self.prior_interval = audit.middle, audit.prior_set
         if self.selection == 1.0:
@@ -339,7 +415,7 @@ class Question:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[Any, Callable[[int, int | None], None] | None]]:
-        """Yield what `noneg.tables` reads, files or the frame of a cluster, and a bar for rows."""
+        """Yield the input for `noneg.tables`, files or a cluster's frame, and a progress bar."""
         if not self.is_remote:
             with progress(f"Reading {self.source.name}") as advance:
                 yield list(self.files), advance
@@ -351,7 +427,7 @@ class Question:
             yield frame, None
 
     def read(self, prior: float | None) -> PUScores:
-        """Return the scores under a prior."""
+        """Return the scores with a given prior."""
         from noneg.tables import read
         from noneg.tables.batches import Wanted
 
@@ -360,8 +436,10 @@ class Question:
             "prior_interval": self.prior_interval,
             "selection": self.selection,
         }
-        if Wanted(**self.columns).has_negatives:
-            return self._read_three(known)
+        if self.summed:
+            return self._sketch().scores(setting=self.setting, **known)
+        if self.by or Wanted(**self.columns).has_negatives:
+            return self._read_rows(known)
         with self.opened() as (table, advance):
             return read(
                 table,
@@ -372,21 +450,53 @@ class Question:
                 progress=advance,
             )
 
-    def _read_three(self, known: dict[str, Any]) -> PUScores:
-        """Return the scores of rows some of which are known negatives, and note what these tell."""
+    def _sketch(self) -> Sketch:
+        """Return the sum of the given sketches."""
+        from noneg.sketch import Sketch
+        from noneg.tables.warehouse import read_sums
+
+        if self.summed == "sql":
+            return read_sums(list(self.files))
+        first, *others = map(Sketch.load, self.files)
+        return sum(others, start=first)
+
+    def _read_rows(self, known: dict[str, Any]) -> PUScores:
+        """Return the scores of rows that have groups or include known negatives.
+
+        Also records notes on the known negatives.
+        """
         from noneg.knowledge import Knowledge
         from noneg.tables.batches import Wanted
+        from noneg.tables.groups import Grouping
         from noneg.tables.reading import read_rows, to_scores
 
-        wanted, facts = Wanted(**self.columns), Knowledge.given(**known)
+        grouping = self.grouping = Grouping(self.by) if self.by else None
+        wanted, facts = Wanted(**self.columns, groups=grouping), Knowledge.given(**known)
+        facts.check_setting(self.setting)
         with self.opened() as (table, advance):
-            rows = read_rows(table, wanted, exact=self.exact, progress=advance)
+            self.rows = rows = read_rows(table, wanted, exact=self.exact, progress=advance)
         scores = to_scores(rows, wanted, self.setting, facts)
+        if grouping is not None:
+            self.groups = grouping.sums(rows, wanted.weight_kind)
         self.note_negatives(rows, scores.prior)
         return scores
 
+    def keep_rows(self) -> None:
+        """Ask for all rows in memory, as commands do that take groups apart."""
+        if self.exact is False:
+            raise click.UsageError("Give --by without --sketch: groups are taken apart row by row.")
+        self.exact = True
+
+    @property
+    def kept_rows(self) -> Columns:
+        """All rows read together with their groups, in memory."""
+        from noneg.tables.batches import Columns
+
+        assert isinstance(self.rows, Columns)  # noqa: S101 - commands ask for all rows first
+        return self.rows
+
     def note_negatives(self, rows: Columns | Sketch, prior: float | None) -> None:
-        """Note what known negatives bound, and what they cannot do."""
+        """Record the bounds that follow from known negatives, and their limitations."""
         from noneg.sketch import Sketch
 
         if isinstance(rows, Sketch) or rows.negative is None or not rows.negative.any():
@@ -399,11 +509,11 @@ class Question:
         self.notes = (*self.notes, *found.notes)
 
     def read_unsettled(self) -> PUScores:
-        """Return the scores before anything is known of the prior."""
+        """Return the scores without a prior."""
         return self.read(None)
 
     def scores(self) -> tuple[PUScores, PriorEstimate | None]:
-        """Return the scores, and how ``--prior estimate`` was answered, None without it."""
+        """Return the scores, and the estimate for ``--prior estimate``, or None without it."""
         method = self.prior_method
         if method is None:
             self.check_known()
@@ -415,7 +525,7 @@ class Question:
         return found.apply(scores), found
 
     def scores_or_unknown(self) -> tuple[PUScores, PriorEstimate | None]:
-        """Return the same for a command that can do without a prior."""
+        """Return the same as `scores`, for a command that can work without a prior."""
         if not isinstance(self.prior, UnknownPrior):
             self.check_known(needed=False)
             return self.scores()
@@ -423,33 +533,33 @@ class Question:
         return self.read_unsettled(), None
 
     def check_known(self, *, needed: bool = True) -> None:
-        """Refuse a prior that nobody gave, for numbers that need one."""
+        """Raise if the prior is missing but needed."""
         from noneg.checks import missing_prior
 
         if isinstance(self.prior, UnknownPrior):
-            rule = "must be known here: a number, or 'estimate' for what these rows tell of it"
+            rule = "must be known here: give a number, or 'estimate' to estimate it from these rows"
             raise InputError("prior", rule, value="unknown")
-        if self.prior is None and self.prior_interval is None and not self.is_labelled:
+        if self.prior is None and self.prior_interval is None and not self.is_labeled:
             raise missing_prior(self.setting, needed=needed)
 
     def _check_alone(self, word: str) -> None:
-        """Refuse labels, or an interval, beside a prior that is not given."""
+        """Raise if labels or an interval are combined with a prior that is not a number."""
         from noneg.checks import determined
 
-        if self.is_labelled:
+        if self.is_labeled:
             raise determined("prior", word)
         if self.prior_interval:
             rule = f"must not be given with --prior {word}"
-            raise InputError("prior_interval", rule, remedy="Leave out --prior.")
+            raise InputError("prior_interval", rule, remedy="Omit --prior.")
 
     def tell_notes(self) -> None:
-        """Print notes on the rows where the answer has no place for them."""
+        """Print notes on the rows if the output cannot include them."""
         for note in self.notes:
             say(console(error=True), f"Note: {note}")
 
     @property
     def prior_method(self) -> str | None:
-        """The method that ``--prior estimate`` asks for, None where a prior is given."""
+        """The method requested by ``--prior estimate``, or None if a prior is given."""
         if not isinstance(self.prior, EstimatedPrior):
             return None
         self._check_alone("estimate")
@@ -461,15 +571,19 @@ class Question:
 def tell_prior(
     evaluation: Evaluation, found: PriorEstimate | None, question: Question
 ) -> Evaluation:
-    """Write into an evaluation how its prior was estimated, and what speaks against it."""
+    """Add to an evaluation how its prior was estimated, along with any warnings."""
     from dataclasses import replace
 
     warnings = (*evaluation.warnings, *question.notes)
     evaluation = replace(evaluation, warnings=warnings, audit=question.audit)
     if found is None:
         return evaluation
-    # The ends that were used, which lie inside (0, 1).
+    # The ends actually used, which lie inside (0, 1).
     ends = evaluation.prior
     prior = replace(found.to_estimate(), low=ends.low, high=ends.high)
-    warnings = (*evaluation.warnings, *found.warnings, f"Estimated prior: {found.assumption}.")
+    warnings = (
+        *evaluation.warnings,
+        *found.warnings,
+        f"The estimated prior assumes that {found.assumption}.",
+    )
     return replace(evaluation, prior=prior, warnings=warnings)

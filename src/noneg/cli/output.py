@@ -1,7 +1,7 @@
-"""What commands put out: sentences, tables and JSON on a terminal, and files.
+"""Command output: sentences, tables and JSON on a terminal, and files.
 
-Names of files and columns are made safe to print, work that takes long shows a sign of life, and no
-file is replaced unless that was asked for.
+Names of files and columns are made safe to print, long-running work shows its progress, and no file
+is replaced unless requested.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WIDTH_OF_A_PIPE = 120
 
 
 def console(*, error: bool = False) -> Console:
-    """Return a console that shows text literally; without a terminal it is plain."""
+    """Return a console that shows text literally, without styling if there is no terminal."""
     from rich.console import Console
 
     out = Console(
@@ -46,7 +46,7 @@ def console(*, error: bool = False) -> Console:
 
 
 def print_json(schema: str, **content: object) -> None:
-    """Print one JSON object that says what it is and who wrote it."""
+    """Print one JSON object that includes its schema and the program version."""
     import json
     from importlib.metadata import version
 
@@ -55,7 +55,7 @@ def print_json(schema: str, **content: object) -> None:
 
 
 def say(out: Console, text: str, style: str = "") -> None:
-    """Print a paragraph; only a terminal wraps it."""
+    """Print a paragraph, wrapped only on a terminal."""
     from rich.text import Text
 
     out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
@@ -92,8 +92,8 @@ def busy(what: str) -> Iterator[None]:
 def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
     """Show a bar on a terminal if the work takes more than two seconds.
 
-    Yields a function to call with what is done, and with all that is to do or None; or None where
-    nobody watches.
+    Yields a function to call with the amount done and the total (None if unknown), or yields None
+    if there is no terminal.
     """
     if not sys.stderr.isatty():
         yield None
@@ -112,22 +112,22 @@ def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
         yield advance
 
 
-force = click.option("--force", is_flag=True, help="Replace files that exist, but never an input.")
+force = click.option("--force", is_flag=True, help="Replace existing files, but never an input.")
 
 
 def check_outputs(
     outputs: Mapping[str, str | None], inputs: Sequence[str] = (), *, force: bool
 ) -> None:
-    """Refuse, before any work, a file that cannot be written or must not be replaced.
+    """Raise, before any work is done, if a file cannot be written or must not be replaced.
 
     Parameters
     ----------
     outputs : mapping of str to str or None
-        The file that each argument of the library writes; None for no file.
+        The file to be written for each library argument; None for no file.
     inputs : sequence of str
         Files, patterns and folders that the command reads; a dash is standard input.
     force : bool
-        Whether other files that exist may be replaced.
+        Whether other existing files may be replaced.
     """
     seen: set[str] = set()
     for name, path in outputs.items():
@@ -137,27 +137,27 @@ def check_outputs(
         if Path(path).is_file():
             _check_replaced(name, path, inputs, force=force)
         if os.path.realpath(path) in seen:
-            raise InputError(name, f"must be a file of its own, but {path!r} is written twice.")
+            raise InputError(name, f"must be a separate file, but {path!r} is written twice.")
         seen.add(os.path.realpath(path))
 
 
 def check_page(path: str) -> None:
-    """Refuse a name that is not that of a web page."""
+    """Raise if a file name is not that of a web page."""
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise InputError("path", "must end in .html", value=path, remedy="Choose such a name.")
+        raise InputError("path", "must end in .html", value=path, remedy="Choose a different name.")
 
 
 def _check_place(name: str, path: str) -> None:
     if Path(path).is_dir() or not Path(path).parent.is_dir():
-        rule = "must be a file in a folder that exists"
-        raise InputError(name, rule, value=path, remedy="Make the folder first.")
+        rule = "must be a file in an existing folder"
+        raise InputError(name, rule, value=path, remedy="Create the folder first.")
 
 
 def _check_replaced(name: str, path: str, inputs: Iterable[str], *, force: bool) -> None:
     there = Path(path).stat()
     for source, found in _identities(inputs):
         if os.path.samestat(there, found):
-            rule = f"must not be an input, but {path!r} is what is read as {source!r}"
+            rule = f"must not be an input, but {path!r} is read as {source!r}"
             raise InputError(name, rule, remedy="Choose another name.")
     if not force:
         rule = f"must be a new file, but {path!r} exists"
@@ -165,20 +165,20 @@ def _check_replaced(name: str, path: str, inputs: Iterable[str], *, force: bool)
 
 
 def _identities(inputs: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the identity of each file that is read, whatever name or link leads to it."""
+    """Yield the identity of each input file, regardless of its name or links to it."""
     for item in inputs:
         for path in _files(item):
             try:
                 yield item, os.stat(path)  # noqa: PTH116 - standard input is a number
             except OSError:
-                # It cannot be read either, which its reader explains.
+                # Such a file cannot be read either; the reader explains why.
                 continue
 
 
 def _files(item: str) -> Iterable[str | int | Path]:
     if item == "-":
         return [0]
-    # Spark reads folders and addresses of files.
+    # Spark also reads folders and URLs.
     path = Path(item) if Path(item).exists() else Path(item.removeprefix("file:"))
     if path.is_dir():
         return path.rglob("*")
@@ -186,9 +186,9 @@ def _files(item: str) -> Iterable[str | int | Path]:
 
 
 def show(out: Console, content: Document) -> None:
-    """Print a document; only a terminal wraps it and shows colours."""
+    """Print a document, with wrapping and colors only on a terminal."""
     from noneg.report.document import text
 
-    colour = out.is_terminal and out.color_system is not None
+    color = out.is_terminal and out.color_system is not None
     width = out.width if out.is_terminal else None
-    out.file.write(text(content, width=width, colour=colour))
+    out.file.write(text(content, width=width, color=color))

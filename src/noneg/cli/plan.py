@@ -1,4 +1,4 @@
-"""``noneg plan``, how many rows to collect, and ``noneg simulate``, rows whose truth is known."""
+"""``noneg plan``, how many rows to collect, and ``noneg simulate``, rows with known truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
 
 
 GOALS = ("eps", "precision", "prior_within", "difference", "recall")
-# Options that each goal takes, beside --level.
+# Options that each goal accepts in addition to --level.
 SIZES = ("ratio", "n_positive", "n_unlabeled")
 TAKES = {
     "eps": (*SIZES, "prior", "method", "binning", "lipschitz", "delta", "mean_score"),
@@ -36,58 +36,66 @@ NEEDED = ("prior", "flagged", "auroc")
 
 @click.command(
     "plan",
-    short_help="Tell how many labels an answer takes.",
+    short_help="Calculate how many labels you need.",
     epilog="\b\nnoneg plan --recall 0.9 --confidence 0.95\n"
     "noneg plan --precision 0.8 --flagged 0.05 --within 0.03 --prior 0.12",
 )
-@click.option("--eps", type=float, help="Goal: a calibration error within this.")
-@click.option("--precision", type=float, help="Goal: a precision near this, with --flagged.")
-@click.option("--prior-within", type=float, help="Goal: the prior within this.")
+@click.option("--eps", type=float, help="Goal: calibration error, with this half-width.")
 @click.option(
-    "--difference", type=float, help="Goal: tell two models apart whose AUROC differ by this."
+    "--precision", type=float, help="Goal: precision of about this value, with --flagged."
 )
-@click.option("--recall", type=float, help="Goal: a promise of this recall.")
+@click.option("--prior-within", type=float, help="Goal: prior, with this half-width.")
+@click.option(
+    "--difference", type=float, help="Goal: detect this difference between the AUROC of two models."
+)
+@click.option("--recall", type=float, help="Goal: guarantee this recall.")
 @click.option("--prior", type=float, help="Share of positives, in (0, 1).")
-@click.option("--within", type=float, help="Error of a precision; excess of a recall.")
-@click.option("--flagged", type=float, help="Share of rows that reach the threshold.")
-@click.option("--auroc", type=float, help="About what the models reach.")
-@click.option("--correlation", type=float, help="Of the models' rankings.  [default: 0.5]")
-@click.option("--power", type=float, help="Chance to tell them apart.  [default: 0.8]")
-@click.option("--confidence", type=float, help="Of a promised recall.  [default: 0.95]")
-@click.option("--level", type=float, help="Level of intervals.  [default: 0.95]")
+@click.option("--within", type=float, help="Half-width for a precision; margin for a recall.")
+@click.option("--flagged", type=float, help="Share of rows predicted positive.")
+@click.option("--auroc", type=float, help="Approximate AUROC of the models.")
+@click.option(
+    "--correlation", type=float, help="Correlation between the models' rankings.  [default: 0.5]"
+)
+@click.option("--power", type=float, help="Statistical power.  [default: 0.8]")
+@click.option(
+    "--confidence", type=float, help="Confidence of a guaranteed recall.  [default: 0.95]"
+)
+@click.option("--level", type=float, help="Confidence level.  [default: 0.95]")
 @click.option(
     "--ratio",
     type=float,
-    help="Unlabeled rows for each positive, when neither number is fixed.  [default: 10]",
+    help="Unlabeled rows per positive, if neither number is fixed.  [default: 10]",
 )
-@click.option("--n-positive", type=int, help="Positives that you have; solve for the others.")
-@click.option("--n-unlabeled", type=int, help="Unlabeled rows that you have.")
+@click.option(
+    "--n-positive", type=int, help="Number of positives you have; solve for the unlabeled rows."
+)
+@click.option("--n-unlabeled", type=int, help="Number of unlabeled rows you have.")
 @click.option(
     "--method",
     type=click.Choice(["normal", "bound"]),
-    help="With --eps: the half-width of the interval, or a guarantee.  [default: normal]",
+    help="With --eps: normal approximation of the interval, or a guarantee.  [default: normal]",
 )
 @click.option(
     "--binning",
     type=click.Choice(["mass", "width"]),
-    help="With --eps: bins of equal mass or width, for the bound.  [default: mass]",
+    help="With --eps: equal-mass or equal-width bins, for the bound.  [default: mass]",
 )
 @click.option(
     "--lipschitz",
     type=float,
-    help="With --eps: largest slope of the calibration curve, for the bound.  [default: 1]",
+    help="With --eps: maximum slope of the calibration curve, for the bound.  [default: 1]",
 )
-@click.option("--delta", type=float, help="With --eps: probability that the error may be larger.")
+@click.option("--delta", type=float, help="With --eps: allowed probability of a larger error.")
 @click.option(
     "--mean-score",
     type=float,
-    help="With --eps: largest mean score to expect, for the normal method.  [default: 1]",
+    help="With --eps: largest expected mean score, for the normal method.  [default: 1]",
 )
 @as_json
 def plan(*, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
-    """Tell how many labeled positives, unlabeled rows or reviewed rows an answer takes.
+    """Calculate how many labeled positives, unlabeled rows or reviewed rows you need.
 
-    Say what you want to know: --eps, --precision, --prior-within, --difference or --recall.
+    Choose one goal: --eps, --precision, --prior-within, --difference or --recall.
     """
     from noneg.report.answers import labels_answer, plan_answer
     from noneg.theory import Plan
@@ -103,7 +111,7 @@ def plan(*, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
 
 
 def _goal(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the one goal, and the options that go with it."""
+    """Return the single goal and its options."""
     named = {name: f"--{name.replace('_', '-')}" for name in (*GOALS, *given, *NEEDED)}
     goals = [name for name in GOALS if name in given]
     if len(goals) != 1:
@@ -136,23 +144,23 @@ def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
 
 @click.command(
     "simulate",
-    short_help="Draw scores whose true error is known.",
-    epilog="\b\nnoneg simulate --world calibrated --setting labelled --n 1000 --out scores.csv",
+    short_help="Simulate scores with a known calibration error.",
+    epilog="\b\nnoneg simulate --world calibrated --setting labeled --n 1000 --out scores.csv",
 )
-@click.option("--world", type=click.Choice(WORLDS), help="A world by name.")
+@click.option("--world", type=click.Choice(WORLDS), help="Name of a simulated population.")
 @click.option("--beta0", type=float, help="Intercept of the score on the logit scale.")
 @click.option("--beta1", type=float, help="Slope of the score on the logit scale.")
 @setting
-@click.option("--n-positive", type=int, help="Labelled positives, in the PU settings.")
-@click.option("--n-unlabeled", type=int, help="Unlabeled rows, in the PU settings.")
-@click.option("--n", type=int, help="Rows, in the labelled setting.")
+@click.option("--n-positive", type=int, help="Number of labeled positives, in the PU settings.")
+@click.option("--n-unlabeled", type=int, help="Number of unlabeled rows, in the PU settings.")
+@click.option("--n", type=int, help="Number of rows, in the labeled setting.")
 @click.option("--prior", type=float, default=0.5, show_default=True, help="Share of positives.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same rows.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
     "--out",
     required=True,
     metavar="FILE",
-    help="Where to write: .csv, .csv.gz, .csv.zst, .tsv or .parquet; a dash prints CSV.",
+    help="Output file: .csv, .csv.gz, .csv.zst, .tsv or .parquet; a dash prints CSV.",
 )
 @force
 def simulate(
@@ -166,14 +174,14 @@ def simulate(
     force: bool,
     **sizes: int,
 ) -> None:
-    """Draw scores with labels from a world, and tell its true calibration error.
+    """Draw labeled scores from a simulated population, and report its true calibration error.
 
     Classes are Gaussian, N(1, 1) and N(-1, 1); the score of x is the sigmoid of beta0 + beta1 x.
     """
     check_outputs({"path": None if out == "-" else out}, force=force)
     chosen = _world(world, beta0, beta1, prior)
     with busy("Drawing rows"):
-        truth = chosen.tce()  # some worlds have none that is a number: nothing is written then
+        truth = chosen.tce()  # It is not defined in some worlds; nothing is written then.
         scores = chosen.draw(setting=setting, **sizes)  # type: ignore[arg-type]
         _write(scores, out)
     terminal = console(error=out == "-")
@@ -189,10 +197,12 @@ def _world(
     from noneg.simulation import LogisticGaussian
 
     if world is not None and (beta0 is not None or beta1 is not None):
-        raise InputError("world", "must not be combined with --beta0 and --beta1. Choose either.")
+        raise InputError("world", "must not be combined with --beta0 and --beta1.")
     if (beta0 is None) != (beta1 is None):
         name = "beta0" if beta0 is None else "beta1"
-        raise InputError(name, "must be given too: --beta0 and --beta1 together make a world.")
+        raise InputError(
+            name, "must also be given: --beta0 and --beta1 together define a population."
+        )
     if beta0 is not None and beta1 is not None:
         return LogisticGaussian(beta0, beta1, prior)
     name = (world or WORLDS[0]).replace("-", "_")

@@ -34,16 +34,17 @@ ALL = "all"
     score=click.option(
         "--score",
         metavar="COLUMN",
-        help="Scores in [0, 1] of rows that the classifier was not trained on. Without it the "
-        "other columns are features, and a classifier is trained on them.",
+        help="Column of scores in [0, 1] for rows that the classifier was not trained on. "
+        "Without it, a classifier is trained on the other columns.",
     ),
     setting=click.option(
         "--setting",
         type=SettingChoice(),
         required=True,
         metavar="[two-sample|one-sample]",
-        help="two-sample: positives were collected apart from the unlabeled rows. one-sample: one "
-        "sample of everyone, in which some positives are labelled.",
+        help="two-sample: positives were collected separately from the unlabeled rows. "
+        "one-sample: one sample of the population, in which some positives are "
+        "labeled.",
     ),
     prior=False,
 )
@@ -52,7 +53,7 @@ ALL = "all"
     "methods",
     multiple=True,
     metavar="NAME",
-    help="Repeat it to set methods side by side; 'all' takes all that fit. From scores: tightest, "
+    help="Estimation method; repeat it to compare methods, or pass 'all'. From scores: tightest, "
     "quick, dedpul, bbe, alphamax, alphamax-n, elkan-noto-e1, elkan-noto-e2, elkan-noto-e3, recpe. "
     "From features also tedn, km1, km2, tice, penl1, recpe-features.  [default: tightest]",
 )
@@ -60,12 +61,16 @@ ALL = "all"
     "--overlap",
     type=float,
     metavar="SHARE",
-    help="Largest part of the negatives that may look like positives, 0 for none. Without it the "
-    "answer is an upper bound.",
+    help="Largest share of negatives that may look like positives, 0 for none. Without "
+    "it, the estimate is an upper bound.",
 )
 @source_options
 @click.option(
-    "--feature", "features", multiple=True, metavar="COLUMN", help="A feature; by default, all."
+    "--feature",
+    "features",
+    multiple=True,
+    metavar="COLUMN",
+    help="Feature column; may be repeated.  [default: all]",
 )
 @as_json
 def prior(
@@ -78,13 +83,13 @@ def prior(
 ) -> None:
     """Estimate the share of positives, the class prior, in FILE.
 
-    FILE is CSV or Parquet, may be compressed, may be a pattern in quotes, and is standard input
-    if it is a dash.
+    FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
+    input.
 
-    If some negatives look exactly like positives, every method counts them as positives, and
-    nothing in the data can show it: the answer is then an upper bound. Two views, two sources of
-    labels, reviewed rows or an earlier period give an interval instead. Several answers are shown
-    side by side, with whether they agree.
+    If some negatives look exactly like positives, every method counts them as positives, and the
+    data cannot reveal this. The estimate is then an upper bound. Two views, two sources of labels,
+    reviewed rows or an earlier period give an interval instead. Several estimates are shown side by
+    side, with a check of whether they agree.
     """
     from noneg.report.prior_answers import prior_answer
 
@@ -109,16 +114,16 @@ def prior(
 def _asked(
     question: Question, features: tuple[str, ...], overlap: float | None
 ) -> Callable[[str], PriorEstimate]:
-    """Return who answers by a method, from scores or from features."""
-    from_scores = bool(question.columns["score"])
+    """Return a function that estimates the prior by a method, from scores or from features."""
+    from_scores = question.has_scores
     return (_from_scores if from_scores else _from_features)(question, features, overlap)
 
 
 def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answer]) -> list[str]:
-    """Return the methods to ask: those named, or the default where there is a score."""
+    """Return the methods to use: those named, or the default if there is a score."""
     from noneg.prior import DEFAULT, ESTIMATORS, FROM_SCORES, find_estimator
 
-    from_scores = bool(question.columns["score"])
+    from_scores = question.has_scores
     if others and not methods and not from_scores:
         return []
     fitting = list(FROM_SCORES if from_scores else ESTIMATORS)
@@ -127,7 +132,7 @@ def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answ
         find_estimator(name)
         if name not in fitting:
             rule = f"must work on scores ({', '.join(fitting)})"
-            remedy = "It looks at features: leave out --score."
+            remedy = "It works on features: omit --score."
             raise InputError("methods", rule, value=name, remedy=remedy)
     return names
 
@@ -139,7 +144,7 @@ def _from_scores(
     from noneg.prior import estimate_prior
 
     if features:
-        raise InputError("features", "must not be given with --score. Choose either.")
+        raise InputError("features", "must not be combined with --score.")
     check_pu_setting(question.setting)
     scores = question.read_unsettled()
     level = question.level
@@ -167,7 +172,7 @@ def _from_features(
     def ask(name: str) -> PriorEstimate:
         if name not in FROM_SCORES:
             return estimate_prior(table.X, table.flags, setting=setting, method=name, **options)
-        # One classifier serves all methods that work on its scores.
+        # All methods that work on scores use the same classifier.
         if not laws:
             laws.append(discriminate(table.X, table.flags, setting=setting))
         return estimate_prior(laws[0], method=name, **options)
@@ -176,20 +181,20 @@ def _from_features(
 
 
 def _check_features(question: Question) -> None:
-    """Refuse options that only scores can follow."""
+    """Raise if options that apply only to scores are given."""
     if question.columns["weight"]:
         raise InputError("weight", "must not be given without --score.")
     if question.exact is False:
-        rule = "must not be given without --score: features are not counted in buckets"
-        raise InputError("sketch", rule, remedy="Pass --score, or leave it out.")
+        rule = "requires --score: features are not counted in buckets"
+        raise InputError("sketch", rule, remedy="Pass --score, or omit it.")
     if question.is_remote:
-        rule = "must be local without --score: features are read on this machine"
+        rule = "must be local without --score, because features are read on this machine"
         remedy = "Pass --score, or copy the files here."
         raise InputError("engine", rule, value=question.engine, remedy=remedy)
 
 
 def _answers(tasks: dict[str, Answer]) -> Answers:
-    """Ask every method; where there are several, one that cannot answer says why."""
+    """Run every method; if there are several, a failure is reported as its explanation."""
     if len(tasks) == 1:
         return {name: ask() for name, ask in tasks.items()}
     out: dict[str, PriorEstimate | str] = {}

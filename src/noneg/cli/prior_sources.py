@@ -1,4 +1,4 @@
-"""Ways to the prior beside one score: more options of ``noneg prior`` and who answers them."""
+"""Other sources for the prior than a single score: further options of ``noneg prior``."""
 
 from __future__ import annotations
 
@@ -24,36 +24,45 @@ OPTIONS = (
         "views",
         multiple=True,
         metavar="COLUMN",
-        help="Two scores from disjoint groups of features, independent within each class.",
+        help="Column of scores from a separate group of features; give it twice. The two "
+        "scores must be independent within each class.",
     ),
     click.option(
         "--second-label",
         metavar="COLUMN",
-        help="1 where another process labeled the row, independently of --label given the score.",
+        help="Column that is 1 if another process labeled the row, independently of "
+        "--label given the score.",
     ),
     click.option(
         "--reviewed",
         metavar="COLUMN",
-        help="1 or 0 for unlabeled rows that were drawn at random and judged; empty for others.",
+        help="Column with 1 or 0 for unlabeled rows that were drawn at random and "
+        "reviewed; empty for others.",
     ),
-    click.option("--stratum", metavar="COLUMN", help="A number: strata that rows were drawn from."),
+    click.option(
+        "--stratum",
+        metavar="COLUMN",
+        help="Numeric column of the strata from which rows were drawn.",
+    ),
     click.option(
         "--earlier",
         metavar="FILE",
-        help="The same columns in an earlier period, of which --earlier-prior is known.",
+        help="File with the same columns from an earlier period, whose prior is --earlier-prior.",
     ),
-    click.option("--earlier-prior", type=float, metavar="NUMBER", help="The prior at that time."),
+    click.option(
+        "--earlier-prior", type=float, metavar="NUMBER", help="Prior in the earlier period."
+    ),
 )
 NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_prior")
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options."""
+    """Add the options for other sources of the prior."""
     return reduce(lambda made, option: option(made), reversed(OPTIONS), command)
 
 
 def source_answers(question: Question, asked: dict[str, Any]) -> dict[str, Answer]:
-    """Return who answers, by method, for the options that were given."""
+    """Return the estimation function of each method for the given options."""
     _check(question, asked)
     return dict(_answers(question, asked))
 
@@ -63,13 +72,13 @@ def _check(question: Question, asked: dict[str, Any]) -> None:
         raise InputError("views", "must be given twice", value=len(asked["views"]))
     for name, needed in (("stratum", "reviewed"), ("earlier_prior", "earlier")):
         if asked[name] is not None and asked[needed] is None:
-            raise InputError(name, f"must come with --{needed}")
+            raise InputError(name, f"requires --{needed}")
     if asked["earlier"] is not None and asked["earlier_prior"] is None:
-        raise InputError("earlier", "must come with --earlier-prior")
+        raise InputError("earlier", "requires --earlier-prior")
     if asked["earlier"] is not None and not question.columns["score"]:
-        raise InputError("earlier", "must come with --score")
+        raise InputError("earlier", "requires --score")
     if asked["second_label"] is not None and question.setting != "one-sample":
-        rule = "must come with --setting one-sample: both processes label rows of one sample"
+        rule = "requires --setting one-sample: both processes label rows of the same sample"
         raise InputError("second_label", rule)
 
 
@@ -124,9 +133,9 @@ def _from_review(question: Question, reviewed: str, stratum: str | None) -> Prio
 
     table = _columns(question, [reviewed, *([stratum] if stratum else [])], blanks=True)
     outcome, *strata = table.X[~table.flags].T
-    labelled = float(table.flags.mean()) if question.setting == "one-sample" else 0.0
+    labeled = float(table.flags.mean()) if question.setting == "one-sample" else 0.0
     return from_review(
-        outcome, labelled=labelled, strata=strata[0] if strata else None, level=question.level
+        outcome, labeled=labeled, strata=strata[0] if strata else None, level=question.level
     )
 
 

@@ -1,23 +1,32 @@
-"""``noneg recalibrate`` repairs the probabilities in a file, ``noneg apply`` those of new rows."""
+"""``noneg recalibrate`` fits a calibrator to a file; ``noneg apply`` applies it to new rows."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import STANDARD_INPUT, Question, as_json, file_names, one_score, reading
+from noneg.cli.options import (
+    STANDARD_INPUT,
+    Question,
+    as_json,
+    by_groups,
+    file_names,
+    one_score,
+    reading,
+)
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from noneg.recalibration import Calibrator
+    from noneg.recalibration import ByGroup, Calibrator, HeldOutByGroup
     from noneg.recalibration.choose import HeldOut
     from noneg.scores import PUScores
 
@@ -28,26 +37,28 @@ column = click.option(
     metavar="NAME",
     help="Name of the new column.",
 )
-# A sketch knows the ends of the range to its buckets, whose relative width is 2^-9 there.
+# A sketch gives the ends of the range up to its bucket width, which is 2^-9 relative to the score.
 BLUR = 1.0 - 2.0**-8
-WHERE = "Where to write FILE with the new column: .csv, .csv.gz, .csv.zst, .tsv or .parquet."
+# Number of new groups that a warning names.
+MOST_NAMED = 5
+WHERE = "Output file, FILE with a new column: .csv, .csv.gz, .csv.zst, .tsv or .parquet."
 
 
 class MethodOption(click.Option):
-    """An option whose help lists the methods; they are imported when somebody asks for help."""
+    """An option whose help lists the methods, which are imported only when help is shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the name of the option and its help."""
         from noneg.recalibration import METHODS
 
         listed = (f"{name} ({method.learns})" for name, method in METHODS.items())
-        self.help = f"The calibrator, by what it learns: {', '.join(listed)}."
+        self.help = f"Calibration method, with the parameters that it learns: {', '.join(listed)}."
         return super().get_help_record(ctx)
 
 
 @click.command(
     "recalibrate",
-    short_help="Repair the probabilities in a file.",
+    short_help="Recalibrate the scores in a file.",
     epilog="\b\nnoneg recalibrate scores.parquet --score p --label confirmed --setting one-sample "
     "--prior 0.12 --out better.parquet --save calibrator.json",
 )
@@ -60,12 +71,17 @@ class MethodOption(click.Option):
     cls=MethodOption,
 )
 @click.option("--out", metavar="FILE", help=WHERE)
-@click.option("--save", metavar="FILE", help="Where to write the calibrator, for noneg apply.")
+@click.option("--save", metavar="FILE", help="Output file for the calibrator, for noneg apply.")
 @column
 @click.option(
-    "--folds", type=int, default=5, show_default=True, help="Folds of the before/after table."
+    "--folds",
+    type=int,
+    default=5,
+    show_default=True,
+    help="Number of folds for the before/after table.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+@by_groups
 @force
 @as_json
 def recalibrate(
@@ -78,10 +94,13 @@ def recalibrate(
     as_json: bool,
     **asked: Any,  # noqa: ANN401
 ) -> None:
-    """Fit a calibrator on the scores in FILE, tell what it repairs, and write what it gives.
+    """Fit a calibrator to the scores in FILE, report the improvement, and write the new scores.
 
-    The table compares scores before and after on rows that were held out: each fold is mapped by a
-    calibrator chosen and fitted on the others. The calibrator written is fitted on all rows.
+    The table compares held-out scores before and after: each fold is mapped by a calibrator that
+    was chosen and fitted on the other folds. The saved calibrator is fitted on all rows.
+
+    With --by, each group gets a map under its own prior, which follows from the labels if these are
+    random. The table shows whether that is better than one map for all rows.
     """
     from noneg.atomic import write_text
     from noneg.recalibration.choose import find_calibrator, held_out
@@ -92,13 +111,19 @@ def recalibrate(
     if out:
         check_table(question, out)
     wanted = find_calibrator(method)
+    _check_groups(question)
     scores, _ = question.scores()
     question.tell_notes()
     with busy(f"Fitting {method}"):
-        found = held_out(wanted, scores, folds=folds, level=question.level, seed=seed)
+        options: dict[str, Any] = {"folds": folds, "level": question.level, "seed": seed}
+        found: HeldOut | HeldOutByGroup
+        if question.by:
+            found = _by_group(question, wanted, scores, options)
+        else:
+            found = held_out(wanted, scores, **options)
     calibrator, score = found.calibrator, question.columns["score"]
     calibrator.fitted_on_["score_column"] = score
-    n_rows = _write(files, calibrator.transform, out, score, column) if out else None
+    n_rows = _write(files, calibrator.transform, out, score, column, question.by) if out else None
     if save:
         write_text(save, calibrator.to_json())
     answer = {
@@ -114,49 +139,93 @@ def recalibrate(
         _show(f"{question.source.name}: {scores!r}", found, {"scores": out, "the calibrator": save})
 
 
-def _other_maps(calibrator: Calibrator, scores: PUScores) -> list[str]:
-    """Say how far the map depends on a prior that is not known exactly."""
-    from noneg.recalibration import mapped_range
+def _check_groups(question: Question) -> None:
+    """Raise if maps by group are not available; they need all rows in memory and random labels."""
+    if not question.by:
+        return
+    question.keep_rows()
+    if question.selection > 1.0:
+        rule = "must be 1 with --by: priors of groups follow from labels that are random"
+        raise InputError("selection", rule, value=question.selection)
+
+
+def _by_group(
+    question: Question, method: Calibrator, scores: PUScores, options: dict[str, Any]
+) -> HeldOutByGroup:
+    from noneg.recalibration import held_out_by_group
+
+    rows, grouping = question.kept_rows, question.grouping
+    assert grouping is not None  # noqa: S101 - groups were read
+    found = held_out_by_group(
+        rows.score,
+        rows.flags,
+        grouping.names_of(rows.codes),
+        method=method,
+        setting=question.setting,
+        prior=None if question.is_labeled else scores.known_prior,
+        prior_interval=scores.prior_interval,
+        sample_weight=rows.weight,
+        weight_kind=question.columns["weight_kind"],
+        **options,
+    )
+    found.calibrator.fitted_on_["by"] = list(question.by)
+    return found
+
+
+def _other_maps(calibrator: Calibrator | ByGroup, scores: PUScores) -> list[str]:
+    """Return notes on how much the map of all rows depends on a prior that is not known exactly."""
+    from noneg.recalibration import ByGroup, mapped_range
     from noneg.results import fitting
 
     if scores.prior_interval is None:
         return []
-    (low,), (high,) = mapped_range(calibrator, scores, [0.5])
+    one = calibrator.overall_ if isinstance(calibrator, ByGroup) else calibrator
+    (low,), (high,) = mapped_range(one, scores, [0.5])
     _, least, most = fitting(scores.known_prior, *scores.prior_set)
-    here = f"The map holds for the prior {scores.known_prior:.4g}."
-    there = f"For priors from {least} to {most} a score of 0.5 stands for {low:.3f} to {high:.3f}."
+    here = f"The map assumes the prior {scores.known_prior:.4g}."
+    there = f"For priors from {least} to {most}, a score of 0.5 maps to {low:.3f} to {high:.3f}."
     return [f"{here} {there}"]
 
 
 def check_table(question: Question, out: str) -> None:
-    """Refuse to write again what can be read only once, or only elsewhere."""
+    """Raise if the table to be rewritten can be read only once or only remotely."""
     from noneg.tables.writing import format_options
 
     if STANDARD_INPUT in question.files:
-        rule = "cannot be standard input with --out, which reads it again"
+        rule = "cannot be standard input with --out, which reads the rows again"
         raise InputError("source", rule, remedy="Write it to a file first.")
-    if question.is_remote:
-        rule = "must not be given when a cluster reads the rows"
+    if question.is_remote or question.summed:
+        rule = "must not be given if the rows are not available on this machine"
         there = "Pass --save, and map the scores there with noneg.recalibration.load."
         raise InputError("path", rule, remedy=there)
     format_options(Path(out))
 
 
 def _write(
-    files: tuple[str, ...], transform: Callable[..., Any], out: str, score: str, column: str
+    files: tuple[str, ...],
+    transform: Callable[..., Any],
+    out: str,
+    score: str,
+    column: str,
+    by: Sequence[str] = (),
 ) -> int:
     """Write all files with the new column; return the number of rows."""
     from noneg.tables.writing import map_scores
 
     with busy(f"Writing {out}"):
-        return map_scores(list(files), out, transform, score=score, column=column)
+        return map_scores(list(files), out, transform, score=score, column=column, by=by)
 
 
-def _show(title: str, found: HeldOut, written: dict[str, str | None]) -> None:
+def _show(title: str, found: HeldOut | HeldOutByGroup, written: dict[str, str | None]) -> None:
+    from noneg.recalibration import HeldOutByGroup
     from noneg.report.answers import recalibration_answer
+    from noneg.report.grouping import recalibration_by_group
 
     out = console()
-    show(out, recalibration_answer(title, found))
+    if isinstance(found, HeldOutByGroup):
+        show(out, recalibration_by_group(title, found))
+    else:
+        show(out, recalibration_answer(title, found))
     out.print()
     for what, path in written.items():
         if path:
@@ -165,7 +234,7 @@ def _show(title: str, found: HeldOut, written: dict[str, str | None]) -> None:
 
 @click.command(
     "apply",
-    short_help="Map new scores by a stored calibrator.",
+    short_help="Apply a saved calibrator to new scores.",
     epilog="\b\nnoneg apply calibrator.json new.parquet --score p --out better.parquet",
 )
 @click.argument("calibrator", metavar="CALIBRATOR", shell_complete=file_names)
@@ -174,7 +243,9 @@ def _show(title: str, found: HeldOut, written: dict[str, str | None]) -> None:
 @click.option("--out", required=True, metavar="FILE", help=WHERE)
 @column
 @click.option(
-    "--any-column", is_flag=True, help="Map another column than the calibrator was fitted on."
+    "--any-column",
+    is_flag=True,
+    help="Allow a column other than the one that the calibrator was fitted on.",
 )
 @force
 @as_json
@@ -189,9 +260,11 @@ def apply(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write FILE with a new column, the scores mapped by what noneg recalibrate --save wrote.
+    """Write FILE with a new column of scores, mapped by a calibrator from noneg recalibrate --save.
 
-    No label is needed. Several files are read as one table.
+    No labels are needed. Several files are read as one table. Maps by group read the columns that
+    define the groups, under their original names. Rows of a new group get the map of all rows, and
+    a warning reports their number.
     """
     from noneg.tables.writing import format_options
 
@@ -201,10 +274,11 @@ def apply(
     fitted = loaded.fitted_on_.get("score_column", score)
     if fitted != score and not any_column:
         rule = f"must be {fitted!r}, the column that the calibrator was fitted on"
-        anyway = "Pass --any-column to map it all the same."
+        anyway = "Pass --any-column to map it anyway."
         raise InputError("score", rule, value=score, remedy=anyway)
     watched = _Watched(loaded)
-    n_rows = _write(files, watched, out, score, column)
+    by = loaded.fitted_on_.get("by", [])
+    n_rows = _write(files, watched, out, score, column, by)
     warnings = watched.warnings(n_rows)
     if as_json:
         print_json(
@@ -212,7 +286,7 @@ def apply(
             calibrator=calibrator,
             method=loaded.name,
             fitted_on=loaded.fitted_on_,
-            source={"files": list(files), "score": score},
+            source={"files": list(files), "score": score} | ({"by": by} if by else {}),
             out=out,
             column=column,
             n_rows=n_rows,
@@ -220,40 +294,54 @@ def apply(
         )
         return
     words = f"Wrote {n_rows:,} rows to {out}; column {column!r} is {score!r} mapped by"
-    chosen = getattr(loaded, "chosen_", loaded)
-    say(console(), f"{words} {chosen.name}.", style="bold")
+    name = "one map for each group" if by else getattr(loaded, "chosen_", loaded).name
+    say(console(), f"{words} {name}.", style="bold")
     for warning in warnings:
         say(console(), f"Warning: {warning}")
 
 
 class _Watched:
-    """The map, counting scores outside the range that it was fitted on."""
+    """The map, which counts scores outside the range it was fitted on, and rows of new groups."""
 
-    def __init__(self, calibrator: Calibrator) -> None:
-        self.transform = calibrator.transform
+    def __init__(self, calibrator: Calibrator | ByGroup) -> None:
+        self.calibrator = calibrator
         self.low, self.high = calibrator.fitted_on_.get("score_range", (0.0, 1.0))
         self.outside = 0
+        self.new: Counter[str] = Counter()
 
-    def __call__(self, s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, s: NDArray[np.float64], *by: NDArray[np.str_]) -> NDArray[np.float64]:
         inside = (s >= BLUR * self.low) & (1.0 - s >= BLUR * (1.0 - self.high))
         self.outside += int(s.size - inside.sum())
-        mapped: NDArray[np.float64] = self.transform(s)
+        for names in by:
+            self.new.update(self.calibrator.unknown(names).tolist())  # type: ignore[union-attr]
+        mapped: NDArray[np.float64] = self.calibrator.transform(s, *by)
         return mapped
 
     def warnings(self, n_rows: int) -> list[str]:
-        if not self.outside:
-            return []
-        seen = f"[{self.low:.4g}, {self.high:.4g}], the range that the calibrator was fitted on"
-        return [f"{self.outside:,} of {n_rows:,} scores lie outside {seen}."]
+        found = []
+        if self.outside:
+            seen = (
+                f"[{self.low:.4g}, {self.high:.4g}], the range on which the calibrator was fitted"
+            )
+            found += [f"{self.outside:,} of {n_rows:,} scores lie outside {seen}."]
+        if self.new:
+            named = ", ".join(repr(name) for name, _ in self.new.most_common(MOST_NAMED))
+            more = ", ..." if len(self.new) > MOST_NAMED else ""
+            many = f"{self.new.total():,} of {n_rows:,} rows belong to groups"
+            new = f"that the calibrator was not fitted on ({named}{more})"
+            found += [f"{many} {new}; they got the map of all rows."]
+        return found
 
 
-def _load(path: str) -> Calibrator:
-    from noneg.recalibration import load
+def _load(path: str) -> Calibrator | ByGroup:
+    from noneg.recalibration import ByGroup, load
+    from noneg.recalibration.base import read_object
 
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = f": {error.strerror}" if isinstance(error, OSError) else " is not text in UTF-8"
-        msg = f"the calibrator cannot be read: {path!r}{why}."
-        raise ValueError(f"{msg} Pass a file that noneg recalibrate --save wrote.") from error
-    return load(text)
+        msg = f"cannot read the calibrator {path!r}{why}."
+        raise ValueError(f"{msg} Pass a file written by noneg recalibrate --save.") from error
+    grouped = read_object(text).get("method") == ByGroup.name
+    return ByGroup.from_json(text) if grouped else load(text)

@@ -1,7 +1,7 @@
-"""``noneg threshold``, the score from which on to act, and ``noneg negatives``, rows to leave out.
+"""``noneg threshold`` chooses a threshold, and ``noneg negatives`` finds rows to exclude.
 
-With a confidence, thresholds come from `noneg.performance.guarantees` and keep their promise;
-without one they are those of the best estimate.
+With a confidence, thresholds come with a guarantee from `noneg.performance.guarantees`; without
+one, they are the best estimates.
 """
 
 from __future__ import annotations
@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, reading
+from noneg.cli.options import Question, as_json, by_groups, reading
 from noneg.cli.output import busy, check_outputs, console, force, print_json, show
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from noneg.performance import Promise
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-ESTIMATED = ("precision", "recall", "f_beta", "cost")  # what `best_threshold` takes
-PROMISED = ("precision", "recall", "cost", "budget", "top")  # what --confidence goes with
+ESTIMATED = ("precision", "recall", "f_beta", "cost")  # Arguments of `best_threshold`.
+PROMISED = ("precision", "recall", "cost", "budget", "top")  # Goals that allow --confidence.
 WISHES = ("precision", "recall", "f_beta", "cost", "budget", "top", "at")
-DRAWN_AT_RANDOM = "Assumes that labeled positives are a random draw of all positives"
+DRAWN_AT_RANDOM = "Assumes that labeled positives are a random sample of all positives"
 
 
 class Share(click.ParamType[float]):
@@ -48,35 +51,39 @@ class Share(click.ParamType[float]):
 
 @click.command(
     "threshold",
-    short_help="Choose the score from which on to act.",
+    short_help="Choose a decision threshold.",
     epilog="\b\nnoneg threshold scores.csv --score p --label confirmed --setting one-sample "
     "--recall 0.9 --confidence 0.95",
 )
 @reading()
 @click.option("--precision", type=float, help="Smallest threshold with at least this precision.")
 @click.option("--recall", type=float, help="Largest threshold with at least this recall.")
-@click.option("--f-beta", type=float, help="Threshold of the largest F-measure for this beta.")
+@click.option("--f-beta", type=float, help="Threshold with the largest F-measure for this beta.")
 @click.option(
     "--cost",
     type=float,
     nargs=2,
     metavar="FP FN",
-    help="Threshold of the smallest cost, if a false alarm and a missed positive cost this much.",
+    help="Threshold with the lowest cost, given the costs of a false alarm and of a "
+    "missed positive.",
 )
 @click.option("--budget", type=int, metavar="N", help="Flag this many of the next rows.")
 @click.option("--top", type=Share(), help="Flag this share of the next rows, such as 5%.")
-@click.option("--at", type=float, metavar="SCORE", help="Choose nothing: measure this threshold.")
+@click.option(
+    "--at", type=float, metavar="SCORE", help="Evaluate this threshold instead of choosing one."
+)
 @click.option(
     "--confidence",
     type=float,
-    help="Promise it: with this probability the threshold keeps what was asked for.",
+    help="Guarantee the goal with this probability.",
 )
 @click.option(
-    "--on-average", is_flag=True, help="Promise the recall on average over data sets instead."
+    "--on-average", is_flag=True, help="Guarantee the recall on average over data sets instead."
 )
 @click.option(
-    "--next", "coming", type=int, metavar="N", help="How many rows come.  [default: as in FILE]"
+    "--next", "coming", type=int, metavar="N", help="Number of future rows.  [default: as in FILE]"
 )
+@by_groups
 @as_json
 def threshold(
     files: tuple[str, ...],
@@ -84,30 +91,34 @@ def threshold(
     as_json: bool,
     **asked: Any,  # noqa: ANN401
 ) -> None:
-    """Choose the score in FILE from which on to call rows positive.
+    """Choose the threshold from which to predict rows in FILE as positive.
 
-    Say what you want: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
-    to get a threshold that keeps its promise; a promised recall and a workload need no prior.
+    Choose one goal: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
+    for a threshold with a guarantee. A guaranteed recall and a workload need no prior.
     """
     from noneg.report.answers import threshold_answer
 
     wish = _wish(asked)
     question = Question(files, asked)
-    scores = _scores(question, free=_is_free(wish))
+    _check_groups(question, wish)
+    scores = _scores(question, free=_is_free(wish) and not question.by)
     with busy("Searching"):
         found = _promised(scores, wish) if _is_promised(wish) else _estimated(scores, wish)
         rates = _rates(scores, found["threshold"], question.level)
         _look_ahead(scores, found, wish, question.level)
+        groups = _by_group(question, scores, found["threshold"], wish) if question.by else {}
     if as_json:
         found = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
         shown = {name: rate.to_dict() for name, rate in rates.items()}
+        if groups:
+            shown["groups"] = groups
         print_json("noneg.threshold/1", source=question.source.to_dict(), **found, **shown)
         return
-    show(console(), threshold_answer(scores, found, rates, question.level))
+    show(console(), threshold_answer(scores, found, rates, question.level, groups))
 
 
 def _wish(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return what is wanted of the threshold, taken out of the options."""
+    """Return the requested properties of the threshold, removed from the options."""
     wish = {name: asked.pop(name) for name in (*WISHES, "confidence", "on_average", "coming")}
     given = [name for name in WISHES if wish[name] is not None]
     if len(given) != 1:
@@ -117,14 +128,78 @@ def _wish(asked: dict[str, Any]) -> dict[str, Any]:
     if wish["on_average"] and (name != "recall" or wish["confidence"] is not None):
         raise click.UsageError("Give --on-average with --recall, and without --confidence.")
     if wish["confidence"] is not None and name not in PROMISED:
-        raise click.UsageError(f"--confidence promises {', '.join(PROMISED)}, not {name}.")
+        raise click.UsageError(
+            f"--confidence is available for {', '.join(PROMISED)}, not for {name}."
+        )
     if wish["coming"] is not None and name not in ("budget", "top"):
         raise click.UsageError("Give --next with --budget or --top.")
     return wish
 
 
+def _check_groups(question: Question, wish: dict[str, Any]) -> None:
+    """Raise if a goal is not available by group; group thresholds need all rows in memory."""
+    if not question.by:
+        return
+    if wish["budget"] is not None or wish["top"] is not None:
+        raise click.UsageError("Give --by without --budget and --top: groups share one workload.")
+    question.keep_rows()
+
+
+def _by_group(
+    question: Question, scores: PUScores, threshold: float, wish: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return the threshold of each group, and the effect of the overall threshold in that group.
+
+    All numbers hold for all groups simultaneously. The error probability is divided among the
+    groups, and half of it is spent on their priors.
+    """
+    from noneg.groups import by_group, members, own_knowledge
+    from noneg.tables.groups import Grouping
+
+    rows, cut = question.kept_rows, min(threshold, 1.0)
+    grouping = Grouping(question.by, (cut,))
+    grouping.found = question.grouping.found if question.grouping else {}
+    sums = grouping.sums(rows, question.columns["weight_kind"])
+    sure = wish["confidence"] or question.level
+    table = by_group(
+        scores, sums, metrics=("precision", "recall"), threshold=cut, level=(1.0 + sure) / 2.0
+    )
+    known, names = own_knowledge(scores, table), grouping.names_of(rows.codes)
+    if wish["confidence"] is not None:
+        wish = wish | {"confidence": 1.0 - (1.0 - sure) / (2.0 * len(table.group))}
+    found = {}
+    for group, here in members(table, names).items():
+        own = _part(question, here)
+        own = own.with_knowledge(known[group]) if own.hidden else own
+        chosen = _promised(own, wish) if _is_promised(wish) else _estimated(own, wish)
+        found[group] = {
+            "threshold": chosen["threshold"],
+            "value": chosen["value"],
+            "flagged": chosen["flagged"],
+            "prior": table.estimate(group, "prior").to_dict(),
+            "with_overall_threshold": {
+                name: table.estimate(group, name).to_dict() for name in ("precision", "recall")
+            },
+        }
+    return found
+
+
+def _part(question: Question, here: NDArray[np.bool_]) -> PUScores:
+    """Return the scores of some of the rows, without a prior."""
+    from noneg.scores import PUScores
+
+    rows = question.kept_rows
+    weight = None if rows.weight is None else rows.weight[here]
+    weights = {"sample_weight": weight, "weight_kind": question.columns["weight_kind"]}
+    if question.is_labeled:
+        return PUScores.from_labels(rows.flags[here], rows.score[here], **weights)
+    return PUScores.from_pu_labels(
+        rows.flags[here], rows.score[here], setting=question.setting, **weights
+    )
+
+
 def _is_free(wish: dict[str, Any]) -> bool:
-    """Whether no prior is needed."""
+    """Return whether no prior is needed."""
     workload = wish["budget"] is not None or wish["top"] is not None
     return workload or (wish["recall"] is not None and _is_promised(wish))
 
@@ -181,10 +256,10 @@ def _notes(scores: PUScores, promise: Promise) -> list[str]:
         return []
     odds = f", up to a factor of {scores.selection:g}" if scores.selection > 1.0 else ""
     assumed = f"{DRAWN_AT_RANDOM}{odds}. " if scores.hidden else ""
-    notes = [f"{assumed}Intervals take the threshold as given."]
+    notes = [f"{assumed}Intervals treat the threshold as fixed."]
     if promise.threshold == 0.0:
-        few = "Too few labeled positives for this promise"
-        notes.insert(0, f"{few}: only flagging every row keeps it. See noneg plan --recall.")
+        few = "Too few labeled positives for this guarantee"
+        notes.insert(0, f"{few}: only flagging every row achieves it. See noneg plan --recall.")
     return notes
 
 
@@ -212,7 +287,7 @@ def _rates(scores: PUScores, threshold: float, level: float) -> dict[str, Estima
     from noneg.metrics import METRICS, estimate
     from noneg.report.answers import SHOWN
 
-    if isinf(threshold):  # no row is flagged
+    if isinf(threshold):  # No row is flagged.
         return {}
     known = [name for name in SHOWN if scores.prior is not None or not METRICS[name].needs_prior]
     return {name: estimate(name, scores, threshold=threshold, level=level) for name in known}
@@ -221,7 +296,7 @@ def _rates(scores: PUScores, threshold: float, level: float) -> dict[str, Estima
 def _look_ahead(
     scores: PUScores, found: dict[str, Any], wish: dict[str, Any], level: float
 ) -> None:
-    """Add how many of the next rows will be flagged, where that was asked for."""
+    """Add the number of next rows that will be flagged, if requested."""
     if wish["budget"] is None and wish["top"] is None:
         return
     from scipy.stats import betabinom
@@ -248,7 +323,7 @@ def _look_ahead(
     type=float,
     default=0.05,
     show_default=True,
-    help="Largest share of positives among certified rows, on average.",
+    help="Largest expected share of positives among certified rows.",
 )
 @click.option("--out", metavar="FILE", help=WHERE)
 @click.option(
@@ -272,7 +347,7 @@ def negatives(
 ) -> None:
     """Certify unlabeled rows in FILE as negative, with false discovery control.
 
-    No prior is needed; with one, more rows are certified. Leave certified rows out of a review
+    No prior is needed; with one, more rows are certified. Remove certified rows from a review
     queue, or train on them as negatives.
     """
     from noneg.performance import certified_negatives, positive_p_values
@@ -280,8 +355,8 @@ def negatives(
     from noneg.tables.writing import map_scores
 
     question = Question(files, asked)
-    if question.is_labelled:
-        raise InputError("setting", "must leave rows unlabeled: there is nothing to certify.")
+    if question.is_labeled:
+        raise InputError("setting", "must contain unlabeled rows: there is nothing to certify.")
     check_outputs({"path": out}, files, force=force)
     if out:
         check_table(question, out)

@@ -33,28 +33,40 @@ REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
     "-o model/",
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
-@click.option("--label", required=True, metavar="COLUMN", help="Two values: positive, or not.")
+@click.option(
+    "--label", required=True, metavar="COLUMN", help="Column with two values, one of them positive."
+)
 @click.option("--setting", type=SettingChoice(), required=True, help="How the rows were sampled.")
 @click.option(
     "--prior",
     type=PriorChoice(),
-    help="Share of positives in the population, in (0, 1); or have it estimated from the table.",
+    help="Share of positives in the population, in (0, 1), or 'estimate' to estimate it "
+    "from the table.",
 )
-@click.option("--positive-label", metavar="VALUE", help="The label that means positive.")
-@click.option("--weight", metavar="COLUMN", help="Importance of each row.")
+@click.option("--positive-label", metavar="VALUE", help="Label that means positive.")
+@click.option("--weight", metavar="COLUMN", help="Column of importance weights.")
 @click.option(
     "--propensity",
     metavar="COLUMN",
-    help="Rate in (0, 1] at which a positive like this one gets labeled.",
+    help="Column of labeling rates in (0, 1]: the probability that a positive like this "
+    "one is labeled.",
 )
 @click.option(
-    "--feature", "features", multiple=True, metavar="COLUMN", help="A feature; by default, all."
+    "--feature",
+    "features",
+    multiple=True,
+    metavar="COLUMN",
+    help="Feature column; may be repeated.  [default: all]",
 )
 @click.option(
-    "--ignore", "ignored", multiple=True, metavar="COLUMN", help="A column that is no feature."
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column to exclude from the features.",
 )
-@click.option("-o", "--out", required=True, metavar="FOLDER", help="Where to write the model.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same model.")
+@click.option("-o", "--out", required=True, metavar="FOLDER", help="Output folder for the model.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @force
 @as_json
 def train(
@@ -67,8 +79,8 @@ def train(
 ) -> None:
     """Train boosted trees on the table in FILE, and write model, scores and report to a folder.
 
-    Columns may hold numbers, texts and missing values. The report is about probabilities of rows
-    that the trees had not seen; they are in scores.parquet. noneg predict applies the model.
+    Columns may contain numbers, text and missing values. The report evaluates held-out
+    probabilities, which are stored in scores.parquet. noneg predict applies the model.
     """
     folder = Path(out)
     paths = {name: str(folder / name) for name in (REPORT, SCORES)}
@@ -99,7 +111,7 @@ def train(
 def _columns(
     files: tuple[str, ...], asked: dict[str, Any]
 ) -> tuple[Any, dict[str, Any], list[str]]:
-    """Return the table, the columns that are no features, and the names of those that are."""
+    """Return the table, the columns that are not features, and the names of the features."""
     from noneg.tables.frames import read_table
 
     named = {role: asked[role] for role in ("label", "weight", "propensity") if asked[role]}
@@ -112,7 +124,9 @@ def _columns(
     others = {*named.values(), *asked["ignored"]}
     features = [name for name in table.column_names if name not in others]
     if not features:
-        raise InputError("source", "must hold a feature beside the label, got no other column")
+        raise InputError(
+            "source", "must contain a feature in addition to the label, got no other column"
+        )
     roles = {role: table[name].to_numpy(zero_copy_only=False) for role, name in named.items()}
     return table, roles, features
 
@@ -123,7 +137,7 @@ def _trained(table: Any, roles: dict[str, Any], asked: dict[str, Any]) -> PUClas
     prior = asked["prior"]
     if isinstance(prior, EstimatedPrior):
         if prior:
-            rule = "must be a number or 'estimate': features have one estimator here"
+            rule = "must be a number or 'estimate': only one estimator works on features here"
             raise InputError("prior", rule, value=f"estimate:{prior}")
         prior = "estimate"
     model = PUClassifier(
@@ -136,10 +150,10 @@ def _trained(table: Any, roles: dict[str, Any], asked: dict[str, Any]) -> PUClas
 
 
 def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dict[str, Any]]:
-    """Return the probabilities of rows that the trees had not seen, and their labels."""
+    """Return the probabilities and labels of held-out rows."""
     import numpy as np
 
-    from noneg.checks import check_flags, is_labelled
+    from noneg.checks import check_flags, is_labeled
     from noneg.scores import PUScores
 
     weight = roles.get("weight")
@@ -148,13 +162,16 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     p = getattr(model.model_, "out_of_fold_", np.full(labels.size, np.nan))
     there = np.isfinite(p)
     if not there.any():
-        rule = "must hold at least two labeled positives and two other rows, some to hold out"
+        rule = (
+            "must contain at least two labeled positives and two other rows, so that some "
+            "can be held out"
+        )
         raise InputError("label", rule)
     flags = check_flags(labels, "label", model.positive_label)[there]
     options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[counts][there]}
     options |= {} if weight is None else {"weight_kind": "importance"}
     held = {"labeled": flags.astype(int), PROBABILITY: p[there]}
-    if is_labelled(model.setting):
+    if is_labeled(model.setting):
         return PUScores.from_labels(flags, p[there], **options), held
     if "propensity" in roles:
         options["propensity"] = roles["propensity"][counts][there]
@@ -219,7 +236,7 @@ def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, A
     "--out",
     required=True,
     metavar="FILE",
-    help="Where to write the rows with the new column: .csv or .parquet.",
+    help="Output file for the rows with the new column: .csv or .parquet.",
 )
 @click.option(
     "--column",
@@ -230,7 +247,7 @@ def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, A
 )
 @force
 def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force: bool) -> None:
-    """Write the rows of FILE with the probability of being positive, by MODEL of noneg train."""
+    """Write the rows of FILE with their probability of being positive under MODEL."""
     from noneg.learning import load_model
     from noneg.learning.saving import model_notes
     from noneg.tables.frames import read_table
@@ -239,10 +256,14 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force
     notes = model_notes(folder)
     table = read_table(list(files), texts=notes["texts"])
     if column in table.column_names:
-        raise InputError("column", f"must be a new name, but {column!r} is there", value=column)
+        raise InputError(
+            "column", f"must be a new name, but column {column!r} exists", value=column
+        )
     missing = [name for name in notes["features"] if name not in table.column_names]
     if missing:
-        rule = f"must hold the columns that the model was trained on, but {missing[0]!r} is missing"
+        rule = (
+            f"must contain the columns that the model was trained on, but {missing[0]!r} is missing"
+        )
         raise InputError("source", rule)
     with busy("Predicting"):
         p = load_model(folder).predict_proba(table.select(notes["features"]))[:, 1]

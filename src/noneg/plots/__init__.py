@@ -1,27 +1,18 @@
-"""Results drawn with matplotlib, in the manner of scikit-learn's displays.
+"""Plots of results with matplotlib, in the style of scikit-learn's displays.
 
-A display is built from results, or by its `from_scores` from a `PUScores`; `plot` only draws.
-Global settings of matplotlib are read, never written.
+A display is built from results, or from a `PUScores` with `from_scores`; `plot` only draws. The
+global settings of matplotlib are never modified.
 """
 
 from noneg._moved import find_moved
 from noneg.plots.displays import (
-    PriorSensitivityDisplay,
-    PUPrecisionRecallDisplay,
-    PURocDisplay,
-    ScoreDistributionDisplay,
+    PriorSensitivityDisplay as PriorSensitivityDisplay,
+    PromisedPrecisionDisplay as PromisedPrecisionDisplay,
+    PUPrecisionRecallDisplay as PUPrecisionRecallDisplay,
+    PURocDisplay as PURocDisplay,
+    ScoreDistributionDisplay as ScoreDistributionDisplay,
 )
-from noneg.plots.promises import PromisedPrecisionDisplay
-from noneg.plots.reliability import ReliabilityDisplay
-
-__all__ = [
-    "PUPrecisionRecallDisplay",
-    "PURocDisplay",
-    "PriorSensitivityDisplay",
-    "PromisedPrecisionDisplay",
-    "ReliabilityDisplay",
-    "ScoreDistributionDisplay",
-]
+from noneg.plots.reliability import ReliabilityDisplay as ReliabilityDisplay
 
 
 def __getattr__(name: str) -> object:

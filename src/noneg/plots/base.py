@@ -1,10 +1,10 @@
-"""The looks that displays share, and the axes of a reliability diagram with its histograms."""
+"""The common style of displays, and the axes of a reliability diagram with its histograms."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure, SubFigure
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
     from matplotlib.transforms import Transform
 
     Place: TypeAlias = Axes | Sequence[Axes]
 
-# Colours of Okabe and Ito (2008), told apart by colour-blind readers; markers and dashes tell the
-# curves apart in greyscale.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Colors from Okabe and Ito (2008), which color-blind readers can distinguish; markers and dashes
+# distinguish the curves in grayscale.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 MARKERS = ("o", "s", "D", "v", "P", "X")
 
@@ -34,15 +35,15 @@ LIMITS = (-0.03, 1.03)
 
 
 def require_matplotlib() -> None:
-    """Say how to install matplotlib where it is missing."""
+    """Raise an error that explains how to install matplotlib if it is missing."""
     with optional("noneg.plots"):
         import_module("matplotlib")
 
 
 def curve_style(number: int) -> dict[str, Any]:
-    """Return the look of curve number so and so."""
+    """Return the style of the curve with the given number."""
     return {
-        "color": COLOURS[number % len(COLOURS)],
+        "color": COLORS[number % len(COLORS)],
         "linestyle": DASHES[number % len(DASHES)],
         "linewidth": 0.9,
         "marker": MARKERS[number % len(MARKERS)],
@@ -52,25 +53,47 @@ def curve_style(number: int) -> dict[str, Any]:
 
 
 def line_properties(kwargs: dict[str, object]) -> dict[str, Any]:
-    """Write short names in full, so that they replace ours."""
+    """Expand abbreviated property names, so that they override the defaults."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
     return normalize_kwargs(kwargs, Line2D)
 
 
-def new_axes(ax: Axes | None) -> Axes:
-    """Return the axes to draw on: the one given, or a new one."""
+def new_axes(ax: Axes | None, height: float = 4.8) -> Axes:
+    """Return the given axes, or new ones if None."""
     require_matplotlib()
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(4.8, 4.8), layout="constrained")[1]
+    return plt.subplots(figsize=(4.8, height), layout="constrained")[1]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Display:
+    """Base class of displays, with the name for the legend and the axes it was drawn on."""
+
+    name: str | None = None
+
+    figure_: Figure | SubFigure = field(init=False)
+    ax_: Axes = field(init=False)
+
+    def begin(self, ax: Axes | None) -> Axes:
+        """Return the axes to draw on, creating new ones if None."""
+        self.ax_ = new_axes(ax)
+        self.figure_ = self.ax_.figure
+        return self.ax_
+
+    def finish(self, loc: Literal["best", "lower left", "lower right"] = "best") -> Self:
+        """Remove the frame and add the legend."""
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        self.ax_.legend(loc=loc, fontsize="small", edgecolor="none")
+        return self
 
 
 def unit_square(ax: Axes, xlabel: str, ylabel: str) -> None:
-    """Set up axes of two shares."""
+    """Set up axes that both show shares from 0 to 1."""
     ax.set(xlim=LIMITS, ylim=LIMITS, xlabel=xlabel, ylabel=ylabel)
     ax.set_xticks(np.linspace(0.0, 1.0, 6))
     ax.set_yticks(np.linspace(0.0, 1.0, 6))
@@ -78,7 +101,7 @@ def unit_square(ax: Axes, xlabel: str, ylabel: str) -> None:
 
 
 def curve_number(ax: Axes, kind: str) -> int:
-    """Return how many curves of a kind an axes holds already, and count one more."""
+    """Return the number of curves of a kind already on the axes, and add one to the count."""
     key = f"noneg_{kind}"
     number = int(vars(ax).get(key, 0))
     vars(ax)[key] = number + 1
@@ -91,18 +114,25 @@ def count(n: float, noun: str) -> str:
     return f"{number} {noun}{'s' * (n != 1)}"
 
 
-_SHIFTS = (0.0, 2.0, -2.0, 4.0, -4.0, 6.0)  # points to the right, so that no bar hides another
+_SHIFTS = (
+    0.0,
+    2.0,
+    -2.0,
+    4.0,
+    -4.0,
+    6.0,
+)  # Shift in points to the right, so that bars do not overlap.
 
-_WIDE, _HIGH = 0.6, 0.3  # the corner that a legend may need
+_WIDE, _HIGH = 0.6, 0.3  # Size of the corner that a legend may need.
 
-_SHORT = 24  # letters of a name that leave room for a second column
+_SHORT = 24  # Longest name that leaves room for a second column.
 
 _KEY = "noneg_canvas"
 
 
 @dataclass(kw_only=True)
 class Canvas:
-    """What the displays on an axes share; kept with the axes, where the next display finds it."""
+    """State shared by the displays on the same axes; stored with the axes for the next display."""
 
     ax: Axes
     histogram: Axes | None
@@ -110,7 +140,7 @@ class Canvas:
     bars: list[LineCollection] = field(default_factory=list)
 
     def write_legend(self) -> Legend:
-        """Name the curves, then the marks, in a free corner off the diagonal or above 1."""
+        """Add a legend of curves and marks in a free corner off the diagonal or above 1."""
         handles, labels = self.ax.get_legend_handles_labels()
         order = np.roll(np.arange(len(labels)), len(self.bars))
         upper, lower = self._crowding()
@@ -129,7 +159,7 @@ class Canvas:
         )
 
     def _crowding(self) -> tuple[int, int]:
-        """Return how many ends of intervals lie in the upper left and in the lower right corner."""
+        """Return the number of interval ends in the upper left and lower right corners."""
         ends = np.concatenate([end for bars in self.bars for end in bars.get_segments()])
         upper, lower = (
             int(((x < _WIDE) & (y > 1.0 - _HIGH)).sum()) for x, y in (ends.T, 1.0 - ends.T)
@@ -138,11 +168,13 @@ class Canvas:
 
 
 def find_canvas(ax: Place | None, *, with_histogram: bool) -> Canvas:
-    """Return the canvas of an axes, prepared when it is first drawn on."""
-    main, below = _split(_new_axes(with_histogram=with_histogram) if ax is None else ax)
+    """Return the canvas of the axes, creating it on first use."""
+    main, below = _split(
+        new_axes(None, height=6.0 if with_histogram else 4.8) if ax is None else ax
+    )
     canvas: Canvas | None = vars(main).get(_KEY)
     if canvas is None or canvas.diagonal.axes is None:
-        if canvas is not None and canvas.histogram is not None:  # the axes was cleared
+        if canvas is not None and canvas.histogram is not None:  # The axes were cleared.
             below = canvas.histogram
             below.clear()
         canvas = Canvas(ax=main, histogram=None, diagonal=_prepare(main))
@@ -165,15 +197,8 @@ def _split(ax: Place) -> tuple[Axes, Axes | None]:
     return ax[0], ax[1]
 
 
-def _new_axes(*, with_histogram: bool) -> Axes:
-    import matplotlib.pyplot as plt
-
-    size = (4.8, 6.0) if with_histogram else (4.8, 4.8)
-    return plt.subplots(figsize=size, layout="constrained")[1]
-
-
 def _prepare(ax: Axes) -> Line2D:
-    """Set up limits, labels and the diagonal, which is returned."""
+    """Set up limits and labels, draw the diagonal, and return it."""
     (diagonal,) = ax.plot(
         [0.0, 1.0],
         [0.0, 1.0],
@@ -182,15 +207,12 @@ def _prepare(ax: Axes) -> Line2D:
         label="perfect calibration",
         zorder=1.5,
     )
-    ax.set(xlim=LIMITS, ylim=LIMITS, xlabel="score", ylabel="share of positives")
-    ax.set_xticks(np.linspace(0.0, 1.0, 6))
-    ax.set_yticks(np.linspace(0.0, 1.0, 6))
-    ax.spines[["top", "right"]].set_visible(False)
+    unit_square(ax, "score", "share of positives")
     return diagonal
 
 
 def _add_panel(ax: Axes) -> Axes | None:
-    """Give the lower part of an axes' place in a grid to a second one."""
+    """Add second axes in the lower part of the grid cell of the given axes."""
     place = ax.get_subplotspec()
     if place is None:
         return None
@@ -208,14 +230,14 @@ def _prepare_panel(ax: Axes, panel: Axes) -> None:
     ax.tick_params(labelbottom=False)
     panel.set(xlim=ax.get_xlim(), xlabel="score", ylabel="share per bin")
     panel.set_xticks(ax.get_xticks())
-    panel.margins(y=0.4)  # room for the legend
+    panel.margins(y=0.4)  # Room for the legend.
     panel.yaxis.set_major_locator(MaxNLocator(3))
     panel.spines[["top", "right"]].set_visible(False)
     ax.figure.align_ylabels([ax, panel])
 
 
 def shifted(ax: Axes, number: int) -> Transform:
-    """Return the transform that sets a curve beside the others."""
+    """Return the transform that shifts a curve sideways from the others."""
     from matplotlib.transforms import ScaledTranslation
 
     inches = _SHIFTS[number % len(_SHIFTS)] / 72.0

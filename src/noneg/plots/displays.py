@@ -1,4 +1,4 @@
-"""Curves, prior sensitivity and score distributions, drawn from results."""
+"""Displays of curves, prior sensitivity, score distributions and guaranteed precision."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration import ece_by_prior
-from noneg.checks import is_labelled, is_pooled
+from noneg.checks import is_labeled, is_pooled
 from noneg.errors import InputError
 from noneg.performance import (
     auroc_interval,
     average_precision_interval,
+    fdp_envelope,
     largest_prior,
     pr,
     pr_bounds,
@@ -22,12 +23,12 @@ from noneg.performance import (
 )
 from noneg.performance.selected import selected_curves
 from noneg.plots.base import (
-    COLOURS,
+    COLORS,
     DASHES,
+    Display,
     curve_number,
     curve_style,
     line_properties,
-    new_axes,
     unit_square,
 )
 from noneg.results import to_frame
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Polygon, StepPatch
     from numpy.typing import NDArray
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
     from noneg.bins import Binned, Binning
     from noneg.calibration import PriorCurve
     from noneg.checks import Setting
+    from noneg.performance import FdpEnvelope
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
+FEWEST = 5  # Fewest labeled positives above a threshold for its precision to be drawn.
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _CurveDisplay:
-    """A curve with the region in which the true one lies; see `PURocDisplay`."""
+class _CurveDisplay(Display):
+    """A curve with the region that contains the true curve; see `PURocDisplay`."""
 
     curve: Any
     bounds: Any = None
     area: Estimate | None = None
-    name: str | None = None
 
-    figure_: Figure | SubFigure = field(init=False)
-    ax_: Axes = field(init=False)
     line_: Line2D = field(init=False)
     region_: Polygon | None = field(init=False)
     chance_: Line2D | None = field(init=False)
@@ -81,16 +81,16 @@ class _CurveDisplay:
         name: str | None = None,
         **kwargs: Any,  # noqa: ANN401
     ) -> Self:
-        """Compute the curve of scores and draw it.
+        """Compute the curve from scores and draw it.
 
         Parameters
         ----------
         scores : PUScores
         bounds : bool
-            Whether to shade the bounds, where positives are hidden; with a selection factor, the
-            region between the curves that it allows.
+            Whether to shade the bounds if positives are hidden. With a selection factor, the shaded
+            region lies between the extreme curves that it allows.
         level : float
-            Of the bounds and of the area's interval.
+            Confidence level of the bounds and of the interval for the area.
         ax : Axes, optional
         name : str, optional
             Name of the model, for the legend.
@@ -107,15 +107,13 @@ class _CurveDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            By default that of a new figure.
+            By default, the axes of a new figure.
         name : str, optional
-            Instead of the display's own.
+            Name to use instead of the display's own.
         **kwargs
-            Properties of the line; the region follows its color.
+            Properties of the line; the region uses its color.
         """
-        self.ax_ = new_axes(ax)
-        self.figure_ = self.ax_.figure
-        number = curve_number(self.ax_, self._kind)
+        number = curve_number(self.begin(ax), self._kind)
         style = curve_style(number) | {"marker": "", "linewidth": 1.6} | line_properties(kwargs)
         style.setdefault("label", curve_label(name or self.name, self._area_name, self.area))
         (self.line_,) = self.ax_.plot(*self._points(), **style)
@@ -125,16 +123,15 @@ class _CurveDisplay:
         look: dict[str, Any] = {"color": "0.6", "linewidth": 1.0, "linestyle": ":"}
         self.chance_ = self._draw_chance(look) if number == 0 else None
         unit_square(self.ax_, *self._axes)
-        self.ax_.legend(loc=self._legend, fontsize="small", edgecolor="none")
-        return self
+        return self.finish(self._legend)
 
     def frame(self, backend: str | None = None) -> object:
-        """Return the points of the curve as a frame."""
+        """Return the points of the curve as a data frame."""
         return self.curve.frame(backend)
 
     @classmethod
     def _measure(cls, scores: PUScores, level: float) -> dict[str, Any]:
-        """Return the curve, its area, and what else the display keeps."""
+        """Return the curve, its area, and the other fields of the display."""
         raise NotImplementedError
 
     def _points(self) -> tuple[np.ndarray, np.ndarray]:
@@ -149,14 +146,14 @@ class _CurveDisplay:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PURocDisplay(_CurveDisplay):
-    """ROC curve from positives and unlabeled rows, and the region in which the true one lies.
+    """ROC curve from positives and unlabeled rows, with the region that contains the true curve.
 
     Parameters
     ----------
     curve : RocCurve
         From `noneg.performance.roc`.
     bounds : RocBounds or SelectedCurves, optional
-        From `noneg.performance.roc_bounds` or `noneg.performance.selected_curves`; what lies
+        From `noneg.performance.roc_bounds` or `noneg.performance.selected_curves`; the region
         between them is shaded.
     area : Estimate, optional
         Area under the curve, for the legend.
@@ -169,7 +166,7 @@ class PURocDisplay(_CurveDisplay):
     line_ : Line2D
     region_ : Polygon or None
     chance_ : Line2D or None
-        The diagonal, drawn once on an axes.
+        The diagonal, drawn once per axes.
 
     Examples
     --------
@@ -206,7 +203,7 @@ class PURocDisplay(_CurveDisplay):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PUPrecisionRecallDisplay(_CurveDisplay):
-    """Precision-recall curve from positives and unlabeled rows, with the bounds of the true one.
+    """Precision-recall curve from positives and unlabeled rows, with bounds on the true curve.
 
     Parameters
     ----------
@@ -217,7 +214,9 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
     area : Estimate, optional
         Average precision, for the legend.
     prior : float, optional
-        Precision of a random ranking, drawn as a level.
+        Precision of a random ranking, drawn as a horizontal line.
+    positives : float, optional
+        Number of labeled positives; the curve begins where `FEWEST` of them are flagged.
     name : str, optional
         Name of the model, for the legend.
 
@@ -227,7 +226,7 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
     line_ : Line2D
     region_ : Polygon or None
     chance_ : Line2D or None
-        The level of the prior, drawn once on an axes.
+        The horizontal line at the prior, drawn once per axes.
 
     Examples
     --------
@@ -242,6 +241,7 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
     """
 
     prior: float | None = None
+    positives: float | None = None
 
     _bounds = staticmethod(pr_bounds)
     _kind, _area_name = "pr", "AP"
@@ -251,10 +251,13 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
     @classmethod
     def _measure(cls, scores: PUScores, level: float) -> dict[str, Any]:
         area = average_precision_interval(scores, level=level)
-        return {"curve": pr(scores), "area": area, "prior": scores.known_prior}
+        known = {"prior": scores.known_prior, "positives": scores.effective_positive}
+        return {"curve": pr(scores), "area": area, **known}
 
     def _points(self) -> tuple[np.ndarray, np.ndarray]:
-        shown = self.curve.thresholds < float("inf")  # the first point is a convention
+        shown = self.curve.thresholds < float("inf")  # The first point is a convention.
+        if self.positives is not None:  # The precision of a handful of rows is noise.
+            shown &= self.curve.recall * self.positives >= FEWEST
         return self.curve.recall[shown], self.curve.precision[shown]
 
     def _sides(self) -> tuple[Any, Any]:
@@ -268,12 +271,12 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
 
 
 def _region(scores: PUScores, find: Callable[..., Any], level: float) -> Any:  # noqa: ANN401
-    """Return what to shade: what selection allows, or for random labels the bounds from ranks."""
+    """Return the curves that selection allows, or for random labeling the bounds from ranks."""
     return selected_curves(scores) if is_selected(scores) else find(scores, level=level)
 
 
 def curve_label(name: str | None, area: str, found: Estimate | None) -> str:
-    """Return what the legend says of a curve."""
+    """Return the legend entry of a curve."""
     words = name or "estimate"
     return words if found is None else f"{words}: {area} {found.value:.3f}"
 
@@ -282,27 +285,27 @@ def fill_between_curves(
     ax: Axes,
     upper: tuple[np.ndarray, np.ndarray],
     lower: tuple[np.ndarray, np.ndarray],
-    colour: Any,  # noqa: ANN401
+    color: Any,  # noqa: ANN401
 ) -> Polygon:
     """Shade the region between two curves, each given by x and y."""
     x = np.concatenate([upper[0], lower[0][::-1]])
     y = np.concatenate([upper[1], lower[1][::-1]])
-    (region,) = ax.fill(x, y, color=colour, alpha=0.18, linewidth=0.0, label="bounds")
+    (region,) = ax.fill(x, y, color=color, alpha=0.18, linewidth=0.0, label="bounds")
     return region
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PriorSensitivityDisplay:
-    """How much the calibration error would change with the prior, bins held.
+class PriorSensitivityDisplay(Display):
+    """The calibration error as a function of the prior, with fixed bins.
 
     Parameters
     ----------
     curve : PriorCurve
         From `noneg.calibration.ece_by_prior`.
     prior : float
-        The prior that was given, marked by a point.
+        The given prior, marked by a point.
     prior_interval : (float, float), optional
-        What is known of it, shaded.
+        Interval for the prior, shaded.
     largest : float, optional
         Largest prior that the data do not contradict, marked by a line.
     name : str, optional
@@ -330,10 +333,7 @@ class PriorSensitivityDisplay:
     prior: float
     prior_interval: tuple[float, float] | None = None
     largest: float | None = None
-    name: str | None = None
 
-    figure_: Figure | SubFigure = field(init=False)
-    ax_: Axes = field(init=False)
     line_: Line2D = field(init=False)
     point_: Line2D = field(init=False)
     limit_: Line2D | None = field(init=False)
@@ -349,23 +349,23 @@ class PriorSensitivityDisplay:
         name: str | None = None,
         **kwargs: Any,  # noqa: ANN401
     ) -> Self:
-        """Compute the error over the prior and draw it.
+        """Compute the error as a function of the prior and draw it.
 
         Parameters
         ----------
         scores : PUScores
-            The prior of labelled data cannot be another, so they are refused.
+            Labeled data are rejected because their prior is fixed.
         binning : {"mass", "width"}
             As in `noneg.ece`, with the optimal number of bins.
         level : float
-            At which priors are contradicted.
+            Confidence level at which a prior counts as contradicted.
         ax : Axes, optional
         name : str, optional
         **kwargs
             Properties of the line.
         """
         if not scores.hidden:
-            msg = "must be PU scores, got labelled ones: their labels determine the prior."
+            msg = "must be PU scores, got fully labeled scores, whose labels determine the prior."
             raise InputError("scores", msg)
         display = cls(
             curve=ece_by_prior(scores, binning=binning),
@@ -378,45 +378,41 @@ class PriorSensitivityDisplay:
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
         """Draw the display; parameters as in `PURocDisplay.plot`."""
-        self.ax_ = new_axes(ax)
-        self.figure_ = self.ax_.figure
-        number = curve_number(self.ax_, "prior")
+        number = curve_number(self.begin(ax), "prior")
         own = curve_style(number) | {"marker": "", "linewidth": 1.6}
         style = own | line_properties(kwargs)
         style.setdefault("label", name or self.name or "calibration error")
         (self.line_,) = self.ax_.plot(self.curve.prior, self.curve.error, **style)
-        colour = self.line_.get_color()
+        color = self.line_.get_color()
         height = float(self.curve(self.prior))
-        (self.point_,) = self.ax_.plot([self.prior], [height], "o", color=colour)
+        (self.point_,) = self.ax_.plot([self.prior], [height], "o", color=color)
         if self.prior_interval is not None:
-            self.ax_.axvspan(*self.prior_interval, color=colour, alpha=0.12, linewidth=0.0)
+            self.ax_.axvspan(*self.prior_interval, color=color, alpha=0.12, linewidth=0.0)
         self.limit_ = None
         if self.largest is not None and self.largest < 1.0:
-            look: dict[str, Any] = {"color": colour, "linewidth": 1.0, "linestyle": ":"}
+            look: dict[str, Any] = {"color": color, "linewidth": 1.0, "linestyle": ":"}
             self.limit_ = self.ax_.axvline(self.largest, label="largest compatible prior", **look)
         self.ax_.set(xlim=(-0.02, 1.02), xlabel="class prior", ylabel="calibration error")
         self.ax_.set_ylim(bottom=0.0)
-        self.ax_.spines[["top", "right"]].set_visible(False)
-        self.ax_.legend(loc="best", fontsize="small", edgecolor="none")
-        return self
+        return self.finish()
 
     def frame(self, backend: str | None = None) -> object:
-        """Return the corners of the curve, between which it is straight."""
+        """Return the vertices of the piecewise linear curve."""
         return to_frame({"prior": self.curve.prior, "ece": self.curve.error}, backend)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ScoreDistributionDisplay:
-    r"""Histograms of the positive law, the marginal law and the negatives that both imply.
+class ScoreDistributionDisplay(Display):
+    r"""Histograms of the scores of positives, of all rows, and of the implied negatives.
 
     The implied share of negatives in a bin is :math:`(\mu(I_b) - \pi\mu_+(I_b))/(1 - \pi)`. Noise
-    or too large a prior take it below zero; it is drawn as it is.
+    or too large a prior can make it negative; it is not clipped.
 
     Parameters
     ----------
     histogram : Binned
         From `noneg.bins.bin_scores`.
-    setting : {"two-sample", "one-sample", "labelled"}, optional
+    setting : {"two-sample", "one-sample", "labeled"}, optional
         How the rows were sampled, for the legend.
     name : str, optional
         Name of the model, for the title.
@@ -440,10 +436,7 @@ class ScoreDistributionDisplay:
 
     histogram: Binned
     setting: Setting | None = None
-    name: str | None = None
 
-    figure_: Figure | SubFigure = field(init=False)
-    ax_: Axes = field(init=False)
     positive_: StepPatch = field(init=False)
     marginal_: StepPatch = field(init=False)
     negative_: StepPatch = field(init=False)
@@ -458,13 +451,13 @@ class ScoreDistributionDisplay:
         name: str | None = None,
         **kwargs: Any,  # noqa: ANN401
     ) -> Self:
-        """Compute the histograms of scores and draw them.
+        """Compute the histograms from scores and draw them.
 
         Parameters
         ----------
         scores : PUScores
         bins : int
-            Bars, of equal width.
+            Number of bars of equal width.
         ax : Axes, optional
         name : str, optional
         **kwargs
@@ -475,7 +468,7 @@ class ScoreDistributionDisplay:
 
     @property
     def negative(self) -> NDArray[np.float64]:
-        """Share of the negatives in each bin, as implied."""
+        """Implied share of the negatives in each bin."""
         binned = self.histogram
         return (binned.marginal - binned.prior * binned.positive) / (1.0 - binned.prior)
 
@@ -485,42 +478,39 @@ class ScoreDistributionDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            By default that of a new figure.
+            By default, the axes of a new figure.
         name : str, optional
-            Instead of the display's own.
+            Name to use instead of the display's own.
         **kwargs
             Properties of all three outlines.
         """
-        self.ax_ = new_axes(ax)
-        self.figure_ = self.ax_.figure
+        self.begin(ax)
         binned = self.histogram
         style: dict[str, Any] = {"linewidth": 1.4} | kwargs
-        self.ax_.stairs(binned.positive, binned.edges, fill=True, color=COLOURS[0], alpha=0.2)
+        self.ax_.stairs(binned.positive, binned.edges, fill=True, color=COLORS[0], alpha=0.2)
         rows = "all rows" if is_pooled(self.setting) else "unlabeled rows"
-        negatives = "negatives" if is_labelled(self.setting) else "implied negatives"
+        negatives = "negatives" if is_labeled(self.setting) else "implied negatives"
         self.positive_, self.marginal_, self.negative_ = (
             self.ax_.stairs(
                 share,
                 binned.edges,
                 baseline=None,
-                **({"color": colour, "linestyle": dashes, "label": label} | style),
+                **({"color": color, "linestyle": dashes, "label": label} | style),
             )
-            for share, colour, dashes, label in (
-                (binned.positive, COLOURS[0], DASHES[0], "positives"),
+            for share, color, dashes, label in (
+                (binned.positive, COLORS[0], DASHES[0], "positives"),
                 (binned.marginal, "0.4", DASHES[1], rows),
-                (self.negative, COLOURS[1], DASHES[3], negatives),
+                (self.negative, COLORS[1], DASHES[3], negatives),
             )
         )
         self.ax_.set(xlabel="score", ylabel="share of rows per bin", xlim=(-0.03, 1.03))
-        self.ax_.spines[["top", "right"]].set_visible(False)
-        self.ax_.legend(loc="best", fontsize="small", edgecolor="none")
         title = name or self.name
         if title:
             self.ax_.set_title(title, loc="left", fontsize="small")
-        return self
+        return self.finish()
 
     def frame(self, backend: str | None = None) -> object:
-        """Return the histograms, a row a bin."""
+        """Return the histograms, one row per bin."""
         binned = self.histogram
         columns = {
             "left": binned.edges[:-1],
@@ -530,3 +520,83 @@ class ScoreDistributionDisplay:
             "negative": self.negative,
         }
         return to_frame(columns, backend)
+
+
+@dataclass(eq=False, repr=False)
+class PromisedPrecisionDisplay(Display):
+    """Precision against recall: the estimate, and a guarantee that holds at all thresholds.
+
+    Parameters
+    ----------
+    envelope : FdpEnvelope
+        From `noneg.performance.fdp_envelope`.
+    name : str, optional
+        Name of the model, for the legend.
+
+    Attributes
+    ----------
+    figure_, ax_ : Figure, Axes
+    line_ : Line2D
+        The estimate, clipped at 1.
+    promise_ : Line2D
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from noneg.plots import PromisedPrecisionDisplay
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.less_calibrated().draw(500, 5000, setting="two-sample", seed=0)
+    >>> display = PromisedPrecisionDisplay.from_scores(scores)
+    >>> display.promise_.get_label()
+    'guaranteed with 95 % confidence'
+    >>> plt.close(display.figure_)
+    """
+
+    envelope: FdpEnvelope
+
+    line_: Line2D = field(init=False)
+    promise_: Line2D = field(init=False)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: PUScores,
+        *,
+        confidence: float = 0.95,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Self:
+        """Compute the envelope and draw it."""
+        found = fdp_envelope(scores, confidence=confidence)
+        return cls(found, name=name).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
+        """Draw both curves.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default, the axes of a new figure.
+        name : str, optional
+            Name of the model, for the legend.
+        **kwargs
+            Properties of the line that shows the estimate.
+        """
+        unit_square(self.begin(ax), "recall", "precision")
+        found, look = self.envelope, {"color": COLORS[0]} | line_properties(kwargs)
+        words = name or self.name or "estimate"
+        estimate = np.minimum(found.precision, 1.0)
+        (self.line_,) = self.ax_.plot(found.recall, estimate, label=words, **look)
+        sure = f"guaranteed with {100 * found.confidence:.6g} % confidence"
+        below: dict[str, Any] = {
+            "color": self.line_.get_color(),
+            "linestyle": DASHES[1],
+            "label": sure,
+        }
+        (self.promise_,) = self.ax_.plot(found.recall, found.promised, **below)
+        return self.finish("lower left")
+
+    def frame(self, backend: str | None = None) -> object:
+        """Return the curves as a pandas, Polars or PyArrow frame, whichever is installed."""
+        return self.envelope.frame(backend)

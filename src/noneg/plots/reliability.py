@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from noneg.bins import bin_scores
-from noneg.calibration import ece_interval, reliability
-from noneg.checks import is_labelled, is_pooled
+from noneg.bins import bin_scores, optimal_bin_count
+from noneg.calibration import ece_interval, reliability, smooth_reliability
+from noneg.checks import is_labeled, is_pooled
 from noneg.plots.base import (
+    Display,
     count,
     curve_style,
     find_canvas,
@@ -21,65 +22,72 @@ from noneg.plots.base import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import LineCollection
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.collections import FillBetweenPolyCollection, LineCollection
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
     from matplotlib.patches import StepPatch
 
     from noneg.bins import Binned, Binning
-    from noneg.calibration import Reliability
+    from noneg.calibration import Reliability, SmoothReliability
     from noneg.calibration.reliability import Band
     from noneg.checks import Setting
     from noneg.plots.base import Place
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-_ROUNDING = 1e-9  # a bin full of positives may miss 1 by the last digit
+_ROUNDING = 1e-9  # A bin with only positives may differ from 1 by rounding error.
 _ABOVE = "above 1, drawn at 1"
+MOST_BINS = 15
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Reliability diagram above the score histograms of positives and of all or unlabeled rows.
 
+    Shows a smooth curve with its band and, in a lighter style, one point per bin with its interval.
     Frequencies above 1, which noise or a wrong prior can cause, are drawn as triangles at 1; the
-    numbers in `reliability` stay as they were estimated.
+    numbers in `reliability` are not clipped.
 
     Parameters
     ----------
     reliability : Reliability
         Points and intervals, from `noneg.calibration.reliability`.
+    smooth : SmoothReliability, optional
+        The curve, from `noneg.calibration.smooth_reliability`; without it, the points are joined.
     histogram : Binned, optional
-        Shares of rows in narrow bins, from `noneg.bins.bin_scores`; without it the diagram alone is
+        Shares of rows in narrow bins, from `noneg.bins.bin_scores`; without it, only the diagram is
         drawn.
     error : Estimate, optional
         Calibration error for the subtitle, from `noneg.calibration.ece_interval`.
-    setting : {"two-sample", "one-sample", "labelled"}, optional
+    setting : {"two-sample", "one-sample", "labeled"}, optional
         How the rows were sampled, for the subtitle.
     n_positive, n_unlabeled : float, optional
-        Labelled positives and other rows, for the subtitle.
+        Number of labeled positives and of other rows, for the subtitle.
     prior : float, optional
         Share of positives in the population, for the subtitle.
     prior_interval : (float, float), optional
-        What is known of the prior.
+        Interval for the prior.
     name : str, optional
         Name of the model, for the legend.
 
     Attributes
     ----------
     figure_, ax_ : Figure, Axes
-        Where the diagram is. These and the following exist once `plot` has run.
+        Figure and axes of the diagram. All of these attributes are set by `plot`.
     ax_histogram_ : Axes or None
-        Where the histograms are.
+        Axes of the histograms.
     line_ : Line2D
-        The points, joined.
+        The points, joined if there is no smooth curve.
     bars_ : LineCollection
-        Their intervals.
+        The intervals of the points.
+    curve_ : Line2D or None
+        The smooth curve.
+    band_ : FillBetweenPolyCollection or None
+        The band around the curve.
     above_one_ : Line2D
         The triangles; empty when no frequency exceeds 1.
     diagonal_ : Line2D
-        Perfect calibration.
+        The line of perfect calibration.
     positive_, marginal_ : StepPatch or None
         The histograms.
     legend_ : Legend
@@ -98,6 +106,7 @@ class ReliabilityDisplay:
     """
 
     reliability: Reliability
+    smooth: SmoothReliability | None = None
     histogram: Binned | None = None
     error: Estimate | None = None
     setting: Setting | None = None
@@ -105,13 +114,12 @@ class ReliabilityDisplay:
     n_unlabeled: float | None = None
     prior: float | None = None
     prior_interval: tuple[float, float] | None = None
-    name: str | None = None
 
-    figure_: Figure | SubFigure = field(init=False)
-    ax_: Axes = field(init=False)
     ax_histogram_: Axes | None = field(init=False)
     line_: Line2D = field(init=False)
     bars_: LineCollection = field(init=False)
+    curve_: Line2D | None = field(init=False)
+    band_: FillBetweenPolyCollection | None = field(init=False)
     above_one_: Line2D = field(init=False)
     diagonal_: Line2D = field(init=False)
     positive_: StepPatch | None = field(init=False)
@@ -123,7 +131,7 @@ class ReliabilityDisplay:
         cls,
         scores: PUScores,
         *,
-        bins: int = 15,
+        bins: int | None = None,
         binning: Binning = "width",
         level: float = 0.95,
         band: Band = "pointwise",
@@ -132,18 +140,20 @@ class ReliabilityDisplay:
         name: str | None = None,
         **kwargs: Any,  # noqa: ANN401
     ) -> Self:
-        """Compute the reliability diagram of scores and draw it.
+        """Compute the reliability diagram from scores and draw it.
 
-        The calibration error of the subtitle is `noneg.ece` with its default bins, whatever bins
-        are drawn; it is left out for a population known exactly.
+        The calibration error in the subtitle is `noneg.ece` with its default bins, regardless of
+        the bins drawn; it is omitted for a population known exactly.
 
         Parameters
         ----------
         scores : PUScores
-        bins, binning, level, band
+        bins : int, optional
+            By default, the optimal number, but at most 15.
+        binning, level, band
             As in `noneg.calibration.reliability`.
         histogram_bins : int, optional
-            Bars of the histograms, of equal width; None leaves the histograms out.
+            Number of equal-width bars in the histograms; None omits the histograms.
         ax : Axes or pair of Axes, optional
             As in `plot`.
         name : str, optional
@@ -168,9 +178,11 @@ class ReliabilityDisplay:
         >>> plt.close(first.figure_)
         """
         narrow = histogram_bins and bin_scores(scores, bins=histogram_bins, binning="width")
-        endless = np.isinf(min(scores.n_positive, scores.n_marginal))  # no optimal number of bins
+        endless = np.isinf(min(scores.n_positive, scores.n_marginal))  # No optimal number of bins.
+        bins = bins or (MOST_BINS if endless else min(MOST_BINS, optimal_bin_count(scores)))
         display = cls(
             reliability=reliability(scores, bins=bins, binning=binning, level=level, band=band),
+            smooth=smooth_reliability(scores, level=level),
             histogram=narrow or None,
             error=None if endless else ece_interval(scores, level=level),
             setting=scores.setting,
@@ -194,13 +206,14 @@ class ReliabilityDisplay:
         Parameters
         ----------
         ax : Axes or pair of Axes, optional
-            By default a new figure. An axes of a grid gives its lower part to the histograms, an
-            axes outside any grid shows the diagram alone, and a pair holds one each. The `ax_` of
-            another display shows both together, the later one two points to the right.
+            By default, a new figure. Axes in a grid give up their lower part to the histograms,
+            axes outside any grid show only the diagram, and a pair shows the diagram and the
+            histograms separately. Passing the `ax_` of another display overlays the two, with the
+            later one shifted by two points to the right.
         name : str, optional
             Name of the model, instead of the display's own.
         **kwargs
-            Properties of the line, such as ``color``; intervals and histograms follow it.
+            Properties of the line, such as ``color``; intervals and histograms use the same color.
 
         Returns
         -------
@@ -224,7 +237,7 @@ class ReliabilityDisplay:
         return self
 
     def frame(self, backend: str | None = None) -> object:
-        """Return the table behind the diagram, as `Reliability.frame` does."""
+        """Return the table underlying the diagram, as `Reliability.frame` does."""
         return self.reliability.frame(backend)
 
     def _draw_curve(self, style: dict[str, Any], label: str) -> None:
@@ -235,41 +248,59 @@ class ReliabilityDisplay:
             np.minimum(column, 1.0) for column in (result.frequency, result.low, result.high)
         )
         above = result.frequency > 1.0 + _ROUNDING
-        (self.line_,) = ax.plot(result.score, height, **({"markevery": ~above} | style))
+        self._draw_smooth(style)
+        light = {} if self.smooth is None else {"linestyle": "none", "alpha": 0.5}
+        (self.line_,) = ax.plot(result.score, height, **({"markevery": ~above} | style | light))
         look = {key: style[key] for key in ("color", "transform", "zorder")}
-        self.bars_ = ax.vlines(result.score, low, high, linewidth=1.1, alpha=0.7, **look)
+        opacity = 0.7 if self.smooth is None else 0.35
+        self.bars_ = ax.vlines(result.score, low, high, linewidth=1.1, alpha=opacity, **look)
         (self.above_one_,) = ax.plot(
             result.score[above], height[above], "^", markersize=6.5, **look
         )
         if above.any() and _ABOVE not in ax.get_legend_handles_labels()[1]:
             self.above_one_.set_label(_ABOVE)
-        # Matplotlib's own error bars store differences, and would round the limits.
+        # Matplotlib's own error bars store differences, which adds rounding error to the limits.
         ax.add_container(
             ErrorbarContainer((self.line_, (), (self.bars_,)), has_yerr=True, label=label)
+        )
+
+    def _draw_smooth(self, style: dict[str, Any]) -> None:
+        """Draw the smooth curve and its band, clipped at 1."""
+        self.curve_ = self.band_ = None
+        if self.smooth is None:
+            return
+        score, found = self.smooth.score, self.smooth
+        frequency, low, high = (
+            np.minimum(x, 1.0) for x in (found.frequency, found.low, found.high)
+        )
+        look = {key: style[key] for key in ("color", "linestyle", "zorder")}
+        (self.curve_,) = self.ax_.plot(score, frequency, linewidth=1.8, **look)
+        self.band_ = self.ax_.fill_between(
+            score, low, high, color=look["color"], alpha=0.15, linewidth=0.0
         )
 
     def _draw_histograms(self, dashes: str) -> None:
         self.positive_ = self.marginal_ = None
         if self.histogram is None or self.ax_histogram_ is None:
             return
-        ax, data, colour = self.ax_histogram_, self.histogram, self.line_.get_color()
+        ax, data, color = self.ax_histogram_, self.histogram, self.line_.get_color()
         rows = "all rows" if is_pooled(self.setting) else "unlabeled rows"
         known = ax.get_legend_handles_labels()[1]
         labels = [f"_{text}" if text in known else text for text in ("positives", rows)]
         self.positive_ = ax.stairs(data.positive, data.edges, fill=True, linewidth=0.0, alpha=0.3)
         if known:
-            self.positive_.set(facecolor="none", edgecolor=colour, hatch="//////", alpha=0.6)
+            self.positive_.set(facecolor="none", edgecolor=color, hatch="//////", alpha=0.6)
         else:
-            self.positive_.set(facecolor=colour)
+            self.positive_.set(facecolor=color)
         self.marginal_ = ax.stairs(
-            data.marginal, data.edges, color=colour, linewidth=1.1, linestyle=dashes
+            data.marginal, data.edges, color=color, linewidth=1.1, linestyle=dashes
         )
         for patch, text in zip((self.positive_, self.marginal_), labels, strict=True):
             patch.set_label(text)
         ax.legend(loc="upper center", frameon=False, fontsize="small", ncols=2)
 
     def _write_subtitle(self, prefix: str, *, first: bool) -> None:
-        """Add what is not yet said to the left title; only lines that differ name the model."""
+        """Add any new lines to the left title; only lines that differ name the model."""
         title = self.ax_.get_title(loc="left")
         lines = title.split("\n") if title else []
         new = [text for text in (self._sample_text(), self._band_text()) if text not in lines]
@@ -283,9 +314,9 @@ class ReliabilityDisplay:
         if self.setting is None or self.n_positive is None or self.n_unlabeled is None:
             return ""
         positive = count(self.n_positive, "positive")
-        if is_labelled(self.setting):
+        if is_labeled(self.setting):
             rows = count(self.n_positive + self.n_unlabeled, "row")
-            return f"labelled: {rows}, {positive}"
+            return f"labeled: {rows}, {positive}"
         return f"{self.setting}: {positive}, {count(self.n_unlabeled, 'unlabeled row')}"
 
     def _band_text(self) -> str:

@@ -1,70 +1,74 @@
-"""Recalibration: repair probabilities from positives and unlabeled data.
+"""Recalibration: correct probabilities with positive and unlabeled data.
 
-calibrator = Platt().fit(scores)          # a PUScores, PU or labelled
+calibrator = Platt().fit(scores)          # a PUScores, PU or labeled
 better = calibrator.transform(s)          # same shape, in [0, 1]
 text = calibrator.to_json()               # and load(text) restores it bit for bit
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from noneg.recalibration.base import CalibrationWarning, Calibrator
-from noneg.recalibration.choose import METHODS, Auto, HeldOut, held_out, load, make, out_of_fold
-from noneg.recalibration.logistic import Beta, Platt, Temperature
-from noneg.recalibration.maps import (
-    BPM,
-    Histogram,
-    Identity,
-    Isotonic,
-    MixNMatch,
-    PriorShift,
-    ScalingBinning,
-    Spline,
+from noneg.recalibration.base import (
+    CalibrationWarning as CalibrationWarning,
+    Calibrator as Calibrator,
 )
-from noneg.recalibration.multiclass import OneVsRest, TemperatureScaling, VectorScaling
-from noneg.recalibration.over_priors import mapped_range
-from noneg.recalibration.selection import probability_range
-from noneg.recalibration.venn_abers import VennAbers
+from noneg.recalibration.choose import (
+    METHODS as METHODS,
+    Auto as Auto,
+    HeldOut as HeldOut,
+    held_out as held_out,
+    load as load,
+    make as make,
+    out_of_fold as out_of_fold,
+)
+from noneg.recalibration.grouped import (
+    ByGroup as ByGroup,
+    HeldOutByGroup as HeldOutByGroup,
+    held_out_by_group as held_out_by_group,
+)
+from noneg.recalibration.logistic import Beta as Beta, Platt as Platt, Temperature as Temperature
+from noneg.recalibration.maps import (
+    BPM as BPM,
+    Histogram as Histogram,
+    Identity as Identity,
+    Isotonic as Isotonic,
+    MixNMatch as MixNMatch,
+    PriorShift as PriorShift,
+    ScalingBinning as ScalingBinning,
+    Spline as Spline,
+)
+from noneg.recalibration.multiclass import (
+    OneVsRest as OneVsRest,
+    TemperatureScaling as TemperatureScaling,
+    VectorScaling as VectorScaling,
+)
+from noneg.recalibration.ranges import (
+    mapped_range as mapped_range,
+    probability_range as probability_range,
+)
+from noneg.recalibration.venn_abers import VennAbers as VennAbers
 
 if TYPE_CHECKING:
-    from noneg.recalibration.recalibrated import Recalibrated
+    from noneg.recalibration.multi import (
+        FoundGroups as FoundGroups,
+        Multi as Multi,
+        find_groups as find_groups,
+    )
+    from noneg.recalibration.recalibrated import Recalibrated as Recalibrated
 
-__all__ = [
-    "BPM",
-    "METHODS",
-    "Auto",
-    "Beta",
-    "CalibrationWarning",
-    "Calibrator",
-    "HeldOut",
-    "Histogram",
-    "Identity",
-    "Isotonic",
-    "MixNMatch",
-    "OneVsRest",
-    "Platt",
-    "PriorShift",
-    "Recalibrated",
-    "ScalingBinning",
-    "Spline",
-    "Temperature",
-    "TemperatureScaling",
-    "VectorScaling",
-    "VennAbers",
-    "held_out",
-    "load",
-    "make",
-    "mapped_range",
-    "out_of_fold",
-    "probability_range",
-]
+# Names that need scikit-learn, and the modules that define them.
+_LATER = {
+    "FoundGroups": "multi",
+    "Multi": "multi",
+    "Recalibrated": "recalibrated",
+    "find_groups": "multi",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import what needs scikit-learn when it is asked for."""
-    if name == "Recalibrated":
-        from noneg.recalibration.recalibrated import Recalibrated
-
-        return Recalibrated
+    """Import names that need scikit-learn on first use."""
+    if name in _LATER:
+        return getattr(import_module(f"noneg.recalibration.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,13 +1,13 @@
-"""The contract of all calibrators, and the rows they are fitted on.
+"""The base class of all calibrators, and the splitting of rows into folds.
 
-A calibrator learns a map of [0, 1] into itself from a `PUScores`, whatever the setting. Its fitted
-state is plain numbers, so a file holds all of it, and reading it back gives the same map bit for
-bit. The class follows scikit-learn's conventions (``get_params``, ``set_params``, ``clone``,
+A calibrator learns a map from [0, 1] to [0, 1] from a `PUScores` in any setting. Its fitted state
+consists of plain numbers, so it can be saved completely, and loading it restores the same map bit
+for bit. The class follows scikit-learn's conventions (``get_params``, ``set_params``, ``clone``,
 attributes that end in ``_``) without importing scikit-learn.
 
-Rows are dealt to folds at random. Each group, labelled positives and the others, is dealt by
-itself, so every fold is a smaller sample of the same setting. A row that stands for many, such as
-a bucket of a sketch, is dealt as the many rows that it stands for.
+Rows are assigned to folds at random. Labeled positives and the other rows are split separately, so
+every fold is a smaller sample from the same setting. A row that represents many rows, such as a
+bucket of a sketch, is split as if those rows were listed individually.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
     from noneg.laws import Chunk, Rows
 
-    # Whether rows belong to the positive law, whether to the marginal law, and the rows.
+    # Whether rows belong to the positive distribution and to the marginal distribution, and the
+    # rows themselves.
     Piece = tuple[bool, bool, Chunk]
-    # The unlabeled rows and the labelled positives.
+    # The unlabeled rows and the labeled positives.
     Groups = tuple[Chunk, Chunk]
 
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -50,14 +51,14 @@ FORMAT = "noneg calibrator"
 VERSION = 1
 KEYS = ("format", "version", "method", "parameters", "fitted_on", "state", "checksum")
 OUTPUTS = ("default", "pandas", "polars")
-# Scores mapped at a time: temporaries stay in the processor's cache.
+# Number of scores mapped at a time, so that temporaries stay in the processor's cache.
 CHUNK = 1 << 16
-# From this many rows on NumPy draws no hypergeometric numbers; shares are then even anyway.
+# Beyond this many rows, NumPy cannot draw hypergeometric numbers; shares are nearly even anyway.
 MOST_EVEN = 1_000_000_000
 
 
 class CalibrationWarning(UserWarning):
-    """A calibrator was fitted, but the data leaves something open that the user should know.
+    """A calibrator was fitted, but the data do not fully determine the result.
 
     Examples
     --------
@@ -67,44 +68,44 @@ class CalibrationWarning(UserWarning):
 
 
 def not_fitted(calibrator: object, call: str) -> ValueError:
-    """Return scikit-learn's error for a calibrator that is used too early."""
+    """Return scikit-learn's error for a calibrator that is used before it is fitted."""
     from sklearn.exceptions import NotFittedError
 
     return NotFittedError(f"this {type(calibrator).__name__} is not fitted yet. Call {call} first.")
 
 
 class Calibrator(ABC):
-    """A map of scores to probabilities, fitted on a `PUScores`.
+    """A map from scores to probabilities, fitted on a `PUScores`.
 
-    Subclasses give `name`, `learns` and `monotone`, compute a state in ``_fit``, apply it in
-    ``_map`` and check one that comes from a file in ``_check``.
+    Subclasses define `name`, `learns` and `monotone`, compute a state in ``_fit``, apply it in
+    ``_map``, and validate a state loaded from a file in ``_check``.
 
     Attributes
     ----------
     name : str
         Name of the method in JSON and on the command line.
     learns : str
-        What the method learns, in a few words for a list of methods.
+        What the method learns, in a few words, for lists of methods.
     monotone : bool
-        Whether the map never falls, for any data.
+        Whether the map is nondecreasing for all data.
     state_ : dict
         Fitted state: numbers, lists of numbers and text.
     fitted_on_ : dict
-        Setting, prior, numbers of rows and range of scores ("score_range") of the data; the command
-        line adds the column of the scores ("score_column").
+        Setting, prior, numbers of rows, and range of scores ("score_range") of the data; the
+        command line adds the name of the score column ("score_column").
     """
 
     name: ClassVar[str]
     learns: ClassVar[str]
     monotone: ClassVar[bool]
-    # Attributes that keep a parameter whose own name is taken.
+    # Attribute names for parameters whose own name is already taken.
     kept_as: ClassVar[dict[str, str]] = {}
 
     state_: State
     fitted_on_: dict[str, Plain]
 
     def fit(self, scores: PUScores, y: None = None) -> Self:
-        """Learn the map from PU or labelled scores.
+        """Learn the map from PU or labeled scores.
 
         Parameters
         ----------
@@ -135,18 +136,19 @@ class Calibrator(ABC):
     def transform(self, s: ArrayLike) -> Any:  # noqa: ANN401
         """Return calibrated probabilities for scores in [0, 1].
 
-        They come in an array of the same shape, or, if `s` is a column of pandas, Polars or
-        another library, in such a column with the same name and index; `set_output` chooses.
+        The result is an array of the same shape. If `s` is a column from pandas, Polars or another
+        library, the result is a column of the same kind, name and index; `set_output` overrides
+        this.
         """
         return as_kind(self._transform(s), s, getattr(self, "_output", "default"))
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `transform` returns, as scikit-learn's transformers let you.
+        """Choose the output type of `transform`, as in scikit-learn's transformers.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, optional
-            The kind that was given, or a column of one library; None changes nothing.
+            "default" returns the same type as the input; None changes nothing.
         """
         if transform is not None:
             if transform not in OUTPUTS:
@@ -166,7 +168,7 @@ class Calibrator(ABC):
         return np.clip(out, 0.0, 1.0, out=out)
 
     def fit_transform(self, scores: PUScores, s: ArrayLike) -> Any:  # noqa: ANN401
-        """Fit on `scores` and return the calibrated probabilities of `s`."""
+        """Fit on `scores` and return calibrated probabilities for `s`."""
         return self.fit(scores).transform(s)
 
     def predict_proba(self, s: ArrayLike) -> Floats:
@@ -183,9 +185,9 @@ class Calibrator(ABC):
         draws: int = 200,  # noqa: ARG002
         seed: int = 0,  # noqa: ARG002
     ) -> tuple[Floats, Floats]:
-        """Return the ends of a band of the calibrated probability; curves fitted by likelihood."""
+        """Return a confidence band for the calibrated probability (likelihood fits only)."""
         rule = f"must be a curve fitted by likelihood to have a band, got {self.name!r}"
-        raise InputError("method", rule, remedy="Take platt, temperature, beta, bpm or spline.")
+        raise InputError("method", rule, remedy="Use platt, temperature, beta, bpm or spline.")
 
     @abstractmethod
     def _fit(self, scores: PUScores) -> State:
@@ -197,13 +199,13 @@ class Calibrator(ABC):
 
     @abstractmethod
     def _check(self, state: State) -> None:
-        """Raise a ValueError when this cannot be a state of the method."""
+        """Raise a ValueError if `state` is not a valid state of this method."""
 
     def _require_fit(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise not_fitted(self, "fit(scores)")
 
-    # scikit-learn's conventions
+    # scikit-learn's conventions.
 
     def get_params(self, deep: bool = True) -> dict[str, Plain]:  # noqa: FBT001, FBT002, ARG002
         """Return the constructor's parameters."""
@@ -239,7 +241,7 @@ class Calibrator(ABC):
         listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
         return f"{type(self).__name__}({listed})"
 
-    # files
+    # Files.
 
     def to_dict(self) -> dict[str, Plain]:
         """Return the fitted calibrator as plain numbers and text, with a checksum."""
@@ -260,41 +262,41 @@ class Calibrator(ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Restore a calibrator of this class; see `noneg.recalibration.load` for any class."""
+        """Restore a calibrator of this class; use `noneg.recalibration.load` for any class."""
         return cls.from_dict(read_object(text))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Plain]) -> Self:
-        """Restore a calibrator of this class from the object that `to_dict` gives."""
+        """Restore a calibrator of this class from the output of `to_dict`."""
         check_content(content)
         if content["method"] != cls.name:
-            raise refusal(f"it holds the method {content['method']!r}, not {cls.name!r}")
+            raise refusal(f"it contains the method {content['method']!r}, not {cls.name!r}")
         try:
             self = cls(**content["parameters"])
             self._check(content["state"])
-            _check_fitted_on(content["fitted_on"])
+            check_fitted_on(content["fitted_on"])
         except (TypeError, KeyError, ValueError) as error:
-            raise refusal(f"it is no valid {cls.name!r} calibrator ({error})") from None
+            raise refusal(f"it is not a valid {cls.name!r} calibrator ({error})") from None
         self.state_ = dict(content["state"])
         self.fitted_on_ = dict(content["fitted_on"])
         return self
 
 
 def check_rows(scores: PUScores) -> None:
-    """Refuse a population, which has no rows to fit on or to hold out."""
+    """Reject a population, which has no rows to fit on or to hold out."""
     if math.isinf(scores.n_marginal) or math.isinf(scores.n_positive):
-        rule = "must hold rows, got a population"
+        rule = "must contain rows, got a population"
         raise InputError("scores", rule, remedy="Draw a finite sample from it.")
 
 
 def score_range(pieces: Iterable[Piece]) -> tuple[float, float]:
-    """Return the smallest and the largest score."""
+    """Return the smallest and largest scores."""
     ends = [(s.min(), s.max()) for _, _, (s, *_) in pieces if s.size]
     return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
 
 
 def law_rows(pieces: Iterable[Piece], *, positive: bool = False) -> tuple[Floats, Floats]:
-    """Return the rows of the marginal (or positive) law: scores, and masses that sum to 1."""
+    """Return the rows of the marginal (or positive) sample: scores, and masses that sum to 1."""
     rows = [
         (s, f * (a if positive else w))
         for in_positive, in_marginal, (s, f, a, w) in pieces
@@ -302,26 +304,26 @@ def law_rows(pieces: Iterable[Piece], *, positive: bool = False) -> tuple[Floats
     ]
     s = np.concatenate([np.zeros(0), *(s for s, _ in rows)])
     if all(isinstance(mass, float) for _, mass in rows):
-        # Equal masses take no memory.
+        # Broadcasting equal masses takes no memory.
         return s, np.broadcast_to(1.0 / max(s.size, 1), s.shape)
     mass = np.concatenate([np.broadcast_to(mass, s.shape) for s, mass in rows])
     return s, mass / (float(mass.sum()) or 1.0)
 
 
-def _check_fitted_on(content: Mapping[str, Plain]) -> None:
-    """Refuse a range or a column of scores that cannot be one; older files have neither."""
+def check_fitted_on(content: Mapping[str, Plain]) -> None:
+    """Reject an invalid score range or score column; older files have neither."""
     check_fields({"score_range": content.get("score_range", [0.0, 1.0])}, score_range=list)
     if len(content.get("score_range", [0.0, 1.0])) != 2:
-        raise InputError("score_range", "must hold two numbers")
+        raise InputError("score_range", "must contain two numbers")
     if not isinstance(content.get("score_column", ""), str):
         raise InputError("score_column", "must be text")
 
 
 def check_unit(s: ArrayLike) -> Floats:
-    """Return scores of any shape as doubles, or say which one does not lie in [0, 1]."""
+    """Return scores of any shape as doubles, or raise an error if one is not in [0, 1]."""
     array = np.asarray(s)
     if array.size and array.dtype.kind not in "fiu":
-        rule = f"must hold numbers in [0, 1], got an array of {array.dtype}"
+        rule = f"must contain numbers in [0, 1], got an array of {array.dtype}"
         raise InputError("s", rule, remedy="Convert it first.")
     scores = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
     if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
@@ -329,41 +331,41 @@ def check_unit(s: ArrayLike) -> Floats:
         row = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)))[0])
         raise InputError(
             "s",
-            "must hold scores in [0, 1]",
+            "must contain scores in [0, 1]",
             value=float(flat[row]),
             row=row,
-            remedy="Apply it to probabilities of the same kind as those it was fitted on.",
+            remedy="Apply the calibrator to scores from the same model that it was fitted on.",
         )
     return scores
 
 
 def checksum(content: Mapping[str, Plain]) -> str:
-    """Return the SHA-256 of the content in a form without spaces and with sorted keys."""
+    """Return the SHA-256 hash of the content as compact JSON with sorted keys."""
     text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def refusal(why: str) -> ValueError:
-    """Return the error for a file that is not what `to_json` wrote."""
+    """Return the error for a file that was not written by `to_json`."""
     return ValueError(
-        f"the calibrator cannot be read: {why}. Pass a file as Calibrator.to_json wrote it, or "
-        "fit the calibrator again."
+        f"the calibrator cannot be read: {why}. Pass a file written by "
+        "Calibrator.to_json, or fit the calibrator again."
     )
 
 
 def read_object(text: str) -> dict[str, Plain]:
-    """Return the object in a JSON text, or say that there is none."""
+    """Return the object in a JSON text, or raise an error if there is none."""
     try:
         content = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise refusal(f"it is no JSON text ({error})") from None
+        raise refusal(f"it is not valid JSON ({error})") from None
     if not isinstance(content, dict):
-        raise refusal(f"it holds a {type(content).__name__}, not an object")
+        raise refusal(f"it contains a {type(content).__name__}, not an object")
     return content
 
 
 def check_content(content: Mapping[str, Plain]) -> None:
-    """Refuse an object that is foreign, of another version, or changed since it was written."""
+    """Reject an object with a foreign format, another version, or a wrong checksum."""
     if content.get("format") != FORMAT:
         raise refusal(f"its 'format' is {content.get('format')!r}, not {FORMAT!r}")
     if content.get("version") != VERSION:
@@ -374,19 +376,19 @@ def check_content(content: Mapping[str, Plain]) -> None:
     try:
         found = checksum({key: content[key] for key in KEYS if key != "checksum"})
     except ValueError:
-        raise refusal("it holds a number that is not finite") from None
+        raise refusal("it contains a number that is not finite") from None
     except RecursionError:
         raise refusal("it is nested too deeply") from None
     if content["checksum"] != found:
-        raise refusal("its checksum does not fit its content, so it was changed")
+        raise refusal("its checksum does not match its content, so it was modified")
     if not all(isinstance(content[key], dict) for key in ("parameters", "fitted_on", "state")):
         raise refusal("'parameters', 'fitted_on' and 'state' must be objects")
 
 
 def check_fields(state: State, **kinds: type) -> None:
-    """Refuse a state whose entries are not exactly these: float, or list (of floats)."""
+    """Reject a state that does not have exactly these entries, floats or lists of floats."""
     if set(state) != set(kinds):
-        raise ValueError(f"its state must hold {', '.join(kinds)}, got {', '.join(state)}")
+        raise ValueError(f"its state must contain {', '.join(kinds)}, got {', '.join(state)}")
     for name, kind in kinds.items():
         values = state[name] if kind is list else [state[name]]
         good = isinstance(values, list)
@@ -396,22 +398,22 @@ def check_fields(state: State, **kinds: type) -> None:
 
 
 def check_nodes(state: State, x: str, y: str) -> None:
-    """Refuse nodes that do not rise in [0, 1], or are not as many as their values."""
+    """Reject nodes that do not increase within [0, 1], or do not match the number of values."""
     nodes = np.array(state[x])
     if nodes.size == 0 or nodes.size != len(state[y]):
-        raise InputError(x, f"and '{y}' must be equally long and not empty")
+        raise InputError(x, f"and '{y}' must have the same length and not be empty")
     if nodes[0] < 0.0 or nodes[-1] > 1.0 or (np.diff(nodes) <= 0.0).any():
-        raise InputError(x, "must rise in [0, 1]")
+        raise InputError(x, "must increase within [0, 1]")
 
 
 def check_probabilities(state: State, name: str) -> None:
-    """Refuse values outside [0, 1]."""
+    """Reject values outside [0, 1]."""
     if not all(0.0 <= value <= 1.0 for value in state[name]):
         raise InputError(name, "must lie in [0, 1]")
 
 
 def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa: ANN401
-    """Return values as the kind of column that was given or asked for; arrays stay arrays."""
+    """Return values as the input's or the requested kind of column; arrays stay arrays."""
     if values.ndim != 1 or (kind == "default" and isinstance(given, (np.ndarray, list, tuple))):
         return values
     import narwhals.stable.v2 as nw
@@ -422,7 +424,7 @@ def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa:
         return values
     backend: Any = column.implementation if kind == "default" else kind
     made = nw.new_series(column.name if known else "", values, nw.Float64, backend=backend)
-    # Rows keep their index where a library has one.
+    # Rows keep their index if the library has one.
     index = nw.maybe_get_index(column) if known else None
     if index is not None and made.implementation == column.implementation:
         made = nw.maybe_set_index(made, index=index)
@@ -430,20 +432,20 @@ def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa:
 
 
 def check_folds(folds: object, scores: PUScores) -> int:
-    """Return the number of folds, of which each must be able to hold a row of both groups."""
+    """Return the number of folds after checking that each can contain a row of both groups."""
     number = check_count(folds, "folds", 2)
     check_rows(scores)
     other = "negatives" if scores.prior_is_estimated else "unlabeled rows"
     for n, what in zip(weighty_rows(scores), (other, "positives"), strict=True):
         if n < number:
             rule = f"must be at most the number of {what}, which is {n:,.0f}"
-            remedy = f"Take fewer folds, or collect more {what}."
+            remedy = f"Use fewer folds, or collect more {what}."
             raise InputError("folds", rule, value=number, remedy=remedy)
     return number
 
 
 def weighty_rows(scores: PUScores) -> tuple[float, float]:
-    """Return how many unlabeled rows and labelled positives have a weight."""
+    """Return the numbers of unlabeled rows and of labeled positives with nonzero weight."""
     unlabeled, positive = (_weighty(group, k) for k, group in enumerate(scores.in_order()))
     return unlabeled, positive
 
@@ -454,7 +456,7 @@ def _weighty(group: Chunk, positive: int) -> float:
 
 
 def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
-    """Return the rows of each fold; numbers of rows that count differ by at most one in a group.
+    """Return the rows of each fold; within a group, fold sizes differ by at most one weighted row.
 
     Parameters
     ----------
@@ -464,8 +466,8 @@ def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
 
     Returns
     -------
-    list of (unlabeled rows, labelled positives)
-        Each with scores, counts, masses in the positive law and masses in the marginal law.
+    list of (unlabeled rows, labeled positives)
+        Each group has scores, counts, and masses in the positive and the marginal distribution.
     """
     unlabeled, positive = _deal(scores, folds, seed)
     return [(unlabeled.fold(k), positive.fold(k)) for k in range(folds)]
@@ -473,7 +475,7 @@ def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
 
 @dataclass(frozen=True, eq=False)
 class _Dealt:
-    """A group of rows, and what each fold holds of it: flags, or numbers of rows that count."""
+    """A group of rows, and the part in each fold as flags or as numbers of rows."""
 
     group: Chunk
     shares: list[NDArray[Any]]
@@ -483,7 +485,7 @@ class _Dealt:
         return self._take(self.shares[k])
 
     def rest(self, k: int) -> Chunk:
-        """Return the rows of all other folds; rows at one point stay one point."""
+        """Return the rows of all other folds; rows at the same point are not split up."""
         share = self.shares[k]
         return self._take(~share if share.dtype == np.bool_ else self.group[1] - share)
 
@@ -495,10 +497,10 @@ class _Dealt:
 
 
 def _deal(scores: PUScores, folds: int, seed: int) -> list[_Dealt]:
-    """Deal both groups; no fold copies rows before it is asked for."""
+    """Split both groups into folds; rows are copied only when a fold is requested."""
     groups = scores.in_order()
     weigh = [_weighs(group, k) for k, group in enumerate(groups)]
-    # Rows come sorted: if the seed alone dealt them, the same ranks would always meet in a fold.
+    # Rows are sorted. With the seed alone, the same ranks would always share a fold.
     data = [
         zlib.crc32(np.ascontiguousarray(group[0][there]).data)
         for group, there in zip(groups, weigh, strict=True)
@@ -509,24 +511,24 @@ def _deal(scores: PUScores, folds: int, seed: int) -> list[_Dealt]:
 
 
 def join(parts: list[Groups]) -> Groups:
-    """Return the rows of several folds together."""
+    """Return the combined rows of several folds."""
     unlabeled, positive = zip(*parts, strict=True)
     return _joined(unlabeled), _joined(positive)
 
 
-def build(groups: Groups, like: PUScores, *, labelled: bool = False) -> PUScores:
-    """Return rows as a `PUScores` of the same setting and prior as another one.
+def build(groups: Groups, like: PUScores, *, labeled: bool = False) -> PUScores:
+    """Return rows as a `PUScores` with the same setting and prior as another one.
 
-    The labels of labelled rows give their own prior.
+    For labeled rows, the prior comes from their labels.
     """
     rows = SplitRows(*(_rows(group) for group in groups))
-    if labelled or like.prior_is_estimated:
-        return PUScores._build(rows, NOTHING, "labelled", part=True)  # noqa: SLF001 - rows have no other door
+    if labeled or like.prior_is_estimated:
+        return PUScores._build(rows, NOTHING, "labeled", part=True)  # noqa: SLF001 - rows have no other door
     return PUScores._build(rows, like.knowledge, like.setting, part=True)  # noqa: SLF001
 
 
 def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:
-    """Yield what to fit on and the rows held out, fold by fold."""
+    """Yield, for each fold, the scores to fit on and the held-out rows."""
     number = check_folds(folds, scores)
     unlabeled, positive = _deal(scores, number, seed)
     for k in range(number):
@@ -535,14 +537,14 @@ def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, 
 
 
 def _weighs(group: Chunk, positive: int) -> NDArray[np.bool_]:
-    """Return which rows count in the law of their group."""
+    """Return a mask of the rows with nonzero mass in the distribution of their group."""
     return np.broadcast_to(np.not_equal(group[1] * group[3 - positive], 0.0), group[0].shape)
 
 
 def _shares(
     group: Chunk, weighs: NDArray[np.bool_], folds: int, random: np.random.Generator
 ) -> list[NDArray[Any]]:
-    """Deal a group; rows of no weight by themselves, so that no fold takes all that count."""
+    """Split a group; weightless rows are split separately, so every fold gets weighted rows."""
     if weighs.all():
         return _dealt(group[0].size, group[1], folds, random)
     count = group[1]
@@ -560,7 +562,7 @@ def _dealt(
         fold = (random.permutation(n) % folds).astype(np.min_scalar_type(folds))
         return [fold == k for k in range(folds)]
     left, rest, out = np.floor(count).astype(np.int64), count - np.floor(count), list[Any]()
-    # What buckets of weighted rows hold beyond whole rows goes to one fold.
+    # Fractional parts, from buckets of weighted rows, go to a single fold.
     place = random.integers(folds, size=rest.size) if rest.any() else np.zeros(rest.size)
     for k in range(folds):
         share = _share(left, folds - k, random)
@@ -570,7 +572,7 @@ def _dealt(
 
 
 def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Return how many of the rows at each score go to the next of n folds, drawn at random."""
+    """Draw the number of rows at each score that go to the next of n folds."""
     total = int(left.sum())
     if total < MOST_EVEN:
         return random.multivariate_hypergeometric(left, -(-total // n), method="marginals")

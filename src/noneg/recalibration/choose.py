@@ -1,10 +1,10 @@
-"""Calibrators by name, the choice among them, and what a choice does to held-out rows.
+"""Calibrators by name, automatic choice among them, and evaluation on held-out rows.
 
-A calibrator looks better on the rows it was fitted on than it is, and so does a method on the rows
-that chose it. `Auto` compares methods on rows that they have not seen. `held_out` maps the rows of
-each fold by a calibrator chosen and fitted on the other folds, and takes the metrics of all rows
-before and after. These maps see fewer rows than the one fitted on all of them, so the comparison is
-a little pessimistic.
+A calibrator looks better than it is on the rows it was fitted on, and so does a method on the rows
+used to choose it. `Auto` compares methods on rows that they have not seen. `held_out` maps the rows
+of each fold with a calibrator chosen and fitted on the other folds, and computes the metrics of all
+rows before and after. These calibrators see fewer rows than one fitted on all of them, so the
+comparison is slightly pessimistic.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from noneg.calibration.proper import scoring_rule
 from noneg.calibration.reliability import Reliability, reliability
 from noneg.checks import check_count, check_level
 from noneg.errors import InputError
-from noneg.intervals import normalise
+from noneg.intervals import normalize
 from noneg.likelihood import log_likelihood, row_by_row
 from noneg.metrics import METRICS
+from noneg.performance.ordering import find_criterion
 from noneg.performance.paired import Differences, PairedRows
-from noneg.performance.selection import find_criterion
 from noneg.recalibration import logistic, maps
 from noneg.recalibration.base import (
     CalibrationWarning,
@@ -56,51 +56,52 @@ if TYPE_CHECKING:
     from noneg.recalibration.base import Groups
     from noneg.scores import PUScores
 
-# Cells of scores by which methods are compared; more would not change the choice.
+# Number of score cells used to compare methods; more would not change the choice.
 CELLS = 5_000
-# Standard errors by which a method must beat scores as they are on held-out rows; one is enough
-# against other methods.
+# Number of standard errors by which a method must beat the original scores on held-out rows; one is
+# enough against other methods.
 IDENTITY, REACH = maps.Identity.name, 2.0
 BEFORE, AFTER = "before", "after"
-# Metrics that are compared with an interval, and those without.
+# Metrics that are compared with an interval, and metrics reported without one.
 COMPARED = ("ece", "log_loss", "brier")
 ERRORS = ("debiased_ece", "ece", "brier", "log_loss")
 DIAGRAM_BINS = 10
-# Scores whose calibrated probability is shown, and resampled data sets for its band.
+# Scores whose calibrated probability is shown, and number of resampled data sets for its band.
 SHOWN, SHOWN_DRAWS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99), 100
 
 
 class Auto(Calibrator):
-    """Choose the method by its likelihood on held-out rows, and prefer simple ones.
+    """Choose a method by its likelihood on held-out rows, with a preference for simple methods.
 
     Each candidate is fitted on all folds but one and predicts the rows of that fold. The likelihood
-    of the labels under these predictions, the prior imposed, is compared with that of the best
-    candidate, row by row. Of all candidates that are worse by at most one standard error of the
-    difference, the simplest is taken and fitted on all rows. "identity" is a candidate, and taken
-    up to two standard errors: scores that nothing clearly improves stay as they are. To choose
-    takes bounded time: above 5,000 rows of a group, neighboring scores are joined to as many cells.
+    of the labels under these predictions, with the prior imposed, is compared with the likelihood
+    under the best candidate, row by row. Among all candidates that are worse by at most one
+    standard error of the difference, the simplest is chosen and fitted on all rows. "identity" is a
+    candidate, with a tolerance of two standard errors: scores are left unchanged unless a method
+    clearly improves them. The choice takes bounded time: beyond 5,000 rows per group, neighboring
+    scores are merged into that many cells.
 
     Parameters
     ----------
     score : {"likelihood", "brier", "log"}
-        The loss: minus the log likelihood of the labels, or the Brier score or log loss in their PU
-        form, which are noisier.
+        The loss: the negative log likelihood of the labels, or the PU form of the Brier score or
+        the log loss, which is noisier.
     candidates : sequence of str, optional
-        Names of methods, the simplest first; by default all that learn a smooth or rising map.
+        Names of methods, simplest first. Defaults to all that learn a smooth or increasing map.
     folds : int
-        Number of folds; fewer if there are not so many positives.
+        Number of folds; reduced if there are fewer positives.
     seed : int
-        Of the random folds.
+        Seed of the random folds.
 
     Attributes
     ----------
     chosen_ : Calibrator
-        The method that was taken, fitted.
+        The chosen method, fitted.
     reason_ : str
-        Why it was taken.
+        The reason for the choice.
     table_ : list of dict
-        Of each candidate: method, loss, difference from the best and its standard error; None for
-        predictions that all lie on one side of the prior, which no data could have.
+        One entry per candidate: method, loss, difference from the best, and its standard error.
+        The numbers are None if all predictions lie on one side of the prior.
 
     Examples
     --------
@@ -112,7 +113,7 @@ class Auto(Calibrator):
     """
 
     name = "auto"
-    learns = "which of the others to take"
+    learns = "the best of the other methods"
     monotone = False
 
     def __init__(
@@ -135,7 +136,9 @@ class Auto(Calibrator):
         number = self._folds(some)
         table: list[dict[str, Any]] = []
         chosen = names[0]
-        reason = f"{chosen}: a single row of a class cannot be held out, so nothing is compared."
+        reason = (
+            f"{chosen}: a class with a single row cannot be held out, so no methods were compared."
+        )
         if number > 1:
             compare = _by_likelihood if self.score == "likelihood" else _by_loss
             table = compare(some, names, self.score, number, self.seed)
@@ -151,7 +154,7 @@ class Auto(Calibrator):
 
     def _check(self, state: State) -> None:
         if set(state) != {"chosen", "reason", "table"} or not isinstance(state["chosen"], dict):
-            raise refusal("its state must hold 'chosen', 'reason' and 'table'")
+            raise refusal("its state must contain 'chosen', 'reason' and 'table'")
         self._chosen = load_object(state["chosen"])
 
     def band(
@@ -163,18 +166,18 @@ class Auto(Calibrator):
         draws: int = 200,
         seed: int = 0,
     ) -> tuple[Floats, Floats]:
-        """Return the band of the method that was taken, as if there had been no choice."""
+        """Return the band of the chosen method, ignoring the uncertainty of the choice."""
         return self.chosen_.band(scores, s, level=level, draws=draws, seed=seed)
 
     @property
     def chosen_(self) -> Calibrator:
-        """The method that was taken, fitted."""
+        """The chosen method, fitted."""
         self._require_fit()
         return self._chosen
 
     @property
     def reason_(self) -> str:
-        """Why it was taken."""
+        """The reason for the choice."""
         return str(self.state_["reason"])
 
     @property
@@ -184,15 +187,16 @@ class Auto(Calibrator):
 
 
 def _coarse(scores: PUScores) -> PUScores:
-    """Return the rows, or cells of neighbors where there are many: as good to choose by."""
+    """Return the rows, or, if there are many, cells of neighbors that lead to the same choice."""
     unlabeled, positive = scores.in_order()
     return build((_cells(unlabeled, 3), _cells(positive, 2)), scores)
 
 
 def _cells(group: Chunk, own: int) -> Chunk:
-    """Join neighboring rows to at most `CELLS` of the same masses and the same effective number.
+    """Merge neighboring rows into at most `CELLS` cells with the same masses and effective sizes.
 
-    Rows of equal scores share a cell; `own` is the place of the mass in the law of the group.
+    Rows with equal scores share a cell; `own` is the index of the mass in the distribution of the
+    group.
     """
     s, *masses = group
     if s.size <= CELLS:
@@ -207,18 +211,18 @@ def _cells(group: Chunk, own: int) -> Chunk:
 
 
 def _row(name: str, loss: float, difference: float, error: float) -> dict[str, Any]:
-    """Return a row of the table; what is not finite has no place in JSON."""
+    """Return a row of the table; values that are not finite become None, as JSON requires."""
     numbers = {"loss": loss, "difference": difference, "standard_error": error}
     known = {k: float(x) if np.isfinite(x) else None for k, x in numbers.items()}
     return {"method": name, **known}
 
 
 def _taken(table: list[dict[str, Any]], score: str, number: int) -> tuple[str, str]:
-    """Return the method to take, and why."""
+    """Return the chosen method and the reason for the choice."""
     known = [row for row in table if row["loss"] is not None]
     if not known:
         name = str(table[0]["method"])
-        return name, f"{name}: no method agrees with the prior, so nothing is compared."
+        return name, f"{name}: no method is consistent with the prior, so no methods were compared."
     best = min(known, key=lambda row: row["loss"])
     reach = {IDENTITY: REACH} if score == "likelihood" else {}
     row = next(
@@ -246,7 +250,7 @@ def _reason(row: dict[str, Any], best: dict[str, Any], score: str, number: int) 
 def _by_likelihood(
     scores: PUScores, names: list[str], _: str, number: int, seed: int
 ) -> list[dict[str, Any]]:
-    """Return the table of minus the log likelihood a row, and of its differences."""
+    """Return the table of negative log likelihoods per row, with their differences."""
     groups, predicted = list[tuple[bool, Any]](), list[Floats]()
     for rest, held in splits(scores, number, seed):
         fitted = _fit_quietly(map(make, names), rest)
@@ -254,7 +258,7 @@ def _by_likelihood(
         predicted += [np.stack([one.transform(group[0]) for one in fitted]) for group in held]
     sample = row_by_row(groups, scores)
     n = float(sample.mass.sum())
-    # A probability of 0 or 1 is not known better than that of one row.
+    # Limit probabilities to a precision of half a row.
     p = np.clip(np.concatenate(predicted, axis=1), 0.5 / n, 1.0 - 0.5 / n)
     values = [log_likelihood(sample, logit(one)) for one in p]
     best = max(values, key=lambda value: value.value)
@@ -267,7 +271,7 @@ def _by_likelihood(
 
 
 def _gap(sample: Sample, rows: Floats, best: Floats) -> tuple[float, float]:
-    """Return how much less likely rows are than under the best predictions, and its error."""
+    """Return the log-likelihood deficit relative to the best predictions, and its error."""
     gap, mass = best - rows, np.stack([sample.labeled, sample.other])
     total = mass.sum()
     axis = 1 if sample.form == "separate" else None
@@ -281,7 +285,7 @@ def _gap(sample: Sample, rows: Floats, best: Floats) -> tuple[float, float]:
 def _by_loss(
     scores: PUScores, names: list[str], score: str, number: int, seed: int
 ) -> list[dict[str, Any]]:
-    """Return the table of PU losses and of their differences."""
+    """Return the table of PU losses, with their differences."""
     means = _cross_fitted(scores, names, score, number, seed)
     losses = means.prior * means.positive + means.marginal
     best = int(np.argmin(losses))
@@ -304,7 +308,7 @@ def _difference_error(means: LawMeans, i: int, best: int) -> float:
 def _cross_fitted(
     scores: PUScores, names: list[str], score: str, number: int, seed: int
 ) -> LawMeans:
-    """Return the means of gain and base of all candidates on rows that they have not seen."""
+    """Return the means of gain and base for all candidates on rows they have not seen."""
     loss, k = scoring_rule(score).loss, len(names)
     first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
     for rest, groups in splits(scores, number, seed):
@@ -320,12 +324,12 @@ def _cross_fitted(
                 row[k + 1 :] *= w
             first += (row * f).sum(axis=1)
             second += (row * f) @ row.T
-    return normalise(scores, first, second, k)
+    return normalize(scores, first, second, k)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HeldOut(Table):
-    """What recalibration does to rows that took no part in it.
+    """Effect of recalibration on held-out rows.
 
     Attributes
     ----------
@@ -334,21 +338,21 @@ class HeldOut(Table):
     calibrator : Calibrator
         The method, fitted on all rows.
     warnings : tuple of str
-        What that fit warned of.
+        Warnings raised by that fit.
     folds : int
-        Each fold was mapped by a calibrator chosen and fitted on the others.
+        Number of folds; each was mapped with a calibrator chosen and fitted on the others.
     level : float
         Confidence level of all intervals.
     before, after : dict of str to Estimate
-        Metrics of the scores as they are, and of the scores mapped by the other folds' calibrators.
+        Metrics of the original scores, and of the scores mapped by the other folds' calibrators.
     change : dict of str to Estimate
-        After minus before on the same rows; below zero is better for all three metrics.
+        After minus before on the same rows; for all three metrics, negative is better.
     errors : dict of str to (float, float)
-        Metrics of the registry before and after, without intervals.
+        Registered metrics before and after, without intervals.
     reliability : dict of str to Reliability
         Diagrams "before" and "after".
     mapped : dict of float to Estimate
-        Calibrated probabilities at a few scores with their band, if the calibrator has one.
+        Calibrated probabilities at a few scores with their bands, if the calibrator has one.
 
     Examples
     --------
@@ -373,18 +377,18 @@ class HeldOut(Table):
 
     @property
     def chosen(self) -> str:
-        """Name of the method that was chosen for all rows: `method`, unless that chooses."""
+        """Name of the method used for all rows: `method`, or its choice if it chooses."""
         chosen: Calibrator = getattr(self.calibrator, "chosen_", self.calibrator)
         return chosen.name
 
     @property
     def reason(self) -> str:
-        """Why it was chosen; empty if there was no choice."""
+        """The reason for the choice; empty if there was none."""
         return str(getattr(self.calibrator, "reason_", ""))
 
     @property
     def improved(self) -> dict[str, bool]:
-        """Whether a metric fell beyond sampling error: the whole interval of its change is < 0."""
+        """Whether each metric decreased significantly: the interval for the change is below 0."""
         return {name: gap.high < 0.0 for name, gap in self.change.items()}
 
     def __repr__(self) -> str:
@@ -412,7 +416,7 @@ class HeldOut(Table):
         return (BEFORE, self.before), (AFTER, self.after), ("change", self.change)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return a table with a row for each metric."""
+        """Return a table with one row per metric."""
         out = {"metric": np.array(list(self.change))}
         for part, estimates in self._parts:
             for end in ("value", "low", "high"):
@@ -430,24 +434,24 @@ def held_out(
     level: float = 0.95,
     seed: int = 0,
 ) -> HeldOut:
-    """Return metrics before and after recalibration, each with its interval, on held-out rows.
+    """Return metrics before and after recalibration, with intervals, on held-out rows.
 
-    Intervals take the maps as they are: they tell how well these rows know the metric, not how
-    much another sample would change the maps.
+    The intervals treat the maps as fixed: they reflect the precision of the metric on these rows,
+    not how much the maps would change with another sample.
 
     Parameters
     ----------
     method : str or Calibrator
         Name in `noneg.recalibration.METHODS`, or a calibrator whose parameters are used.
     scores : PUScores
-        Rows of any setting, with weights or without, or buckets of a sketch.
+        Rows in any setting, with or without weights, or buckets of a sketch.
     folds : int
-        At most the number of positives.
+        Number of folds, at most the number of positives.
     metrics : sequence of {"ece", "log_loss", "brier"}
     level : float
         Confidence level of the intervals.
     seed : int
-        Seed of the deal.
+        Seed of the random folds.
 
     Returns
     -------
@@ -491,7 +495,7 @@ def held_out(
 
 
 def _mapped(calibrator: Calibrator, scores: PUScores, level: float) -> dict[float, Estimate]:
-    """Return what some scores within the range of the data become, with a band."""
+    """Return mapped values, with a band, for some scores within the range of the data."""
     chosen: Calibrator = getattr(calibrator, "chosen_", calibrator)
     if not isinstance(chosen, CurveCalibrator) or not chosen.has_band:
         return {}
@@ -518,7 +522,7 @@ def _diagram(scores: PUScores, level: float) -> Reliability:
 def out_of_fold(
     method: str | Calibrator, scores: PUScores, *, folds: int = 5, seed: int = 0
 ) -> PUScores:
-    """Return the rows with each score mapped by a calibrator that was fitted without the row.
+    """Return the rows with each score mapped by a calibrator fitted without that row.
 
     Parameters
     ----------
@@ -531,7 +535,7 @@ def out_of_fold(
     Returns
     -------
     PUScores
-        As many rows of each group as there were, in the order of folds.
+        The same number of rows in each group, ordered by fold.
 
     Examples
     --------
@@ -545,7 +549,7 @@ def out_of_fold(
 
 
 def check_metrics(metrics: Sequence[str]) -> Sequence[str]:
-    """Return names of metrics that recalibration can change and lower is better for."""
+    """Check that recalibration can change these metrics and that lower values are better."""
     for name in metrics:
         if name not in COMPARED:
             raise InputError("metrics", f"must be among {', '.join(COMPARED)}", value=name)
@@ -555,7 +559,7 @@ def check_metrics(metrics: Sequence[str]) -> Sequence[str]:
 def cross_fit(
     calibrator: Calibrator, scores: PUScores, *, folds: int, seed: int
 ) -> tuple[PairedRows, dict[str, PUScores]]:
-    """Return rows with their scores before and after, and both as `PUScores`."""
+    """Return paired rows with their scores before and after, and both as `PUScores`."""
     before, after = [], []
     for train, groups in splits(scores, folds, seed):
         [fitted] = _fit_quietly([find_calibrator(calibrator)], train)
@@ -565,13 +569,13 @@ def cross_fit(
     before.clear()
     mapped = [np.concatenate(parts) for parts in zip(*after, strict=True)]
     new = (mapped[0], *unlabeled[1:]), (mapped[1], *positive[1:])
-    # All folds together are the rows as they were.
+    # All folds together are the original rows.
     return _FoldRows.of(old, new, scores), {BEFORE: scores, AFTER: build(new, scores)}
 
 
 @dataclass(frozen=True, eq=False)
 class _FoldRows(PairedRows):
-    """Rows whose counts and masses in the two laws are known already, unlabeled ones first."""
+    """Rows with known counts and masses in the two distributions, unlabeled rows first."""
 
     known: Masses = field(kw_only=True)
 
@@ -587,7 +591,7 @@ class _FoldRows(PairedRows):
 
     @cached_property
     def masses(self) -> Masses:
-        """Counts, and masses in both laws."""
+        """Counts, and masses in both distributions."""
         return self.known
 
     @cached_property
@@ -601,14 +605,14 @@ def _column(groups: Groups, k: int) -> Floats:
 
 
 def _fit_quietly(calibrators: Iterable[Calibrator], scores: PUScores) -> list[Calibrator]:
-    """Fit on some folds; what there is to warn of, the fit on all rows says once."""
+    """Fit on some folds without warnings, because the fit on all rows warns once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return [calibrator.fit(scores) for calibrator in calibrators]
 
 
-# Every method, the simplest first. A class says its name and what it learns, and all lists of
-# methods come from here.
+# Every method, simplest first. Each class defines its name and what it learns, and all lists of
+# methods are derived from this one.
 METHODS: dict[str, type[Calibrator]] = {
     method.name: method
     for method in (
@@ -627,14 +631,14 @@ METHODS: dict[str, type[Calibrator]] = {
         Auto,
     )
 }
-# What `Auto` tries: all that learn a smooth or rising map.
+# Candidates for `Auto`: all methods that learn a smooth or increasing map.
 CANDIDATES = [
     name for name, kind in METHODS.items() if not issubclass(kind, (maps.StepCalibrator, Auto))
 ]
 
 
 def find_calibrator(method: object) -> Calibrator:
-    """Return a new calibrator: of a method by name, or with the parameters of the one given."""
+    """Return a new calibrator, by method name or with the parameters of a given calibrator."""
     if isinstance(method, Calibrator):
         return type(method)(**method.get_params())
     if not isinstance(method, str) or method not in METHODS:
@@ -644,14 +648,14 @@ def find_calibrator(method: object) -> Calibrator:
 
 
 def make(name: str, **parameters: Any) -> Calibrator:  # noqa: ANN401
-    """Return a calibrator, not fitted yet, by the name of its method.
+    """Return an unfitted calibrator, given the name of its method.
 
     Parameters
     ----------
     name : str
         A key of `METHODS`, such as "platt" or "auto".
     **parameters
-        Of its constructor.
+        Parameters of its constructor.
 
     Examples
     --------
@@ -670,12 +674,12 @@ def load(text: str) -> Calibrator:
     Parameters
     ----------
     text : str
-        What `Calibrator.to_json` returned.
+        Output of `Calibrator.to_json`.
 
     Raises
     ------
     ValueError
-        When the text is foreign, of another version, or was changed since it was written.
+        If the text has a foreign format or another version, or was changed since it was written.
 
     Examples
     --------
@@ -688,10 +692,12 @@ def load(text: str) -> Calibrator:
 
 
 def load_object(content: Mapping[str, Any]) -> Calibrator:
-    """Restore any calibrator from the object that `Calibrator.to_dict` gives; see `load`."""
+    """Restore any calibrator from the output of `Calibrator.to_dict`; see `load`."""
     check_content(content)
     method = METHODS.get(str(content["method"]))
+    if content["method"] == "by-group":
+        raise refusal("it holds one map for each group, which ByGroup.from_json reads")
     if method is None:
         known = ", ".join(METHODS)
-        raise refusal(f"its method {content['method']!r} is unknown (known are {known})")
+        raise refusal(f"its method {content['method']!r} is unknown (known methods: {known})")
     return method.from_dict(content)

@@ -1,8 +1,8 @@
-"""Calibrators whose curve maximizes the likelihood of the labels, and bands around them.
+"""Calibrators whose curves maximize the likelihood of the labels, with confidence bands.
 
-A curve is a logistic function of features of the score. `noneg.likelihood` fits it from positives
-and unlabeled rows with the prior imposed. Scores of exactly 0 and 1 have no logit: where there are
-any, each of the two gets a value of its own and does not bend the curve.
+A curve is a logistic function of features of the score. `noneg.likelihood` fits it from positive
+and unlabeled rows with the prior imposed. Scores of exactly 0 and 1 have no logit: if there are
+any, each of the two gets its own value and does not affect the curve.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.special import expit, ndtri
 from noneg.calibration.bpm_fit import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.checks import check_count, check_level
 from noneg.errors import InputError
-from noneg.likelihood import END, gather
+from noneg.likelihood import END, gather, profile_ends
 from noneg.randomness import stream
 from noneg.recalibration.base import (
     CalibrationWarning,
@@ -39,25 +39,25 @@ if TYPE_CHECKING:
 
 Criterion = Literal["likelihood", "risk"]
 CRITERIA = ("likelihood", "risk")
-# Log odds of scores of exactly 0 and 1 in the state of a calibrator, where there were any.
+# Log odds of scores of exactly 0 and 1 in the state of a calibrator, if the data contain any.
 ENDS = ("at_zero", "at_one")
 
 
 class CurveCalibrator(Calibrator):
-    """A curve on the log odds, fitted by likelihood or by the PU log loss.
+    """A curve on the log-odds scale, fitted by likelihood or by the PU log loss.
 
     Parameters
     ----------
     fit : {"likelihood", "risk"}
-        Maximize the likelihood of the labels, or minimize the PU log loss: a fit by moments, which
+        Maximize the likelihood of the labels, or minimize the PU log loss, a moment-based fit that
         is noisier.
     """
 
-    # `fit` is the method, so the parameter of this name is kept under another one.
+    # `fit` is a method, so the parameter of this name is stored under another name.
     kept_as: ClassVar[dict[str, str]] = {"fit": "criterion"}
-    # Whether the band comes from standard errors, or else from refits of resampled rows.
-    has_errors: ClassVar[bool] = False
-    # Whether a ridge belongs to the method, so that it holds coefficients without a warning.
+    # Whether the band comes from the profile likelihood or from refits on resampled rows.
+    has_profile: ClassVar[bool] = False
+    # Whether a ridge is part of the method, so that no warning is needed when it takes effect.
     is_stiff: ClassVar[bool] = False
 
     def __init__(self, fit: Criterion = "likelihood") -> None:
@@ -73,20 +73,20 @@ class CurveCalibrator(Calibrator):
 
     @property
     def has_band(self) -> bool:
-        """Whether `band` can answer: the curve was fitted by likelihood."""
+        """Whether `band` is available, which requires a fit by likelihood."""
         return not self.by_risk
 
     @abstractmethod
     def _best(self, sample: Sample, state: State) -> Fit:
-        """Return the curve of a sample that is best by likelihood; `state` holds low and high."""
+        """Return the maximum-likelihood curve of a sample; `state` contains low and high."""
 
     @abstractmethod
     def _coefficients(self, fit: Fit, state: State) -> State:
-        """Return the state of a fit, but for the ends of the scale."""
+        """Return the state of a fit, without the values at the ends of the scale."""
 
     @abstractmethod
     def _log_odds(self, s: Floats, state: State) -> Floats:
-        """Return the log odds of scores, but for the ends of the scale."""
+        """Return the log odds of scores, without special values at the ends of the scale."""
 
     def _by_likelihood(self, scores: PUScores) -> State:
         low, high = clip_limits(list(scores.chunks()))
@@ -122,27 +122,29 @@ class CurveCalibrator(Calibrator):
         draws: int = 200,
         seed: int = 0,
     ) -> tuple[Floats, Floats]:
-        r"""Return the ends of a band of the calibrated probability at scores s.
+        r"""Return a confidence band for the calibrated probability at scores s.
 
-        At each score the band covers the probability of a positive with the given confidence, if
-        the curve belongs to the family. `Platt` has standard errors (sandwich); other curves are
-        fitted again to resampled rows, and the band holds the middle of what they give.
+        At each score, the band covers the probability of a positive with the given confidence if
+        the curve belongs to the family. For `Platt`, `Temperature` and `Beta`, it contains the
+        curves that a likelihood-ratio test does not reject (profile likelihood, with the sandwich
+        variance if the rows are weighted). Other curves are refitted to resampled rows, and the
+        band is the central interval of these refits.
 
         Parameters
         ----------
         scores : PUScores
-            The rows that it was fitted on.
+            The rows that the calibrator was fitted on.
         s : array-like
             Scores in [0, 1].
         level : float
             Confidence level at each score.
         draws, seed : int
-            Number of resampled data sets and the seed of their rows, where they are needed.
+            Number of resampled data sets and the seed for resampling, if needed.
 
         Returns
         -------
         low, high : ndarray
-            Of the shape of `s`.
+            Ends of the band, with the shape of `s`.
 
         Examples
         --------
@@ -155,28 +157,30 @@ class CurveCalibrator(Calibrator):
         """
         self._require_fit()
         if not self.has_band:
-            rule, remedy = "must be by likelihood for a band", "Fit another curve, such as platt."
+            rule, remedy = (
+                "must use the likelihood criterion to have a band",
+                "Fit another curve, such as platt.",
+            )
             raise InputError("fit", rule, remedy=remedy)
         at, share = check_unit(s), 0.5 + check_level(level) / 2.0
         flat = at.reshape(-1)
         sample = gather(scores)
-        if self.has_errors:
-            ends = self._errors_band(sample, flat, float(ndtri(share)))
+        if self.has_profile:
+            ends = self._profile_band(sample, flat, float(ndtri(share)))
         else:
             ends = self._refit_band(sample, flat, share, check_count(draws, "draws", 2), seed)
         return ends[0].reshape(at.shape), ends[1].reshape(at.shape)
 
-    def _errors_band(self, sample: Sample, s: Floats, reach: float) -> tuple[Floats, Floats]:
-        """Return the fitted curve plus and minus standard errors of its log odds."""
+    def _profile_band(self, sample: Sample, s: Floats, reach: float) -> tuple[Floats, Floats]:
+        """Return the ends of the curves that the likelihood-ratio test does not reject."""
         limits = {name: self.state_[name] for name in ("low", "high")}
         fit = self._best(sample, limits)
-        x = self._directions(s, fit, limits)
-        error = np.sqrt(np.maximum(np.einsum("km,kl,lm->m", x, fit.covariance, x), 0.0))
+        low, high = profile_ends(fit, self._directions(s, fit, limits), reach)
         z = self._all_log_odds(s, self.state_)
-        return expit(z - reach * error), expit(z + reach * error)
+        return expit(z + low), expit(z + high)
 
     def _directions(self, s: Floats, fit: Fit, limits: State) -> Floats:
-        """Return the derivatives of the log odds of scores by all coefficients."""
+        """Return the derivatives of the log odds with respect to all coefficients."""
         out, base = [], self._all_log_odds(s, self._state(fit, limits))
         for k in range(fit.theta.size):
             moved = replace(fit, theta=fit.theta + np.eye(fit.theta.size)[k])
@@ -186,7 +190,7 @@ class CurveCalibrator(Calibrator):
     def _refit_band(
         self, sample: Sample, s: Floats, share: float, draws: int, seed: int
     ) -> tuple[Floats, Floats]:
-        """Return quantiles of the curves of resampled rows."""
+        """Return quantiles of curves fitted to resampled rows."""
         limits = {name: self.state_[name] for name in ("low", "high")}
         random, curves = stream(seed, "band"), []
         for _ in range(draws):
@@ -197,22 +201,22 @@ class CurveCalibrator(Calibrator):
 
 
 def warn_open(calibrator: object, prior: float) -> None:
-    """Say that the rows leave coefficients open, which a ridge then holds."""
+    """Warn that the rows do not determine the coefficients, which a ridge then stabilizes."""
     warnings.warn(
-        f"{type(calibrator).__name__}: no finite coefficients maximise the likelihood, because the "
-        "positives score higher (or lower) than the marginal rows can follow: the data is "
-        f"separable, tiny, or the prior {prior:.6g} is too large. A ridge holds the map near "
-        "the identity; check the prior, or fit on more rows.",
+        f"{type(calibrator).__name__}: no finite coefficients maximize the "
+        "likelihood. Either the data are separable, there are too few rows, or the "
+        f"prior {prior:.6g} is too large. A ridge penalty keeps the map close to the "
+        "identity. Check the prior, or fit on more rows.",
         CalibrationWarning,
         stacklevel=2,
     )
 
 
 def clip_limits(pieces: list[Piece]) -> tuple[float, float]:
-    """Return the distances from 0 and 1 that scores of exactly 0 and 1 are taken for.
+    """Return the distances from 0 and 1 at which scores of exactly 0 and 1 are placed.
 
-    Half the distance of the next score, as if rounding had brought them there; next to nothing
-    where no score is exactly 0 (or 1).
+    This is half the distance to the next score, as if the scores had been rounded to 0 or 1. If no
+    score is exactly 0 (or 1), it is negligibly small.
     """
     first, last = score_range(pieces)
     below = above = 0.0
@@ -227,14 +231,14 @@ def clip_limits(pieces: list[Piece]) -> tuple[float, float]:
 
 
 def check_numbers(state: State, names: tuple[str, ...]) -> None:
-    """Refuse a state whose entries are not these numbers and the limits of the scores."""
+    """Reject a state that does not consist of these numbers and the score limits."""
     ends = [name for name in ENDS if name in state]
     check_fields(state, **dict.fromkeys((*names, "low", "high", *ends), float))
     check_limits(state)
 
 
 def check_limits(state: State) -> None:
-    """Refuse distances from 0 and 1 that no fit gives."""
+    """Reject distances from 0 and 1 that no fit produces."""
     for name in ("low", "high"):
         if not 0.0 < state[name] <= LARGEST_GAP:
             raise InputError(name, f"must lie in (0, {LARGEST_GAP}]")

@@ -1,18 +1,20 @@
-r"""The logistic family: maps :math:`\sigma(\theta\cdot x(s))` of maximum likelihood.
+r"""The logistic family: maximum-likelihood maps :math:`\sigma(\theta\cdot x(s))`.
 
-A member says what the features x of a score are, which coefficients must not be negative, and which
-coefficients are the identity. PU rows are fitted by `noneg.likelihood`. The PU log loss, the
-likelihood of labelled rows and the criterion of ``fit="risk"``,
+Each family defines the features x of a score, which coefficients must be nonnegative, and which
+coefficients give the identity. PU rows are fitted by `noneg.likelihood`. The PU log loss, which is
+the criterion of ``fit="risk"`` and, for labeled rows, the negative log likelihood,
 
 .. math:: L(\theta) = -\theta\cdot\pi E_+[x] + E[\log(1 + e^{\theta\cdot x})]
 
-is convex for any data. Newton steps are damped towards the bound
-:math:`\nabla^2 L \preceq E[x x^\top]/4`, at which each of them is sure to descend. Some
-coefficients may be bound to be non-negative; the model is then minimised under the bounds exactly.
+is convex for any data. Newton steps are damped toward the bound
+:math:`\nabla^2 L \preceq E[x x^\top]/4`, at which each step is guaranteed to descend. If some
+coefficients are constrained to be nonnegative, the quadratic model is minimized exactly under these
+constraints.
 
-The minimum may not exist: positives that the marginal law cannot follow (separable data, too large
-a prior) would make coefficients infinite. Next to a true minimum a Newton step hardly moves any
-row; where there is none it moves some by a unit however small the gradient, which tells them apart.
+A minimum may not exist: positives that the marginal distribution cannot explain (separable data, or
+too large a prior) would make coefficients infinite. Near a true minimum, a Newton step hardly moves
+any row; without a minimum, it moves some rows by about one unit no matter how small the gradient
+is. This distinguishes the two cases.
 """
 
 from __future__ import annotations
@@ -38,30 +40,31 @@ if TYPE_CHECKING:
     from noneg.recalibration.base import Piece
     from noneg.scores import PUScores
 
-# Rows handled at a time.
+# Number of rows processed at a time.
 CHUNK = 1 << 14
 MOST_STEPS = 300
-# A step that is sure to leave so small a gradient is the last; below the other one rounding rules.
+# A step guaranteed to bring the gradient below the first value is the last; below the second value,
+# rounding error dominates.
 SMALLEST_GRADIENT, LEAST_GRADIENT = 1e-10, 1e-12
 ROUNDING = 1e-13
-# Largest coefficient, in units of a feature's size, and the last step's move in z at a minimum.
+# Largest coefficient, in units of a feature's size, and largest final move in z at a minimum.
 LARGEST_COEFFICIENT = 1e7
 SMALL_MOVE = 0.05
 LEAST_CURVATURE = 1e-280
-# Longest step, in units of a feature's size, from coefficients near zero.
+# Longest step from coefficients near zero, in units of a feature's size.
 LARGEST_MOVE = 20.0
-# A feature smaller than this counts as that large, for scaling and for the ridge.
+# Smaller features are treated as having this size, for scaling and for the ridge.
 SMALLEST_SIZE, HELD_SIZE = 1e-8, 0.1
-# From so many rows on, a thinned sample finds the start.
+# With at least this many rows, a thinned sample provides the starting point.
 MANY_ROWS = 1 << 17
 THINNED_ROWS = (1 << 12, 1 << 16)
-# The ridge on what the data leaves open weighs like one row in so many squared logits.
+# The ridge on undetermined coefficients acts like a normal prior with this SD, in logits.
 LOOSE = 2.0
-# Labelled data may hold no positive, or nothing else.
+# Bound on the prior, since labeled data may contain only one class.
 LEAST_PRIOR = 1e-6
 
 
-# These few sums stay away from BLAS, whose threads cost more than they bring on such short rows.
+# These small sums avoid BLAS, whose threads cost more than they save on such short rows.
 
 
 def sums(x: Floats, weight: Floats) -> Floats:
@@ -70,7 +73,7 @@ def sums(x: Floats, weight: Floats) -> Floats:
 
 
 def products(x: Floats, weight: Floats) -> Floats:
-    """Return the weighted sums of products of all pairs of features."""
+    """Return the weighted sums of products for all pairs of features."""
     out = np.zeros((len(x), len(x)))
     for j, row in enumerate(x):
         out[j, j:] = out[j:, j] = sums(x[j:], weight * row)
@@ -78,7 +81,7 @@ def products(x: Floats, weight: Floats) -> Floats:
 
 
 def combined(theta: Floats, x: Floats) -> Floats:
-    """Return the features' linear combination."""
+    """Return the linear combination of the features."""
     z = theta[0] * x[0]
     for coefficient, row in zip(theta[1:], x[1:], strict=True):
         z += coefficient * row
@@ -94,31 +97,31 @@ class Problem:
     features : ndarray, shape (k, m)
         Features of the marginal rows.
     weight : ndarray, shape (m,)
-        Marginal masses; sum to 1.
+        Marginal masses, which sum to 1.
     target : ndarray, shape (k,)
         ``pi E_plus[x]``.
     bounded : ndarray of bool, shape (k,)
-        Coefficients that must not be negative.
+        Coefficients that must be nonnegative.
     ridge : float
-        Weight of ``|D (theta - centre)|^2 / 2``; D holds the features' sizes, so coefficients are
-        held by what they do to z.
-    centre : ndarray, shape (k,)
-        Coefficients of the identity.
+        Weight of ``|D (theta - center)|^2 / 2``; D contains the features' sizes, so coefficients
+        are penalized for their effect on z.
+    center : ndarray, shape (k,)
+        Coefficients that give the identity.
     start : ndarray, shape (k,)
-        Where the search begins: slopes of zero, with the intercept of the prior.
+        Starting point of the search: slopes of zero, with the intercept given by the prior.
     """
 
     features: Floats
     weight: Floats
     target: Floats
     bounded: NDArray[np.bool_]
-    centre: Floats
+    center: Floats
     start: Floats
     ridge: float = 0.0
 
     @cached_property
     def curvature(self) -> Floats:
-        """``E[x x'] / 4``, which no Hessian exceeds."""
+        """``E[x x'] / 4``, an upper bound for every Hessian."""
         k = self.features.shape[0]
         total = np.zeros((k, k))
         for i in range(0, self.weight.size, CHUNK):
@@ -147,29 +150,29 @@ class Problem:
             loss += float(sums(np.maximum(z, 0.0) + np.log1p(e), w))
             gradient += sums(x, w * np.where(z >= 0.0, rest, e * rest))
             hessian += products(x, w * (e * rest * rest))
-        away = theta - self.centre
+        away = theta - self.center
         pull = self.holding * away
         loss += 0.5 * float(pull @ away) - float(theta @ self.target)
         return loss, gradient - self.target + pull, hessian + np.diag(self.holding)
 
     @cached_property
     def largest(self) -> Floats:
-        """Largest size of each feature, and no smaller than what scales it."""
+        """Largest absolute value of each feature, and at least its scale."""
         extent = np.maximum(self.features.max(axis=1), -self.features.min(axis=1))
         return np.maximum(extent, self.size)
 
     def thinned(self, n: int) -> Problem:
-        """Return the problem of some rows, evenly taken."""
+        """Return the problem for an evenly spaced subset of rows."""
         some = slice(None, None, self.weight.size // n)
         weight = self.weight[some]
         features = np.ascontiguousarray(self.features[:, some])
         return replace(self, features=features, weight=weight / weight.sum())
 
 
-def minimise(problem: Problem) -> tuple[Floats, bool]:
-    """Return where the search ended, and whether that is a minimum or on the way to infinity.
+def minimize(problem: Problem) -> tuple[Floats, bool]:
+    """Return the end point of the search, and whether it is a minimum rather than diverging.
 
-    A thinned sample improves the start when there are many rows.
+    With many rows, a thinned sample improves the starting point.
     """
     start = problem.start
     if problem.weight.size >= MANY_ROWS:
@@ -189,7 +192,7 @@ def _descend(problem: Problem, start: Floats) -> tuple[Floats, bool]:
         if far or size <= LEAST_GRADIENT * (1.0 + problem.size.max()):
             break
         trial = _step(problem, theta, gradient, hessian, damping)
-        # The Hessian changes by no more than this share, so the next gradient is known to be tiny.
+        # The Hessian changes by at most this share, so the next gradient is known to be tiny.
         move = float(np.abs(trial - theta) @ problem.largest)
         if damping == 0.0 and move < SMALL_MOVE and 2.0 * move * size <= SMALLEST_GRADIENT:
             return trial, True
@@ -218,9 +221,9 @@ def _free_norm(problem: Problem, theta: Floats, gradient: Floats) -> float:
 def _step(
     problem: Problem, theta: Floats, gradient: Floats, hessian: Floats, damping: float
 ) -> Floats:
-    """Return the minimum of the quadratic model over coefficients that obey their bounds.
+    """Return the minimum of the quadratic model subject to the bounds on the coefficients.
 
-    At most two are bounded, so each set of those at their bound is tried.
+    At most two coefficients are bounded, so every combination of active bounds is tried.
     """
     size = problem.size
     bound = problem.curvature + np.diag(problem.holding)
@@ -241,7 +244,7 @@ def _step(
 
 
 def _solve(model: Floats, right: Floats, reach: float) -> Floats:
-    """Solve a small system; the solution is shortened where it leads too far."""
+    """Solve a small linear system; a solution that is too long is shortened."""
     if right.size == 0:
         return right
     curvature, directions = np.linalg.eigh(model)
@@ -251,18 +254,19 @@ def _solve(model: Floats, right: Floats, reach: float) -> Floats:
 
 
 class LogisticCalibrator(CurveCalibrator):
-    """A logistic map with coefficients of maximum likelihood.
+    """A logistic map with maximum-likelihood coefficients.
 
-    With ``fit="risk"`` scores of exactly 0 and 1 count as half the distance of the next score away
-    from there; else they have values of their own.
+    With ``fit="risk"``, scores of exactly 0 and 1 are moved inward by half the distance to the next
+    score; otherwise they get their own values.
     """
 
     coefficients: ClassVar[tuple[str, ...]]
     bounded: ClassVar[tuple[bool, ...]]
     identity: ClassVar[tuple[float, ...]]
-    # Whether the prior is imposed, which a family without a level cannot obey.
+    has_profile: ClassVar[bool] = True
+    # Whether the prior is imposed; a family without an intercept cannot satisfy it.
     imposes: ClassVar[bool] = True
-    # A family with one more parameter, by which this one is tested.
+    # A family with one more parameter, used to test this one.
     richer: ClassVar[type[LogisticCalibrator] | None] = None
 
     @staticmethod
@@ -284,7 +288,7 @@ class LogisticCalibrator(CurveCalibrator):
         return {**values, "low": low, "high": high}
 
     def _by_labels(self, scores: PUScores) -> State:
-        """Fit rows whose labels are all known; ends of the scale stay apart."""
+        """Fit rows whose labels are all known; scores of exactly 0 and 1 are kept apart."""
         pieces = list(scores.chunks())
         first, last = score_range(pieces)
         if first >= END and last < 1.0:
@@ -343,7 +347,7 @@ class LogisticCalibrator(CurveCalibrator):
             weight=weight,
             target=prior * sums(own, share),
             bounded=np.array(self.bounded),
-            centre=np.array(self.identity),
+            center=np.array(self.identity),
             start=np.array(start),
         )
 
@@ -354,14 +358,14 @@ class LogisticCalibrator(CurveCalibrator):
         return x
 
     def _theta(self, problem: Problem, scores: PUScores) -> Floats:
-        """Return the coefficients of maximum likelihood, held by a ridge if there are none."""
-        theta, exists = minimise(problem)
+        """Return the maximum-likelihood coefficients, stabilized by a ridge if they diverge."""
+        theta, exists = minimize(problem)
         if exists:
             return theta
         prior = scores.known_prior
         n = min(scores.effective_marginal, scores.effective_positive / max(prior, LEAST_PRIOR))
         warn_open(self, prior)
-        return minimise(replace(problem, ridge=1.0 / (LOOSE**2 * max(n, 1.0))))[0]
+        return minimize(replace(problem, ridge=1.0 / (LOOSE**2 * max(n, 1.0))))[0]
 
     def _check(self, state: State) -> None:
         check_numbers(state, self.coefficients)
@@ -376,19 +380,19 @@ def log_odds(p: float) -> float:
 
 
 def is_complete(scores: PUScores) -> bool:
-    """Whether every positive is labelled, as far as the prior tells."""
-    return scores.pooled and scores.labelled_share >= (1.0 - ROUNDING) * scores.known_prior
+    """Whether every positive is labeled, judging by the prior."""
+    return scores.pooled and scores.labeled_share >= (1.0 - ROUNDING) * scores.known_prior
 
 
 def inside_rows(scores: PUScores) -> PUScores | None:
-    """Return the labelled rows whose scores are neither 0 nor 1, or None if there are none."""
+    """Return the labeled rows whose scores are neither 0 nor 1, or None if there are none."""
     groups = [
         take(group, np.flatnonzero((group[0] >= END) & (group[0] < 1.0)))
         for group in scores.in_order()
     ]
     if not any(group[0].size for group in groups):
         return None
-    return build((groups[0], groups[1]), scores, labelled=True)
+    return build((groups[0], groups[1]), scores, labeled=True)
 
 
 def log_odds_parts(s: Floats, low: float, high: float) -> tuple[Floats, Floats]:
@@ -401,10 +405,10 @@ class Platt(LogisticCalibrator):
 
     .. math:: g(s) = \sigma(a \operatorname{logit} s + b)
 
-    with the a and b that minimise the PU log loss
-    :math:`-\pi\,E_+[z] + E[\log(1 + e^z)]`, :math:`z = a \operatorname{logit} s + b`. Two numbers
-    are learned, so few positives suffice. The slope is free: scores that rank the wrong way give a
-    falling map.
+    where a and b minimize the PU log loss
+    :math:`-\pi\,E_+[z] + E[\log(1 + e^z)]`, :math:`z = a \operatorname{logit} s + b`. Only two
+    numbers are learned, so a few positives are enough. The slope is unconstrained: scores that rank
+    rows in the wrong order lead to a decreasing map.
 
     Attributes
     ----------
@@ -431,7 +435,6 @@ class Platt(LogisticCalibrator):
     coefficients = ("slope", "intercept")
     bounded = (False, False)
     identity = (1.0, 0.0)
-    has_errors = True
 
     @staticmethod
     def _features(s: Floats, low: float, high: float) -> Floats:
@@ -440,12 +443,12 @@ class Platt(LogisticCalibrator):
 
     @property
     def slope_(self) -> float:
-        """Factor of the logit."""
+        """Factor on the logit."""
         return float(self.state_["slope"])
 
     @property
     def intercept_(self) -> float:
-        """What is added to it."""
+        """Constant added to the scaled logit."""
         return float(self.state_["intercept"])
 
 
@@ -454,13 +457,13 @@ class Temperature(LogisticCalibrator):
 
     .. math:: g(s) = \sigma(\operatorname{logit}(s) / T)
 
-    with the slope :math:`1/T \ge 0` that minimises the PU log loss. One number is learned; a score
-    of 1/2 stays where it is, so a wrong level (a shifted prior) cannot be repaired.
+    where the slope :math:`1/T \ge 0` minimizes the PU log loss. Only one number is learned; a score
+    of 1/2 does not change, so a wrong overall level (a shifted prior) cannot be corrected.
 
     Attributes
     ----------
     temperature_ : float
-        T; infinite when the best slope is zero.
+        The temperature T; infinite if the best slope is zero.
 
     References
     ----------
@@ -475,7 +478,7 @@ class Temperature(LogisticCalibrator):
     """
 
     name = "temperature"
-    learns = "a factor of the logit"
+    learns = "a factor on the logit"
     monotone = False
     coefficients = ("slope",)
     bounded = (True,)
@@ -490,19 +493,19 @@ class Temperature(LogisticCalibrator):
 
     @property
     def temperature_(self) -> float:
-        """What the logit is divided by."""
+        """The divisor of the logit."""
         slope = float(self.state_["slope"])
         return 1.0 / slope if slope > 0.0 else math.inf
 
 
 class Beta(LogisticCalibrator):
-    r"""Logistic regression on the two halves of the logit.
+    r"""Logistic regression on the two terms of the logit.
 
     .. math:: g(s) = \sigma(\alpha \log s - \beta \log(1 - s) + c), \qquad \alpha, \beta \ge 0
 
-    with the coefficients that minimise the PU log loss. The two ends of the scale may bend
-    differently, which `Platt` (:math:`\alpha = \beta`) does not allow. It is the right family when
-    the scores of both classes have beta laws.
+    where the coefficients minimize the PU log loss. The curve may bend differently at the two ends
+    of the scale, which `Platt` (:math:`\alpha = \beta`) does not allow. It is the right family when
+    the scores of both classes are beta-distributed.
 
     Attributes
     ----------
@@ -537,19 +540,19 @@ class Beta(LogisticCalibrator):
 
     @property
     def alpha_(self) -> float:
-        """Factor of log s."""
+        """Factor on log s."""
         return float(self.state_["alpha"])
 
     @property
     def beta_(self) -> float:
-        """Factor of -log(1 - s)."""
+        """Factor on -log(1 - s)."""
         return float(self.state_["beta"])
 
     @property
     def intercept_(self) -> float:
-        """What is added to them."""
+        """Constant added to both terms."""
         return float(self.state_["intercept"])
 
 
-# Where two slopes fit better than one, Platt's line does not hold the curve.
+# Where two slopes fit better than one, Platt's line does not describe the curve.
 Platt.richer = Beta

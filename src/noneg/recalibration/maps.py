@@ -1,4 +1,4 @@
-"""Maps of other forms: shifts of the prior, steps, splines, rising maps and mixtures."""
+"""Other maps: prior shifts, step functions, splines, isotonic maps and mixtures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from noneg.bins import Binned, bin_scores
 from noneg.calibration.bpm import bpm_curve
 from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW, MOST_ROWS
-from noneg.checks import check_count, check_prior, is_labelled, is_pooled
+from noneg.checks import check_count, check_prior, is_labeled, is_pooled
 from noneg.errors import InputError
 from noneg.laws import Ordered
 from noneg.likelihood import fit_features, gather, inner_points, log_likelihood
@@ -50,26 +50,28 @@ if TYPE_CHECKING:
     from noneg.likelihood import Fit, Sample
     from noneg.scores import PUScores
 
-# Nodes at which the correction of a spline is kept.
+# Most nodes at which the correction of a spline is stored.
 MOST_NODES = 1000
-# Ridges on what bends a spline, in units of that on a straight line; AIC chooses.
-STIFF = (10.0, 100.0, 1000.0)
-# The share of the rows beyond an outer knot.
+# Ridge factors for the nonlinear part of a spline, relative to the linear part; AIC chooses one.
+STIFF = (10.0, 100.0, 1000.0, 10_000.0)
+# Difference in log likelihood that counts as a tie between the two forms of a spline.
+TIE = 1.0
+# Share of the rows beyond each outer knot.
 OUTER = 0.005
-# Knots closer than this share of their range are one.
+# Knots closer than this share of their range are merged.
 LEAST_SPACE = 1e-3
-# Members of a mixture, and the weights of a grid that are tried before the best is improved.
+# Weights of the mixture members, and the number of grid steps in the initial search.
 WEIGHTS = ("weight_temperature", "weight_identity", "weight_half")
 GRID = 10
 TINY = 1e-300
 
 
 def laws_at(scores: PUScores) -> tuple[Floats, Floats, Floats]:
-    """Return the distinct scores of the marginal law, and ``pi mu_plus`` and ``mu`` at each.
+    """Return the distinct scores of the marginal sample, and ``pi mu_plus`` and ``mu`` at each.
 
-    A positive where there is no marginal mass counts at the next score above that has some, and at
-    the last one if there is none above. Moving positives upwards is what the best rising function
-    does to them: where there is no marginal mass, only the next value above holds it down.
+    A positive at a score without marginal mass is moved up to the next score that has some, or to
+    the last such score if there is none above. The best increasing function treats it the same way:
+    where there is no marginal mass, its value is limited only by the next value above.
     """
     at, positive, marginal = Ordered(scores).masses()
     share = scores.known_prior / (float(positive.sum()) or 1.0)
@@ -83,7 +85,7 @@ def laws_at(scores: PUScores) -> tuple[Floats, Floats, Floats]:
 
 
 class Identity(Calibrator):
-    """Leave the scores as they are: the candidate that can do no harm.
+    """Leave the scores unchanged, as a candidate that cannot do harm.
 
     Examples
     --------
@@ -112,17 +114,17 @@ class PriorShift(Calibrator):
     .. math:: \frac{g(s)}{1 - g(s)} = \frac{s}{1 - s}\;e^{b}, \qquad
         e^{b} = \frac{\pi'/(1 - \pi')}{\pi/(1 - \pi)}
 
-    If the scores were calibrated where the share of positives was :math:`\pi`, and only this share
-    has changed, to :math:`\pi'`, the result is calibrated again. When :math:`\pi` is not known, b
-    is chosen such that the mean of the result is the prior of the data, :math:`E[g(s)] = \pi'`;
-    this needs no positives, only the prior.
+    If the scores were calibrated when the share of positives was :math:`\pi`, and only this share
+    has changed, to :math:`\pi'`, the result is calibrated again. If :math:`\pi` is unknown, b is
+    chosen so that the mean of the result equals the prior of the data, :math:`E[g(s)] = \pi'`; this
+    needs no positives, only the prior.
 
     Parameters
     ----------
     source : float, optional
-        Share of positives for which the scores were made. By default b is learned.
+        Share of positives for which the scores were calibrated. By default, b is learned.
     target : float, optional
-        Share of positives from now on; by default the prior of the scores that it is fitted on.
+        New share of positives. Defaults to the prior of the scores used for fitting.
 
     Attributes
     ----------
@@ -143,7 +145,7 @@ class PriorShift(Calibrator):
     """
 
     name = "prior-shift"
-    learns = "a factor of the odds"
+    learns = "a factor on the odds"
     monotone = True
 
     def __init__(self, source: float | None = None, target: float | None = None) -> None:
@@ -165,7 +167,7 @@ class PriorShift(Calibrator):
 
     @property
     def shift_(self) -> float:
-        """What is added to the logit."""
+        """The constant added to the logit."""
         return float(self.state_["shift"])
 
 
@@ -175,10 +177,10 @@ def _logit(s: Floats) -> Floats:
 
 
 def _matching_shift(scores: PUScores, prior: float) -> float:
-    """Return the shift that makes the mean of the result the prior.
+    """Return the shift for which the mean of the result equals the prior.
 
-    The mean rises with the shift, and the root lies where the smallest and the largest score alone
-    would put it.
+    The mean increases with the shift. The root lies between the shifts that the smallest and the
+    largest score alone would require.
     """
     from scipy.optimize import brentq
 
@@ -191,21 +193,21 @@ def _matching_shift(scores: PUScores, prior: float) -> float:
         return float(weight @ expit(logits + shift)) - target
 
     low, high = level - float(logits.max()), level - float(logits.min())
-    # Where all scores are equal there is nothing to search, but for a rounding.
+    # If all scores are equal, the bracket is a single point up to rounding error.
     if not excess(low) < 0.0 < excess(high):
         return low if abs(excess(low)) < abs(excess(high)) else high
     return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
 
 
 class Isotonic(Calibrator):
-    r"""The rising map that fits best, without any other assumption.
+    r"""The best-fitting increasing map, without further assumptions.
 
-    Its value at a score is the slope there of the greatest convex minorant of the points
-    :math:`(\mu(s \le t),\ \pi\,\mu_+(s \le t))`, moved into [0, 1]. It minimises the Brier score
-    :math:`\pi\,E_+[1 - 2 g(s)] + E[g(s)^2]` over all rising g with values in [0, 1]. For labelled
-    data it is scikit-learn's ``IsotonicRegression``.
+    Its value at a score is the slope of the greatest convex minorant of the points
+    :math:`(\mu(s \le t),\ \pi\,\mu_+(s \le t))` at that score, clipped to [0, 1]. It minimizes the
+    Brier score :math:`\pi\,E_+[1 - 2 g(s)] + E[g(s)^2]` over all nondecreasing g with values in
+    [0, 1]. For labeled data, it is scikit-learn's ``IsotonicRegression``.
 
-    Between scores of the data the map is linear, outside of them constant.
+    The map is linear between the scores of the data and constant outside their range.
 
     Attributes
     ----------
@@ -226,7 +228,7 @@ class Isotonic(Calibrator):
     """
 
     name = "isotonic"
-    learns = "any rising map"
+    learns = "any increasing map"
     monotone = True
 
     def _fit(self, scores: PUScores) -> State:
@@ -235,7 +237,7 @@ class Isotonic(Calibrator):
         at, positive, marginal = laws_at(scores)
         fitted = isotonic_regression(positive / marginal, weights=marginal)
         values = np.clip(fitted.x, 0.0, 1.0)
-        # Inside a block the line between its ends is the block.
+        # Inside a block, interpolating between its ends reproduces the block.
         inner = np.zeros(values.size, dtype=np.bool_)
         inner[1:-1] = (values[1:-1] == values[:-2]) & (values[1:-1] == values[2:])
         return {"scores": at[~inner].tolist(), "values": values[~inner].tolist()}
@@ -248,7 +250,7 @@ class Isotonic(Calibrator):
         check_nodes(state, "scores", "values")
         check_probabilities(state, "values")
         if (np.diff(state["values"]) < 0.0).any():
-            raise InputError("values", "must never fall")
+            raise InputError("values", "must never decrease")
 
     @property
     def scores_(self) -> Floats:
@@ -266,34 +268,34 @@ class Spline(CurveCalibrator):
 
     .. math:: g(s) = \sigma(h(\operatorname{logit} s))
 
-    with a spline h whose values at a few knots maximize the likelihood; beyond the outer knots it
-    is a straight line. The knots are quantiles of the average of the positive and the marginal law.
-    The map may fall somewhere.
+    where the values of the spline h at a few knots maximize the likelihood, and h is linear beyond
+    the outer knots. The knots are quantiles of the average of the positive and the marginal
+    distribution. The map need not be monotone.
 
-    The other form is the spline of Gupta et al., taken with ``fit="risk"``, or where its likelihood
-    is better by Akaike's criterion: with the share
-    :math:`t = \mu(s \le u)` of rows up to a score u, the curve behind `ks_error` is
+    The alternative form is the spline of Gupta et al. It is used with ``fit="risk"``, or when
+    Akaike's criterion prefers its likelihood. With the share :math:`t = \mu(s \le u)` of rows up to
+    a score u, the curve behind `ks_error` is
     :math:`r(t) = \pi\,\mu_+(s \le u) - \int_{s \le u} s\,d\mu`. Its slope is the gap between the
-    probability of a positive and the score, so :math:`g(s) = s + \hat r'(t(s))`, with a natural
-    cubic spline :math:`\hat r` fitted to the curve by least squares.
+    probability of a positive and the score, so :math:`g(s) = s + \hat r'(t(s))`, where the natural
+    cubic spline :math:`\hat r` is fitted to the curve by least squares.
 
     Parameters
     ----------
     knots : int
-        Knots of the spline; the paper's number is 6.
+        Number of knots of the spline; the paper uses 6.
     fit : {"likelihood", "risk"}
         Maximize the likelihood of the labels, or smooth the cumulative residual.
 
     References
     ----------
     Harrell (2015), Regression Modeling Strategies, for the natural spline; Gupta et al. (2021),
-    Calibration of Neural Networks using Splines, where the curve belongs to labelled rows.
+    Calibration of Neural Networks using Splines, for the second form, with labeled rows.
 
     Examples
     --------
     >>> from noneg.simulation import LogisticGaussian
     >>> world = LogisticGaussian(beta0=-1.0, beta1=3.0)
-    >>> spline = Spline().fit(world.draw(n=20_000, setting="labelled", seed=0))
+    >>> spline = Spline().fit(world.draw(n=20_000, setting="labeled", seed=0))
     >>> bool(abs(spline.transform([0.1, 0.5, 0.9]) - world.posterior([0.1, 0.5, 0.9])).max() < 0.05)
     True
     """
@@ -315,11 +317,11 @@ class Spline(CurveCalibrator):
         low, high = clip_limits(list(scores.chunks()))
         sample, limits = gather(scores), {"low": low, "high": high}
         fit, n = self._best(sample, limits), float(sample.mass.sum())
-        # A correction of the score is a model like any other, with as many numbers as inner knots
-        # and one for its level.
+        # The additive correction is a model like any other, with one parameter per inner knot and
+        # one for its level. It changes the scores less, so it wins ties.
         other = np.clip(_shifted(sample.s, smooth), 0.5 / n, 1.0 - 0.5 / n)
         value = log_likelihood(sample, logit(other)).value
-        if value - (self.knots - 1) > fit.value.value - fit.freedom:
+        if value - _cost(self.knots - 1, sample) + TIE > _likely(fit):
             return smooth
         return self._state(fit, limits)
 
@@ -334,7 +336,7 @@ class Spline(CurveCalibrator):
         for stiff in STIFF if bent.size else (1.0,):
             factor = np.repeat([1.0, stiff], [len(line), len(curves)])
             fits.append(fit_features(sample, features, center, level=level, stiff=factor))
-        return max(fits, key=lambda fit: fit.value.value - fit.freedom)
+        return max(fits, key=_likely)
 
     def _coefficients(self, fit: Fit, state: State) -> State:
         knots = self._places(fit.curve.sample, state)
@@ -347,7 +349,7 @@ class Spline(CurveCalibrator):
         return _natural(np.array(state["knots"]), np.array(state["values"]), _logits(s, state))
 
     def _places(self, sample: Sample, state: State) -> Floats:
-        """Return the knots: quantiles of both laws' average, those that lie too close left out."""
+        """Return the knots: quantiles of the average distribution, without near-duplicates."""
         inside = inner_points(sample)
         other = sample.other if sample.form == "separate" else sample.mass
         laws = (part[inside] / (part[inside].sum() or 1.0) for part in (sample.labeled, other))
@@ -367,7 +369,7 @@ class Spline(CurveCalibrator):
         upto /= upto[-1]
         mass = upto[last + 1] - upto[first]
         nodes = np.add.reduceat(marginal * at, first) / np.add.reduceat(marginal, first)
-        # A sum of rounded numbers may leave the range of its terms.
+        # Rounding error can push a weighted mean outside the range of its terms.
         nodes = np.clip(nodes, at[first], at[last])
         shifts = (curve(upto[last + 1]) - curve(upto[first])) / mass
         return {"scores": nodes.tolist(), "shifts": shifts.tolist()}
@@ -377,7 +379,7 @@ class Spline(CurveCalibrator):
 
     @property
     def has_band(self) -> bool:
-        """Whether it is a curve on the logit."""
+        """Whether the fit is a curve on the logit scale."""
         return super().has_band and "knots" in self.state_
 
     def _check(self, state: State) -> None:
@@ -391,7 +393,18 @@ class Spline(CurveCalibrator):
         check_limits(state)
         knots = np.array(state["knots"])
         if not knots.size or knots.size != len(state["values"]) or (np.diff(knots) <= 0.0).any():
-            raise InputError("knots", "must rise, as many as 'values'")
+            raise InputError("knots", "must increase and match 'values' in number")
+
+
+def _likely(fit: Fit) -> float:
+    """Return the log likelihood of a fit minus the expected chance gain of its parameters."""
+    return fit.value.value - _cost(fit.freedom, fit.curve.sample)
+
+
+def _cost(freedom: float, sample: Sample) -> float:
+    """Return Akaike's penalty for parameters, corrected for small samples (Hurvich & Tsai 1989)."""
+    n = float(sample.labeled.sum())
+    return freedom * n / max(n - freedom - 1.0, 1.0)
 
 
 def _shifted(s: Floats, state: State) -> Floats:
@@ -400,13 +413,13 @@ def _shifted(s: Floats, state: State) -> Floats:
 
 
 def _bends(knots: Floats) -> Floats:
-    """Return values at the knots that span all splines but the straight lines."""
+    """Return values at the knots that span all splines orthogonal to straight lines."""
     line = np.stack([np.ones_like(knots), knots], axis=1)
     return np.linalg.svd(line)[0][:, 2:]
 
 
 def _natural(knots: Floats, values: Floats, x: Floats) -> Floats:
-    """Return the natural spline through the values at the knots, straight beyond the outer ones."""
+    """Return the natural spline through the values at the knots, linear beyond the outer knots."""
     from scipy.interpolate import CubicSpline
 
     if knots.size == 1:
@@ -423,7 +436,7 @@ def _logits(s: Floats, state: State) -> Floats:
 
 
 def _cells(mass: Floats) -> Floats:
-    """Return the cell of each distinct score: scores of their own, or equal shares of the rows."""
+    """Return the cell of each distinct score: its own, or one with an equal share of the rows."""
     if mass.size <= MOST_NODES:
         return np.arange(mass.size, dtype=np.float64)
     middle = np.cumsum(mass) - mass / 2.0
@@ -431,7 +444,7 @@ def _cells(mass: Floats) -> Floats:
 
 
 def _smoothed(at: Floats, positive: Floats, marginal: Floats, knots: Floats) -> CubicSpline:
-    """Return the natural spline that is closest to the cumulative residual, its ends given."""
+    """Return the natural spline closest to the cumulative residual, with fixed end points."""
     from scipy.interpolate import CubicSpline
 
     t = np.cumsum(marginal)
@@ -445,12 +458,12 @@ def _smoothed(at: Floats, positive: Floats, marginal: Floats, knots: Floats) -> 
 
 
 class StepCalibrator(Calibrator):
-    """One value a bin; bins hold equal shares of the marginal sample and are right-closed.
+    """A step function with one value per bin; bins are right-closed and have equal marginal mass.
 
     Parameters
     ----------
     bins : int or "optimal"
-        Number of bins; "optimal" is that of `noneg.ece`. Coinciding edges make it smaller.
+        Number of bins; "optimal" is as in `noneg.ece`. Coinciding edges reduce the number.
     """
 
     monotone = False
@@ -468,12 +481,14 @@ class StepCalibrator(Calibrator):
             len(state["values"]) != inner.size + 1
             or (np.diff(inner, prepend=-1.0, append=1.0) <= 0.0).any()
         ):
-            raise InputError("inner_edges", "must rise in [0, 1), one fewer than 'values'")
+            raise InputError(
+                "inner_edges", "must increase within [0, 1) and be one fewer than 'values'"
+            )
         check_probabilities(state, "values")
 
     @property
     def inner_edges_(self) -> Floats:
-        """Ends of all bins but the last."""
+        """Upper edges of all bins except the last."""
         return np.array(self.state_["inner_edges"], dtype=np.float64)
 
     @property
@@ -483,20 +498,20 @@ class StepCalibrator(Calibrator):
 
     @property
     def n_bins_(self) -> int:
-        """Bins that hold rows."""
+        """Number of bins."""
         return len(self.state_["values"])
 
 
 def full_bins(scores: PUScores, bins: int | Literal["optimal"]) -> Binned:
-    """Return bins of equal mass that all hold marginal rows.
+    """Return equal-mass bins that each contain marginal rows.
 
-    Edges that coincide count once, and positives above the largest marginal score belong to the
-    last bin.
+    Coinciding edges are merged, and positives above the largest marginal score belong to the last
+    bin.
     """
     inner = np.unique(bin_scores(scores, bins=bins).edges[1:-1])
     binned = _with_inner(scores, inner[inner < 1.0])
     while binned.n_bins > 1 and not (full := binned.marginal > 0.0).all():
-        # An empty bin joins the one above, the last one that below.
+        # An empty bin is merged with the one above it, the last bin with the one below.
         inner = binned.edges[1:-1]
         binned = _with_inner(scores, inner[full[:-1]] if full[-1] else inner[:-1])
     return binned
@@ -507,21 +522,21 @@ def _with_inner(scores: PUScores, inner: Floats) -> Binned:
 
 
 class Histogram(StepCalibrator):
-    r"""Replace a score by the frequency of positives in its bin (Futami & Fujisawa, Eq. 21).
+    r"""Replace each score with the frequency of positives in its bin (Futami & Fujisawa, Eq. 21).
 
     .. math:: g(s) = y_b = \pi\,\mu_+(I_b) / \mu(I_b) \quad\text{for } s \in I_b
 
-    with bins of equal mass, and frequencies moved into [0, 1].
+    with equal-mass bins, and frequencies clipped to [0, 1].
 
     Parameters
     ----------
     bins : int or "optimal"
-        Number of bins; "optimal" is that of `noneg.ece`. Coinciding edges make it smaller.
+        Number of bins; "optimal" is as in `noneg.ece`. Coinciding edges reduce the number.
 
     Attributes
     ----------
     inner_edges_, values_ : ndarray
-        Ends of all bins but the last, and the probability in each bin.
+        Upper edges of all bins except the last, and the probability in each bin.
 
     References
     ----------
@@ -545,76 +560,77 @@ class Histogram(StepCalibrator):
         return {"inner_edges": binned.edges[1:-1].tolist(), "values": values.tolist()}
 
     def bound(self, *, fcmi: float | None = None) -> Bound:
-        r"""Bound the expected calibration error that is left after this map.
+        r"""Bound the expected calibration error that remains after this map.
 
         Parameters
         ----------
         fcmi : float, optional
-            Leave it out if the map was fitted on rows that the classifier has not seen
-            (Corollary 5). If it was fitted on the classifier's training rows, pass the information
-            in nats that its scores carry about them (Theorem 7; 0 for the cost of reuse alone).
+            Omit it if the map was fitted on rows that the classifier has not seen (Corollary 5). If
+            it was fitted on the classifier's training rows, pass the information, in nats, that the
+            scores carry about them (Theorem 7; 0 for the cost of reuse alone).
 
         Returns
         -------
         noneg.theory.Bound
-            For labelled rows that of the paper. For two samples and unseen rows the same argument
-            bounds the two laws one by one:
+            For labeled rows, the bound from the paper. For two samples and unseen rows, the same
+            argument bounds the two distributions separately:
             :math:`\sqrt{2\pi^2 B\log 2/n_P} + \sqrt{2B\log 2/(n-B)} + 2B/(n-B)`.
 
         Raises
         ------
         ValueError
-            Where no bound is known: one-sample data, or training rows of PU data.
+            If no bound is known: for one-sample data, or for training rows of PU data.
 
         Examples
         --------
         >>> from noneg.simulation import LogisticGaussian
-        >>> scores = LogisticGaussian(-0.5, 1.5).draw(n=4000, setting="labelled", seed=0)
+        >>> scores = LogisticGaussian(-0.5, 1.5).draw(n=4000, setting="labeled", seed=0)
         >>> histogram = Histogram(bins=15).fit(scores)
         >>> print(f"{histogram.bound().value:.3f} {histogram.bound(fcmi=0.0).value:.3f}")
         0.080 0.288
         """
         self._require_fit()
         setting, n = self.fitted_on_["setting"], self.fitted_on_["n_marginal"]
-        if is_labelled(setting):
+        if is_labeled(setting):
             if fcmi is None:
                 return recalibration_bound(n, bins=self.n_bins_)
             return reuse_bound(n, bins=self.n_bins_, fcmi=fcmi)
         if is_pooled(setting) or fcmi is not None:
             raise ValueError(
-                f"no bound is known for setting={setting!r} and fcmi={fcmi!r}: Theorem 7 and "
-                "Corollary 5 are about labelled rows, and their argument extends to two samples of "
-                "unseen rows. Measure the error on rows kept apart instead."
+                f"no bound is known for setting={setting!r} and fcmi={fcmi!r}: "
+                "Theorem 7 and Corollary 5 apply to labeled rows, and their "
+                "argument extends to two samples of unseen rows. Measure the error "
+                "on held-out rows instead."
             )
         marginal = recalibration_bound(n, bins=self.n_bins_)
         variance = self.fitted_on_["prior"] ** 2 / self.fitted_on_["n_positive"]
         return Bound(
             statistical=marginal.value + deviation(variance, self.n_bins_),
-            reference=f"{marginal.reference}, for each of two laws",
+            reference=f"{marginal.reference}, for both distributions",
         )
 
 
 class ScalingBinning(StepCalibrator):
     r"""The mean of the Platt-scaled score in each bin.
 
-    A map with few values has a calibration error that can be *measured*, unlike that of a smooth
-    map; taking the mean of a fitted function in each bin, not the frequency of positives, keeps
+    The calibration error of a map with only a few values can be *measured*, unlike that of a smooth
+    map. Averaging a fitted function in each bin, instead of using the frequency of positives, keeps
     the small variance of the function.
 
     Parameters
     ----------
     bins : int or "optimal"
-        Number of bins of equal mass; "optimal" is that of `noneg.ece`.
+        Number of equal-mass bins; "optimal" is as in `noneg.ece`.
 
     Attributes
     ----------
     inner_edges_, values_ : ndarray
-        Ends of all bins but the last, and the probability in each bin.
+        Upper edges of all bins except the last, and the probability in each bin.
 
     Notes
     -----
-    The function, the bins and the means come from the same rows, as in the authors' released code;
-    their theorem splits the rows in three.
+    The function, the bins and the means come from the same rows, as in the code released by the
+    authors; their theorem splits the rows into three parts.
 
     References
     ----------
@@ -643,22 +659,22 @@ class ScalingBinning(StepCalibrator):
 
 
 class BPM(Beta):
-    r"""The calibration curve of binomial process modelling (Dong et al., Algorithm 1).
+    r"""The calibration curve of binomial process modeling (Dong et al., Algorithm 1).
 
     The map is :math:`g(s) = 1/(1 + s^{-\alpha} (1 - s)^{\beta} e^{-c})`. It has the form of `Beta`,
-    but its coefficients are fitted to the bins of many binnings, whose mean scores have no tail:
-    those of PU rows by likelihood, those of labelled rows, and any with ``fit="risk"``, by the
+    but its coefficients are fitted to the bins of many binnings, whose mean scores have no tails.
+    For PU rows, the fit is by likelihood; for labeled rows, or with ``fit="risk"``, it uses the
     frequencies of positives (`noneg.calibration.bpm_curve`).
 
     Parameters
     ----------
     fit : {"likelihood", "risk"}
-        What is maximized for PU rows: the likelihood of the labels, or the paper's objective.
+        Criterion for PU rows: the likelihood of the labels, or the paper's objective.
 
     Attributes
     ----------
     alpha_, beta_, intercept_ : float
-        The intercept is minus the paper's c.
+        The intercept is the negative of c in the paper.
 
     References
     ----------
@@ -669,7 +685,7 @@ class BPM(Beta):
     --------
     >>> from noneg.simulation import BinomialProcess
     >>> world = BinomialProcess("D5")
-    >>> bpm = BPM().fit(world.draw(n=20_000, setting="labelled", seed=0))
+    >>> bpm = BPM().fit(world.draw(n=20_000, setting="labeled", seed=0))
     >>> bool(abs(bpm.transform([0.2, 0.5, 0.8]) - world.posterior([0.2, 0.5, 0.8])).max() < 0.02)
     True
     """
@@ -694,7 +710,7 @@ class BPM(Beta):
 
 
 def in_bins(sample: Sample) -> Sample:
-    """Return the bins of several mass binnings as points; ends of the scale stay apart."""
+    """Return the bins of several equal-mass binnings as points; 0 and 1 are kept apart."""
     n = min(float(sample.mass.sum()), float(sample.labeled.sum()) / sample.prior, MOST_ROWS)
     low, high = max(1, int(n // 100)), max(1, int(n // 20))
     numbers = range(low, high + 1, max(1, (high - low) // 10))
@@ -729,8 +745,9 @@ class MixNMatch(Calibrator):
     .. math:: g(s) = w_1\,\sigma(\operatorname{logit}(s)/T) + w_2\,s + w_3\,\tfrac12,
         \qquad w \ge 0,\ w_1 + w_2 + w_3 = 1
 
-    The temperature comes first, then the weights, both by the PU log loss. The weights' loss is
-    convex for labelled data; with PU data noise may bend it, so a grid is searched first.
+    The temperature is fitted first and then the weights, both by the PU log loss. For labeled data,
+    the loss is convex in the weights; with PU data, noise may break convexity, so a grid search
+    comes first.
 
     Attributes
     ----------
@@ -774,22 +791,24 @@ class MixNMatch(Calibrator):
         check_numbers(state, ("slope", *WEIGHTS))
         weights = np.array([state[name] for name in WEIGHTS])
         if state["slope"] < 0.0 or weights.min() < 0.0 or abs(weights.sum() - 1.0) > 1e-9:  # noqa: PLR2004
-            raise ValueError("weights must not be negative and sum to 1, nor 'slope' be negative")
+            raise ValueError(
+                "weights must be nonnegative and sum to 1, and 'slope' must be nonnegative"
+            )
 
     @property
     def temperature_(self) -> float:
-        """What the logit is divided by in the first member."""
+        """The temperature of the first member."""
         slope = float(self.state_["slope"])
         return 1.0 / slope if slope > 0.0 else np.inf
 
     @property
     def weights_(self) -> Floats:
-        """Weights of the tempered score, the score and one half."""
+        """Weights of the tempered score, the score itself, and one half."""
         return np.array([self.state_[name] for name in WEIGHTS])
 
 
 def _members(s: Floats, slope: float, low: float, high: float) -> tuple[Floats, Floats]:
-    """Return the three probabilities of each score and those of the other class, to precision."""
+    """Return three probabilities for each score, and their complements, to full precision."""
     first, second = log_odds_parts(s, low, high)
     z, half = slope * (first + second), np.full_like(s, 0.5)
     of_one = np.stack([expit(z), np.minimum(np.maximum(s, low), 1.0 - high), half])
@@ -798,7 +817,7 @@ def _members(s: Floats, slope: float, low: float, high: float) -> tuple[Floats, 
 
 
 class _Loss:
-    """The PU log loss of a mixture, and its gradient in the weights."""
+    """The PU log loss of a mixture, and its gradient with respect to the weights."""
 
     def __init__(self, scores: PUScores, slope: float, low: float, high: float) -> None:
         self.prior = scores.known_prior
@@ -811,7 +830,7 @@ class _Loss:
 
     def __call__(self, v: Floats) -> tuple[float, Floats]:
         x, x_other, y_other, a, w = self.x, self.x_other, self.y_other, self.a, self.w
-        # Not "@": threads of BLAS cost ten times more than they save on three rows.
+        # Not "@": with only three rows, BLAS threads cost ten times more than they save.
         q, rest, free = (np.einsum("k,kn->n", v, part) for part in (x, x_other, y_other))
         value = self.prior * _dot(a, np.log(rest) - np.log(q)) - _dot(w, np.log(free))
         gain = np.einsum("kn,n->k", x_other, a / rest) - np.einsum("kn,n->k", x, a / q)

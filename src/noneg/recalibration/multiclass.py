@@ -1,4 +1,4 @@
-"""Many classes: logits scaled by labelled rows, or one question per class without negatives."""
+"""Multiclass recalibration: scaled logits from labeled rows, or one PU calibrator per class."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Slopes beyond it turn any difference of logits into certainty.
+# Steeper slopes turn any difference between logits into certainty.
 STEEPEST = 1e4
 
 
 class TemperatureScaling:
-    r"""One temperature for all classes, from labelled rows.
+    r"""A single temperature for all classes, learned from labeled rows.
 
     .. math:: p = \operatorname{softmax}(z / T)
 
-    with the T of maximum likelihood. The likelihood is concave in 1/T, so there is one maximum. The
-    order of classes stays, so accuracy does too.
+    where T maximizes the likelihood. The likelihood is concave in 1/T, so the maximum is unique.
+    The order of the classes does not change, so neither does the accuracy.
 
     Attributes
     ----------
@@ -63,18 +63,18 @@ class TemperatureScaling:
         ----------
         logits : array-like, shape (n, classes)
         y_true : array-like, shape (n,)
-            Class numbers from 0.
+            Class numbers, starting from 0.
         """
         from scipy.optimize import brentq
 
         z, y = _checked(logits, y_true)
-        # One temperature does not see what all classes share; without it nothing overflows.
+        # Subtracting the maximum does not affect the temperature and prevents overflow.
         z = z - z.max(axis=1, keepdims=True)
         low, high = _slope(z, y, 0.0), _slope(z, y, STEEPEST)
         if low >= 0.0 or high <= 0.0:
             beta = 0.0 if low >= 0.0 else STEEPEST
-            what = "are no better than chance" if low >= 0.0 else "are right in every row"
-            _warn(f"no temperature maximises the likelihood: the logits {what}")
+            what = "are no better than chance" if low >= 0.0 else "are correct in every row"
+            _warn(f"no temperature maximizes the likelihood: the logits {what}")
         else:
             beta = brentq(lambda b: _slope(z, y, b), 0.0, STEEPEST, xtol=1e-15, rtol=1e-15)
         self.temperature_ = float(np.inf) if beta == 0.0 else 1.0 / float(beta)
@@ -88,17 +88,17 @@ class TemperatureScaling:
 
 
 class VectorScaling:
-    r"""A factor and a shift for each class, from labelled rows.
+    r"""A factor and a shift for each class, learned from labeled rows.
 
     .. math:: p = \operatorname{softmax}(w \odot z + b), \quad \textstyle\sum_k b_k = 0
 
-    with the w and b of maximum likelihood, a convex problem.
+    where w and b maximize the likelihood, a convex problem.
 
     Parameters
     ----------
     ridge : float
-        Penalty on the squared distance from w = 1, b = 0, which keeps classes without rows, and
-        separable ones, finite. The default is far below sampling error.
+        Penalty on the squared distance from w = 1, b = 0, which keeps the solution finite for
+        classes that are separable or have no rows. The default is far below sampling error.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class VectorScaling:
         ----------
         logits : array-like, shape (n, classes)
         y_true : array-like, shape (n,)
-            Class numbers from 0.
+            Class numbers, starting from 0.
         """
         from scipy.optimize import minimize
 
@@ -142,14 +142,14 @@ class VectorScaling:
         start = np.concatenate([np.ones(k), np.zeros(k)])
         limits: Any = {"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 30}
         found = minimize(
-            partial(_vector_loss, z=z, y=y, ridge=self.ridge, centre=start),
+            partial(_vector_loss, z=z, y=y, ridge=self.ridge, center=start),
             start,
             jac=True,
             method="L-BFGS-B",
             options=limits,
         )
         if not np.abs(found.jac).max() < 1e-5:  # noqa: PLR2004
-            _warn("the likelihood of vector scaling was not brought to its maximum")
+            _warn("the fit of vector scaling did not converge")
         self.weight_, bias = found.x[:k], found.x[k:]
         self.bias_ = bias - bias.mean()
         return self
@@ -166,8 +166,8 @@ class OneVsRest:
 
     .. math:: p_k = g_k(s_k) \Big/ \sum_j g_j(s_j)
 
-    Each class is a question of its own, "this class or another", which needs no row known to be of
-    another class. Labelled classes come from `noneg.calibration.one_vs_rest`.
+    Each class is a separate binary problem, "this class or another", which needs no rows known to
+    be from another class. For labeled data, `noneg.calibration.one_vs_rest` builds the problems.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class OneVsRest:
         Parameters
         ----------
         classes : sequence of PUScores
-            One per class, in the order of the columns of probabilities. Priors of PU classes should
+            One per class, in the order of the probability columns. The priors of PU classes should
             sum to one.
         """
         if isinstance(classes, PUScores) or len(classes) < 2:
@@ -211,14 +211,14 @@ class OneVsRest:
             raise InputError("classes", rule, value=classes)
         total = sum(scores.known_prior for scores in classes)
         if abs(total - 1.0) > 0.1:  # noqa: PLR2004
-            _warn(f"the priors of the classes sum to {total:.3g}, not to 1; check them")
+            _warn(f"the priors of the classes sum to {total:.3g}, not to 1. Check them")
         self.calibrators_ = [find_calibrator(self.method).fit(scores) for scores in classes]
         return self
 
     def predict_proba(self, y_prob: ArrayLike) -> Floats:
         """Return class probabilities that sum to one in each row.
 
-        A row to which no calibrator gives any probability keeps its shares.
+        If every calibrator returns zero for a row, its original scores are normalized instead.
         """
         if not hasattr(self, "calibrators_"):
             raise not_fitted(self, "fit(classes)")
@@ -240,7 +240,7 @@ def _checked(logits: ArrayLike, y_true: ArrayLike) -> tuple[Floats, NDArray[np.i
     z = _finite(logits)
     y = class_numbers(y_true, z, "logits")
     if not y.size:
-        raise InputError("logits", "must hold at least one row, got none")
+        raise InputError("logits", "must contain at least one row, got none")
     return z, y
 
 
@@ -249,18 +249,18 @@ def _finite(logits: ArrayLike) -> Floats:
     bad = ~np.isfinite(z).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        remedy = "Take logarithms of probabilities that are not zero."
+        remedy = "Pass the logarithms of nonzero probabilities."
         raise InputError("logits", "must be finite", value=z[row].tolist(), row=row, remedy=remedy)
     return z
 
 
 def _slope(z: Floats, y: NDArray[np.intp], beta: float) -> float:
-    """Return the derivative of the mean log loss in the factor of the logits."""
+    """Return the derivative of the mean log loss with respect to the factor on the logits."""
     return float(np.mean((softmax(beta * z, axis=1) * z).sum(axis=1) - z[np.arange(y.size), y]))
 
 
 def _vector_loss(
-    theta: Floats, z: Floats, y: NDArray[np.intp], ridge: float, centre: Floats
+    theta: Floats, z: Floats, y: NDArray[np.intp], ridge: float, center: Floats
 ) -> tuple[float, Floats]:
     k, rows = z.shape[1], np.arange(y.size)
     raw = z * theta[:k] + theta[k:]
@@ -271,7 +271,7 @@ def _vector_loss(
     p /= total
     p[rows, y] -= 1.0
     gradient = np.concatenate([(p * z).mean(axis=0), p.mean(axis=0)])
-    away = theta - centre
+    away = theta - center
     return loss + ridge * float(away @ away), gradient + 2.0 * ridge * away
 
 

@@ -1,4 +1,4 @@
-"""Two probabilities a row whose distance tells how sure an isotonic map is."""
+"""Venn-Abers calibration: two probabilities per row, whose distance reflects uncertainty."""
 
 from __future__ import annotations
 
@@ -22,29 +22,30 @@ if TYPE_CHECKING:
     from noneg.recalibration.base import Floats, State
     from noneg.scores import PUScores
 
-# Distinct scores kept; more are merged into cells of equal mass.
+# Most distinct scores kept; beyond this, scores are merged into cells of equal mass.
 MOST_SCORES = 1000
 
 
 class VennAbers(Calibrator):
-    r"""Isotonic regression twice: as if the row were negative, and as if it were positive.
+    r"""Isotonic regression fitted twice: as if the row were negative, and as if it were positive.
 
-    A row with score s joins the marginal sample of n rows once with label 0 and once with label 1:
-    the points :math:`(\mu(s \le t),\ \pi\,\mu_+(s \le t))` gain a step
+    A row with score s is added to the marginal sample of n rows, once with label 0 and once with
+    label 1: the points :math:`(\mu(s \le t),\ \pi\,\mu_+(s \le t))` gain a step
     :math:`(1/(n+1),\ y/(n+1))` at s, and the slopes of their greatest convex minorants at s are
-    :math:`p_0 \le p_1`. They are far apart where the map rests on few rows. `transform` gives
-    one number, :math:`p_1 / (1 - p_0 + p_1)`, the choice that minimizes the regret of log loss.
+    :math:`p_0 \le p_1`. They are far apart where the map is based on only a few rows. `transform`
+    returns one number, :math:`p_1 / (1 - p_0 + p_1)`, which minimizes the regret in log loss.
 
-    With labels of every row one of the two is calibrated exactly (Vovk, Petej & Fedorova 2015).
-    **From positives and unlabeled rows the validity is asymptotic only**: the positive law is
-    estimated from other rows, and its noise is not in the distance of the two.
+    If every row is labeled, one of the two probabilities is calibrated exactly (Vovk, Petej &
+    Fedorova 2015). **With positive and unlabeled rows, validity is only asymptotic**: the positive
+    distribution is estimated from other rows, and its noise is not reflected in the distance
+    between the two probabilities.
 
     Attributes
     ----------
     scores_ : ndarray
-        Distinct scores of the data, at most 1,000; more are merged into cells of equal mass.
+        Distinct scores in the data, at most 1,000; beyond that, merged into cells of equal mass.
     low_, high_ : ndarray
-        Both probabilities at each.
+        Both probabilities at each of these scores.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class VennAbers(Calibrator):
     """
 
     name = "venn-abers"
-    learns = "any rising map, and how sure it is"
+    learns = "any increasing map, with its uncertainty"
     monotone = True
 
     def _fit(self, scores: PUScores) -> State:
@@ -69,7 +70,7 @@ class VennAbers(Calibrator):
         return {"scores": at.tolist(), "low": low.tolist(), "high": high.tolist()}
 
     def probabilities(self, s: ArrayLike) -> Floats:
-        """Return both probabilities of each score, the smaller first, shape (n, 2)."""
+        """Return both probabilities for each score, smaller first, shape (n, 2)."""
         self._require_fit()
         flat = check_unit(s).reshape(-1)
         ends = [np.interp(flat, self.scores_, end) for end in (self.low_, self.high_)]
@@ -89,7 +90,7 @@ class VennAbers(Calibrator):
 
     @property
     def scores_(self) -> Floats:
-        """Scores at which both probabilities are kept."""
+        """Scores at which both probabilities are stored."""
         return np.array(self.state_["scores"])
 
     @property
@@ -104,7 +105,7 @@ class VennAbers(Calibrator):
 
 
 def _cells(at: Floats, positive: Floats, marginal: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the laws at few scores; those of a cell count at its mean."""
+    """Return the distributions at a limited number of scores; each cell is placed at its mean."""
     if at.size <= MOST_SCORES:
         return at, positive, marginal
     middle = np.cumsum(marginal) - marginal / 2.0
@@ -115,14 +116,14 @@ def _cells(at: Floats, positive: Floats, marginal: Floats) -> tuple[Floats, Floa
 
 
 def added_slopes(width: Floats, rise: Floats, one: float, gain: float) -> Floats:
-    """Return the slope of the convex minorant at each score after a step joined it there.
+    """Return the slope of the convex minorant at each score after a step is added there.
 
     Parameters
     ----------
     width, rise : ndarray
-        Steps of the points, one for each score.
+        Steps between the points, one per score.
     one, gain : float
-        The step that joins.
+        The added step.
 
     Examples
     --------
@@ -137,5 +138,5 @@ def added_slopes(width: Floats, rise: Floats, one: float, gain: float) -> Floats
         mass[k] += one
         total[k] += gain
         out[k] = isotonic_regression(total / mass, weights=mass).x[k]
-    # Slopes never fall from one score to the next, but for a rounding.
+    # Slopes never decrease from one score to the next, except by rounding error.
     return np.maximum.accumulate(np.clip(out, 0.0, 1.0))

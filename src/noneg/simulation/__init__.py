@@ -1,22 +1,21 @@
-"""Worlds whose truth is known exactly: score laws, calibration curves, errors and draws.
+"""Simulated worlds whose score distributions, calibration curves and errors are known exactly.
 
 `LogisticGaussian` is the synthetic model of the PU-ECE paper and of Futami & Fujisawa (2024),
-`LogitMixture` a world with Gaussian mixtures on the logits, `BinomialProcess` the simulated worlds
-D1 to D5 of Dong et al. Each knows its `prior`, `posterior`, `tce` and `binned_tce`, and draws data
-for any of the three settings.
+`LogitMixture` has Gaussian mixtures on the logits, and `BinomialProcess` provides the simulated
+worlds D1 to D5 of Dong et al. Each has a `prior`, `posterior`, `tce` and `binned_tce`, and draws
+data for any of the three settings.
 """
 
-from noneg.simulation.binomial import BetaLaw, BinomialProcess, CalibrationCurve, TiltedBetaLaw
-from noneg.simulation.worlds import LogisticGaussian, LogitLaw, LogitMixture, MixtureLaw, World
-
-__all__ = [
-    "BetaLaw",
-    "BinomialProcess",
-    "CalibrationCurve",
-    "LogisticGaussian",
-    "LogitLaw",
-    "LogitMixture",
-    "MixtureLaw",
-    "TiltedBetaLaw",
-    "World",
-]
+from noneg.simulation.binomial import (
+    BetaLaw as BetaLaw,
+    BinomialProcess as BinomialProcess,
+    CalibrationCurve as CalibrationCurve,
+    TiltedBetaLaw as TiltedBetaLaw,
+)
+from noneg.simulation.worlds import (
+    LogisticGaussian as LogisticGaussian,
+    LogitLaw as LogitLaw,
+    LogitMixture as LogitMixture,
+    MixtureLaw as MixtureLaw,
+    World as World,
+)

@@ -1,4 +1,4 @@
-"""A beta law of the score and a known calibration curve (Dong et al., Algorithm 3, Table 2).
+"""A beta-distributed score with a known calibration curve (Dong et al., Algorithm 3, Table 2).
 
 The paper is Combining Priors with Experience: Confidence Calibration Based on Binomial Process
 Modeling.
@@ -11,22 +11,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, expit, log_expit
 
+from noneg.checks import check_choice
 from noneg.errors import InputError
 from noneg.simulation.worlds import SIGMOID_BREAKS, Floats, LogitLaw, World
 
 Link = Literal["logit", "log", "logflip"]
 
-_LOG_NEGLIGIBLE: Final = -42.0  # log of a tail mass that no double notices
+_LOG_NEGLIGIBLE: Final = -42.0  # Log of a tail mass that is negligible in double precision.
 
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    r"""A calibration curve linear in log s and log(1 - s) on the scale of a link.
+    r"""A calibration curve that is linear in log s and log(1 - s) on the scale of a link.
 
-    :math:`\mathrm{link}(P(Y = 1 \mid s)) = a + b \log s + c \log(1 - s)`, where link is logit,
-    log or logflip, :math:`\mathrm{logflip}(x) = \log(1 - x)`. This holds every curve of
-    Table 2 of Dong et al. (a term in logit s is b = -c) and, with the logit link, the family of
-    their Eq. (12).
+    :math:`\mathrm{link}(P(Y = 1 \mid s)) = a + b \log s + c \log(1 - s)`, where the link is logit,
+    log or logflip, :math:`\mathrm{logflip}(x) = \log(1 - x)`. This includes every curve in Table 2
+    of Dong et al. (a term in logit s means b = -c) and, with the logit link, the family in their
+    Eq. (12).
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ class CalibrationCurve:
 
     Notes
     -----
-    The links log and logflip need ``intercept <= 0`` and slopes >= 0, or the curve would leave
-    [0, 1].
+    The links log and logflip need ``intercept <= 0`` and slopes >= 0; otherwise, the curve would
+    leave [0, 1].
 
     Examples
     --------
@@ -56,17 +57,13 @@ class CalibrationCurve:
     logflip_slope: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.link not in get_args(Link):
-            raise InputError(
-                "link",
-                f"must be 'logit', 'log' or 'logflip', got {self.link!r}. "
-                "Use 'logit' when in doubt: it keeps every curve in (0, 1).",
-            )
+        in_doubt = "Use 'logit' when in doubt: it keeps every curve in (0, 1)."
+        check_choice(self.link, "link", get_args(Link), in_doubt)
         values = (self.intercept, self.log_slope, self.logflip_slope)
         if not np.all(np.isfinite(values)):
             raise ValueError(
                 "'intercept', 'log_slope' and 'logflip_slope' must be finite, got "
-                f"{values}. Leave a slope out for 0."
+                f"{values}. Omit a slope to set it to 0."
             )
         if self.link != "logit" and (values[0] > 0 or min(values[1:]) < 0):
             raise InputError(
@@ -76,7 +73,7 @@ class CalibrationCurve:
             )
 
     def at_logit(self, logits: ArrayLike) -> Floats:
-        """P(Y = 1 | s) at s = sigmoid(logits), without rounding where s is close to 1."""
+        """P(Y = 1 | s) at s = sigmoid(logits), without rounding error for s close to 1."""
         v = np.asarray(logits, dtype=np.float64)
         linear = self.intercept + self.log_slope * log_expit(v) + self.logflip_slope * log_expit(-v)
         if self.link == "log":
@@ -90,9 +87,9 @@ class CalibrationCurve:
 
 @dataclass(frozen=True)
 class BetaLaw(LogitLaw):
-    r"""Law of a score that is Beta(alpha, beta).
+    r"""Distribution of a score that is Beta(alpha, beta).
 
-    The logit has the density :math:`s^\alpha (1 - s)^\beta / B(\alpha, \beta)`, which is smooth
+    The density of the logit is :math:`s^\alpha (1 - s)^\beta / B(\alpha, \beta)`, which is smooth
     where the density of s has poles.
 
     Parameters
@@ -112,9 +109,8 @@ class BetaLaw(LogitLaw):
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
             if not 0 < value < np.inf:
-                raise InputError(
-                    name, f"must be positive and finite, got {value!r}. Pass for example {name}=1."
-                )
+                rule = "must be positive and finite"
+                raise InputError(name, rule, value=value, remedy=f"Pass for example {name}=1.")
 
     def density(self, logits: Floats) -> Floats:
         """Density of the logit."""
@@ -122,7 +118,7 @@ class BetaLaw(LogitLaw):
         return np.exp(exponent - betaln(self.alpha, self.beta))
 
     def breaks(self) -> Floats:
-        """Panels of one standard deviation about the mode, then on to both exponential tails."""
+        """Panels of one standard deviation around the mode, then out to both exponential tails."""
         a, b = self.alpha, self.beta
         low = (_LOG_NEGLIGIBLE + np.log(a) + betaln(a, b)) / a
         high = -(_LOG_NEGLIGIBLE + np.log(b) + betaln(a, b)) / b
@@ -138,12 +134,12 @@ class BetaLaw(LogitLaw):
 
 @dataclass(frozen=True)
 class TiltedBetaLaw(LogitLaw):
-    """Law of the score given Y = 1: the beta law times the calibration curve over the prior.
+    """Distribution of the score given Y = 1: beta density times calibration curve over prior.
 
     Parameters
     ----------
     base : BetaLaw
-        Marginal law of the score.
+        Marginal distribution of the score.
     curve : CalibrationCurve
         P(Y = 1 | s).
     prior : float
@@ -165,11 +161,11 @@ class TiltedBetaLaw(LogitLaw):
         return self.base.density(logits) * self.curve.at_logit(logits) / self.prior
 
     def breaks(self) -> Floats:
-        """Panels of the marginal law."""
+        """Panels of the marginal distribution."""
         return self.base.breaks()
 
     def draw_logits(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw `n` independent logits: marginal rows, of which the positive ones stay."""
+        """Draw `n` independent logits by drawing marginal rows and keeping the positive ones."""
         kept = np.empty(0)
         while kept.size < n:
             logits, y = _rows(self.base, self.curve, int((n - kept.size) / self.prior) + 1, rng)
@@ -179,27 +175,27 @@ class TiltedBetaLaw(LogitLaw):
 
 @dataclass(frozen=True, init=False)
 class BinomialProcess(World):
-    """Score from a beta law, label from a known calibration curve (Dong et al., Algorithm 3).
+    """Beta-distributed scores, labels from a known calibration curve (Dong et al., Algorithm 3).
 
     Parameters
     ----------
     curve : {"D1", "D2", "D3", "D4", "D5"} or CalibrationCurve
-        A row of Table 2 of Dong et al., or a curve of your own, which needs `alpha` and `beta`.
+        A row of Table 2 of Dong et al., or a custom curve, which requires `alpha` and `beta`.
     alpha, beta : float, optional
-        Shape parameters of the law of the score.
+        Shape parameters of the distribution of the score.
 
     Attributes
     ----------
     prior : float
-        P(Y = 1), the integral of the curve under the law of the score.
+        P(Y = 1), the mean of the curve under the distribution of the score.
 
     Notes
     -----
-    D1 and D2 have so much mass next to 1 that 24 % and 34 % of the scores drawn are the double
-    1.0. Their labels are still drawn from the curve at the exact score, kept as a logit.
+    D1 and D2 have so much mass near 1 that 24 % and 34 % of the scores drawn round to 1.0. Their
+    labels are still drawn from the curve at the exact score, which is kept as a logit.
 
-    Table 2 implies the errors 4.97, 1.29, 4.10, 7.38 and 27.54 %; Appendix B.4 of the paper
-    speaks of about 7 and 10 % for D3 and D4, which its table does not give.
+    Table 2 implies errors of 4.97, 1.29, 4.10, 7.38 and 27.54 %; Appendix B.4 of the paper mentions
+    about 7 and 10 % for D3 and D4, which disagrees with its table.
 
     Examples
     --------
@@ -228,28 +224,28 @@ class BinomialProcess(World):
         elif alpha is None or beta is None:
             raise InputError(
                 "alpha",
-                f"and 'beta' must be given with a curve of your own, got alpha={alpha!r} "
-                f"and beta={beta!r}. Pass the two shape parameters of the law of the score.",
+                f"and 'beta' must be given with a custom curve, got alpha={alpha!r} "
+                f"and beta={beta!r}. Pass the two shape parameters of the score distribution.",
             )
         else:
             law = BetaLaw(alpha, beta)
         prior = float(law.bin_integrals(curve.at_logit, [0.0, 1.0])[0])
         if not 0 < prior < 1:
-            raise InputError(
-                "curve",
-                f"must give both labels a chance, got {curve!r} with P(Y = 1) = {prior}. "
-                "Move its intercept.",
+            rule = (
+                f"must give both labels a positive probability, got {curve!r} with P(Y = 1) = "
+                f"{prior}"
             )
+            raise InputError("curve", rule, remedy="Change its intercept.")
         fields = {"curve": curve, "alpha": law.alpha, "beta": law.beta, "prior": prior}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     def positive_law(self) -> TiltedBetaLaw:
-        """Law of the score given Y = 1."""
+        """Distribution of the score given Y = 1."""
         return TiltedBetaLaw(self.marginal_law(), self.curve, self.prior)
 
     def marginal_law(self) -> BetaLaw:
-        """Law of the score, Beta(alpha, beta)."""
+        """Distribution of the score, Beta(alpha, beta)."""
         return BetaLaw(self.alpha, self.beta)
 
     def posterior_of_logit(self, logits: Floats) -> Floats:
@@ -257,11 +253,11 @@ class BinomialProcess(World):
         return self.curve.at_logit(logits)
 
     def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
-        """Draw `n` independent pairs: the logit first, then the label from the curve."""
+        """Draw `n` independent pairs: first the logit, then the label from the curve."""
         return _rows(self.marginal_law(), self.curve, n, rng)
 
 
-# Table 2 of Dong et al.: calibration curve and law of the score.
+# Table 2 of Dong et al.: calibration curve and distribution of the score.
 TABLE_2 = {
     "D1": (CalibrationCurve("logit", -0.88, 0.49, -0.49), BetaLaw(2.77, 0.04)),
     "D2": (CalibrationCurve("logflip", -0.12, 0.0, 0.58), BetaLaw(2.17, 0.03)),
@@ -275,17 +271,12 @@ def _table_row(
     name: str, alpha: float | None, beta: float | None
 ) -> tuple[CalibrationCurve, BetaLaw]:
     if name not in TABLE_2:
-        raise InputError(
-            "curve",
-            f"must be one of {sorted(TABLE_2)} or a CalibrationCurve, got {name!r}. "
-            "Pass a CalibrationCurve with alpha and beta for a world of your own.",
-        )
+        rule = f"must be one of {sorted(TABLE_2)} or a CalibrationCurve"
+        remedy = "For a custom world, pass a CalibrationCurve with alpha and beta."
+        raise InputError("curve", rule, value=name, remedy=remedy)
     if alpha is not None or beta is not None:
-        raise InputError(
-            "alpha",
-            f"and 'beta' are fixed by {name!r}, got alpha={alpha!r} and beta={beta!r}. "
-            "Leave them out, or pass a CalibrationCurve.",
-        )
+        rule = f"and 'beta' are fixed by {name!r}, got alpha={alpha!r} and beta={beta!r}"
+        raise InputError("alpha", rule, remedy="Omit them, or pass a CalibrationCurve.")
     return TABLE_2[name]
 
 
@@ -297,5 +288,5 @@ def _rows(
 
 
 def _log_gamma_variates(shape: float, n: int, rng: np.random.Generator) -> Floats:
-    """Logarithms of gamma variates, Gamma(a) = Gamma(a + 1) U^(1/a), exact for tiny shapes."""
+    """Logarithms of gamma variates via Gamma(a) = Gamma(a + 1) U^(1/a); exact for tiny shapes."""
     return np.log(rng.standard_gamma(shape + 1, n)) - rng.standard_exponential(n) / shape

@@ -1,10 +1,11 @@
-"""Simulated worlds with Gaussian classes, which know their truth exactly and draw data.
+"""Simulated worlds with Gaussian classes, for which the truth is known exactly.
 
-A world has population laws of the score, given by the density of its logit. A law answers what a
-sample answers, without the noise: bin sums (`moments`) and order statistics (`quantiles`), so it
-can take the place of an infinite sample in `noneg.scores.PUScores`. Integrals are taken over panels
-by Gauss-Legendre, with panels halved until two resolutions agree. The laws are smooth on the logit
-line, so a panel of about one standard deviation reaches rounding error at once.
+A world has population distributions of the score, given by the density of its logit. A distribution
+provides the same quantities as a sample, without the noise: bin sums (`moments`) and order
+statistics (`quantiles`), so it can replace an infinite sample in `noneg.scores.PUScores`. Integrals
+are computed over panels by Gauss-Legendre quadrature, and panels are halved until two resolutions
+agree. The distributions are smooth on the logit scale, so a panel of about one standard deviation
+is accurate to rounding error immediately.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from noneg.checks import Setting, check_prior, check_setting, is_labelled, is_pooled
+from noneg.checks import Setting, check_prior, check_setting, is_labeled, is_pooled
 from noneg.errors import Argument, InputError
 from noneg.scores import PUScores
 
@@ -29,7 +30,7 @@ Integrand: TypeAlias = Callable[[Floats], Floats]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
-_BLOCK: Final = 20_000  # panels evaluated at once, to bound the memory
+_BLOCK: Final = 20_000  # Number of panels evaluated at once, to limit memory use.
 
 _MAX_HALVINGS: Final = 60
 
@@ -40,10 +41,10 @@ def panel_integrals(integrand: Integrand, left: Floats, right: Floats) -> Floats
     Parameters
     ----------
     integrand : callable
-        Maps an array of logits to an array of the same shape, or of that shape with more
-        axes in front (several integrands at once).
+        Maps an array of logits to an array of the same shape, or of that shape with additional
+        leading axes (several integrands at once).
     left, right : ndarray of shape (n_panels,)
-        Ends of the panels.
+        Endpoints of the panels.
 
     Returns
     -------
@@ -79,15 +80,15 @@ def converged_breaks(
     integrand : callable
         As in `panel_integrals`.
     breaks : ndarray of shape (n,)
-        Sorted ends of the first panels.
+        Sorted endpoints of the initial panels.
     absolute, relative : float
-        A panel is done when the two resolutions differ by at most
+        A panel is finished when the two resolutions differ by at most
         ``absolute + relative * |integral|``.
 
     Returns
     -------
     ndarray
-        Sorted breaks, the given ones among them.
+        Sorted breaks, including the given ones.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def converged_breaks(
 
 
 def sign_changes(function: Integrand, grid: Floats) -> Floats:
-    """Locate by bisection the points where `function` changes sign between grid neighbours.
+    """Find the points where `function` changes sign between grid neighbors, by bisection.
 
     Examples
     --------
@@ -136,15 +137,15 @@ def sign_changes(function: Integrand, grid: Floats) -> Floats:
 
 Seed: TypeAlias = int | np.random.Generator
 
-SIGMOID_BREAKS: Final = np.array([-40.0, -8.0, -2.0, 0.0, 2.0, 8.0, 40.0])  # its bend
+SIGMOID_BREAKS: Final = np.array([-40.0, -8.0, -2.0, 0.0, 2.0, 8.0, 40.0])  # Where it bends.
 
 _MAX_NEWTON_STEPS: Final = 80
 
-_QUANTILE_TOLERANCE: Final = 1e-13  # of a panel; Newton's next step is far below it
+_QUANTILE_TOLERANCE: Final = 1e-13  # Relative to a panel; the next Newton step is far smaller.
 
 
 def generator(seed: object) -> np.random.Generator:
-    """Return `seed` if it is a generator, else a fresh generator started from it.
+    """Return `seed` if it is a generator, else a new generator seeded with it.
 
     Examples
     --------
@@ -155,15 +156,13 @@ def generator(seed: object) -> np.random.Generator:
         return seed
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
         return np.random.default_rng(int(seed))
-    raise InputError(
-        "seed",
-        f"must be an integer >= 0 or a numpy.random.Generator, got {seed!r}. "
-        "Pass for example seed=0, or numpy.random.default_rng() for a fresh draw.",
-    )
+    rule = "must be an integer >= 0 or a numpy.random.Generator"
+    remedy = "Pass for example seed=0, or numpy.random.default_rng() for a fresh draw."
+    raise InputError("seed", rule, value=seed, remedy=remedy)
 
 
 def sigmoid(logits: Floats) -> Floats:
-    """Score of a logit, rounded once: 1.0 only where no double below 1 is nearer.
+    """Return the score of a logit, correctly rounded: 1.0 only if it is the nearest double.
 
     Examples
     --------
@@ -177,8 +176,8 @@ def sigmoid(logits: Floats) -> Floats:
 def last_logit(edges: Floats) -> Floats:
     """Return the largest logit whose score, as a double, is at most the edge.
 
-    Near 1 doubles are so coarse that it lies well above the logit of the edge: a score of the law
-    must fall into the bin that the same score falls into when it is drawn.
+    Near 1, doubles are so coarse that this logit is well above the logit of the edge. A score must
+    fall into the same bin under the distribution as it does when it is drawn.
 
     Examples
     --------
@@ -187,8 +186,8 @@ def last_logit(edges: Floats) -> Floats:
     array([    -inf,  0.      , 37.429948,       inf])
     """
     clipped = np.clip(edges, 0, 1)
-    # Below 1 doubles are 2**-53 apart: half of that more still rounds to the edge. Where they are
-    # finer, 1 - edge is too large to notice.
+    # Just below 1, doubles are 2**-53 apart, and half of that more still rounds to the edge. Where
+    # they are finer, the correction is negligible relative to 1 - edge.
     left = np.maximum((1 - clipped) - 2.0**-54, 0.0)
     with np.errstate(divide="ignore"):
         found: Floats = np.log(clipped) - np.log(left)
@@ -196,10 +195,10 @@ def last_logit(edges: Floats) -> Floats:
 
 
 class LogitLaw(ABC):
-    """Law of a score ``s = sigmoid(v)`` whose logit v has the smooth density `density`.
+    """Distribution of a score ``s = sigmoid(v)`` whose logit v has the smooth density `density`.
 
-    All integrals are taken over v, where score laws that pile up at 0 or 1 are smooth
-    (PU-ECE paper, Appendix E), and reach about 1e-13.
+    All integrals are over v, where score distributions that pile up at 0 or 1 are smooth (PU-ECE
+    paper, Appendix E), and are accurate to about 1e-13.
     """
 
     @abstractmethod
@@ -208,7 +207,7 @@ class LogitLaw(ABC):
 
     @abstractmethod
     def breaks(self) -> Floats:
-        """Sorted logits between which the density is smooth; less than 1e-17 lies outside."""
+        """Sorted logits between which the density is smooth; the mass outside is below 1e-17."""
 
     @abstractmethod
     def draw_logits(self, n: int, rng: np.random.Generator) -> Floats:
@@ -217,7 +216,7 @@ class LogitLaw(ABC):
     def draw(self, n: int, *, seed: Seed) -> Floats:
         """Draw `n` independent scores.
 
-        Scores closer to 1 than doubles can tell are the double 1.0.
+        Scores too close to 1 to be distinguished in double precision are exactly 1.0.
         """
         return sigmoid(self.draw_logits(n, generator(seed)))
 
@@ -227,7 +226,7 @@ class LogitLaw(ABC):
         Parameters
         ----------
         edges : array_like of shape (n_bins + 1,)
-            Non-decreasing edges of right-closed bins; the first bin holds its left end too.
+            Nondecreasing edges of right-closed bins; the first bin also contains its left end.
 
         Returns
         -------
@@ -249,7 +248,7 @@ class LogitLaw(ABC):
         return self.bin_integrals(powers, edges).T
 
     def bin_integrals(self, factor: Integrand, edges: ArrayLike) -> Floats:
-        """Integrate ``factor(v) * density(v)`` over the logits of each bin of scores."""
+        """Integrate ``factor(v) * density(v)`` over the logits in each bin of scores."""
 
         def integrand(logits: Floats) -> Floats:
             return factor(logits) * self.density(logits)
@@ -266,7 +265,7 @@ class LogitLaw(ABC):
     def quantiles(self, q: ArrayLike) -> Floats:
         r"""Compute the population quantiles of the score, :math:`\inf\{t : \mu(s \le t) \ge q\}`.
 
-        The support is taken as the whole of [0, 1]: q = 0 gives 0 and q = 1 gives 1.
+        The support is assumed to be all of [0, 1]: q = 0 gives 0 and q = 1 gives 1.
 
         Parameters
         ----------
@@ -286,10 +285,8 @@ class LogitLaw(ABC):
         levels = np.asarray(q, dtype=np.float64)
         bad = levels[~((levels >= 0) & (levels <= 1))]
         if bad.size:
-            raise InputError(
-                "q",
-                f"must hold probabilities in [0, 1], got {bad[0]!r}. Divide percentages by 100.",
-            )
+            rule = "must contain probabilities in [0, 1]"
+            raise InputError("q", rule, value=bad[0], remedy="Divide percentages by 100.")
         scores = sigmoid(self._logit_quantiles(levels.ravel())).reshape(levels.shape)
         return np.where(levels == 0, 0.0, np.where(levels == 1, 1.0, scores))
 
@@ -302,7 +299,7 @@ class LogitLaw(ABC):
         return self._solve(levels - below[panel], panels[panel], panels[panel + 1])
 
     def _solve(self, target: Floats, left: Floats, right: Floats) -> Floats:
-        """Solve ``mass of [left, v] = target`` for v by Newton steps kept inside a bracket."""
+        """Solve ``mass of [left, v] = target`` for v by Newton steps confined to a bracket."""
         low, high = left, right
         point = (left + right) / 2
         for _ in range(_MAX_NEWTON_STEPS):
@@ -319,7 +316,7 @@ class LogitLaw(ABC):
 
 
 def checked_edges(edges: ArrayLike) -> Floats:
-    """Return `edges` as an array, or raise when they are not the edges of bins.
+    """Return `edges` as an array, or raise an error if they are not valid bin edges.
 
     Examples
     --------
@@ -328,11 +325,8 @@ def checked_edges(edges: ArrayLike) -> Floats:
     """
     array = np.asarray(edges, dtype=np.float64)
     if array.ndim != 1 or array.size < 2:
-        raise InputError(
-            "edges",
-            f"must be one-dimensional with at least two values, got shape {array.shape}. "
-            "Pass [0, 1] for a single bin.",
-        )
+        rule = f"must be one-dimensional with at least two values, got shape {array.shape}"
+        raise InputError("edges", rule, remedy="Pass [0, 1] for a single bin.")
     falls = np.flatnonzero(~(np.diff(array) >= 0))
     if falls.size:
         i = int(falls[0])
@@ -346,13 +340,13 @@ def checked_edges(edges: ArrayLike) -> Floats:
 
 Labels: TypeAlias = NDArray[np.int64]
 
-_LIMIT_LOGIT: Final = 1e8  # stands for the logits of the scores 0 and 1, where limits are taken
+_LIMIT_LOGIT: Final = 1e8  # Used as the logit of scores 0 and 1, at which limits are taken.
 
 _GRID_PER_PANEL: Final = 16
 
 
 class World(ABC):
-    """A joint law of a score and a label that is known exactly.
+    """An exactly known joint distribution of a score and a label.
 
     Attributes
     ----------
@@ -364,15 +358,15 @@ class World(ABC):
 
     @abstractmethod
     def positive_law(self) -> LogitLaw:
-        """Law of the score given Y = 1."""
+        """Distribution of the score given Y = 1."""
 
     @abstractmethod
     def marginal_law(self) -> LogitLaw:
-        """Law of the score."""
+        """Distribution of the score."""
 
     @abstractmethod
     def posterior_of_logit(self, logits: Floats) -> Floats:
-        """P(Y = 1 | logit), finer than `posterior` where scores round to 1."""
+        """P(Y = 1 | logit), more precise than `posterior` where scores round to 1."""
 
     @abstractmethod
     def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
@@ -384,7 +378,7 @@ class World(ABC):
         Parameters
         ----------
         score : array_like
-            Scores in [0, 1]; at 0 and 1 the value is the limit.
+            Scores in [0, 1]; at 0 and 1, the result is the limit.
 
         Returns
         -------
@@ -399,28 +393,25 @@ class World(ABC):
         scores = np.asarray(score, dtype=np.float64)
         bad = scores[~((scores >= 0) & (scores <= 1))]
         if bad.size:
-            raise InputError(
-                "score",
-                f"must lie in [0, 1], got {bad[0]!r}. Pass probabilities; for logits "
-                "use posterior_of_logit.",
-            )
+            remedy = "Pass probabilities; for logits use posterior_of_logit."
+            raise InputError("score", "must lie in [0, 1]", value=bad[0], remedy=remedy)
         return self.posterior_of_logit(np.clip(logit(scores), -_LIMIT_LOGIT, _LIMIT_LOGIT))
 
     def _gap(self, logits: Floats) -> Floats:
-        """Posterior minus score at these logits."""
+        """Return posterior minus score at these logits."""
         gap: Floats = self.posterior_of_logit(logits) - expit(logits)
         return gap
 
     def tce(self) -> float:
         r"""Compute the true calibration error :math:`E\,|P(Y = 1 \mid s) - s|`.
 
-        By Lemma 7 of the PU-ECE paper this is an integral over the logits,
-        :math:`\int p_h(v)\,|P(Y = 1 \mid v) - \sigma(v)|\,dv`, cut where the gap changes sign.
+        By Lemma 7 of the PU-ECE paper, this is an integral over the logits, :math:`\int
+        p_h(v)\,|P(Y = 1 \mid v) - \sigma(v)|\,dv`, split where the gap changes sign.
 
         Returns
         -------
         float
-            Correct to about 1e-13.
+            Accurate to about 1e-13.
 
         Examples
         --------
@@ -441,15 +432,15 @@ class World(ABC):
         return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
 
     def binned_tce(self, edges: ArrayLike) -> float:
-        r"""Compute the calibration error left after binning the scores (PU-ECE paper, 2.2.2).
+        r"""Compute the calibration error of the binned scores (PU-ECE paper, 2.2.2).
 
-        :math:`\sum_b |E[(Y - s)\,1\{s \in I_b\}]|` is what the binned ECE converges to; it
-        never exceeds `tce`.
+        The binned ECE converges to :math:`\sum_b |E[(Y - s)\,1\{s \in I_b\}]|`, which never exceeds
+        `tce`.
 
         Parameters
         ----------
         edges : array_like of shape (n_bins + 1,)
-            Non-decreasing edges of right-closed bins that cover [0, 1].
+            Nondecreasing edges of right-closed bins that cover [0, 1].
 
         Returns
         -------
@@ -464,11 +455,8 @@ class World(ABC):
         """
         cuts = checked_edges(edges)
         if cuts[0] > 0 or cuts[-1] < 1:
-            raise InputError(
-                "edges",
-                f"must cover [0, 1], got edges from {cuts[0]} to {cuts[-1]}. "
-                "Start them at 0 and end them at 1.",
-            )
+            rule = f"must cover [0, 1], got edges from {cuts[0]} to {cuts[-1]}"
+            raise InputError("edges", rule, remedy="Start them at 0 and end them at 1.")
         return float(np.abs(self.marginal_law().bin_integrals(self._gap, cuts)).sum())
 
     def draw_rows(self, n: int, seed: Seed) -> tuple[Floats, Labels]:
@@ -506,20 +494,20 @@ class World(ABC):
         setting: Setting,
         seed: Seed,
     ) -> PUScores:
-        """Draw a data set as one of the three settings collects it.
+        """Draw a data set in one of the three settings.
 
         Parameters
         ----------
         n_positive, n_unlabeled : int or math.inf, optional
-            Sizes of the labelled and of the unlabeled part, for the two PU settings. In the
-            two-sample setting either may be `math.inf`: the population law then takes the
-            place of the sample (PU-ECE paper, Section 5.3).
+            Sizes of the labeled and the unlabeled part, for the two PU settings. In the two-sample
+            setting, either may be `math.inf`: the population distribution then replaces the sample
+            (PU-ECE paper, Section 5.3).
         n : int, optional
-            Number of rows, for the labelled setting.
-        setting : {"two-sample", "one-sample", "labelled"}
+            Number of rows, for the labeled setting.
+        setting : {"two-sample", "one-sample", "labeled"}
             "two-sample": positives and marginal rows are drawn independently. "one-sample":
-            ``n_positive + n_unlabeled`` rows are drawn together and `n_positive` of the
-            positive ones are labelled at random. "labelled": `n` rows keep their labels.
+            ``n_positive + n_unlabeled`` rows are drawn together, and `n_positive` of the positive
+            ones are labeled at random. "labeled": `n` rows keep their labels.
         seed : int or numpy.random.Generator
             Source of randomness.
 
@@ -535,16 +523,16 @@ class World(ABC):
         0.5
         """
         setting = check_setting(setting)
-        if is_labelled(setting):
+        if is_labeled(setting):
             _refuse(setting, n_positive=n_positive, n_unlabeled=n_unlabeled)
             scores, y = self.draw_rows(_finite("n", n), seed)
             return PUScores.from_labels(y, scores)
         _refuse(setting, n=n)
         if not is_pooled(setting):
             return self._draw_two_samples(n_positive, n_unlabeled, generator(seed))
-        labelled = _finite("n_positive", n_positive)
-        n_rows = labelled + _finite("n_unlabeled", n_unlabeled)
-        return self._draw_one_sample(labelled, n_rows, generator(seed))
+        labeled = _finite("n_positive", n_positive)
+        n_rows = labeled + _finite("n_unlabeled", n_unlabeled)
+        return self._draw_one_sample(labeled, n_rows, generator(seed))
 
     def _draw_two_samples(
         self, n_positive: float | None, n_unlabeled: float | None, rng: np.random.Generator
@@ -554,7 +542,7 @@ class World(ABC):
         return PUScores(positive, unlabeled, prior=self.prior, setting="two-sample")
 
     def _draw_one_sample(self, n_positive: int, n: int, rng: np.random.Generator) -> PUScores:
-        expected = self.prior * n  # compared with room for rounding, as PUScores does
+        expected = self.prior * n  # Compared with a tolerance for rounding, as in PUScores.
         if n_positive > expected * (1 + 1e-12):
             sizes = Argument("n_positive"), " + ", Argument("n_unlabeled")
             rule = f"must be at most prior * n = {expected:.6g} in the one-sample setting (n = "
@@ -570,9 +558,9 @@ class World(ABC):
                 f"of {n} with this seed, got {n_positive}. Label fewer rows, draw more unlabeled "
                 "ones or change the seed.",
             )
-        labelled = np.zeros(n, dtype=np.int64)
-        labelled[rng.choice(latent, n_positive, replace=False)] = 1
-        return PUScores.from_pu_labels(labelled, scores, prior=self.prior, setting="one-sample")
+        labeled = np.zeros(n, dtype=np.int64)
+        labeled[rng.choice(latent, n_positive, replace=False)] = 1
+        return PUScores.from_pu_labels(labeled, scores, prior=self.prior, setting="one-sample")
 
 
 def _sample(
@@ -584,7 +572,7 @@ def _sample(
 
 
 def _finite(name: str, size: float | None) -> int:
-    """Return `size` as an int, or raise unless it is a whole number of at least one row."""
+    """Return `size` as an int, or raise an error unless it is a whole number of at least 1."""
     if size is None or not 1 <= size < math.inf or size != int(size):
         infinite = " (math.inf is for the two-sample setting)" if size == math.inf else ""
         rule, one = f"must be a whole number >= 1{infinite}", Argument(name, 1000)
@@ -593,9 +581,9 @@ def _finite(name: str, size: float | None) -> int:
 
 
 def _refuse(setting: Setting, **sizes: float | None) -> None:
-    """Raise when a size is given that the setting does not use."""
+    """Raise an error if a size is given that the setting does not use."""
     both = Argument("n_positive"), " and ", Argument("n_unlabeled")
-    wanted = (Argument("n"),) if is_labelled(setting) else both
+    wanted = (Argument("n"),) if is_labeled(setting) else both
     for name, size in sizes.items():
         if size is not None:
             rule = f"is not used in the {setting!r} setting"
@@ -604,14 +592,14 @@ def _refuse(setting: Setting, **sizes: float | None) -> None:
 
 Components: TypeAlias = tuple[Sequence[float], Sequence[float], Sequence[float]]
 
-_STANDARD_BREAKS = np.arange(-9.0, 9.5)  # 2e-19 of a Gaussian lies outside
+_STANDARD_BREAKS = np.arange(-9.0, 9.5)  # Only 2e-19 of the mass of a Gaussian is outside.
 
 _WEIGHT_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureLaw(LogitLaw):
-    r"""Law of a score whose logit is a Gaussian mixture (PU-ECE paper, Section 5.3).
+    r"""Distribution of a score whose logit is a Gaussian mixture (PU-ECE paper, Section 5.3).
 
     :math:`p(v) = \sum_k w_k \, \mathcal N(v; m_k, \sigma_k^2)`
 
@@ -645,15 +633,14 @@ class MixtureLaw(LogitLaw):
         _require_all("sds", sds, np.isfinite(sds) & (sds > 0), "be finite and positive")
         _require_all("weights", weights, (weights > 0) & (weights <= 1), "lie in (0, 1]")
         if abs(weights.sum() - 1) > _WEIGHT_ROUNDING:
-            raise InputError(
-                "weights", f"must sum to 1, got a sum of {weights.sum()}. Divide them by their sum."
-            )
+            rule = f"must sum to 1, got a sum of {weights.sum()}"
+            raise InputError("weights", rule, remedy="Divide them by their sum.")
         columns[0] = weights / weights.sum()
         for name, column in zip(("weights", "means", "sds"), columns, strict=True):
             object.__setattr__(self, name, tuple(column.tolist()))
 
     def log_density(self, logits: Floats) -> Floats:
-        """Logarithm of the density of the logit; it does not underflow."""
+        """Logarithm of the density of the logit, computed without underflow."""
         total = np.full(np.shape(logits), -np.inf)
         for weight, mean, sd in zip(self.weights, self.means, self.sds, strict=True):
             log_peak = math.log(weight / (sd * math.sqrt(2 * math.pi)))
@@ -669,30 +656,30 @@ class MixtureLaw(LogitLaw):
         return total
 
     def breaks(self) -> Floats:
-        """Every component's mean plus -9 to 9 standard deviations, and the sigmoid's bend."""
+        """Every component's mean plus -9 to 9 standard deviations, and the bends of the sigmoid."""
         means, sds = np.asarray(self.means), np.asarray(self.sds)
         own = np.unique(means[:, None] + sds[:, None] * _STANDARD_BREAKS)
         return np.union1d(own, np.clip(SIGMOID_BREAKS, own[0], own[-1]))
 
     def draw_logits(self, n: int, rng: np.random.Generator) -> Floats:
-        """Draw `n` independent logits: a component first, then its Gaussian."""
+        """Draw `n` independent logits, each from a randomly chosen component."""
         component = rng.choice(len(self.weights), size=n, p=self.weights)
         return rng.normal(np.asarray(self.means)[component], np.asarray(self.sds)[component])
 
 
 class TwoClasses(World):
-    """A world given by the prior and the law of the logit in each class."""
+    """A world given by the prior and the distribution of the logit in each class."""
 
     @abstractmethod
     def positive_law(self) -> MixtureLaw:
-        """Law of the score given Y = 1."""
+        """Distribution of the score given Y = 1."""
 
     @abstractmethod
     def negative_law(self) -> MixtureLaw:
-        """Law of the score given Y = 0."""
+        """Distribution of the score given Y = 0."""
 
     def marginal_law(self) -> MixtureLaw:
-        """Law of the score: the two classes mixed by the prior."""
+        """Distribution of the score: the mixture of the two classes, weighted by the prior."""
         positive, negative = self.positive_law(), self.negative_law()
         return MixtureLaw(
             weights=[self.prior * w for w in positive.weights]
@@ -708,7 +695,7 @@ class TwoClasses(World):
         return posterior
 
     def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
-        """Draw `n` independent pairs: the label first, then the logit of its class."""
+        """Draw `n` independent pairs: first the label, then the logit from its class."""
         y = rng.random(n) < self.prior
         n_positive = int(y.sum())
         logits = np.empty(n)
@@ -724,7 +711,7 @@ class LogitMixture(TwoClasses):
     Parameters
     ----------
     positive, negative : MixtureLaw or (weights, means, sds)
-        Law of the logit h(X) given Y = 1 and given Y = 0.
+        Distribution of the logit h(X) given Y = 1 and given Y = 0.
     prior : float
         P(Y = 1).
 
@@ -755,11 +742,11 @@ class LogitMixture(TwoClasses):
         object.__setattr__(self, "prior", check_prior(prior))
 
     def positive_law(self) -> MixtureLaw:
-        """Law of the score given Y = 1."""
+        """Distribution of the score given Y = 1."""
         return self.positive
 
     def negative_law(self) -> MixtureLaw:
-        """Law of the score given Y = 0."""
+        """Distribution of the score given Y = 0."""
         return self.negative
 
 
@@ -767,20 +754,20 @@ class LogitMixture(TwoClasses):
 class LogisticGaussian(TwoClasses):
     r"""The synthetic model of the PU-ECE paper (Appendix D), or its mirror image.
 
-    :math:`X \mid Y = 1 \sim \mathcal N(1, 1)`, :math:`X \mid Y = 0 \sim \mathcal N(-1, 1)` and the
-    score is :math:`f(x) = \sigma(\beta_0 + \beta_1 x)`, so that
-    :math:`P(Y = 1 \mid x) = \sigma(2x + \mathrm{logit}\,\pi)` at the prior :math:`\pi`.
+    :math:`X \mid Y = 1 \sim \mathcal N(1, 1)`, :math:`X \mid Y = 0 \sim \mathcal N(-1, 1)`, and the
+    score is :math:`f(x) = \sigma(\beta_0 + \beta_1 x)`, so :math:`P(Y = 1 \mid x) = \sigma(2x +
+    \mathrm{logit}\,\pi)` at the prior :math:`\pi`.
 
     Parameters
     ----------
     beta0, beta1 : float
-        Intercept and slope of the score; `beta1` is not 0.
+        Intercept and slope of the score; `beta1` must not be 0.
     prior : float, default=0.5
         P(Y = 1).
     mirror : bool, default=False
-        Exchange the class means, X | Y = 1 ~ N(-1, 1), as Futami & Fujisawa (2024),
-        Appendix G.1, do. A useful score then has a negative slope; (beta0, -beta1) mirrored is
-        the same world as (beta0, beta1).
+        Swap the class means, X | Y = 1 ~ N(-1, 1), as in Futami & Fujisawa (2024), Appendix G.1. A
+        useful score then has a negative slope; (beta0, -beta1) with `mirror` is the same world as
+        (beta0, beta1) without.
 
     Examples
     --------
@@ -798,7 +785,7 @@ class LogisticGaussian(TwoClasses):
     def __post_init__(self) -> None:
         if not np.isfinite(self.beta0):
             raise InputError("beta0", f"must be finite, got {self.beta0!r}. Pass for example -0.5.")
-        # A slope that rounding loses beside beta0 makes a constant score.
+        # A slope that is lost to rounding next to beta0 makes the score constant.
         least = 1e-12 * max(1.0, abs(self.beta0))
         if not least <= abs(self.beta1) < np.inf:
             raise InputError(
@@ -810,7 +797,7 @@ class LogisticGaussian(TwoClasses):
 
     @classmethod
     def less_calibrated(cls, prior: float = 0.5, *, mirror: bool = False) -> Self:
-        """PU-ECE paper's case 1, (beta0, beta1) = (-0.5, 1.5); TCE 0.0744 at prior 0.5.
+        """Case 1 of the PU-ECE paper, (beta0, beta1) = (-0.5, 1.5); TCE 0.0744 at prior 0.5.
 
         Examples
         --------
@@ -821,7 +808,7 @@ class LogisticGaussian(TwoClasses):
 
     @classmethod
     def better_calibrated(cls, prior: float = 0.5, *, mirror: bool = False) -> Self:
-        """PU-ECE paper's case 2, (beta0, beta1) = (-0.2, 1.9); TCE 0.0235 at prior 0.5.
+        """Case 2 of the PU-ECE paper, (beta0, beta1) = (-0.2, 1.9); TCE 0.0235 at prior 0.5.
 
         Examples
         --------
@@ -846,11 +833,11 @@ class LogisticGaussian(TwoClasses):
         return MixtureLaw(weights=[1.0], means=[mean], sds=[abs(self.beta1)])
 
     def positive_law(self) -> MixtureLaw:
-        """Law of the score given Y = 1: logit ~ N(beta0 + beta1, beta1^2)."""
+        """Distribution of the score given Y = 1: logit ~ N(beta0 + beta1, beta1^2)."""
         return self._class_law(-1.0 if self.mirror else 1.0)
 
     def negative_law(self) -> MixtureLaw:
-        """Law of the score given Y = 0: logit ~ N(beta0 - beta1, beta1^2)."""
+        """Distribution of the score given Y = 0: logit ~ N(beta0 - beta1, beta1^2)."""
         return self._class_law(1.0 if self.mirror else -1.0)
 
 
@@ -858,11 +845,9 @@ def _mixture(name: str, components: MixtureLaw | Components) -> MixtureLaw:
     if isinstance(components, MixtureLaw):
         return components
     if len(components) != 3:
-        raise InputError(
-            name,
-            f"must be a MixtureLaw or the triple (weights, means, sds), got "
-            f"{components!r}. Pass for example ([1.0], [2.0], [1.0]).",
-        )
+        rule = "must be a MixtureLaw or the triple (weights, means, sds)"
+        remedy = "Pass for example ([1.0], [2.0], [1.0])."
+        raise InputError(name, rule, value=components, remedy=remedy)
     weights, means, sds = components
     return MixtureLaw(weights=weights, means=means, sds=sds)
 
@@ -870,6 +855,5 @@ def _mixture(name: str, components: MixtureLaw | Components) -> MixtureLaw:
 def _require_all(name: str, values: Floats, valid: NDArray[np.bool_], rule: str) -> None:
     if not valid.all():
         i = int(np.argmin(valid))
-        raise InputError(
-            name, f"must {rule}, got {values[i]} for component {i}. Correct that component."
-        )
+        rule = f"must {rule}, got {values[i]} for component {i}"
+        raise InputError(name, rule, remedy="Correct that component.")

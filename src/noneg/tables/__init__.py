@@ -1,4 +1,4 @@
-"""Any file or frame -> `PUScores` or `Sketch`, and back into a file."""
+"""Read any file or data frame as `PUScores` or `Sketch`, and write scores to a file."""
 
 from noneg.tables.reading import read, read_sketch
 from noneg.tables.writing import write

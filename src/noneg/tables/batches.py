@@ -1,7 +1,7 @@
-"""Arrow record batches -> columns or a sketch: the one place where rows of a table are checked.
+"""Turn Arrow record batches into columns or a sketch; all rows of a table are checked here.
 
-`Wanted` names the columns to read, `Labels` tells batch by batch which rows are positive, and
-`fill` puts the rows into arrays, or into a sketch as soon as there are too many.
+`Wanted` names the columns to read, `Labels` determines batch by batch which rows are positive, and
+`fill` collects the rows in arrays, or in a sketch once there are too many.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from noneg.checks import check_flags, check_scores, check_weights, number_advice
-from noneg.errors import Argument, InputError
+from noneg.errors import Argument, InputError, did_you_mean
 from noneg.sketch import Sketch
-from noneg.sketch.table import add_rows, empty_table, fast_loops
+from noneg.sketch.forms import add_rows, empty_table, fast_loops
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import WeightKind
+    from noneg.tables.groups import Grouping
 
-    # Called with the rows done so far, and with all rows where their number is known.
+    # Called with the number of rows done so far, and the total number of rows if it is known.
     Progress = Callable[[int, int | None], None]
     Place = Callable[[int], str]
     Batch = dict[str, Any]
@@ -39,10 +39,11 @@ _MOST_NAMES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The columns to read, by name, and what the labels mean.
+    """The columns to read, by name, and the meaning of the labels.
 
-    With `unlabeled_label` or `unlabeled_is_empty` there are three labels: the third one means
-    reviewed and found negative. `texts` are further columns, by argument, that are kept as text.
+    With `unlabeled_label` or `unlabeled_is_empty`, there are three labels; the third one means
+    reviewed and found negative. `texts` are further columns, keyed by argument, that are kept as
+    text. `groups` collects the values of the columns that define groups.
     """
 
     score: str
@@ -53,6 +54,7 @@ class Wanted:
     unlabeled_is_empty: bool = False
     weight_kind: WeightKind = "frequency"
     texts: Mapping[str, str] = field(default_factory=dict)
+    groups: Grouping | None = None
 
     @property
     def has_negatives(self) -> bool:
@@ -70,12 +72,14 @@ class Wanted:
             raise InputError(("score", "label", "weight"), rule, remedy=remedy)
 
     def names(self) -> dict[str, str]:
-        """Return the columns that are needed, by argument."""
+        """Return the required columns, keyed by argument."""
         names = {"score": self.score, "label": self.label, **self.texts}
+        if self.groups is not None:
+            names |= self.groups.names()
         return names if self.weight is None else {**names, "weight": self.weight}
 
     def check_names(self, there: Sequence[str], where: str) -> None:
-        """Refuse a table that lacks a column or has it twice; say which ones it has."""
+        """Raise an error, listing the columns, if a required column is missing or appears twice."""
         for argument, name in self.names().items():
             count = list(there).count(name)
             if count > 1:
@@ -83,23 +87,24 @@ class Wanted:
                 raise InputError(argument, msg, remedy="Rename all but one.")
             if count == 0:
                 msg = f"must name a column of {where}, got {name!r}."
-                raise InputError(argument, f"{msg}{_closest(name, there)} {_listed(there)}")
+                raise InputError(argument, f"{msg}{did_you_mean(name, there)} {_listed(there)}")
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Scores, which rows are labelled positive, weights, and which rows are known negatives."""
+    """Scores, labeled positives, weights, known negatives, and the group code of each row."""
 
     score: NDArray[np.float64]
     flags: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
     negative: NDArray[np.bool_] | None = None
     texts: Mapping[str, list[str]] = field(default_factory=dict)
+    codes: NDArray[np.int64] | None = None
 
 
 @contextmanager
 def about_columns(place: Callable[[int], str] | None = None) -> Iterator[None]:
-    """Let errors about arguments tell of the columns they stand for, and the place of a row."""
+    """Make errors about arguments refer to the corresponding columns and the location of a row."""
     try:
         yield
     except InputError as error:
@@ -107,29 +112,23 @@ def about_columns(place: Callable[[int], str] | None = None) -> Iterator[None]:
 
 
 def refuse_missing(argument: str, name: str, place: str) -> NoReturn:
-    """Refuse a row without a value."""
+    """Raise an error for a row without a value."""
     advice = {
-        "label": "Write the value that stands for unlabeled into such rows, or pass "
-        "unlabeled_is_empty (--unlabeled-is-empty) if an empty label means that nobody looked.",
-        "score": "Remove or impute the rows without a score; none is dropped silently.",
-        "weight": "Write the weight into such rows, 0 to leave one out.",
-    }.get(argument, "Fill gaps first, or name the columns to use with --feature.")
+        "label": "Write the value that means unlabeled into such rows, or pass "
+        "unlabeled_is_empty (--unlabeled-is-empty) if an empty label means that the "
+        "row was not reviewed.",
+        "score": "Remove rows without a score, or impute the score; no row is dropped silently.",
+        "weight": "Write the weight into such rows, or 0 to exclude a row.",
+    }.get(argument, "Fill in missing values first, or name the columns to use with --feature.")
     what = argument if argument in ("label", "score", "weight") else "number"
-    msg = f"column {name!r} must hold a {what} in every row, but {place} has none."
+    msg = f"column {name!r} must contain a {what} in every row, but {place} has none."
     raise ValueError(f"{msg} {advice}")
 
 
 def refuse_text(name: str, value: object, place: str) -> NoReturn:
-    """Refuse a row that holds text where a number should be."""
-    msg = f"column {name!r} must hold numbers, got {value!r} in {place}."
+    """Raise an error for a row that contains text instead of a number."""
+    msg = f"column {name!r} must contain numbers, got {value!r} in {place}."
     raise ValueError(f"{msg} {number_advice(value)}")
-
-
-def _closest(name: str, there: Sequence[str]) -> str:
-    names = [str(other) for other in there]
-    close = get_close_matches(name, names, n=1)
-    close += [other for other in names if other.casefold() == name.casefold()]
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -140,7 +139,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"It has {shown}" + (f" and {more} more." if more > 0 else ".")
 
 
-# More distinct labels than this are not worth counting: it is the wrong column.
+# More distinct labels than this are not worth counting, because it must be the wrong column.
 MOST_LABELS = 1000
 
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)|nan", re.IGNORECASE)
@@ -151,7 +150,7 @@ _WORDS = {"true": True, "false": False}
 
 
 def meaning(label: object) -> object:
-    """Return the number or boolean that a label stands for, else its text.
+    """Return the number or boolean that a label represents, else its text.
 
     Examples
     --------
@@ -174,13 +173,13 @@ _UNLABELED = Argument("unlabeled_label")
 
 
 def _is_empty(means: object) -> bool:
-    """Whether a label is missing: none, not a number, or blank text."""
+    """Return whether a label is missing: None, nan, or blank text."""
     blank = isinstance(means, str) and not means.strip()
     return blank or means is None or means != means  # noqa: PLR0124
 
 
 class Labels:
-    """Tells which rows are positive, and remembers the distinct labels to check them together."""
+    """Flags positive rows, and collects the distinct labels in order to check them together."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -190,11 +189,11 @@ class Labels:
         self.found: dict[object, None] = {}
         self.seen_unlabeled, self.seen_empty = False, False
         if self.unlabeled == self.positive:
-            rule = "must be another value than the positive label"
+            rule = "must differ from the positive label"
             raise InputError("unlabeled_label", rule, value=given)
 
     def flags(self, column: Any, place: Callable[[int], str]) -> NDArray[np.bool_]:  # noqa: ANN401
-        """Return which rows of an Arrow column are positive; `place` says where a row is."""
+        """Return which rows of an Arrow column are positive; `place` describes a row's location."""
         return self.kinds(column, place)[0]
 
     def kinds(
@@ -202,7 +201,7 @@ class Labels:
         column: Any,  # noqa: ANN401
         place: Callable[[int], str],
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-        """Return which rows are positive, and which are known negatives if labels may say so."""
+        """Return which rows are positive, and which are known negatives, if applicable."""
         if not self.wanted.has_negatives:
             return self._two(column, place), None
         there = ~column.is_null().to_numpy(zero_copy_only=False)
@@ -264,22 +263,26 @@ class Labels:
         return values if true else ~values if false else np.zeros_like(values)
 
     def note(self, means: object) -> bool:
-        """Remember a label, and return whether it means positive."""
+        """Record a label, and return whether it means positive."""
         self.found[means] = None
         if len(self.found) > MOST_LABELS:
             shown = ", ".join(repr(value) for value in list(self.found)[:3])
-            msg = f"column {self.wanted.label!r} must hold two values, got more than"
-            raise ValueError(f"{msg} {MOST_LABELS:,}, such as {shown}. Is it the label?")
+            msg = f"column {self.wanted.label!r} must contain two values, got more than"
+            raise ValueError(f"{msg} {MOST_LABELS:,}, such as {shown}. Is this the label column?")
         return means == self.positive
 
     def settle(self) -> None:
-        """Refuse labels that, all together, do not say what is positive."""
+        """Raise an error if the collected labels do not determine which rows are positive."""
         if self.wanted.has_negatives:
             self._check_unlabeled()
         elif len(self.found) == 3:
             shown = ", ".join(repr(value) for value in sorted(self.found, key=str))
-            rule = f"must hold two values, got 3: {shown}"
-            remedy = ("If one of them means that nobody looked, name it as ", _UNLABELED, ".")
+            rule = f"must contain two values, got 3: {shown}"
+            remedy = (
+                "If one of them means that the row was not reviewed, pass it as ",
+                _UNLABELED,
+                ".",
+            )
             raise InputError(self.wanted.label, rule, remedy=remedy).of_column()
         values = np.empty(len(self.found), dtype=object)
         values[:] = sorted(self.found, key=str)
@@ -304,11 +307,11 @@ class Labels:
 
 
 def _encoded(column: Any, name: str) -> tuple[NDArray[Any], list[object], Iterable[int]]:  # noqa: ANN401
-    """Return the code of each row, the labels that codes stand for, and the codes in use."""
+    """Return the code of each row, the labels of the codes, and the codes in use."""
     import pyarrow as pa
 
     if pa.types.is_nested(column.type):
-        msg = f"column {name!r} must hold two values, but its type is {column.type}."
+        msg = f"column {name!r} must contain two values, but its type is {column.type}."
         raise ValueError(f"{msg} Convert the column first.")
     ready = pa.types.is_dictionary(column.type)
     column = column if ready else column.dictionary_encode()
@@ -317,14 +320,14 @@ def _encoded(column: Any, name: str) -> tuple[NDArray[Any], list[object], Iterab
 
 
 def _unpacked(column: Any) -> NDArray[np.bool_]:  # noqa: ANN401
-    """Return booleans, which Arrow keeps in bits, one byte each."""
+    """Return booleans, which Arrow stores as bits, as one byte each."""
     byte, first = divmod(column.offset, 8)
     bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)[byte:]
     return np.unpackbits(bits, count=first + len(column), bitorder="little")[first:].view(np.bool_)
 
 
-# Rows decoded at a time: they fit into the cache. Counting them at once would push the table out
-# of it for each batch, so as many as `HELD` wait for each other.
+# Rows decoded at a time; they fit into the cache. Counting each batch immediately would evict the
+# table from the cache every time, so up to `HELD` rows are counted together.
 BATCH = 1 << 17
 
 HELD = 1 << 21
@@ -332,20 +335,20 @@ HELD = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file or a frame as a stream of batches.
+    """A file or data frame as a stream of batches.
 
     Attributes
     ----------
     name : str
-        What people call it.
+        Name shown to users.
     batches : callable
-        Returns an iterator over Arrow columns by argument ("score", "label", ...).
+        Returns an iterator over Arrow columns keyed by argument ("score", "label", ...).
     place : callable
-        Says where a row is, by its number in this source.
+        Describes the location of a row, given its number in this source.
     n_rows : int or None
-        Number of rows where it is known.
+        Number of rows, if it is known.
     is_text : bool
-        Whether every column is text, from which numbers must be parsed.
+        Whether every column is text from which numbers must be parsed.
     """
 
     name: str
@@ -361,7 +364,7 @@ def fill(
     limit: float = np.inf,
     progress: Progress | None = None,
 ) -> Columns | Sketch:
-    """Read all rows; as soon as there are more than `limit`, sketch them."""
+    """Read all rows; once there are more than `limit`, sketch them."""
     from pyarrow import default_memory_pool
 
     total = _total(sources)
@@ -375,21 +378,50 @@ def fill(
     check_filled(rows.n, sources)
     labels.settle()
     done = rows.finished()
-    # Arrow keeps the memory of batches that are gone, tens of megabytes.
+    # Arrow keeps tens of megabytes from batches that have been freed.
     default_memory_pool().release_unused()
     return done
 
 
+def extremes(
+    sources: Sequence[Source], wanted: Wanted, n: int
+) -> dict[str, list[tuple[float, str]]]:
+    """Return the highest scores of unlabeled rows and the lowest of positives, with their names.
+
+    Names come from the "id" entry of `wanted.texts`. Only one batch is held at a time.
+    """
+    labels = Labels(wanted)
+    found: dict[str, list[tuple[float, str]]] = {"unlabeled": [], "positive": []}
+    for source in sources:
+        with closing(placed(source)) as stream:
+            for batch, place in stream:
+                rows = _checked(batch, wanted, labels, place, is_text=source.is_text)
+                seen = rows.flags if rows.negative is None else rows.flags | rows.negative
+                for kind, mask, sign in (("unlabeled", ~seen, -1), ("positive", rows.flags, 1)):
+                    found[kind] = _first(n, found[kind], rows, np.flatnonzero(mask), sign)
+    labels.settle()
+    return found
+
+
+def _first(
+    n: int, kept: list[tuple[float, str]], rows: Columns, at: NDArray[np.intp], sign: int
+) -> list[tuple[float, str]]:
+    """Return the n most extreme of the kept rows and some new ones, sorted by score."""
+    order = at[np.argsort(sign * rows.score[at], kind="stable")[:n]]
+    new = [(float(rows.score[i]), rows.texts["id"][i]) for i in order]
+    return sorted([*kept, *new], key=lambda pair: sign * pair[0])[:n]
+
+
 def check_filled(n_rows: int, sources: Sequence[Source]) -> None:
-    """Refuse sources that hold no row."""
+    """Raise an error if the sources contain no rows."""
     if not n_rows:
         names = " and ".join(source.name for source in sources)
         has = "has only a header" if sources[0].is_text else "has none"
-        raise InputError("source", f"must hold at least one row, but {names} {has}.")
+        raise InputError("source", f"must contain at least one row, but {names} {has}.")
 
 
 def placed(source: Source) -> Generator[tuple[Batch, Place]]:
-    """Yield batches, each with what says where a row of it is; the next one is read meanwhile."""
+    """Yield batches with a function that locates their rows, and prefetch the next batch."""
     first, batches = 0, source.batches()
     with ThreadPoolExecutor(1) as pool:
         ahead = pool.submit(next, batches, None)
@@ -411,7 +443,7 @@ def numbers(
     *,
     is_text: bool,
 ) -> NDArray[np.float64]:
-    """Return an Arrow column as doubles, or name the row that holds none."""
+    """Return an Arrow column as doubles, or raise an error that names the first bad row."""
     import pyarrow as pa
 
     if column.null_count:
@@ -430,10 +462,11 @@ def numbers(
 
 
 class _Rows:
-    """Batches that are kept, or counted in a sketch once there are too many."""
+    """Batches that are kept, or counted in a sketch once there are too many rows."""
 
     def __init__(self, wanted: Wanted, limit: float, expected: int) -> None:
         self.kind, self.limit, self.expected = wanted.weight_kind, limit, expected
+        self.groups = wanted.groups
         self.held: list[Columns] = []
         self.n = self.n_held = 0
         self.table: NDArray[np.float64] | None = None
@@ -451,8 +484,15 @@ class _Rows:
         fast = fast_loops(max(self.n, self.expected))
         for columns in self.held:
             add_rows(self.table, columns.flags, columns.score, columns.weight, fast)
+        self._count_groups()
         self.held, self.n_held = [], 0
         return self.table
+
+    def _count_groups(self) -> None:
+        if self.groups is not None and self.held:
+            rows = _joined(self.held)
+            assert rows.codes is not None  # noqa: S101 - groups are wanted
+            self.groups.count(rows.codes, rows.score, rows.flags, rows.weight, self.kind)
 
     def finished(self) -> Columns | Sketch:
         if self.n <= self.limit:
@@ -463,7 +503,7 @@ class _Rows:
 def _joined(held: list[Columns]) -> Columns:
     weights = [columns.weight for columns in held if columns.weight is not None]
     score = np.concatenate([columns.score for columns in held])
-    # Nobody else has this array: `PUScores` keeps what is read-only without a copy.
+    # The array has no other owner: `PUScores` keeps a read-only array without copying it.
     score.flags.writeable = False
     flags = np.concatenate([columns.flags for columns in held])
     negative = [columns.negative for columns in held if columns.negative is not None]
@@ -473,6 +513,9 @@ def _joined(held: list[Columns]) -> Columns:
         np.concatenate(weights) if weights else None,
         np.concatenate(negative) if negative else None,
         {name: [x for one in held for x in one.texts[name]] for name in held[0].texts},
+        np.concatenate([one.codes for one in held if one.codes is not None])
+        if held[0].codes is not None
+        else None,
     )
 
 
@@ -495,20 +538,21 @@ def _checked(
         for weight in rest:
             check_weights(weight, wanted.weight_kind, score.size, str(wanted.weight))
     texts = {name: as_texts(batch[name], column, place) for name, column in wanted.texts.items()}
-    return Columns(score, flags, rest[0] if rest else None, negative, texts)
+    codes = None if wanted.groups is None else wanted.groups.codes_of_batch(batch, place)
+    return Columns(score, flags, rest[0] if rest else None, negative, texts, codes)
 
 
 def as_texts(column: Any, name: str, place: Place) -> list[str]:  # noqa: ANN401
-    """Return a column as text; every row must have some."""
+    """Return a column as text; every row must have a value."""
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        rule = "must hold a value in every row"
+        rule = "must contain a value in every row"
         raise InputError(name, rule, row=row, lack="has none").of_column(place)
     return [as_text(value) for value in column.to_pylist()]
 
 
 def as_text(value: object) -> str:
-    """Return the text of an identifier; whole numbers lose the decimals that tables give them.
+    """Return the text of an identifier; whole numbers lose the decimals added by tables.
 
     Examples
     --------
@@ -521,7 +565,7 @@ def as_text(value: object) -> str:
 
 
 def _parsed(column: Any, name: str, place: Place) -> NDArray[np.float64]:  # noqa: ANN401
-    """Return the numbers that text stands for; Arrow knows all but those with spaces around."""
+    """Return the numbers in a text column; Arrow parses all but those padded with spaces."""
     import pyarrow as pa
 
     try:
@@ -537,5 +581,5 @@ def _parsed(column: Any, name: str, place: Place) -> NDArray[np.float64]:  # noq
 def _refuse_type(column: Any, name: str) -> NoReturn:  # noqa: ANN401
     first = column[0].as_py() if len(column) else None
     kind = "text" if isinstance(first, str) else column.type
-    msg = f"column {name!r} must hold numbers, but its type is {kind}, such as {first!r}."
+    msg = f"column {name!r} must contain numbers, but its type is {kind}, such as {first!r}."
     raise ValueError(f"{msg} {number_advice(first)}")

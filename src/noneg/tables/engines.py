@@ -1,10 +1,11 @@
-"""Frames of any library that narwhals knows, mappings of columns, and tables of a Spark cluster.
+"""Data frames of any library that narwhals supports, mappings of columns, and Spark tables.
 
-Frames in memory become streams of Arrow batches. Those of an engine are sketched where they live,
-by one narwhals expression: it only compares, multiplies by powers of two, rounds down and adds; no
-logarithm, whose last bit differs between engines, decides about a bucket. So every engine puts
-every double into the bucket of `noneg.kernels.bucket_of`. Columns are projected and cast first and
-made one after the other, so that none is computed twice; the result is one small table.
+Frames in memory become streams of Arrow batches. Frames of a remote engine are sketched where they
+are stored, by one narwhals expression that only compares, multiplies by powers of two, rounds down
+and adds. No bucket depends on a logarithm, whose last bit differs between engines, so every engine
+assigns every double to the bucket given by `noneg.kernels.bucket_of`. Columns are projected and
+cast first and then built one after another, so that none is computed twice; the result is one small
+table.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
-from noneg.sketch.table import GRIDS, SUMS
+from noneg.sketch.forms import GRIDS, SUMS
 from noneg.tables.batches import BATCH, Labels, Source, about_columns, meaning
 from noneg.tables.files import identifier, plain_errors
 
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     from noneg.kernels import Grid
     from noneg.tables.batches import Wanted
 
-    Frame = Any  # an eager or a lazy narwhals frame
+    Frame = Any  # An eager or a lazy narwhals frame.
     Sums = dict[str, NDArray[Any]]
 
 
 def source_of_mapping(source: Mapping[str, Any], wanted: Wanted) -> Source:
-    """Return the wanted columns of a mapping of names to vectors."""
+    """Return the requested columns from a mapping of names to vectors."""
     import pyarrow as pa
 
     wanted.check_names(list(source), "the mapping")
@@ -51,7 +52,7 @@ def source_of_mapping(source: Mapping[str, Any], wanted: Wanted) -> Source:
 
 
 def known_frame(source: object) -> Any:  # noqa: ANN401
-    """Return a frame of any library as a narwhals frame."""
+    """Return a data frame of any library as a narwhals frame."""
     import narwhals.stable.v2 as nw
 
     try:
@@ -67,13 +68,13 @@ def known_frame(source: object) -> Any:  # noqa: ANN401
 
 
 def is_remote(frame: Any) -> bool:  # noqa: ANN401
-    """Whether rows live in a cluster or a warehouse, which can sum them where they are."""
+    """Return whether rows are stored in a cluster or a warehouse, which can sum them in place."""
     engine = frame.implementation
     return bool(engine.is_spark_like() or engine.is_ibis())
 
 
 def count_rows(frame: Any) -> float:  # noqa: ANN401
-    """Return the number of rows of a remote frame; a cluster's is taken for infinite."""
+    """Return the number of rows in a remote frame; infinity for a cluster."""
     import narwhals.stable.v2 as nw
 
     if frame.implementation.is_spark_like():
@@ -82,7 +83,7 @@ def count_rows(frame: Any) -> float:  # noqa: ANN401
 
 
 def source_of_frame(frame: Any, wanted: Wanted) -> Source:  # noqa: ANN401
-    """Return the wanted columns of a narwhals frame; a lazy one computes no others."""
+    """Return the requested columns of a narwhals frame; a lazy frame computes no others."""
     import pyarrow as pa
 
     native = frame.to_native()
@@ -98,7 +99,7 @@ def source_of_frame(frame: Any, wanted: Wanted) -> Source:  # noqa: ANN401
         return _source_of_table(frame.to_arrow(), wanted)
     except pa.ArrowException as error:
         reason = " ".join(str(error).split())
-        msg = f"must hold values of one type in each column, but Arrow says: {reason}."
+        msg = f"must contain values of one type in each column, but Arrow reports: {reason}."
         raise InputError("source", msg, remedy="Convert the columns first.") from error
 
 
@@ -130,30 +131,33 @@ def _vector(values: object, name: str) -> NDArray[Any]:
 def _array(vector: NDArray[Any], name: str) -> Any:  # noqa: ANN401
     import pyarrow as pa
 
-    # Arrow has no numbers longer than doubles.
+    # Arrow has no floating-point type longer than a double.
     vector = vector.astype(np.float64) if vector.dtype.kind == "f" else vector
     try:
-        # The NA of pandas comes as an object.
+        # The NA value of pandas appears as an object.
         return pa.array(vector, from_pandas=vector.dtype.kind == "O")
     except pa.ArrowException as error:
-        msg = f"column {name!r} must hold values of one type that Arrow knows, got {vector.dtype}."
+        msg = (
+            f"column {name!r} must contain values of one type that Arrow supports, "
+            f"got {vector.dtype}."
+        )
         raise ValueError(f"{msg} Convert the column first.") from error
 
 
-_OCTAVE = 2**MANTISSA_BITS
+OCTAVE = 2**MANTISSA_BITS
 
-# Powers of two that together bring any score of the tails between 1/2 and 1.
+# Powers of two that combine to scale any score in the tails to between 1/2 and 1.
 _STEPS = (32, 16, 8, 4, 2, 1)
 
-_OCTAVES = 64
+OCTAVES = 64
 
 OUTSIDE = -1
 
 
 def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
-    """Sketch the wanted columns of a frame; only the sums of buckets leave its engine."""
+    """Sketch the requested columns of a frame; only the bucket sums leave its engine."""
     wanted.check_names(frame.collect_schema().names(), "the frame")
-    rows = bucketed(labelled_rows(frame, wanted), GRIDS[wanted.weight_kind])
+    rows = bucketed(labeled_rows(frame, wanted), GRIDS[wanted.weight_kind])
     sums = _fetched(summed(rows, wanted))
     _check_sums(sums, wanted, frame)
     sketch = Sketch(weight_kind=wanted.weight_kind)
@@ -165,19 +169,19 @@ def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
     return sketch
 
 
-def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
-    """Return score, label, flag and weight of each row, in types that every engine shares."""
+def labeled_rows(frame: Frame, wanted: Wanted) -> Frame:
+    """Return score, label, flag and weight of each row, in types that every engine supports."""
     schema = frame.collect_schema()
     for argument, name in wanted.names().items():
         if argument != "label" and not schema[name].is_numeric():
-            msg = f"column {name!r} must hold numbers, but its type is {schema[name]}."
+            msg = f"column {name!r} must contain numbers, but its type is {schema[name]}."
             raise ValueError(f"{msg} Convert the column first.")
     kind = schema[wanted.label]
     label, meant = nw.col(wanted.label), wanted.positive_label
     if kind.is_numeric() or kind == nw.Boolean:
         means = 1.0 if meant is None else meaning(meant)
         positive = float(means) if isinstance(means, (bool, int, float)) else np.nan
-        # From booleans some engines make whole numbers only.
+        # Some engines can cast booleans only to integers.
         label = (label.cast(nw.Int32) if kind == nw.Boolean else label).cast(nw.Float64)
         is_positive = nw.col("label") == _lit(positive)
     else:
@@ -189,14 +193,14 @@ def labelled_rows(frame: Frame, wanted: Wanted) -> Frame:
         columns.append(nw.col(wanted.weight).cast(nw.Float64).alias("weight"))
     rows = frame.select(*columns).with_columns(flag=_number(is_positive))
     if wanted.weight is not None:
-        # Rows that count for nothing go; a row without a weight stays, to be found later.
+        # Rows with zero weight are dropped; a row without a weight is kept, to be reported later.
         rows = rows.with_columns(idle=_number(nw.col("weight") == _lit(0.0)))
         rows = rows.filter(nw.col("idle") == _lit(0.0))
     return rows
 
 
 def bucketed(rows: Frame, grid: Grid) -> Frame:
-    """Add the column 'bucket', the one of `noneg.kernels.bucket_of`; -1 if not in [0, 1]."""
+    """Add the column 'bucket' as in `noneg.kernels.bucket_of`; -1 for scores outside [0, 1]."""
     s, y, k = nw.col("score"), nw.col("y"), nw.col("k")
     rows = rows.with_columns(distance=_choose(s < _lit(0.5), s, _lit(1.0) - s))
     rows = rows.with_columns(y=nw.col("distance"), k=_lit(0.0))
@@ -206,10 +210,10 @@ def bucketed(rows: Frame, grid: Grid) -> Frame:
             y=_choose(nw.col("small"), y * _lit(2.0**step), y),
             k=_choose(nw.col("small"), k + _lit(float(step)), k),
         )
-    octave = (_lit(_OCTAVES - 1.0) - k) * _lit(float(_OCTAVE))
-    tail = octave + (y * _lit(2.0 * _OCTAVE)).floor() - _lit(_OCTAVE - 1.0)
+    octave = (_lit(OCTAVES - 1.0) - k) * _lit(float(OCTAVE))
+    tail = octave + (y * _lit(2.0 * OCTAVE)).floor() - _lit(OCTAVE - 1.0)
     rows = rows.with_columns(
-        tail=_choose(nw.col("distance") < _lit(2.0**-_OCTAVES), _lit(0.0), tail),
+        tail=_choose(nw.col("distance") < _lit(2.0**-OCTAVES), _lit(0.0), tail),
         middle=(s * _lit(grid.scale)).floor() + _lit(float(grid.offset)),
     )
     upper = _lit(grid.size - 1.0) - nw.col("tail")
@@ -221,7 +225,7 @@ def bucketed(rows: Frame, grid: Grid) -> Frame:
 
 
 def summed(rows: Frame, wanted: Wanted) -> Frame:
-    """Return the sums of each bucket and group, and what tells whether all rows are right."""
+    """Return the sums for each bucket and group, and the columns needed to check all rows."""
     s, w = nw.col("score"), nw.col("weight")
     needed = ["flag", "bucket", "score", "label"]
     if wanted.weight is not None:
@@ -245,50 +249,49 @@ def summed(rows: Frame, wanted: Wanted) -> Frame:
 
 
 def _check_sums(sums: Sums, wanted: Wanted, frame: Frame) -> None:
-    """Refuse a frame with a row that is not what it should be."""
+    """Raise an error if the frame contains an invalid row."""
     if not sums["n"].size:
-        raise InputError("source", "must hold at least one row, got a table without rows.")
+        raise InputError("source", "must contain at least one row, got a table without rows.")
     if hidden := int(sums["hidden"].sum()):
-        _refuse_some(f"column {wanted.label!r} must hold a label in every row", hidden)
+        refuse_some(f"column {wanted.label!r} must contain a label in every row", hidden)
     _check_labels(sums, wanted, frame)
     outside = sums["bucket"] == OUTSIDE
     if outside.any():
         ends = [*sums["low"][outside].tolist(), *sums["high"][outside].tolist()]
         wrong = [value for value in ends if not 0.0 <= value <= 1.0]
-        rule = f"column {wanted.score!r} must hold scores in [0, 1]"
+        rule = f"column {wanted.score!r} must contain scores in [0, 1]"
         such = f", such as {wrong[0]!r}" if wrong else ""
-        _refuse_some(
+        refuse_some(
             rule, int(sums["n"][outside].sum()), such, remedy(wrong[0] if wrong else np.nan)
         )
     if "wrong" in sums and sums["wrong"].any():
         rule = "weights that are finite and not negative, and whole numbers if they count rows"
-        _refuse_some(f"column {wanted.weight!r} must hold {rule}", int(sums["wrong"].sum()))
+        refuse_some(f"column {wanted.weight!r} must contain {rule}", int(sums["wrong"].sum()))
 
 
-def _refuse_some(
-    rule: str, count: int, such: str = "", advice: str = "Repair or fill such rows."
+def refuse_some(
+    rule: str, count: int, such: str = "", advice: str = "Correct or fill in such rows."
 ) -> NoReturn:
-    """Refuse rows whose number in the table nobody knows."""
+    """Raise an error about rows whose position in the table is unknown."""
     has = "1 row does not" if count == 1 else f"{count:,} rows do not"
     raise ValueError(f"{rule}, but {has}{such}. {advice}")
 
 
 def _check_labels(sums: Sums, wanted: Wanted, frame: Frame) -> None:
-    """Refuse labels that do not say what is positive.
+    """Raise an error if the labels do not determine which rows are positive.
 
-    Of two labels there are only a smallest and a largest in each group.
+    It is enough to look at the smallest and the largest label in each group.
     """
     labels, kind = Labels(wanted), frame.collect_schema()[wanted.label]
     shown = bool if kind == nw.Boolean else int if kind.is_integer() else lambda value: value
     ends = [*sums["label_low"].tolist(), *sums["label_high"].tolist()]
     if any(value != value for value in ends):  # noqa: PLR0124
-        _refuse_some(f"column {wanted.label!r} must hold a label in every row", 1)
+        refuse_some(f"column {wanted.label!r} must contain a label in every row", 1)
     for value, flag in zip(ends, [*sums["flag"], *sums["flag"]], strict=True):
         if labels.note(meaning(shown(value))) != bool(flag):
             msg = f"must be written as in column {wanted.label!r}, {value!r}"
-            raise InputError(
-                "positive_label", f"{msg}, got {wanted.positive_label!r}. Pass that text."
-            )
+            remedy = "Pass that text."
+            raise InputError("positive_label", f"{msg}", value=wanted.positive_label, remedy=remedy)
     labels.settle()
 
 
@@ -299,7 +302,7 @@ def _fetched(frame: Frame) -> Sums:
 
 
 def _floats(column: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers as doubles (some engines sum to decimals), text as it is."""
+    """Return numbers as doubles (some engines sum to decimals), and text unchanged."""
     values = (
         np.ma.filled(column.astype(np.float64), np.nan) if column.dtype.kind in "fiub" else column
     )
@@ -310,12 +313,12 @@ def _floats(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _lit(value: float) -> nw.Expr:
-    # Some engines read 0.5 as a decimal, which is slow and not exact.
+    # Some engines read 0.5 as a decimal, which is slow and inexact.
     return nw.lit(value, nw.Float64)
 
 
 def _number(condition: nw.Expr) -> nw.Expr:
-    """Return 1 where a condition holds, 0 where it does not or is unknown."""
+    """Return 1 where a condition holds, and 0 where it does not hold or is unknown."""
     return _choose(condition, _lit(1.0), _lit(0.0))
 
 
@@ -325,20 +328,20 @@ def _choose(condition: nw.Expr, yes: nw.Expr, no: nw.Expr) -> nw.Expr:
 
 @contextmanager
 def spark_table(master: str, files: Sequence[str] = (), table: str | None = None) -> Iterator[Any]:
-    """Yield a Spark DataFrame of files (by path or URL) or of a table of the catalogue.
+    """Yield a Spark DataFrame for files (paths or URLs) or for a table in the catalog.
 
     Parameters
     ----------
     master : str
-        Where the cluster is, such as ``spark://host:7077``; ``local[2]`` is this machine. Spark's
-        other settings come from its own files and from ``PYSPARK_SUBMIT_ARGS``.
+        Address of the cluster, such as ``spark://host:7077``; ``local[2]`` is this machine. Other
+        Spark settings come from its own files and from ``PYSPARK_SUBMIT_ARGS``.
     files : sequence of str
-        Parquet or CSV with a header, at paths that every worker can read.
+        Parquet, or CSV with a header, at paths that every worker can read.
     table : str, optional
-        Name of a table, instead of files.
+        Name of a table to read instead of files.
     """
     if (table is None) == (not files):
-        raise InputError("table", "must be given if no files are, and only then, with Spark.")
+        raise InputError("table", "must be given with Spark if, and only if, no files are given.")
     session, created = _session(master)
     try:
         with _spark_errors(table or files[0]):
@@ -349,7 +352,7 @@ def spark_table(master: str, files: Sequence[str] = (), table: str | None = None
 
 
 def _session(master: str) -> tuple[Any, bool]:
-    """Return a session of this cluster, and whether it was opened just now."""
+    """Return a session on this cluster, and whether it was just created."""
     with optional("--engine spark"):
         from pyspark.sql import SparkSession
     running = SparkSession.getActiveSession()
@@ -375,7 +378,7 @@ def _scan(session: Any, files: Sequence[str]) -> Any:  # noqa: ANN401
 
 @contextmanager
 def _spark_errors(where: str) -> Iterator[None]:
-    """Turn what Spark says into a sentence."""
+    """Turn Spark errors into a readable message."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

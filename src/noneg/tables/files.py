@@ -1,7 +1,7 @@
-"""Files -> streams of Arrow batches: paths, globs and standard input; CSV, JSON Lines or Parquet.
+"""Read files as streams of Arrow batches: paths, globs and standard input; CSV, JSON or Parquet.
 
-Arrow reads Parquet and checks sums; DuckDB reads text. Errors of both become
-sentences about a file.
+Arrow reads Parquet and verifies checksums; DuckDB reads text. Errors from both are turned into
+readable messages about a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def connect() -> DuckDBPyConnection:
-    """Return a private connection that never reaches for the network nor writes to the terminal."""
+    """Return a private connection that never uses the network or writes to the terminal."""
     import duckdb
 
     connection = duckdb.connect(
@@ -51,13 +51,13 @@ def identifier(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Quote a text for SQL."""
+    """Quote a string for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 @contextmanager
 def plain_errors(name: str) -> Iterator[None]:
-    """Turn what DuckDB or Arrow say into a sentence about a file or frame."""
+    """Turn errors from DuckDB or Arrow into a readable message about a file or frame."""
     try:
         yield
     except Exception as error:
@@ -69,7 +69,7 @@ def plain_errors(name: str) -> Iterator[None]:
 
 
 def _engine_errors() -> tuple[type[BaseException], ...]:
-    """Return the errors of the engines that are loaded; others cannot have said anything."""
+    """Return the error types of the engines that are loaded; others cannot have raised one."""
     names = {"duckdb": "Error", "pyarrow": "ArrowException"}
     there = [getattr(sys.modules[m], name) for m, name in names.items() if m in sys.modules]
     return (OSError, *there)
@@ -79,26 +79,30 @@ def _reason(message: str) -> str:
     line = re.search(r"CSV Error on Line: (\d+)|in line (\d+)", message)
     at = f"line {line[1] or line[2]} " if line else "some line "
     if fields := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
-        return f"is not regular: {at}has {fields[2]} fields, the header has {fields[1]}. Repair it."
+        return (
+            f"is malformed: {at}has {fields[2]} fields, but the header has {fields[1]}. Fix "
+            "the file."
+        )
     for sign, reason in _REASONS.items():
         if sign in message:
             return reason.format(at=at)
     first = re.sub(r"^[A-Z][\w ]* Error: ", "", f"{message.strip()}\n".splitlines()[0])
-    return f"is damaged or of another kind ({first.rstrip('.')}). Copy it again."
+    return f"is corrupted or has another format ({first.rstrip('.')}). Copy it again."
 
 
 _REASONS = {
-    "unterminated quote": "is not regular: {at}opens a quote that never closes. Repair it.",
-    "not utf-8": "is not text in UTF-8: {at}has other bytes. Save it as UTF-8, or as Parquet.",
-    "invalid state": "is not regular CSV; it may mix line ends or quotes. Save it again.",
-    "Malformed JSON": "is not regular: {at}is not a JSON object. Repair it.",
+    "unterminated quote": "is malformed: {at}opens a quote that is never closed. Fix the file.",
+    "not utf-8": "is not valid UTF-8 text: {at}contains invalid bytes. Save it as UTF-8, or as "
+    "Parquet.",
+    "invalid state": "is not valid CSV; it may mix line endings or quotes. Save it again.",
+    "Malformed JSON": "is malformed: {at}is not a JSON object. Fix the file.",
     "Truncated compressed stream": (
-        "is cut off: its compressed data ends too early. Copy it again."
+        "is truncated: its compressed data ends too early. Copy it again."
     ),
-    "zlib": "is damaged: its compressed data and its checksum do not agree. Copy it again.",
-    "ZSTD": "is damaged: its compressed data and its checksum do not agree. Copy it again.",
-    "CRC checksum": "is damaged: a page does not have its checksum. Copy it again.",
-    "magic bytes": "is cut off, or is no Parquet file: its end is missing. Copy it again.",
+    "zlib": "is corrupted: its compressed data does not match its checksum. Copy it again.",
+    "ZSTD": "is corrupted: its compressed data does not match its checksum. Copy it again.",
+    "CRC checksum": "is corrupted: a page does not match its checksum. Copy it again.",
+    "magic bytes": "is truncated or not a Parquet file: its end is missing. Copy it again.",
     "smaller than the minimum": "is too short to be a Parquet file. Copy it again.",
     "ecrypt": "is encrypted. Decrypt it first.",
     "crypto": "is encrypted. Decrypt it first.",
@@ -113,7 +117,7 @@ _HEADER_BYTES = 1 << 18
 
 _BUFFER = 1 << 20
 
-# How DuckDB calls a text that begins with this sign.
+# DuckDB's name for the format of text that begins with this character.
 _JSON = {"{": "newline_delimited", "[": "array"}
 
 _COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -123,26 +127,26 @@ _OTHER_KINDS = {
     b"ARROW1": "an Arrow (Feather) file",
     b"FEA1": "a Feather file",
     b"PARE": "an encrypted Parquet file",
-    b"BZh": "compressed by bzip2",
-    b"\xfd7zXZ": "compressed by xz",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ": "compressed with xz",
 }
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is written; consecutive files of one layout can be one DuckDB relation.
+    """Layout of a file; consecutive files with the same layout can form one DuckDB relation.
 
     Attributes
     ----------
     kind : {"csv", "json", "parquet"}
     names : tuple of str
-        The columns.
+        Names of the columns.
     types : tuple of str
-        Types of Parquet columns; the others are text.
+        Types of Parquet columns; columns of other files are text.
     delimiter, compression : str
-        Of text.
+        Delimiter and compression of a text file.
     n_rows : int or None
-        Rows of a Parquet file.
+        Number of rows in a Parquet file.
     """
 
     kind: str
@@ -160,27 +164,27 @@ class Layout:
 
 @dataclass(frozen=True)
 class File:
-    """A file on disk and the name that people know it by."""
+    """A file on disk and the name shown to users."""
 
     path: str
     name: str
 
     @property
     def exactly(self) -> str:
-        """The absolute path, with no sign in it that could be read as a glob."""
+        """The absolute path, escaped so that no character is read as a glob."""
         return glob.escape(os.path.abspath(self.path))  # noqa: PTH100 - keeps links as they are
 
 
 @dataclass(frozen=True, eq=False)
 class OpenFiles:
-    """Files whose layout is known and whose rows have not been read."""
+    """Files whose layout is known and whose rows have not been read yet."""
 
     files: list[File]
     layouts: list[Layout]
     connect: Callable[[], DuckDBPyConnection]
 
     def sources(self, names: dict[str, str]) -> list[Source]:
-        """Return one stream per file of the columns with these names, by argument."""
+        """Return one stream per file for the columns with these names, keyed by argument."""
         pairs = zip(self.files, self.layouts, strict=True)
         return [self._source(file, layout, names) for file, layout in pairs]
 
@@ -205,7 +209,7 @@ class OpenFiles:
 
 @contextmanager
 def open_files(source: object, wanted: Wanted) -> Iterator[OpenFiles]:
-    """Find files and see what columns they have."""
+    """Find files and determine their columns."""
     with ExitStack() as stack:
         connection = cache(lambda: stack.enter_context(connect()))
         folder = cache(lambda: stack.enter_context(scratch()))
@@ -219,7 +223,7 @@ def open_files(source: object, wanted: Wanted) -> Iterator[OpenFiles]:
 
 
 def scan(connection: DuckDBPyConnection, files: Iterable[File], layout: Layout) -> DuckDBPyRelation:
-    """Return a DuckDB relation of files of one layout; nothing is read yet."""
+    """Return a DuckDB relation over files with the same layout; nothing is read yet."""
     if layout.is_parquet:
         return _from(connection, "read_parquet", files, hive_partitioning="false")
     options = {"compression": literal(layout.compression), "hive_partitioning": "false"}
@@ -247,14 +251,14 @@ def scan(connection: DuckDBPyConnection, files: Iterable[File], layout: Layout) 
 def _from(
     connection: DuckDBPyConnection, function: str, files: Iterable[File], **options: str
 ) -> DuckDBPyRelation:
-    """Call a table function of DuckDB with quoted paths."""
+    """Call a DuckDB table function with quoted paths."""
     paths = ", ".join(literal(file.exactly) for file in files)
     named = "".join(f", {name}={value}" for name, value in options.items())
     return connection.sql(f"FROM {function}([{paths}]{named})")
 
 
 def _layout(connection: Callable[[], DuckDBPyConnection], file: File, wanted: Wanted) -> Layout:
-    """Find out what a file is by its first bytes, and what columns it has."""
+    """Determine the type of a file from its first bytes, and its columns."""
     with Path(file.path).open("rb") as stream:
         start = stream.read(8)
     _check_kind(file, start)
@@ -276,7 +280,7 @@ def _layout(connection: Callable[[], DuckDBPyConnection], file: File, wanted: Wa
 def _parquet(file: File) -> Any:  # noqa: ANN401
     from pyarrow.parquet import ParquetFile
 
-    # A buffer bounds the memory whatever the size of row groups.
+    # A buffer limits memory use for row groups of any size.
     options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
     return ParquetFile(file.path, **options)
 
@@ -288,7 +292,7 @@ def _parquet_batches(file: File, names: dict[str, str]) -> Iterator[dict[str, An
 
 
 def _opened(file: File, compression: str) -> Any:  # noqa: ANN401
-    """Open the text of a file; Arrow verifies the checksums of what is compressed."""
+    """Open the text of a file; Arrow verifies the checksums of compressed data."""
     import pyarrow as pa
 
     raw = pa.OSFile(file.path)
@@ -296,7 +300,7 @@ def _opened(file: File, compression: str) -> Any:  # noqa: ANN401
 
 
 def _check_whole(file: File, compression: str) -> None:
-    """Read compressed data to its end: DuckDB verifies no checksum and reads cut frames."""
+    """Read compressed data to the end: DuckDB does not verify checksums and accepts cut frames."""
     with _opened(file, compression) as stream:
         while stream.read(_BUFFER):
             pass
@@ -304,14 +308,14 @@ def _check_whole(file: File, compression: str) -> None:
 
 def _check_kind(file: File, start: bytes) -> None:
     if not start:
-        msg = f"must hold a table, but {file.name} is empty: 0 bytes."
-        raise InputError("source", msg, remedy="Write or copy it again.")
+        msg = f"must contain a table, but {file.name} is empty: 0 bytes."
+        raise InputError("source", msg, remedy="Create or copy it again.")
     for sign, kind in _OTHER_KINDS.items():
         if start.startswith(sign):
             msg = f"must be CSV, JSON Lines or Parquet, but {file.name} is {kind}."
             raise InputError("source", msg, remedy="Save it as one of them.")
     if Path(file.path).suffix in (".parquet", ".pq") and not start.startswith(b"PAR1"):
-        msg = f"cannot be read: {file.name} is no Parquet file, despite its name."
+        msg = f"cannot be read: {file.name} is not a Parquet file, despite its name."
         raise InputError("source", msg, remedy="Copy or save it again.")
 
 
@@ -324,7 +328,7 @@ def _json_layout(
 
 
 def _csv_layout(file: File, head: str, compression: str, wanted: Wanted) -> Layout:
-    """Take the delimiter with which the header has the wanted columns."""
+    """Choose the delimiter for which the header contains the requested columns."""
     needed = set(wanted.names().values())
     found = [(_header(head, delimiter, file), delimiter) for delimiter in _DELIMITERS]
     names, delimiter = max(found, key=lambda pair: (len(needed & set(pair[0])), len(pair[0])))
@@ -337,27 +341,29 @@ def _header(head: str, delimiter: str, file: File) -> tuple[str, ...]:
     try:
         return tuple(next(csv.reader(StringIO(head, newline=""), delimiter=delimiter), []))
     except csv.Error as error:
-        msg = f"cannot be read: {file.name} has no regular header ({error})."
+        msg = f"cannot be read: {file.name} has no valid header ({error})."
         raise InputError("source", msg) from error
 
 
 def _place(file: File, layout: Layout, row: int) -> str:
-    """Say where a row is: its line, as editors and spreadsheets count, if it has one."""
+    """Describe the location of a row: its line number as shown in editors, if it has one."""
     if layout.is_parquet or layout.delimiter == "array":
         return f"row {row} of {file.name} (the first is row 0)"
-    with TextIOWrapper(_opened(file, layout.compression), "utf-8-sig", newline="") as text:
+    whole = _opened(file, layout.compression)
+    # Other columns may hold bytes that are not UTF-8.
+    with TextIOWrapper(whole, "utf-8-sig", "replace", newline="") as text:
         if layout.kind == "json":
             lines: Iterator[int] = (
                 number for number, line in enumerate(text, start=1) if line.strip()
             )
         else:
-            # The header is a record, too.
+            # The header is also a record.
             lines = islice(_first_lines(text, layout.delimiter), 1, None)
         return f"line {next(islice(lines, row, None))} of {file.name}"
 
 
 def _first_lines(text: Iterable[str], delimiter: str) -> Iterator[int]:
-    """Yield the line on which each record begins; empty lines are none."""
+    """Yield the line on which each record begins; empty lines are skipped."""
     reader, first = csv.reader(text, delimiter=delimiter), 1
     for record in reader:
         if record:
@@ -371,13 +377,13 @@ def _listed(source: Any) -> list[str]:  # noqa: ANN401
         raise InputError("source", "must name at least one file, got an empty list.")
     for item in items:
         if not isinstance(item, (str, bytes, os.PathLike)):
-            msg = f"must be a list of paths, got one with {type(item).__name__} in it."
+            msg = f"must be a list of paths, got one that contains {type(item).__name__}."
             raise InputError("source", msg)
     return [os.fsdecode(item) for item in items]
 
 
 def _find(items: Sequence[str], folder: Callable[[], Path]) -> Iterator[File]:
-    """Yield the files that paths and patterns name; what cannot be read twice is copied first."""
+    """Yield the files matching paths and patterns; streams that cannot be reread are copied."""
     seen: set[str] = set()
     for item in items:
         for path in [item] if item == STANDARD_INPUT else _expand(item):
@@ -385,7 +391,7 @@ def _find(items: Sequence[str], folder: Callable[[], Path]) -> Iterator[File]:
             key = path if path == STANDARD_INPUT else os.path.realpath(path)
             if key in seen:
                 raise InputError(
-                    "source", f"must name every file once, but {file.name} comes twice."
+                    "source", f"must name every file once, but {file.name} appears twice."
                 )
             seen.add(key)
             yield file
@@ -401,11 +407,11 @@ def _expand(item: str) -> list[str]:
         raise MissingFileError("source", f"must match a file, but no file matches {item!r}.")
     path = Path(item)
     if not path.parent.is_dir():
-        msg = f"must be a file, but there is no folder {str(path.parent)!r} for {item!r}."
+        msg = f"must be a file, but the folder {str(path.parent)!r} of {item!r} does not exist."
         raise MissingFileError("source", msg)
     close = get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
     hint = f" Did you mean {str(path.parent / close[0])!r}?" if close else ""
-    raise MissingFileError("source", f"must be a file, but there is none called {item!r}.{hint}")
+    raise MissingFileError("source", f"must be a file, but {item!r} does not exist.{hint}")
 
 
 def _on_disk(path: str, folder: Callable[[], Path]) -> File:

@@ -1,25 +1,33 @@
-"""Whole tables from files, with their types: for learners, which take any column."""
+"""Whole tables for learners: read from files with column types, and converted to numbers.
+
+Categories become codes, and unknown categories are missing.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
 
 from noneg.errors import InputError
 from noneg.tables.batches import Wanted
 from noneg.tables.files import identifier, open_files, plain_errors, scan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from duckdb import DuckDBPyRelation
+    from numpy.typing import NDArray
 
     from noneg.tables.files import OpenFiles
 
 
 @dataclass(frozen=True)
 class _Named(Wanted):
-    """Columns that must be there."""
+    """Columns that must be present."""
 
     score: str = ""
     label: str = ""
@@ -32,16 +40,16 @@ class _Named(Wanted):
 def read_table(source: object, *, columns: Sequence[str] = (), texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
     r"""Read files as one PyArrow table.
 
-    In text files an empty cell is missing, and a column of numbers alone holds numbers.
+    In text files, an empty cell is missing, and a column that contains only numbers is numeric.
 
     Parameters
     ----------
     source : path or list of paths
-        As in `noneg.read`. Files must have the same columns.
+        As in `noneg.read`. The files must have the same columns.
     columns : sequence of str
-        Columns to read, in this order; by default all.
+        Columns to read, in this order; all columns by default.
     texts : sequence of str
-        Columns that stay text, even if there are only numbers in them.
+        Columns that stay text even if they contain only numbers.
 
     Examples
     --------
@@ -66,12 +74,12 @@ def _check_same(opened: OpenFiles) -> None:
     first = opened.layouts[0]
     for file, layout in zip(opened.files, opened.layouts, strict=True):
         if layout != first:
-            rule = f"must hold files with the same columns, but {file.name} differs from"
+            rule = f"must contain files with the same columns, but {file.name} differs from"
             raise InputError("source", f"{rule} {opened.files[0].name}.")
 
 
 def _typed(opened: OpenFiles, texts: set[str]) -> DuckDBPyRelation:
-    """Return all columns; those of text files that hold numbers alone as numbers."""
+    """Return all columns; columns of text files that contain only numbers become numeric."""
     layout = opened.layouts[0]
     raw = scan(opened.connect(), opened.files, layout)
     names = dict(zip(layout.names, raw.columns, strict=True))
@@ -89,3 +97,86 @@ def _typed(opened: OpenFiles, texts: set[str]) -> DuckDBPyRelation:
         name: f"CAST({x} AS {kinds[name]})" if name in kinds else x for name, x in cells.items()
     }
     return raw.project(", ".join(f"{x} AS {identifier(name)}" for name, x in cast.items()))
+
+
+# Histograms in the engines have this many bins per column.
+MOST_CATEGORIES = 254
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a data frame: which ones are categorical, and their known values.
+
+    Numbers, booleans and times are treated as numbers. Text and categories become codes; if there
+    are too many, only the most frequent ones do. Values that did not occur in the training table
+    are treated as missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [30.0, None], "city": ["Rome", "Oslo"]})
+    >>> columns = Columns.of(frame)
+    >>> columns.categories
+    {1: ['Oslo', 'Rome']}
+    >>> columns.numbers(pd.DataFrame({"age": [1.0, 2.0], "city": ["Rome", "Paris"]}))
+    array([[ 1.,  1.],
+           [ 2., nan]])
+    """
+
+    categories: dict[int, list[str]]
+
+    @classmethod
+    def of(cls, X: Any) -> Self | None:  # noqa: ANN401
+        """Return the columns of a data frame; None for anything else."""
+        frame = as_frame(X)
+        if frame is None:
+            return None
+        # By position, since names may be numbers.
+        columns = (frame[:, k] for k in range(frame.shape[1]))
+        return cls({k: _known(_texts(c)) for k, c in enumerate(columns) if not _is_number(c)})
+
+    def numbers(self, X: Any) -> NDArray[np.float64]:  # noqa: ANN401
+        """Return a data frame with these columns as numbers, with nan for missing values."""
+        frame = nw.from_native(X, eager_only=True)
+        columns = [
+            _codes(_texts(frame[:, k]), self.categories[k])
+            if k in self.categories
+            else _numbers(frame[:, k])
+            for k in range(frame.shape[1])
+        ]
+        return np.column_stack(columns)
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:  # noqa: ANN401
+    """Return a data frame that narwhals supports; None for anything else."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _is_number(column: nw.Series[Any]) -> bool:
+    kind = column.dtype
+    return bool(kind.is_numeric() or kind.is_temporal() or kind == nw.Boolean)
+
+
+def _numbers(column: nw.Series[Any]) -> NDArray[np.float64]:
+    if not _is_number(column):
+        # A text column that contained numbers in the training table.
+        return np.array([np.nan if v is None else float(v) for v in _texts(column)])
+    if column.dtype.is_temporal():
+        column = column.cast(nw.Datetime("us")).dt.timestamp("ms")
+    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _texts(column: nw.Series[Any]) -> list[str | None]:
+    # A value that is not equal to itself is missing: nan, and the NA of pandas.
+    return [None if v is None or (v == v) is not True else str(v) for v in column.to_list()]  # noqa: PLR0124
+
+
+def _known(values: Iterable[str | None]) -> list[str]:
+    counted = Counter(value for value in values if value is not None)
+    return sorted(value for value, _ in counted.most_common(MOST_CATEGORIES))
+
+
+def _codes(values: Iterable[str | None], known: list[str]) -> NDArray[np.float64]:
+    place: dict[str | None, float] = {value: float(k) for k, value in enumerate(known)}
+    return np.array([place.get(value, np.nan) for value in values], dtype=np.float64)

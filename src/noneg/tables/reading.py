@@ -1,4 +1,4 @@
-"""`read`: files or frames with scores and labels -> `PUScores`, whole or sketched.
+"""`read` turns files or data frames with scores and labels into `PUScores`, exact or sketched.
 
 `read_features` reads a table of numbers and a label column instead.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +19,7 @@ from noneg.errors import InputError
 from noneg.knowledge import Knowledge
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
-from noneg.tables.batches import Columns, Labels, Wanted, fill, numbers, placed
+from noneg.tables.batches import Columns, Labels, Wanted, extremes, fill, numbers, placed
 from noneg.tables.engines import (
     count_rows,
     is_remote,
@@ -28,19 +28,22 @@ from noneg.tables.engines import (
     source_of_mapping,
 )
 from noneg.tables.files import open_files
+from noneg.tables.groups import Grouping
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from noneg.checks import Setting, WeightKind
+    from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Batch, Place, Progress, Source
 
 
-# More rows than this are sketched unless all are asked for. From here on a sketch is within its
-# stated error, far below what chance alone does to a metric of so many rows.
+# Larger tables are sketched unless all rows are requested. From this size on, a sketch is within
+# its stated error, which is far below the sampling error of a metric.
 EXACT_ROWS = 2_000_000
+_FILES = (str, bytes, os.PathLike, list, tuple)
 
 
 def read(  # noqa: PLR0913 - each one names a fact that is never guessed
@@ -60,48 +63,49 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     exact: bool | None = None,
     progress: Progress | None = None,
 ) -> PUScores:
-    """Read scores and labels from files or from a data frame; no other column is read.
+    """Read scores and labels from files or a data frame; no other columns are read.
 
-    No row is dropped: a missing score or label is an error that names its row.
+    No row is dropped: a missing score or label raises an error that names its row.
 
     Parameters
     ----------
     source : path, list of paths, mapping of columns, or data frame
-        CSV (any of comma, tab, semicolon or bar between fields, with a header), JSON Lines, either
-        of them compressed by gzip or zstd, or Parquet; what a file is shows in its first bytes.
-        Checksums are verified where a file has them. A path may be a pattern such as
-        ``"scores-*.parquet"``, or ``"-"`` for standard input. Frames are those of pandas, Polars,
-        PyArrow, DuckDB, Spark and whatever else narwhals knows, eager or lazy.
+        CSV with a header (fields separated by comma, tab, semicolon or vertical bar) or JSON Lines,
+        either of them optionally compressed with gzip or zstd, or Parquet; the file type is
+        detected from the first bytes. Checksums are verified if a file has them. A path may be a
+        pattern such as ``"scores-*.parquet"``, or ``"-"`` for standard input. Data frames may come
+        from pandas, Polars, PyArrow, DuckDB, Spark or any other library that narwhals supports,
+        eager or lazy.
     score, label : str
         Names of the columns.
-    setting : {"two-sample", "one-sample", "labelled"}
+    setting : {"two-sample", "one-sample", "labeled"}
         How the rows were sampled; never guessed.
     prior : float or "estimate", optional
-        Share of positives in the population, or what `noneg.prior.estimate_prior` finds. Without
-        it, metrics that need it refuse; of labelled data the labels determine it.
+        Share of positives in the population, or "estimate" to use `noneg.prior.estimate_prior`.
+        Without it, metrics that need it raise an error; for labeled data, the labels determine it.
     positive_label : object, optional
-        The label that means positive; 0/1, -1/1 and true/false need none. Compared as text too, so
-        that "1" is the number one.
+        The label that means positive; not needed for 0/1, -1/1 and true/false. Labels are also
+        compared as text, so "1" matches the number one.
     unlabeled_label : object, optional
-        The label of rows that nobody looked at, where a third one means reviewed and found
-        negative. Known negatives count as rows that are not labelled positive: nobody knows how
-        they were chosen.
+        The label of rows that were never reviewed, if a third label means reviewed and found
+        negative. Known negatives count as rows that are not labeled positive, because it is unknown
+        how they were chosen.
     unlabeled_is_empty : bool
-        Whether rows that nobody looked at have no label.
+        Whether rows that were never reviewed have an empty label.
     weight : str, optional
         Name of a column of weights.
     weight_kind : {"frequency", "importance"}
-        Whether a weight counts identical rows, or corrects unequal sampling.
+        Whether a weight counts identical rows or corrects for unequal sampling.
     prior_interval : (float, float), optional
-        What is known of the prior; without `prior`, numbers are quoted at its middle.
+        Range of possible priors; without `prior`, values are quoted at its midpoint.
     selection : float
-        How far hidden positives may differ from labelled ones; see `PUScores`.
+        How much hidden positives may differ from labeled ones; see `PUScores`.
     exact : bool, optional
-        True keeps every row in memory. False sketches the rows: one pass in constant memory, and
-        every metric within a stated distance of its exact value (see `Sketch`). By default tables
-        of more than two million rows are sketched, and those of a Spark cluster always.
+        True keeps every row in memory. False sketches the rows: one pass in constant memory, with
+        every metric within a stated distance of its exact value (see `Sketch`). By default, tables
+        with more than two million rows are sketched, and tables on a Spark cluster always are.
     progress : callable, optional
-        Called now and then with the number of rows read so far, and with the number of all rows or
+        Called periodically with the number of rows read so far, and the total number of rows or
         None.
 
     Returns
@@ -122,25 +126,6 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
     ... )
     PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
     """
-    setting = checks.check_setting(setting)
-    if prior == "estimate":
-        if checks.is_labelled(setting):
-            raise checks.determined("prior", prior)
-        unsettled = read(
-            source,
-            score=score,
-            label=label,
-            setting=setting,
-            positive_label=positive_label,
-            weight=weight,
-            weight_kind=weight_kind,
-            selection=selection,
-            exact=exact,
-            progress=progress,
-        )
-        return _with_estimate(unsettled, prior_interval)
-    known = Knowledge.given(prior, prior_interval, selection=selection)
-    known.check_setting(setting)
     wanted = Wanted(
         score=score,
         label=label,
@@ -150,23 +135,94 @@ def read(  # noqa: PLR0913 - each one names a fact that is never guessed
         unlabeled_is_empty=unlabeled_is_empty,
         weight_kind=weight_kind,
     )
+    facts = {"prior": prior, "prior_interval": prior_interval, "selection": selection}
+    return _read(source, wanted, setting, facts, exact=exact, progress=progress)[0]
+
+
+def _read(
+    source: object,
+    wanted: Wanted,
+    setting: Setting,
+    facts: dict[str, Any],
+    *,
+    exact: bool | None,
+    progress: Progress | None,
+) -> tuple[PUScores, Columns | Sketch]:
+    """Return scores with their prior, and the rows behind them."""
+    setting, asked = checks.check_setting(setting), facts["prior"] == "estimate"
+    if asked:
+        _check_estimable(setting, facts["prior_interval"])
+        facts = facts | {"prior": None}
+    known = Knowledge.given(**facts)
+    known.check_setting(setting)
     rows = read_rows(source, wanted, exact=exact, progress=progress)
-    return to_scores(rows, wanted, setting, known)
+    scores = to_scores(rows, wanted, setting, known)
+    if asked:
+        # Estimators are a higher layer than reading, so they are imported only when needed.
+        scores = import_module("noneg.prior").estimate_prior(scores).apply(scores)
+    return scores, rows
+
+
+def _check_estimable(setting: Setting, interval: tuple[float, float] | None) -> None:
+    """Raise an error if the prior is determined by the labels or already given."""
+    if checks.is_labeled(setting):
+        raise checks.determined("prior", "estimate")
+    if interval is not None:
+        rule = "must not be given with prior='estimate', which has its own interval"
+        raise InputError("prior_interval", rule)
+
+
+def read_grouped(
+    source: object,
+    *,
+    by: str | Sequence[str],
+    setting: Setting,
+    prior: float | Literal["estimate"] | None = None,
+    prior_interval: tuple[float, float] | None = None,
+    selection: float = 1.0,
+    exact: bool | None = None,
+    progress: Progress | None = None,
+    **columns: Any,  # noqa: ANN401
+) -> tuple[PUScores, GroupSums]:
+    """Read scores and labels, and sum them by group in the same pass.
+
+    Parameters
+    ----------
+    source, setting, prior, prior_interval, selection, exact, progress
+        As in `read`.
+    by : str or sequence of str
+        Columns whose values, or combinations of values, define the groups.
+    **columns
+        As in `read`: ``score=``, ``label=``, ``weight=``, ...
+
+    Examples
+    --------
+    >>> table = {"p": [0.9, 0.2, 0.4], "bought": [1, 0, 0], "region": ["n", "n", "s"]}
+    >>> facts = {"score": "p", "label": "bought", "setting": "one-sample", "prior": 0.5}
+    >>> scores, groups = read_grouped(table, by="region", **facts)
+    >>> groups.names
+    ['n', 's']
+    """
+    grouping = Grouping([by] if isinstance(by, str) else by)
+    wanted = Wanted(**columns, groups=grouping)
+    facts = {"prior": prior, "prior_interval": prior_interval, "selection": selection}
+    scores, rows = _read(source, wanted, setting, facts, exact=exact, progress=progress)
+    return scores, grouping.sums(rows, wanted.weight_kind)
 
 
 def to_scores(
     rows: Columns | Sketch, wanted: Wanted, setting: Setting, known: Knowledge
 ) -> PUScores:
-    """Return rows as scores, with what is known of the population."""
-    if checks.is_labelled(setting) and wanted.has_negatives:
-        rule = "must not be 'labelled' where some rows are unlabeled"
+    """Return rows as scores, with the knowledge about the population."""
+    if checks.is_labeled(setting) and wanted.has_negatives:
+        rule = "must not be 'labeled' if some rows are unlabeled"
         raise InputError("setting", rule, remedy="Choose one-sample or two-sample.")
     _check_rows(rows, wanted, setting)
     prior, interval = known.prior, known.prior_interval
     if isinstance(rows, Sketch):
         made = rows.scores(setting=setting, prior=prior, prior_interval=interval)
         return made.with_selection(known.selection)
-    if checks.is_labelled(setting):
+    if checks.is_labeled(setting):
         return PUScores.from_labels(
             rows.flags, rows.score, sample_weight=rows.weight, weight_kind=wanted.weight_kind
         )
@@ -180,16 +236,6 @@ def to_scores(
         sample_weight=rows.weight,
         weight_kind=wanted.weight_kind,
     )
-
-
-def _with_estimate(scores: PUScores, interval: tuple[float, float] | None) -> PUScores:
-    """Return scores under the prior that they tell."""
-    if interval is not None:
-        rule = "must not be given with prior='estimate', which brings its own"
-        raise InputError("prior_interval", rule)
-    # Estimators live above reading, and are only asked for by name when somebody wants one.
-    estimated: PUScores = import_module("noneg.prior").estimate_prior(scores).apply(scores)
-    return estimated
 
 
 def read_sketch(  # noqa: PLR0913 - as `read`
@@ -207,7 +253,7 @@ def read_sketch(  # noqa: PLR0913 - as `read`
     prior_interval: tuple[float, float] | None = None,
     progress: Progress | None = None,
 ) -> Sketch:
-    """Sketch scores and labels of any number of rows, in one pass and a few megabytes.
+    """Sketch the scores and labels of any number of rows, in one pass and a few megabytes.
 
     Parameters
     ----------
@@ -216,7 +262,7 @@ def read_sketch(  # noqa: PLR0913 - as `read`
     weight_kind, progress
         As in `read`.
     setting, prior, prior_interval
-        Kept with the sketch if they are given; `Sketch.scores` takes them too.
+        Stored with the sketch if given; they can also be passed to `Sketch.scores`.
 
     Returns
     -------
@@ -243,12 +289,12 @@ def read_sketch(  # noqa: PLR0913 - as `read`
     )
     rows = read_rows(source, wanted, exact=False, progress=progress)
     assert isinstance(rows, Sketch)  # noqa: S101 - no row is too few
-    # Nobody else has the rows: the table need not be copied.
+    # The rows have no other owner, so the table need not be copied.
     return facts.add_table(rows._table)  # noqa: SLF001
 
 
 def read_columns(source: object, wanted: Wanted) -> Columns:
-    """Return every row, in order."""
+    """Return all rows, in order."""
     rows = read_rows(source, wanted, exact=True, progress=None)
     assert isinstance(rows, Columns)  # noqa: S101 - all rows are wanted
     return rows
@@ -257,37 +303,58 @@ def read_columns(source: object, wanted: Wanted) -> Columns:
 def read_rows(
     source: object, wanted: Wanted, *, exact: bool | None, progress: Progress | None = None
 ) -> Columns | Sketch:
-    """Return all rows, or a sketch of them when they are many."""
+    """Return all rows, or a sketch of them if there are many."""
     limit = {True: np.inf, False: 0, None: EXACT_ROWS}[exact]
-    if isinstance(source, (str, bytes, os.PathLike, list, tuple)):
-        with open_files(source, wanted) as opened:
-            return fill(opened.sources(wanted.names()), wanted, limit, progress)
-    if isinstance(source, Mapping):
-        return fill([source_of_mapping(source, wanted)], wanted, limit, progress)
-    frame = known_frame(source)
-    if is_remote(frame) and wanted.has_negatives:
-        rule = "must not be given when a cluster reads the rows"
-        raise InputError("unlabeled_label", rule, remedy="Make a column of two values there.")
-    if is_remote(frame) and not exact and (exact is False or count_rows(frame) > EXACT_ROWS):
-        from noneg.tables.engines import sketch_of_frame
+    if not isinstance(source, (*_FILES, Mapping)) and is_remote(frame := known_frame(source)):
+        if wanted.has_negatives:
+            rule = "must not be given if a cluster reads the rows"
+            raise InputError(
+                "unlabeled_label", rule, remedy="Create a column with two values there."
+            )
+        if wanted.groups is not None:
+            rule = "must not be given if a cluster reads the rows"
+            raise InputError("by", rule, remedy="Sketch each group there.")
+        if not exact and (exact is False or count_rows(frame) > EXACT_ROWS):
+            from noneg.tables.engines import sketch_of_frame
 
-        return sketch_of_frame(frame, wanted)
-    return fill([source_of_frame(frame, wanted)], wanted, limit, progress)
+            return sketch_of_frame(frame, wanted)
+    with _sources(source, wanted) as sources:
+        return fill(sources, wanted, limit, progress)
+
+
+@contextmanager
+def _sources(source: object, wanted: Wanted) -> Iterator[list[Source]]:
+    """Yield files, a mapping of columns, or a data frame as streams of batches."""
+    if isinstance(source, _FILES):
+        with open_files(source, wanted) as opened:
+            yield opened.sources(wanted.names())
+    elif isinstance(source, Mapping):
+        yield [source_of_mapping(source, wanted)]
+    else:
+        yield [source_of_frame(known_frame(source), wanted)]
+
+
+def read_extremes(
+    files: Sequence[str], wanted: Wanted, n: int
+) -> dict[str, list[tuple[float, str]]]:
+    """Return the names and scores of extreme rows in files; see `extremes`."""
+    with open_files(list(files), wanted) as opened:
+        return extremes(opened.sources(wanted.names()), wanted, n)
 
 
 def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> None:
-    """Refuse a table without rows of a kind that the setting needs."""
+    """Raise an error if the table lacks a kind of row that the setting needs."""
     if isinstance(rows, Sketch):
         others, there = (mass > 0.0 for mass in rows.masses)
     else:
-        # A row of weight zero counts for nothing.
+        # Rows with zero weight are ignored.
         counts = True if rows.weight is None else rows.weight > 0.0
         there, others = bool((rows.flags & counts).any()), bool((~rows.flags & counts).any())
-    if not checks.is_labelled(setting) and not there:
-        msg = f"column {wanted.label!r} must hold at least one labelled positive, got none."
+    if not checks.is_labeled(setting) and not there:
+        msg = f"column {wanted.label!r} must contain at least one labeled positive, got none."
         raise ValueError(f"{msg} Check which of its values means positive.")
     if not checks.is_pooled(setting) and not others:
-        msg = f"column {wanted.label!r} must hold at least one unlabeled row, got none."
+        msg = f"column {wanted.label!r} must contain at least one unlabeled row, got none."
         raise ValueError(f"{msg} Add the unlabeled rows to the same table.")
     if not (there or others):
         raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
@@ -295,7 +362,7 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
 
 @dataclass(frozen=True, kw_only=True)
 class _Texts(Wanted):
-    """Columns of text alone."""
+    """Text columns only."""
 
     score: str = ""
     label: str = ""
@@ -305,30 +372,21 @@ class _Texts(Wanted):
 
 
 def read_texts(source: object, names: Mapping[str, str]) -> dict[str, list[object]]:
-    """Return columns as they are, by argument; None where a row has no value."""
+    """Return columns unchanged, keyed by argument; None where a row has no value."""
     wanted = _Texts(texts=names)
     found: dict[str, list[object]] = {argument: [] for argument in names}
-
-    def collect(sources: Sequence[Source]) -> None:
+    with _sources(source, wanted) as sources:
         for one in sources:
             with closing(placed(one)) as stream:
                 for batch, _ in stream:
                     for argument, column in batch.items():
                         found[argument] += column.to_pylist()
-
-    if isinstance(source, (str, bytes, os.PathLike, list, tuple)):
-        with open_files(source, wanted) as opened:
-            collect(opened.sources(wanted.names()))
-    elif isinstance(source, Mapping):
-        collect([source_of_mapping(source, wanted)])
-    else:
-        collect([source_of_frame(known_frame(source), wanted)])
     return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Labels(Wanted):
-    """Only the label must be there; features are what else there is, or what is named."""
+    """Requires only the label column; features are the named columns, or all others."""
 
     score: str = ""
     features: tuple[str, ...] = ()
@@ -340,7 +398,7 @@ class _Labels(Wanted):
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Numbers, one row a row of the files, and which rows are labelled positive."""
+    """Feature values, one row per row of the files, and flags for labeled positives."""
 
     names: tuple[str, ...]
     X: NDArray[np.float64]
@@ -355,19 +413,19 @@ def read_features(
     positive_label: object = None,
     blanks: bool = False,
 ) -> Features:
-    """Read the numbers of all columns but the label, or of some, from files.
+    """Read numeric features from files: all columns except the label, or the given ones.
 
     Parameters
     ----------
     source : path or list of paths
     label : str
-        Column with two values: labelled positive, or not.
+        Column with two values: labeled positive or not.
     columns : sequence of str
-        Features; by default every column but the label.
+        Feature columns; by default, every column except the label.
     positive_label : object, optional
         The label that means positive.
     blanks : bool
-        Whether a missing number is nan, rather than an error that names its row.
+        Whether a missing number becomes nan instead of raising an error that names its row.
     """
     wanted = _Labels(
         label=label, features=tuple(columns), positive_label=positive_label, blanks=blanks
@@ -375,7 +433,9 @@ def read_features(
     with open_files(source, wanted) as opened:
         names = wanted.features or tuple(n for n in opened.layouts[0].names if n != label)
         if not names:
-            raise InputError("source", "must hold a feature beside the label, got no other column.")
+            raise InputError(
+                "source", "must contain a feature in addition to the label, got no other column."
+            )
         wanted = replace(wanted, features=names)
         for file, layout in zip(opened.files, opened.layouts, strict=True):
             wanted.check_names(layout.names, file.name)
@@ -402,7 +462,7 @@ def _table(batch: Batch, wanted: _Labels, place: Place, *, is_text: bool) -> NDA
 
 
 def _blank_as_nan(column: Any) -> Any:  # noqa: ANN401
-    """Return an Arrow column in which nothing, or an empty text, is nan."""
+    """Return an Arrow column with nulls and blank text replaced by nan."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,7 +1,7 @@
-"""`write`: `PUScores` -> a file that `read` takes back; and files with one more column.
+"""`write` saves `PUScores` to a file that `read` accepts; `map_scores` adds a column to files.
 
-`map_scores` writes a function of the scores beside the columns they came from, in constant memory:
-mapped scores are staged in a database on disk, a batch at a time, and joined row by row in the
+`map_scores` writes a function of the scores next to the original columns, in constant memory:
+mapped scores are staged in a database on disk, one batch at a time, and joined row by row in the
 order of the files.
 """
 
@@ -24,10 +24,11 @@ from noneg.errors import InputError
 from noneg.laws import FlaggedRows, SplitRows
 from noneg.tables.batches import Wanted, about_columns, check_filled, numbers, placed
 from noneg.tables.files import connect, identifier, literal, open_files, scan
+from noneg.tables.groups import Grouping
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from duckdb import DuckDBPyRelation
     from numpy.typing import NDArray
@@ -50,14 +51,14 @@ _FORMATS = {
 def write(
     scores: PUScores, path: str | os.PathLike[str], *, score: str = "score", label: str = "label"
 ) -> None:
-    """Write scores and labels (1 or 0) to a file; numbers come back exactly as they were.
+    """Write scores and labels (1 or 0) to a file; the numbers round-trip exactly.
 
     Parameters
     ----------
     scores : PUScores
-        Rows without weights.
+        Unweighted rows.
     path : path
-        Ends in .csv, .csv.gz, .csv.zst, .tsv or .parquet. A file that exists is replaced.
+        Path ending in .csv, .csv.gz, .csv.zst, .tsv or .parquet. An existing file is replaced.
     score, label : str
         Names of the columns.
 
@@ -67,8 +68,8 @@ def write(
     >>> scores = noneg.PUScores.from_labels([1, 0, 0], [0.9, 0.2, 0.4])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(scores, f"{folder}/scores.csv")
-    ...     noneg.read(f"{folder}/scores.csv", score="score", label="label", setting="labelled")
-    PUScores(1 positive, 3 labelled rows, prior 0.333333)
+    ...     noneg.read(f"{folder}/scores.csv", score="score", label="label", setting="labeled")
+    PUScores(1 positive, 3 labeled rows, prior 0.333333)
     """
     options = format_options(Path(path))
     values, flags = _rows(scores._rows)  # noqa: SLF001 - rows have no public form but a file
@@ -83,7 +84,7 @@ def write(
 
 @contextmanager
 def write_errors() -> Iterator[None]:
-    """Turn what DuckDB says when a disk is full into an error of the system."""
+    """Turn DuckDB's error about a full disk into an `OSError`."""
     import duckdb
 
     try:
@@ -93,20 +94,20 @@ def write_errors() -> Iterator[None]:
 
 
 def write_failure(error: Exception) -> str:
-    """Return why DuckDB could not write a file, without the file's name."""
+    """Return the reason why DuckDB could not write a file, without the file's name."""
     message = str(error).strip()
     found = re.search(r'Could not write file \\?"[^"]*": ([\w ]+)', message)
     return found[1] if found else message.splitlines()[0]
 
 
 def format_options(path: Path) -> str:
-    """Return how DuckDB writes a file of this name, or say which names it can have."""
+    """Return DuckDB's options for a file with this name; raise an error for other names."""
     for suffix, options in _FORMATS.items():
         if path.name.endswith(suffix):
             if path.is_dir() or not path.parent.is_dir():
-                what = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+                what = "is a folder" if path.is_dir() else "is in a folder that does not exist"
                 raise InputError("path", f"must be a file, but {str(path)!r} {what}.")
-            # The file is a new one that has its name already.
+            # The file is new and already has its temporary name.
             return f"{options}, USE_TMP_FILE false"
     raise InputError("path", f"must end in one of {', '.join(_FORMATS)}", value=str(path))
 
@@ -119,42 +120,47 @@ def _rows(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     if isinstance(rows, FlaggedRows):
         none = np.zeros(rows.scores.size, dtype=np.bool_)
         return rows.scores, none if rows.flags is None else rows.flags
-    raise InputError("scores", "must be rows without weights, of finite samples, to be written.")
+    raise InputError("scores", "must be unweighted rows of finite samples in order to be written.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class WantedScore(Wanted):
-    """The score alone."""
+    """The score column, and the columns that define groups."""
 
     label: str = ""
 
     def names(self) -> dict[str, str]:
-        """Return the column that is needed."""
-        return {"score": self.score}
+        """Return the required columns."""
+        return {"score": self.score} | ({} if self.groups is None else self.groups.names())
 
 
 def map_scores(
     source: object,
     path: str | os.PathLike[str],
-    function: Callable[[Floats], Floats],
+    function: Callable[..., Floats],
     *,
     score: str,
     column: str,
+    by: Sequence[str] = (),
 ) -> int:
-    r"""Write files again with one more column: a function of their scores.
+    r"""Write files again with an additional column: a function of their scores.
 
     Parameters
     ----------
     source : path or list of paths
-        As in `noneg.read`. Files must have the same columns.
+        As in `noneg.read`. The files must have the same columns.
     path : path
-        Where to write: .csv, .csv.gz, .csv.zst, .tsv or .parquet. It appears when all is written.
+        Output path: .csv, .csv.gz, .csv.zst, .tsv or .parquet. The file appears once it is
+        complete.
     function : callable
-        Maps a vector of scores in [0, 1] to one of the same length.
+        Maps a vector of scores in [0, 1] to a vector of the same length; with `by`, its second
+        argument is the group of each row.
     score : str
-        Column of the scores.
+        Column that contains the scores.
     column : str
         Name of the new column.
+    by : sequence of str
+        Columns that define groups.
 
     Returns
     -------
@@ -174,9 +180,10 @@ def map_scores(
     """
     options = format_options(Path(path))
     typed = options.startswith("FORMAT parquet")
-    with open_files(source, WantedScore(score=score)) as opened, _staged(opened) as stage:
+    wanted = WantedScore(score=score, groups=Grouping(by) if by else None)
+    with open_files(source, wanted) as opened, _staged(opened) as stage:
         _check_columns(opened, column)
-        n_rows = _map(opened, stage, function, score)
+        n_rows = _map(opened, stage, function, wanted)
         table = _table(opened, score, typed=typed)
         table.create_view("noneg_table")
         new = f"{stage}.mapped.value AS {identifier(column)}"
@@ -188,12 +195,12 @@ def map_scores(
 
 @contextmanager
 def _staged(opened: OpenFiles) -> Iterator[str]:
-    """Attach an empty database on disk, and yield its name."""
+    """Attach an empty database on disk and yield its name."""
     with scratch() as folder, _stage_errors(str(folder)):
         run, place = opened.connect().execute, literal(str(folder / "stage.db"))
-        # What is thrown away need not be written to its end.
+        # A database that will be deleted need not be checkpointed.
         run("PRAGMA disable_checkpoint_on_shutdown")
-        # By default DuckDB spills into the working folder.
+        # By default, DuckDB spills into the working directory.
         run(f"SET temp_directory = {literal(str(folder))}")
         run(f"ATTACH {place} AS noneg_stage")
         try:
@@ -205,7 +212,7 @@ def _staged(opened: OpenFiles) -> Iterator[str]:
 
 @contextmanager
 def _stage_errors(folder: str) -> Iterator[None]:
-    """Tell a folder without room for the stage from a file that cannot be read."""
+    """Distinguish a folder without space for the stage from a file that cannot be read."""
     import duckdb
 
     try:
@@ -215,7 +222,10 @@ def _stage_errors(folder: str) -> Iterator[None]:
             raise
         reason = write_failure(error)
         where = f"the temporary folder {tempfile.gettempdir()!r}, which cannot be written: {reason}"
-        msg = f"'source' needs room for its scores in {where}. Set TMPDIR to a folder with room."
+        msg = (
+            f"'source' needs space for its scores in {where}. Set TMPDIR to a folder with "
+            "enough space."
+        )
         raise OSError(msg) from error
 
 
@@ -223,28 +233,33 @@ def _check_columns(opened: OpenFiles, column: str) -> None:
     first, names = opened.files[0], opened.layouts[0].names
     for file, layout in zip(opened.files, opened.layouts, strict=True):
         if layout.names != names or layout.is_parquet != opened.layouts[0].is_parquet:
-            msg = f"must hold files with the same columns, but {file.name} differs from"
+            msg = f"must contain files with the same columns, but {file.name} differs from"
             raise InputError("source", msg, remedy=f"{first.name}. Write them one by one.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError("source", f"must have a name for each column, but {twice!r} comes twice.")
+        raise InputError("source", f"must have distinct column names, but {twice!r} appears twice.")
     if column in names:
-        msg = f"must be a new name, but {first.name} has a column {column!r} already."
+        msg = f"must be a new name, but {first.name} already has a column {column!r}."
         raise InputError("column", msg, remedy="Choose another name.")
 
 
-def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], score: str) -> int:
-    """Fill the table of mapped scores, in the order of rows; return how many there are."""
+def _map(
+    opened: OpenFiles, stage: str, function: Callable[..., Floats], wanted: WantedScore
+) -> int:
+    """Fill the table of mapped scores, in row order, and return the number of rows."""
     connection, n_rows = opened.connect(), 0
     connection.execute(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
-    sources = opened.sources({"score": score})
+    sources, score, groups = opened.sources(wanted.names()), wanted.score, wanted.groups
     for source in sources:
-        # The connection that reads a text file cannot write meanwhile.
+        # The connection that reads a text file cannot write at the same time.
         with closing(placed(source)) as stream, connection.cursor() as writer:
             for batch, place in stream:
                 s = numbers(batch["score"], "score", score, place, is_text=source.is_text)
+                by = (
+                    [] if groups is None else [groups.names_of(groups.codes_of_batch(batch, place))]
+                )
                 with about_columns(place):
-                    value = function(check_scores(s, score))
+                    value = function(check_scores(s, score), *by)
                 writer.register("noneg_piece", {"value": np.ascontiguousarray(value)})
                 writer.execute(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
                 writer.unregister("noneg_piece")
@@ -254,7 +269,7 @@ def _map(opened: OpenFiles, stage: str, function: Callable[[Floats], Floats], sc
 
 
 def _table(opened: OpenFiles, score: str, *, typed: bool) -> DuckDBPyRelation:
-    """Return all columns under their own names; text becomes numbers only where nothing is lost."""
+    """Return all columns under their own names; text becomes numbers only if nothing is lost."""
     names = opened.layouts[0].names
     groups = groupby(zip(opened.layouts, opened.files, strict=True), key=lambda pair: pair[0])
     parts = []
@@ -273,7 +288,7 @@ def _table(opened: OpenFiles, score: str, *, typed: bool) -> DuckDBPyRelation:
 
 
 def _kind(table: DuckDBPyRelation, name: str) -> str:
-    """Return the type that every text of a column can be read as and written back from."""
+    """Return a type that every text in a column can be converted to and back."""
     x = identifier(name)
     back = {kind: f"CAST(TRY_CAST({x} AS {kind}) AS VARCHAR)" for kind in ("BIGINT", "BOOLEAN")}
     same = ", ".join(

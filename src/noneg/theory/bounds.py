@@ -1,34 +1,34 @@
-r"""Bounds on the error of a calibration error, and the numbers of bins that they recommend.
+r"""Bounds on the error of calibration error estimates, and the bin counts they recommend.
 
-Throughout, B is the number of bins and L a Lipschitz constant of
-:math:`v \mapsto E[Y \mid f(X) = v]`. Theorems have the numbers of their papers.
+Throughout, B is the number of bins and L is a Lipschitz constant of :math:`v \mapsto E[Y \mid f(X)
+= v]`. Theorems are numbered as in their papers.
 
 PU data
-    The PU-ECE paper, Estimating Expected Calibration Error for Positive-Unlabeled Learning:
-    :math:`A = \pi^2/n_P + 1/n_U`, and scores have a density.
-Labelled data
+    The PU-ECE paper, Estimating Expected Calibration Error for Positive-Unlabeled Learning, with
+    :math:`A = \pi^2/n_P + 1/n_U`. Scores are assumed to have a density.
+Labeled data
     Futami & Fujisawa (2024), Information-theoretic Generalization Analysis for Expected Calibration
-    Error, for rows that the classifier has not seen and for those it was trained on.
+    Error, both for rows that the classifier has not seen and for its training rows.
 
-On training rows every term compares a seen row with an unseen one. Exchanging the two moves it by
-up to 4/n, hence :math:`\sqrt{8}`; for bin indicators the text takes 2/n and :math:`\sqrt{2}`, which
-is true of one row but not of a difference (PU-ECE paper, Eq. 17).
+On training rows, every term compares a seen row with an unseen one. Exchanging the two changes it
+by up to 4/n, hence :math:`\sqrt{8}`; for bin indicators, the text uses 2/n and :math:`\sqrt{2}`,
+which is correct for one row but not for a difference (PU-ECE paper, Eq. 17).
 
-An information must be that of the *scores of all rows* of the supersample, or of the losses of all
-rows in all bins (Eq. 99). The text puts the information of one summed difference in its place, and
-that is too small. Let every label be 0, and let a classifier score 0 on the rows it has seen and
-0.9, blurred by noise of its own, on all others: the difference is 0.9 whichever rows were seen, so
-it carries no information, and the bound would fall to zero with n.
+The information must be that of the *scores of all rows* of the supersample, or of the losses of all
+rows in all bins (Eq. 99). The text uses the information of one summed difference instead, which is
+too small. As a counterexample, let every label be 0, and let a classifier score 0 on the rows it
+has seen and 0.9, blurred by independent noise, on all others: the difference is 0.9 no matter which
+rows were seen, so it carries no information, and the bound would decrease to zero with n.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-from noneg.bins import labelled_order_rule, order_rule
-from noneg.checks import check_prior
+from noneg.bins import labeled_order_rule, order_rule
+from noneg.checks import check_choice, check_prior
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,22 +48,23 @@ FUTAMI = "Futami & Fujisawa 2024"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bound:
-    """An upper bound on a calibration error's error, and what it is made of.
+    """An upper bound on the error of a calibration error estimate, with its parts.
 
     Attributes
     ----------
     value : float
         The bound: the sum of the four parts.
     binning : float
-        Part that remains because a bin holds many scores.
+        Part due to bins that contain many different scores.
     statistical : float
-        Part that remains because rows are finite, without reuse of training rows.
+        Part due to the finite number of rows, without reuse of training rows.
     information : float
-        What is added because the classifier has seen these rows; zero at zero information.
+        Part added because the classifier has seen these rows; zero at zero information.
     prior : float
-        What is added because the class prior is wrong.
+        Part added because the class prior is wrong.
     form : {"corrected", "printed"}
-        Whether a slip in the source has been repaired, or the text is taken as it stands.
+        Whether an error in the source has been corrected, or the published text is used as it
+        stands.
     reference : str
         Paper and theorem.
 
@@ -88,7 +89,7 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says nothing: calibration errors never differ by more than one."""
+        """Whether the bound is vacuous: calibration errors never differ by more than one."""
         return self.value > 1.0
 
     def __float__(self) -> float:
@@ -100,19 +101,19 @@ class Bound:
 
 
 def deviation(variance: float, bins: int, extra: float = 0.0) -> float:
-    r"""Return :math:`\sqrt{2 v (B \log 2 + \text{extra})}`, which bounds B deviations together.
+    r"""Return :math:`\sqrt{2 v (B \log 2 + \text{extra})}`, a joint bound on B deviations.
 
-    A sum of B absolute values is the largest of :math:`2^B` signed sums. When each of those is
-    sub-Gaussian with variance factor v, the mean of the largest is at most this with ``extra`` 0,
-    and its upper quantile of level :math:`1-\delta` with ``extra`` :math:`\log(1/\delta)`.
+    A sum of B absolute values is the largest of :math:`2^B` signed sums. If each of these is
+    sub-Gaussian with variance factor v, the result with ``extra`` 0 bounds the mean of the largest
+    sum, and with ``extra`` :math:`\log(1/\delta)` it bounds the quantile of level :math:`1-\delta`.
     """
     return math.sqrt(2.0 * variance * (bins * LOG2 + extra))
 
 
 def training_deviation(variance: float, bins: int, information: float) -> tuple[float, float]:
-    r"""Split :math:`\sqrt{8 v (I + B \log 2)}` into its value at I = 0 and what I adds.
+    r"""Split :math:`\sqrt{8 v (I + B \log 2)}` into its value at I = 0 and the increase due to I.
 
-    The factor is 8, not 2, because a term is the difference of two rows, one seen and one unseen.
+    The factor is 8, not 2, because each term is the difference between a seen and an unseen row.
     """
     blind = 2.0 * deviation(variance, bins)
     return blind, 2.0 * deviation(variance, bins, information) - blind
@@ -121,7 +122,7 @@ def training_deviation(variance: float, bins: int, information: float) -> tuple[
 def binning_part(
     n: float, bins: int, binning: Binning, lipschitz: float, tail: float = 0.0
 ) -> float:
-    r"""Return the binning bias: (1+L)/B, and for mass bins what the edges' own noise adds to it."""
+    r"""Return the binning bias: (1+L)/B, plus the noise of the edges for mass bins."""
     share = 1.0 / bins
     if binning == "mass":
         share += deviation(1.0 / (n - bins), bins, tail) + 2.0 * bins / (n - bins)
@@ -129,7 +130,7 @@ def binning_part(
 
 
 def log_tail(delta: float | None, *, events: int = 1) -> float:
-    """Return what a failure probability, shared by so many events, adds to B log 2."""
+    """Return the term that a failure probability, split over `events`, adds to B log 2."""
     if delta is None:
         return 0.0
     if not 0.0 < delta < 1.0:
@@ -142,53 +143,44 @@ def log_tail(delta: float | None, *, events: int = 1) -> float:
 
 
 def check_size(value: float, name: str) -> None:
-    """Refuse a sample size below one."""
+    """Raise an error for a sample size below one."""
     if not value >= 1:
-        raise InputError(
-            name,
-            f"must be at least 1, got {value!r}. Pass the number of rows (math.inf where "
-            "the population itself is known).",
-        )
+        remedy = "Pass the number of rows (math.inf if the population itself is known)."
+        raise InputError(name, "must be at least 1", value=value, remedy=remedy)
 
 
 def check_bins(bins: int, binning: Binning, n: float, name: str) -> None:
-    """Refuse a bin count or a kind of bins that the theorem does not cover."""
-    if binning not in ("width", "mass"):
-        raise InputError("binning", f"must be 'width' or 'mass', got {binning!r}. Choose one.")
+    """Raise an error for a bin count or a kind of bins that the theorem does not cover."""
+    check_choice(binning, "binning", get_args(Binning))
     if bins < 1 or bins != int(bins):
-        raise InputError(
-            "bins", f"must be a whole number from 1, got {bins!r}. Pass such a number."
-        )
+        rule = "must be a whole number of at least 1"
+        raise InputError("bins", rule, value=bins, remedy="Pass a positive whole number.")
     if binning == "mass" and n < 2 * bins:
         raise InputError(
             "bins",
-            f"must be at most {name}/2 for bins of equal mass, got {bins!r} bins and "
+            f"must be at most {name}/2 for equal-mass bins, got {bins!r} bins and "
             f"{name}={n!r}. Pass fewer bins, or binning='width'.",
         )
 
 
-def check_labelled(n: float, bins: int, binning: Binning, **nonnegative: float) -> None:
-    """Refuse what the theorems on labelled rows do not cover."""
+def check_labeled(n: float, bins: int, binning: Binning, **nonnegative: float) -> None:
+    """Raise an error for arguments that the theorems on labeled rows do not cover."""
     check_size(n, "n")
     check_bins(bins, binning, n, "n")
     check_nonnegative(**nonnegative)
 
 
 def check_nonnegative(**values: float) -> None:
-    """Refuse a Lipschitz constant or an information that is negative or infinite."""
+    """Raise an error for a Lipschitz constant or an information that is negative or infinite."""
     for name, value in values.items():
         if not 0.0 <= value < math.inf:
-            raise InputError(
-                name, f"must be a finite number from 0, got {value!r}. Pass an upper bound."
-            )
+            rule = "must be a finite number of at least 0"
+            raise InputError(name, rule, value=value, remedy="Pass an upper bound.")
 
 
 def check_form(form: Form) -> None:
-    """Refuse an unknown form."""
-    if form not in ("corrected", "printed"):
-        raise InputError(
-            "form", f"must be 'corrected' or 'printed', got {form!r}. Leave it out for 'corrected'."
-        )
+    """Raise an error for an unknown form."""
+    check_choice(form, "form", get_args(Form), "Omit it for 'corrected'.")
 
 
 def statistical_bias_bound(
@@ -212,16 +204,16 @@ def statistical_bias_bound(
     Parameters
     ----------
     n : float
-        Number of labelled rows.
+        Number of labeled rows.
     bins : int
         Number of bins; mass bins need ``n >= 2 * bins``.
     binning : {"width", "mass"}
-        Bins of equal width or of equal mass.
+        Equal-width or equal-mass bins.
     delta : float, optional
-        Probability with which the bound may fail. Without it the expected error is bounded.
+        Probability with which the bound may fail. If omitted, the expected error is bounded.
     form : {"corrected", "printed"}
-        They differ for mass bins with ``delta``: Corollary 2 is stated for both kinds of bins and
-        has the width bound. The corrected form keeps the terms that Theorem 2 has for the edges.
+        The forms differ for mass bins with ``delta``: Corollary 2 is stated for both kinds of bins
+        but contains only the width bound. The corrected form keeps the edge terms of Theorem 2.
 
     Returns
     -------
@@ -234,7 +226,7 @@ def statistical_bias_bound(
     0.1177
     """
     check_form(form)
-    check_labelled(n, bins, binning)
+    check_labeled(n, bins, binning)
     source = "Theorem 2" if delta is None else "Corollary 2"
     as_width = binning == "width" or (delta is not None and form == "printed")
     return Bound(
@@ -254,9 +246,10 @@ def binning_bias_bound(
         \text{width: } \tfrac{1+L}{B} \qquad
         \text{mass: } (1+L)\Bigl(\tfrac1B + \sqrt{\tfrac{2 B \log 2}{n-B}} + \tfrac{2B}{n-B}\Bigr)
 
-    For width bins this always holds, for mass bins in expectation over the rows that make edges.
-    With ``delta`` the mass bound gets :math:`B \log 2 + \log(1/\delta)` for :math:`B \log 2`, from
-    the same exponential moment, and holds with probability :math:`1-\delta`.
+    For width bins, this always holds; for mass bins, it holds in expectation over the rows that
+    determine the edges. With ``delta``, :math:`B \log 2 + \log(1/\delta)` replaces :math:`B \log 2`
+    in the mass bound, by the same exponential moment, and the bound holds with probability
+    :math:`1-\delta`.
 
     Parameters
     ----------
@@ -275,12 +268,12 @@ def binning_bias_bound(
     >>> binning_bias_bound(1000, bins=10, binning="width", lipschitz=1.0).value
     0.2
     """
-    check_labelled(n, bins, binning, lipschitz=lipschitz)
+    check_labeled(n, bins, binning, lipschitz=lipschitz)
     part = binning_part(n, bins, binning, lipschitz, log_tail(delta))
     return Bound(binning=part, reference=f"{FUTAMI}, Theorem 3")
 
 
-def labelled_bias_bound(
+def labeled_bias_bound(
     n: float,
     *,
     bins: int,
@@ -289,18 +282,18 @@ def labelled_bias_bound(
     delta: float | None = None,
     form: Form = "corrected",
 ) -> Bound:
-    r"""Bound \|ECE - TCE\| on unseen rows (Corollary 1; with ``delta`` by Corollary 2).
+    r"""Bound \|ECE - TCE\| on unseen rows (Corollary 1; with ``delta``, Corollary 2).
 
-    The sum of `binning_bias_bound` and `statistical_bias_bound`. With ``delta`` and mass bins each
-    of the two gets :math:`\delta/2`, since both are random.
+    This is the sum of `binning_bias_bound` and `statistical_bias_bound`. With ``delta`` and mass
+    bins, each of the two gets :math:`\delta/2`, since both are random.
 
     Parameters
     ----------
     n, bins, binning, lipschitz, delta
         As for the two summands.
     form : {"corrected", "printed"}
-        They differ for mass bins with ``delta``: the printed form adds Corollary 2 to Theorem 3 as
-        they stand, though the latter bounds an expectation.
+        The forms differ for mass bins with ``delta``: the printed form adds Corollary 2 and Theorem
+        3 as published, although the latter bounds an expectation.
 
     Returns
     -------
@@ -309,12 +302,12 @@ def labelled_bias_bound(
 
     Examples
     --------
-    >>> bound = labelled_bias_bound(1000, bins=10, binning="width", lipschitz=1.0)
+    >>> bound = labeled_bias_bound(1000, bins=10, binning="width", lipschitz=1.0)
     >>> bound.binning, round(bound.value, 4), bound.reference
     (0.2, 0.3177, 'Futami & Fujisawa 2024, Corollary 1')
     """
     check_form(form)
-    check_labelled(n, bins, binning, lipschitz=lipschitz)
+    check_labeled(n, bins, binning, lipschitz=lipschitz)
     if delta is not None and form == "printed":
         tail, edge_tail, stated_for = log_tail(delta), 0.0, "width"
     else:
@@ -332,13 +325,13 @@ def recalibration_bound(n: float, *, bins: int) -> Bound:
     r"""Bound the TCE after histogram binning on a separate set, in expectation (Corollary 5).
 
     :math:`\sqrt{2 B \log 2/(n-B)} + 2B/(n-B)` for mass bins. The proof treats the recalibrated
-    classifier as if it were independent of the set; the statement is true all the same, because a
-    bin's frequency errs by at most about :math:`\tfrac12 \sqrt{B/n}` on average.
+    classifier as if it were independent of the set; the statement is true nevertheless, because the
+    error of a bin's frequency is at most about :math:`\tfrac12 \sqrt{B/n}` on average.
 
     Parameters
     ----------
     n : float
-        Number of rows of the recalibration set, at least ``2 * bins``.
+        Number of rows in the recalibration set, at least ``2 * bins``.
     bins : int
         Number of bins.
 
@@ -354,13 +347,13 @@ def recalibration_bound(n: float, *, bins: int) -> Bound:
     >>> recalibration_bound(100, bins=27).vacuous
     True
     """
-    check_labelled(n, bins, "mass")
+    check_labeled(n, bins, "mass")
     part = _statistical_part(n, bins, "mass")
     return Bound(statistical=part, reference=f"{FUTAMI}, Corollary 5")
 
 
 def _statistical_part(n: float, bins: int, binning: str, tail: float = 0.0) -> float:
-    """Return the statistical bias; the edges of mass bins are rows and are taken out first."""
+    """Return the statistical bias; the edges of mass bins are rows and are removed first."""
     if binning == "width":
         return deviation(1.0 / n, bins, tail)
     return deviation(1.0 / (n - bins), bins, tail) + 2.0 * bins / (n - bins)
@@ -386,13 +379,14 @@ def bias_bound(
             \Bigl(\tfrac{1+L}{\sqrt{n_U-B}} + \sqrt{\tfrac{\pi^2}{n_P} + \tfrac{1}{n_U-B}}\Bigr)
 
     in expectation; with probability :math:`1-\delta`, :math:`B\log 2` becomes
-    :math:`B \log 2 + \log(1/\delta)`. The ``binning`` part is Lemma 1, ``statistical`` Lemma 2.
+    :math:`B \log 2 + \log(1/\delta)`. The ``binning`` part is Lemma 1, and ``statistical`` is Lemma
+    2.
 
     Parameters
     ----------
     n_positive, n_unlabeled : float
-        Sample sizes; ``math.inf`` stands for the population. For one-sample data pass the size of
-        the whole sample as ``n_unlabeled``; the theorem is then only a guide.
+        Sample sizes; ``math.inf`` means the population. For one-sample data, pass the size of the
+        whole sample as ``n_unlabeled``; the theorem is then only a guide.
     prior : float
         Share of positives, in (0, 1).
     bins : int
@@ -402,11 +396,11 @@ def bias_bound(
     lipschitz : float
         The constant L.
     delta : float, optional
-        Probability with which the bound may fail. Without it the expected error is bounded.
+        Probability with which the bound may fail. If omitted, the expected error is bounded.
     form : {"corrected", "printed"}
-        They differ for mass bins with ``delta``. Then both parts are random, Lemma 1 being no
-        deterministic statement, and the printed theorem lets each fail with probability
-        :math:`\delta`; the corrected one gives :math:`\delta/2` to each.
+        The forms differ for mass bins with ``delta``. Both parts are then random, because Lemma 1
+        is not deterministic. The printed theorem lets each fail with probability :math:`\delta`;
+        the corrected form gives :math:`\delta/2` to each.
 
     Returns
     -------
@@ -415,9 +409,9 @@ def bias_bound(
 
     Notes
     -----
-    For mass bins the proof takes the rows between edges for independent draws, though the counts in
-    the bins are fixed. The expected form survives to first order, because the bins' standard
-    deviations add up to at most :math:`\sqrt{AB}`; the tail form is the paper's.
+    For mass bins, the proof treats the rows between edges as independent draws, although the counts
+    in the bins are fixed. The expected form survives to first order, because the standard
+    deviations of the bins add up to at most :math:`\sqrt{AB}`; the tail form is the paper's.
 
     Examples
     --------
@@ -429,7 +423,7 @@ def bias_bound(
     check_nonnegative(lipschitz=lipschitz)
     check_form(form)
     tail = log_tail(delta, events=2 if binning == "mass" and form == "corrected" else 1)
-    # The edges of mass bins are rows themselves and are taken out of the sample.
+    # The edges of mass bins are rows themselves and are removed from the sample.
     rows, edges = (n_unlabeled, 0.0) if binning == "width" else (n_unlabeled - bins, float(bins))
     return Bound(
         binning=binning_part(n_unlabeled, bins, binning, lipschitz, tail),
@@ -440,14 +434,14 @@ def bias_bound(
 
 
 def prior_error_bound(prior: float, assumed_prior: float) -> Bound:
-    r"""Bound what a wrong class prior does to PU-ECE (PU-ECE paper, Theorem 2).
+    r"""Bound the effect of a wrong class prior on PU-ECE (PU-ECE paper, Theorem 2).
 
-    :math:`|\pi - \hat\pi|`, for all scores and all bins; no expectation is taken.
+    The bound is :math:`|\pi - \hat\pi|`, for all scores and all bins; it is deterministic.
 
     Parameters
     ----------
     prior, assumed_prior : float
-        The true share of positives and the one that was used, in (0, 1).
+        The true share of positives and the assumed one, both in (0, 1).
 
     Returns
     -------
@@ -484,7 +478,7 @@ def generalization_bound(
         {} + (1+L) \sqrt{8 (\mathrm{fCMI_U} + B \log 2) / n_U}
 
     Appendix C quotes 2/n as the range of an unlabeled term where it uses 4/n; the range is 4/n, and
-    the theorem stands. Printed and corrected form are therefore the same.
+    the theorem holds. The printed and corrected forms are therefore the same.
 
     Parameters
     ----------
@@ -494,17 +488,19 @@ def generalization_bound(
         Information, in nats, that the scores of all rows of the supersample carry about which of
         them were used for training (Appendix B), or an upper bound such as `vc_information`.
     fcmi_unlabeled : float, optional
-        The same for the unlabeled rows' scores, used by mass bins; at most, and by default, `fcmi`.
+        The same for the scores of the unlabeled rows, used by mass bins; at most `fcmi`, which is
+        the default.
 
     Returns
     -------
     Bound
-        ``binning`` and ``statistical`` are the bound at zero information, ``information`` the rest.
+        ``binning`` and ``statistical`` are the bound at zero information; ``information`` is the
+        rest.
 
     Notes
     -----
-    Mass edges are made from training rows, so that they tell something about them, too. The proof
-    leaves this out; :math:`\log\binom{2 n_U}{B-1}` nats added to both informations cover it.
+    Mass edges are computed from training rows, so they also carry information about these rows. The
+    proof ignores this; adding :math:`\log\binom{2 n_U}{B-1}` nats to both informations covers it.
 
     Examples
     --------
@@ -533,14 +529,14 @@ def generalization_bound(
 def vc_information(dimension: int, n_positive: int, n_unlabeled: int) -> float:
     r"""Bound the fCMI of a classifier by its VC dimension (PU-ECE paper, Section 4.2).
 
-    :math:`\max\{(d+1) \log 2,\; d \log(2e(n_U + n_P)/d)\}`, whatever the training algorithm.
+    The bound is :math:`\max\{(d+1) \log 2,\; d \log(2e(n_U + n_P)/d)\}` for any training algorithm.
 
     Parameters
     ----------
     dimension : int
-        VC dimension d, from 1.
+        VC dimension d, at least 1.
     n_positive, n_unlabeled : int
-        Sizes of the training samples, finite. For labelled data pass their number and 0.
+        Sizes of the training samples, finite. For labeled data, pass the number of rows and 0.
 
     Returns
     -------
@@ -560,9 +556,8 @@ def vc_information(dimension: int, n_positive: int, n_unlabeled: int) -> float:
             f"{n_positive!r} and {n_unlabeled!r}. Pass the numbers of training rows.",
         )
     if dimension < 1:
-        raise InputError(
-            "dimension", f"must be at least 1, got {dimension!r}. Pass a VC dimension."
-        )
+        rule = "must be at least 1"
+        raise InputError("dimension", rule, value=dimension, remedy="Pass a VC dimension.")
     growth = dimension * math.log(2.0 * math.e * total / dimension)
     return max((dimension + 1) * LOG2, growth)
 
@@ -570,7 +565,7 @@ def vc_information(dimension: int, n_positive: int, n_unlabeled: int) -> float:
 def _check(
     n_positive: float, n_unlabeled: float, prior: float, bins: int, binning: Binning
 ) -> None:
-    """Refuse what Assumption 1 of the paper rules out."""
+    """Raise an error for arguments that Assumption 1 of the paper rules out."""
     check_size(n_positive, "n_positive")
     check_size(n_unlabeled, "n_unlabeled")
     check_prior(prior)
@@ -591,13 +586,14 @@ def training_statistical_bound(
     bins : int
         Number of bins.
     ecmi : float
-        Information in nats. What it must be the information of depends on the form.
+        Information in nats; the form determines which information is meant.
     form : {"corrected", "printed"}
-        The number is the same, its meaning is not. *Printed*: `ecmi` is the information of
-        \|ECE on unseen rows - ECE on training rows\|, and neither the step to it (an equality in
-        Eq. 98 is an inequality) nor the information of one number (see the module's text) will do.
-        *Corrected*: `ecmi` is the information of the losses of all rows in all bins, which then
-        bounds the sum over bins of absolute differences. The fCMI is at least as large.
+        The value is the same, but its meaning differs. *Printed*: `ecmi` is the information of
+        \|ECE on unseen rows - ECE on training rows\|. This is not valid, because the step to it is
+        an inequality (Eq. 98 states an equality), and because the information of a single number is
+        not enough (see the module docstring). *Corrected*: `ecmi` is the information of the losses
+        of all rows in all bins, which then bounds the sum of absolute differences over the bins.
+        The fCMI is at least as large.
 
     Returns
     -------
@@ -610,7 +606,7 @@ def training_statistical_bound(
     0.1442
     """
     check_form(form)
-    check_labelled(n, bins, "width", ecmi=ecmi)
+    check_labeled(n, bins, "width", ecmi=ecmi)
     statistical, information = training_deviation(1.0 / n, bins, ecmi)
     return Bound(
         statistical=statistical,
@@ -625,7 +621,7 @@ def training_binning_bound(
 ) -> Bound:
     r"""Bound \|TCE - TCE of the binned classifier\|, mass bins on training rows (Theorem 8).
 
-    :math:`(1+L)(1/B + \sqrt{8(\mathrm{fCMI} + B \log 2)/n})` in expectation.
+    The bound is :math:`(1+L)(1/B + \sqrt{8(\mathrm{fCMI} + B \log 2)/n})` in expectation.
 
     Parameters
     ----------
@@ -636,8 +632,9 @@ def training_binning_bound(
     fcmi : float
         Information, in nats, that the scores of the supersample carry about the training rows.
     form : {"corrected", "printed"}
-        The printed theorem has 2 for 8. It rests on Eq. 108, which is false: a classifier that puts
-        seen and unseen rows into different bins makes its left side 2 and its right side 1.18.
+        The printed theorem has 2 in place of 8. It is based on Eq. 108, which is false: for a
+        classifier that puts seen and unseen rows into different bins, its left side is 2 and its
+        right side 1.18.
 
     Returns
     -------
@@ -646,11 +643,11 @@ def training_binning_bound(
 
     Notes
     -----
-    Eqs. 101 and 112 add up the largest width each bin can ever have, and that sum may exceed 1. The
+    Eqs. 101 and 112 add up the largest possible width of each bin, and that sum may exceed 1. The
     remedy is to bound the masses of all bins at once: widths weighted by masses add up to at most
     the largest mass, and no bin's mass exceeds its share of the rows by more than *half* the sum in
-    Eq. 108, as the differences cancel. This even takes the root back from 8 to 2 where B divides n;
-    the library stays with the published correction, which is the larger one.
+    Eq. 108, because the differences cancel. This even reduces the 8 under the root back to 2 if B
+    divides n; the library uses the published correction, which is larger.
 
     Examples
     --------
@@ -658,7 +655,7 @@ def training_binning_bound(
     0.2165
     """
     check_form(form)
-    check_labelled(n, bins, "mass", lipschitz=lipschitz, fcmi=fcmi)
+    check_labeled(n, bins, "mass", lipschitz=lipschitz, fcmi=fcmi)
     blind, known = _reuse_parts(n, bins, fcmi, form)
     return Bound(
         binning=(1.0 + lipschitz) * (1.0 / bins + blind),
@@ -668,7 +665,7 @@ def training_binning_bound(
     )
 
 
-def labelled_generalization_bound(
+def labeled_generalization_bound(
     n: float,
     *,
     bins: int,
@@ -686,44 +683,43 @@ def labelled_generalization_bound(
         \quad\text{and, for mass bins,}\quad
         {} + (1+L) \sqrt{8 (\mathrm{fCMI} + B \log 2)/n}
 
-    the sum of `training_statistical_bound` (Theorem 4) and, for mass bins, `training_binning_bound`
-    (Theorem 8), where what the forms mean is said.
+    This is the sum of `training_statistical_bound` (Theorem 4) and, for mass bins,
+    `training_binning_bound` (Theorem 8), which explain the forms.
 
     Parameters
     ----------
     n, bins, binning, lipschitz
-        As for `labelled_bias_bound`, for the training rows.
+        As for `labeled_bias_bound`, for the training rows.
     ecmi : float
         As for `training_statistical_bound`.
     fcmi : float, optional
         As for `training_binning_bound`; mass bins require it.
     form : {"corrected", "printed"}
-        The printed form has 2 for the 8 of the mass term.
+        The printed form has 2 in place of 8 in the mass term.
 
     Returns
     -------
     Bound
-        ``binning`` and ``statistical`` are the bound at zero information, ``information`` the rest.
+        ``binning`` and ``statistical`` are the bound at zero information; ``information`` is the
+        rest.
 
     Examples
     --------
     >>> options = {"bins": 20, "binning": "mass", "lipschitz": 1.0, "ecmi": 0.0, "fcmi": 0.0}
-    >>> round(labelled_generalization_bound(4000, **options).value, 4)
+    >>> round(labeled_generalization_bound(4000, **options).value, 4)
     0.5995
-    >>> round(labelled_generalization_bound(4000, **options, form="printed").value, 4)
+    >>> round(labeled_generalization_bound(4000, **options, form="printed").value, 4)
     0.433
     """
     check_form(form)
-    check_labelled(n, bins, binning, lipschitz=lipschitz)
+    check_labeled(n, bins, binning, lipschitz=lipschitz)
     statistical = training_statistical_bound(n, bins=bins, ecmi=ecmi, form=form)
     if binning == "width":
         edges = Bound(binning=(1.0 + lipschitz) / bins, reference="")
     elif fcmi is None:
-        raise InputError(
-            "fcmi",
-            "must be given for bins of equal mass, whose edges depend on the training rows. "
-            "Pass it (vc_information bounds it), or binning='width'.",
-        )
+        rule = "must be given for equal-mass bins, whose edges depend on the training rows"
+        remedy = "Pass it (vc_information bounds it), or binning='width'."
+        raise InputError("fcmi", rule, remedy=remedy)
     else:
         edges = training_binning_bound(n, bins=bins, lipschitz=lipschitz, fcmi=fcmi, form=form)
     return Bound(
@@ -748,21 +744,22 @@ def reuse_bound(
 
     .. math:: \sqrt{8(I_1 + B \log 2)/n} + \sqrt{8(I_2 + B \log 2)/n}
 
-    with :math:`I_1 = I_2 = \mathrm{fCMI}` in Theorem 7; Corollary 4 lets them be smaller.
+    with :math:`I_1 = I_2 = \mathrm{fCMI}` in Theorem 7; in Corollary 4, they may be smaller.
 
     Parameters
     ----------
     n, bins
         Numbers of training rows and of mass bins, ``n >= 2 * bins``.
     fcmi : float
-        Information, in nats, that the scores of the supersample carry about the training rows. At
-        its default, zero, the bound is the one of a classifier that has not seen the rows.
+        Information, in nats, that the scores of the supersample carry about the training rows. The
+        default of zero gives the bound for a classifier that has not seen the rows.
     delta1_information, delta2_information : float, optional
         Corollary 4: the information in the positive labels' bins (Eq. 142) and in the bins
         (Eq. 143), of all rows; by default `fcmi`.
     form : {"corrected", "printed"}
-        The printed theorem has 2 for 8, by the argument of its Theorem 8. Here, too, both terms are
-        differences between a seen and an unseen row, and exchanging the rows moves them by 4/n.
+        The printed theorem has 2 in place of 8, by the argument of its Theorem 8. Here, too, both
+        terms are differences between a seen and an unseen row, and exchanging the rows changes them
+        by up to 4/n.
 
     Returns
     -------
@@ -779,7 +776,7 @@ def reuse_bound(
     check_form(form)
     first = fcmi if delta1_information is None else delta1_information
     second = fcmi if delta2_information is None else delta2_information
-    check_labelled(n, bins, "mass", fcmi=fcmi, delta1_information=first, delta2_information=second)
+    check_labeled(n, bins, "mass", fcmi=fcmi, delta1_information=first, delta2_information=second)
     blind, known = _reuse_parts(n, bins, first, form)
     blind_bins, known_bins = _reuse_parts(n, bins, second, form)
     is_corollary = delta1_information is not None or delta2_information is not None
@@ -792,7 +789,7 @@ def reuse_bound(
 
 
 def _reuse_parts(n: float, bins: int, information: float, form: Form) -> tuple[float, float]:
-    """Return what bin indicators of training rows cost, blind and informed."""
+    """Return the deviation of the bin indicators of training rows, blind and informed parts."""
     variance = 1.0 / n if form == "corrected" else 0.25 / n
     return training_deviation(variance, bins, information)
 
@@ -814,11 +811,11 @@ def optimal_bins(
     Parameters
     ----------
     n_positive, n_unlabeled : float
-        Sample sizes, not both infinite. For one-sample data pass all rows as ``n_unlabeled``.
+        Sample sizes, not both infinite. For one-sample data, pass all rows as ``n_unlabeled``.
     prior : float
         Share of positives, in (0, 1).
     binning : {"mass", "width"}
-        Bins of equal mass or of equal width.
+        Equal-mass or equal-width bins.
     lipschitz : float
         The constant L of the bound; ``"rule"`` does not depend on it.
     rule : {"rule", "closed-form", "bound"}
@@ -826,10 +823,10 @@ def optimal_bins(
 
         - ``"rule"``: :math:`\lceil A^{-1/3} \rceil` in exact arithmetic, the order of Corollary 1.
         - ``"closed-form"``: the stationary points in the proof of Corollary 1, rounded down:
-          :math:`(2(1+L)^2/\log 2)^{1/3} A^{-1/3}` for width bins, where it minimises Theorem 1, and
-          :math:`(2+\sqrt{\log 2})^{-2/3} A^{-1/3}` for mass bins, where it minimises a much looser
+          :math:`(2(1+L)^2/\log 2)^{1/3} A^{-1/3}` for width bins, where it minimizes Theorem 1, and
+          :math:`(2+\sqrt{\log 2})^{-2/3} A^{-1/3}` for mass bins, where it minimizes a much looser
           bound.
-        - ``"bound"``: the whole number that minimises Theorem 1 itself.
+        - ``"bound"``: the whole number that minimizes Theorem 1 itself.
 
     Returns
     -------
@@ -853,24 +850,24 @@ def optimal_bins(
     return capped(math.floor(_factor(binning, lipschitz) / math.cbrt(rate)), n_unlabeled)
 
 
-def labelled_optimal_bins(
+def labeled_optimal_bins(
     n: float, *, binning: Binning = "mass", lipschitz: float = 1.0, rule: Rule = "rule"
 ) -> int:
-    r"""Return the number of bins that the theory recommends for labelled data.
+    r"""Return the number of bins that the theory recommends for labeled data.
 
     Parameters
     ----------
     n : float
-        Number of labelled rows, finite.
+        Number of labeled rows, finite.
     binning : {"mass", "width"}
-        Bins of equal mass or of equal width.
+        Equal-mass or equal-width bins.
     lipschitz : float
         The constant L of the bound; ``"rule"`` does not depend on it.
     rule : {"rule", "closed-form", "bound"}
         - ``"rule"``: :math:`\lfloor n^{1/3} \rfloor` in exact arithmetic.
         - ``"closed-form"``: :math:`\lfloor (2n(1+L)^2/\log 2)^{1/3} \rfloor`, for width bins only.
           Section 6.1 of Futami & Fujisawa (2024) prints the outer power on :math:`\log 2` alone.
-        - ``"bound"``: the whole number that minimises Corollary 1 itself.
+        - ``"bound"``: the whole number that minimizes Corollary 1 itself.
 
     Returns
     -------
@@ -879,25 +876,25 @@ def labelled_optimal_bins(
 
     Examples
     --------
-    >>> labelled_optimal_bins(1000)
+    >>> labeled_optimal_bins(1000)
     10
-    >>> labelled_optimal_bins(1000, binning="width", rule="closed-form")
+    >>> labeled_optimal_bins(1000, binning="width", rule="closed-form")
     22
     """
-    by_order = labelled_order_rule(n)
+    by_order = labeled_order_rule(n)
     _check_choice(binning, lipschitz, rule)
     if rule == "rule":
         return capped(by_order, n)
     if rule == "bound":
 
         def value(bins: int) -> float:
-            return labelled_bias_bound(n, bins=bins, binning=binning, lipschitz=lipschitz).value
+            return labeled_bias_bound(n, bins=bins, binning=binning, lipschitz=lipschitz).value
 
         return argmin(value, n)
     if binning == "mass":
         raise InputError(
             "rule",
-            "must be 'rule' or 'bound' for labelled bins of equal mass, got 'closed-form': "
+            "must be 'rule' or 'bound' for labeled equal-mass bins, got 'closed-form': "
             "none has been published. Choose one of the two, or binning='width'.",
         )
     return capped(math.floor(_factor("width", lipschitz) * math.cbrt(n)), n)
@@ -930,17 +927,17 @@ def least_bound(
 
 
 def capped(bins: int, n: float) -> int:
-    """Return the number of bins, but at most one for two rows, and at least one."""
+    """Return the number of bins, limited to one per two rows but at least one."""
     return bins if n == math.inf else max(1, min(bins, int(n // 2)))
 
 
 def argmin(value: Callable[[int], float], n: float) -> int:
-    """Return the allowed number of bins where a function that falls and then rises is smallest."""
+    """Return the bin count that minimizes a function which first decreases and then increases."""
     return first_true(lambda bins: capped(bins + 1, n) <= bins or value(bins + 1) >= value(bins))
 
 
 def first_true(test: Callable[[int], bool]) -> int:
-    """Return the smallest whole number from 1 that passes a test which all larger ones pass."""
+    """Return the smallest positive integer that passes a monotone test."""
     high = 1
     while not test(high):
         high *= 2
@@ -959,12 +956,7 @@ def _factor(binning: Binning, lipschitz: float) -> float:
 
 
 def _check_choice(binning: Binning, lipschitz: float, rule: Rule) -> None:
-    """Refuse an unknown rule or kind of bins."""
+    """Raise an error for an unknown rule or kind of bins."""
     check_bins(1, binning, math.inf, "n")
     check_nonnegative(lipschitz=lipschitz)
-    if rule not in ("rule", "closed-form", "bound"):
-        raise InputError(
-            "rule",
-            f"must be 'rule', 'closed-form' or 'bound', got {rule!r}. Choose one; 'rule' is "
-            "the papers' own choice.",
-        )
+    check_choice(rule, "rule", get_args(Rule), "'rule' is the papers' own choice.")

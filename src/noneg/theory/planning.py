@@ -1,4 +1,9 @@
-"""How many rows: the bound of Theorem 1 and the normal interval, solved for sample sizes."""
+"""Sample size planning.
+
+`plan` solves the bound of Theorem 1, or the normal interval of the calibration error, for the
+number of rows. The other functions do so for a precision, the prior, the better of two models
+(normal intervals) and a guaranteed recall (the exact rule of `noneg.performance.recall_threshold`).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,13 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-from noneg.checks import check_prior
+from scipy.special import betaincinv
+
+from noneg.checks import check_choice, check_level, check_number, check_prior, check_share
 from noneg.errors import Argument, InputError
+from noneg.intervals import z_score
 from noneg.theory.bounds import (
     Binning,
     check_bins,
@@ -25,12 +33,12 @@ from noneg.theory.bounds import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    # Error and number of bins, of two sample sizes.
+    # Error and number of bins as functions of the two sample sizes.
     Precision = Callable[[float, float], tuple[float, int]]
 
 Method = Literal["bound", "normal"]
 
-# Larger sizes are no exact doubles any more, and one row fewer is the same number.
+# Larger sizes are not exact doubles, so one row fewer would be the same number.
 MOST_ROWS = 2**53
 
 RATIOS = 1e-9, 1e9
@@ -38,20 +46,20 @@ RATIOS = 1e-9, 1e9
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """Sample sizes that reach a wanted precision.
+    """Sample sizes that achieve a desired error.
 
     Attributes
     ----------
     n_positive, n_unlabeled : int
-        Rows to collect.
+        Number of rows to collect.
     bins : int
-        Number of bins to use with them.
+        Number of bins to use with these rows.
     error : float
-        What these rows achieve, at most the wanted error.
+        The error these rows achieve, at most the desired error.
     method : {"bound", "normal"}
         How `error` was computed.
     assumes : str
-        What `error` means, and under which assumptions.
+        The meaning of `error` and its assumptions.
     """
 
     n_positive: int
@@ -63,8 +71,9 @@ class Plan:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_positive:,} positives and {self.n_unlabeled:,} unlabeled rows in {self.bins} "
-            f"bins reach {self.error:.4g} ({self.method}: {self.assumes})"
+            f"{self.n_positive:,} positives and {self.n_unlabeled:,} unlabeled rows "
+            f"in {self.bins} bins give an error of {self.error:.4g} ({self.method}: "
+            f"{self.assumes})"
         )
 
     def to_dict(self) -> dict[str, float | str]:
@@ -85,41 +94,42 @@ def plan(  # noqa: PLR0913 - two methods share one question
     delta: float | None = None,
     mean_score: float = 1.0,
 ) -> Plan:
-    r"""Return how many positives and unlabeled rows an error of at most `eps` takes.
+    r"""Return how many positives and unlabeled rows are needed for an error of at most `eps`.
 
     Parameters
     ----------
     eps : float
-        Wanted error, in (0, 1).
+        Desired error, in (0, 1).
     prior : float
         Share of positives, in (0, 1).
     ratio : float
-        Unlabeled rows for each positive, rounded up, when neither size is fixed.
+        Number of unlabeled rows per positive, if neither size is fixed; the product is rounded up.
     n_positive, n_unlabeled : int, optional
-        A size that is fixed already; the other one is then solved for.
+        A size that is already fixed; the other one is then solved for.
     method : {"normal", "bound"}
-        - ``"bound"``: \|PU-ECE - TCE\| by `bias_bound`, with the best number of bins. A guarantee,
-          with binning bias and worst case included, and so a large number of rows.
-        - ``"normal"``: half-width of the interval's upper end, for fixed bins. The interval ends at
-          PU-ECE :math:`+ z_{1-\delta/2}\,\mathrm{sd}` with :math:`\mathrm{sd}^2 = \pi^2
+        - ``"bound"``: \|PU-ECE - TCE\| by `bias_bound`, with the best number of bins. This is a
+          worst-case guarantee that includes the binning bias, so it takes a large number of rows.
+        - ``"normal"``: half-width of the interval at its upper end, for fixed bins. The interval
+          ends at PU-ECE :math:`+ z_{1-\delta/2}\,\mathrm{sd}` with :math:`\mathrm{sd}^2 = \pi^2
           \mathrm{Var}(\sigma(S_P))/n_P + \mathrm{Var}(\sigma(S) S)/n_U`, where
-          :math:`\sigma = \pm 1` is the sign of a score's bin. Here
-          :math:`\mathrm{sd}^2 \le \pi^2/n_P + m/n_U` is used: a sign has variance at most 1, and
+          :math:`\sigma = \pm 1` is the sign of a score's bin. The plan uses the bound
+          :math:`\mathrm{sd}^2 \le \pi^2/n_P + m/n_U`, because a sign has variance at most 1 and
           :math:`\mathrm{Var}(\sigma(S) S) \le E[S^2] \le E[S] \le m`. The binning bias and the
-          upward bias of a sum of absolute values are not in it.
+          upward bias of a sum of absolute values are ignored.
     binning, lipschitz
         Kind of bins and the constant L, for the bound.
     delta : float, optional
-        Probability with which the error may be exceeded. By default the bound is on the expected
+        Probability with which the error may be exceeded. By default, the bound is on the expected
         error, and the normal interval has level 95 %.
     mean_score : float
         The m above, in (0, 1]: an upper bound on the mean score of all rows, for the normal method.
-        One is the worst case; about `prior` fits a classifier that is calibrated on average.
+        A value of 1 is the worst case; about `prior` fits a classifier that is calibrated on
+        average.
 
     Returns
     -------
     Plan
-        The smallest sizes: with one row fewer of those solved for, the error exceeds `eps`.
+        The smallest sizes: with one row fewer in a size solved for, the error exceeds `eps`.
 
     Examples
     --------
@@ -164,7 +174,7 @@ def _bound_precision(
     lipschitz: float,
     delta: float | None,
 ) -> tuple[float, int]:
-    """Return the smallest bound of Theorem 1; a single row cannot make bins of equal mass."""
+    """Return the smallest bound of Theorem 1; infinity for fewer than two rows."""
     if n_unlabeled < 2:
         return math.inf, 1
     return least_bound(
@@ -175,9 +185,9 @@ def _bound_precision(
 def _normal_precision(
     n_positive: float, n_unlabeled: float, *, prior: float, level: float, mean_score: float
 ) -> tuple[float, int]:
-    """Return the largest half-width that the normal interval can have, and the rule's bins."""
+    """Return the largest possible half-width of the normal interval, and the rule's bin count."""
     deviation = math.sqrt(prior**2 / n_positive + mean_score / n_unlabeled)
-    z = NormalDist().inv_cdf((1.0 + level) / 2.0)
+    z = z_score(level)
     return z * deviation, optimal_bins(n_positive, n_unlabeled, prior)
 
 
@@ -188,11 +198,11 @@ def solve(
     n_positive: int | None,
     n_unlabeled: int | None,
 ) -> tuple[int, int]:
-    """Return the smallest sizes that reach `eps`, when one is fixed or both are tied by `ratio`."""
+    """Return the smallest sizes that reach `eps`, with one fixed or both linked by `ratio`."""
     if n_positive is not None and n_unlabeled is not None:
         both = f"{n_positive!r} and {n_unlabeled!r}"
-        rule = f"must not both be given, got {both}: nothing is left to plan"
-        remedy = "Leave one out, or ask bias_bound what the two achieve."
+        rule = f"must not both be given, got {both}: there is nothing left to plan"
+        remedy = "Omit one, or use bias_bound to compute the error that the two achieve."
         raise InputError(("n_positive", "n_unlabeled"), rule, remedy=remedy)
     if n_positive is not None:
         _check_floor(lambda n: precision(n, math.inf)[0], eps, n_positive, "n_positive")
@@ -207,55 +217,266 @@ def solve(
 
 
 def _smallest(error_of: Callable[[int], float], eps: float, most: int) -> int:
-    """Return the smallest size that reaches `eps`, unless it would be larger than `most`."""
+    """Return the smallest size that reaches `eps`; raise an error if it exceeds `most`."""
     if not error_of(most) <= eps:
         raise InputError(
             "eps",
-            f"must be above {error_of(most):.4g}, got {eps!r}: that much remains with "
-            f"{MOST_ROWS:.1e} rows. Ask for a larger error, or for another ratio of the samples.",
+            f"must be above {error_of(most):.4g}, got {eps!r}: this error remains "
+            f"even with {MOST_ROWS:.1e} rows. Use a larger error or another ratio of "
+            "the samples.",
         )
     return first_true(lambda n: error_of(n) <= eps)
 
 
 def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: str) -> None:
-    """Refuse a fixed sample that is too small for `eps` however large the other one."""
+    """Raise an error if a fixed sample is too small for `eps`, for any size of the other one."""
     check_size(size, name)
     if size > MOST_ROWS or size != int(size):
         msg = f"must be a whole number up to {MOST_ROWS}, got {size!r}."
         raise InputError(name, msg, remedy="Pass the number of rows.")
     floor = floor_of(size)
     if floor >= eps:
-        remains = f", got {eps!r}: that much remains however large the other sample"
+        remains = f", got {eps!r}: this error remains for any size of the other sample"
         rule = (f"must be above {floor:.4g} with ", Argument(name, size), remains)
-        remedy = "Ask for a larger error or collect more of these rows."
+        remedy = "Use a larger error, or collect more of these rows."
         raise InputError("eps", rule, remedy=remedy)
 
 
 def check_ratio(ratio: float) -> float:
-    """Return the number of unlabeled rows for each positive."""
+    """Return the number of unlabeled rows per positive, checked."""
     if not RATIOS[0] <= ratio <= RATIOS[1]:
-        raise InputError(
-            "ratio",
-            f"must lie in [{RATIOS[0]:g}, {RATIOS[1]:g}], got {ratio!r}. Pass how many "
-            "unlabeled rows come with a positive.",
-        )
+        rule = f"must lie in [{RATIOS[0]:g}, {RATIOS[1]:g}]"
+        remedy = "Pass the number of unlabeled rows per positive."
+        raise InputError("ratio", rule, value=ratio, remedy=remedy)
     return ratio
 
 
 def _check(eps: float, ratio: float, method: Method, mean_score: float) -> None:
-    """Refuse a question that has no answer."""
+    """Raise an error for arguments without a valid plan."""
     if not 0.0 < eps < 1.0:
         raise InputError("eps", f"must lie in (0, 1), got {eps!r}. Pass the error you can accept.")
     check_ratio(ratio)
-    if method not in ("bound", "normal"):
-        raise InputError(
-            "method",
-            f"must be 'bound' or 'normal', got {method!r}. Choose the guarantee or the "
-            "approximation.",
-        )
+    check_choice(method, "method", get_args(Method), "Choose the guarantee or the approximation.")
     if not 0.0 < mean_score <= 1.0:
-        raise InputError(
-            "mean_score",
-            f"must lie in (0, 1], got {mean_score!r}. Pass an upper bound on the mean "
-            "score of all rows, 1 in doubt.",
-        )
+        remedy = "Pass an upper bound on the mean score of all rows, or 1 if in doubt."
+        raise InputError("mean_score", "must lie in (0, 1]", value=mean_score, remedy=remedy)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelPlan:
+    """Number of rows needed to answer a question.
+
+    Attributes
+    ----------
+    question : str
+    n_positive, n_unlabeled, n_reviewed : int
+        Labeled positives, unlabeled rows, and rows drawn at random and reviewed; 0 if not needed.
+    error : float
+        The error these rows achieve, at most the desired error.
+    assumes : str
+
+    Examples
+    --------
+    >>> print(plan_prior(0.02, 0.1))
+    estimate the prior to within 0.02: 865 reviewed rows (share of positives ...)
+    """
+
+    question: str
+    n_positive: int = 0
+    n_unlabeled: int = 0
+    n_reviewed: int = 0
+    error: float
+    assumes: str
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Number of rows to collect, by kind."""
+        counts = {
+            "labeled positives": self.n_positive,
+            "unlabeled rows": self.n_unlabeled,
+            "reviewed rows": self.n_reviewed,
+        }
+        return {name: n for name, n in counts.items() if n}
+
+    def __str__(self) -> str:
+        rows = " and ".join(f"{n:,} {name}" for name, n in self.rows.items())
+        return f"{self.question}: {rows} ({self.assumes})"
+
+    def to_dict(self) -> dict[str, float | str]:
+        """Return the fields as plain numbers and text."""
+        return asdict(self)
+
+
+def plan_precision(
+    *,
+    within: float = 0.03,
+    prior: float,
+    precision: float,
+    flagged: float,
+    ratio: float = 10.0,
+    n_positive: int | None = None,
+    n_unlabeled: int | None = None,
+    level: float = 0.95,
+) -> LabelPlan:
+    r"""Return how many rows make the half-width of a precision's interval at most `within`.
+
+    With the precision P, the share f of flagged rows, the recall :math:`R = P f/\pi` and a known
+    prior, the half-width is :math:`z\,P\,\sqrt{(1-R)/(n_P R) + (1-f)/(n_U f)}`.
+
+    Parameters
+    ----------
+    within : float
+        Desired half-width.
+    prior : float
+    precision, flagged : float
+        Rough expectations at the threshold: the precision, and the share of all rows that reach it.
+    ratio, n_positive, n_unlabeled
+        As in `plan`.
+    level : float
+
+    Examples
+    --------
+    >>> plan_precision(prior=0.1, precision=0.8, flagged=0.08).n_positive
+    4679
+    """
+    width, prior, hit = (
+        check_share(within, "within"),
+        check_prior(prior),
+        check_share(precision, "precision"),
+    )
+    share, z = check_share(flagged, "flagged"), z_score(check_level(level))
+    recall = hit * share / prior
+    if recall > 1.0:
+        most = prior / hit
+        rule = f"must be at most {most:.4g}; otherwise, more positives would be flagged than exist"
+        raise InputError("flagged", rule, value=flagged)
+
+    def error(positives: float, rows: float) -> tuple[float, int]:
+        spread = (1.0 - recall) / (recall * positives) + (1.0 - share) / (share * rows)
+        return z * hit * math.sqrt(spread), 0
+
+    sizes = solve(error, width, check_ratio(ratio), n_positive, n_unlabeled)
+    return LabelPlan(
+        question=f"estimate a precision of {hit:g} to within {width:g}",
+        n_positive=sizes[0],
+        n_unlabeled=sizes[1],
+        error=error(*sizes)[0],
+        assumes=f"half-width at level {level:g}, known prior {prior:g}, share of flagged "
+        f"rows {share:g}",
+    )
+
+
+def plan_prior(within: float, prior: float, *, level: float = 0.95) -> LabelPlan:
+    r"""Return how many randomly drawn, reviewed rows determine the prior to within an error.
+
+    The number is :math:`n = z^2 \pi (1 - \pi)/\mathrm{within}^2`. An audit that selects rows by
+    score needs fewer; estimates from positive and unlabeled rows alone need no reviews, but they
+    need assumptions.
+
+    Examples
+    --------
+    >>> plan_prior(0.02, 0.1).n_reviewed
+    865
+    """
+    width, prior, z = check_share(within, "within"), check_prior(prior), z_score(check_level(level))
+    n = math.ceil(z**2 * prior * (1.0 - prior) / width**2)
+    return LabelPlan(
+        question=f"estimate the prior to within {width:g}",
+        n_reviewed=n,
+        error=z * math.sqrt(prior * (1.0 - prior) / n),
+        assumes="share of positives among rows drawn at random",
+    )
+
+
+def plan_comparison(  # noqa: PLR0913 - a question has that many sides
+    difference: float,
+    prior: float,
+    *,
+    auroc: float,
+    correlation: float = 0.5,
+    power: float = 0.8,
+    ratio: float = 10.0,
+    n_positive: int | None = None,
+    n_unlabeled: int | None = None,
+    level: float = 0.95,
+) -> LabelPlan:
+    r"""Return how many rows distinguish two models whose AUROC values differ by `difference`.
+
+    The interval of the difference then excludes zero with probability `power`. The variance of an
+    area is that for exponential scores (Hanley & McNeil 1982), of positives against unlabeled rows;
+    it is divided by :math:`(1-\pi)^2`, like the squared area, and multiplied by twice one minus the
+    correlation of the models.
+
+    Examples
+    --------
+    >>> plan_comparison(0.02, 0.1, auroc=0.85).n_positive
+    1495
+    """
+    gap, prior, area = (
+        check_share(difference, "difference"),
+        check_prior(prior),
+        check_share(auroc, "auroc"),
+    )
+    both = z_score(check_level(level)) + NormalDist().inv_cdf(check_share(power, "power"))
+    rule = "a correlation in [0, 1)"
+    check_number(correlation, "correlation", rule, lambda x: 0.0 <= x < 1.0)
+
+    def error(positives: float, rows: float) -> tuple[float, int]:
+        variance = 2.0 * (1.0 - correlation) * _proxy_variance(area, prior, positives, rows)
+        return both * math.sqrt(variance) / (1.0 - prior), 0
+
+    sizes = solve(error, gap, check_ratio(ratio), n_positive, n_unlabeled)
+    return LabelPlan(
+        question=f"detect an AUROC difference of {gap:g} between two models",
+        n_positive=sizes[0],
+        n_unlabeled=sizes[1],
+        error=error(*sizes)[0],
+        assumes=f"power {power:g} at level {level:g}, AUROC near {area:g}, "
+        f"correlation {correlation:g} between the models",
+    )
+
+
+def _proxy_variance(auroc: float, prior: float, positives: float, rows: float) -> float:
+    """Return the variance of the AUC of positives against unlabeled rows, both exponential.
+
+    With F and G the distribution functions of negatives and positives, this is the variance of ``(1
+    - prior) F + prior G`` over positives plus that of G over the mixture, each divided by its
+    sample size.
+    """
+    a, rest = auroc, 1.0 - prior
+    mean = rest * a + prior / 2.0
+    both = a - 0.5 + (1.0 - a) / (2.0 - a)  # Mean of F G over positives.
+    square = rest**2 * 2.0 * a**2 / (1.0 + a) + prior**2 / 3.0 + 2.0 * prior * rest * both
+    other = rest * a / (2.0 - a) + prior / 3.0
+    return (square - mean**2) / positives + (other - mean**2) / rows
+
+
+def plan_recall(recall: float, *, confidence: float = 0.95, within: float = 0.03) -> LabelPlan:
+    """Return how many labeled positives guarantee a recall without flagging many more rows.
+
+    With few positives, the threshold must be so low that the true recall far exceeds the guarantee.
+    With this many, the expected recall exceeds it by at most `within`.
+
+    Examples
+    --------
+    >>> plan_recall(0.9).n_positive
+    286
+    """
+    miss, slack = 1.0 - check_share(recall, "recall"), check_share(within, "within")
+    tail = 1.0 - check_level(confidence)
+    excess = partial(_excess, miss=miss, tail=tail)
+    # The excess decreases with n except for the steps of k, which occur every 1 / miss rows.
+    period = range(math.ceil(1.0 / miss) + 1)
+    n = first_true(lambda n: max(excess(n + extra) for extra in period) <= slack)
+    return LabelPlan(
+        question=f"guarantee a recall of {1.0 - miss:g}",
+        n_positive=n,
+        error=excess(n),
+        assumes=f"confidence {confidence:g}; expected recall at most {slack:g} above the guarantee",
+    )
+
+
+def _excess(n: int, *, miss: float, tail: float) -> float:
+    """Return by how much the expected recall exceeds the guaranteed one with n positives."""
+    k = first_true(lambda k: k > n or bool(betaincinv(k, n + 1 - k, 1.0 - tail) > miss)) - 1
+    return miss - k / (n + 1)
