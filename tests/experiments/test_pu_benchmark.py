@@ -11,7 +11,8 @@ pytest.importorskip("torch")
 
 from experiments.training import benchmark, benchmark_page, findings, plan, selections
 from noneg.lab.bench import RunConfig, load_records
-from noneg.lab.bench.measures import CRITERIA, RECALIBRATED, TEST, criteria, find_sign
+from noneg.lab.bench.criteria import CRITERIA
+from noneg.lab.bench.measures import RECALIBRATED, TEST, criteria, find_sign
 from noneg.lab.bench.records import write_record
 
 
