@@ -28,9 +28,16 @@ def log(evaluation: Evaluation, *, prefix: str = "", report: bool = True) -> Non
 
     Examples
     --------
-    >>> import mlflow  # doctest: +SKIP
-    >>> with mlflow.start_run():  # doctest: +SKIP
-    ...     noneg.integrations.mlflow.log(noneg.evaluate(scores))
+    >>> import os, tempfile, mlflow
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.calibrated().draw(50, 200, setting="two-sample", seed=0)
+    >>> os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # or use a tracking server
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mlflow.set_tracking_uri(f"file:{folder}/runs")
+    ...     with mlflow.start_run() as run:
+    ...         log(evaluate(scores), report=False)
+    ...     mlflow.get_run(run.info.run_id).data.tags["noneg.verdict"]
+    'check'
     """
     with optional("logging to MLflow"):
         import mlflow
@@ -62,7 +69,8 @@ def make_metric(
 
     Examples
     --------
-    >>> metric = make_metric(setting="one-sample", prior=0.1)  # doctest: +SKIP
+    >>> make_metric(setting="one-sample", prior=0.1).name
+    'noneg'
     """
     with optional("an MLflow metric"):
         from mlflow.metrics import MetricValue

@@ -32,9 +32,17 @@ def log(
 
     Examples
     --------
-    >>> import wandb  # doctest: +SKIP
-    >>> with wandb.init(mode="offline") as run:  # doctest: +SKIP
-    ...     noneg.integrations.wandb.log(noneg.evaluate(scores), run)
+    >>> import tempfile, wandb
+    >>> from noneg import evaluate
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.calibrated().draw(50, 200, setting="two-sample", seed=0)
+    >>> with (
+    ...     tempfile.TemporaryDirectory() as folder,
+    ...     wandb.init(mode="offline", dir=folder) as run,
+    ... ):
+    ...     log(evaluate(scores), run, report=False)
+    ...     run.summary["noneg.verdict"]
+    'check'
     """
     with optional("logging to Weights & Biases"):
         import wandb
