@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import Tables, table
-from experiments.training.plan import paper_versions
+from experiments.training.plan import paper_methods
 from experiments.training.selections import Interval, interval, title
 from noneg.lab.bench.protocol import SELECTIONS
 from noneg.lab.bench.summaries import paper_name, paper_numbers
@@ -45,15 +45,15 @@ def label(method: str) -> str:
     return title(method).replace(" (bench)", "")
 
 
-def paper_methods() -> list[str]:
-    found = ((m[0], "bench" if m[1] == "bench" else None, m[2]) for m in paper_versions())
-    return ["/".join(part for part in m if part) for m in found]
+def published(tables: Tables, data: tuple[str, ...] = ("usps", "letter")) -> pd.DataFrame:
+    """Return the chosen models of the paper's methods."""
+    rows = frame(tables, "chosen")
+    return rows[rows.method.isin(paper_methods()) & rows.dataset.isin(data)]
 
 
 def against(tables: Tables) -> pd.DataFrame:
     """Return our cells and the paper's, in percent."""
-    rows = frame(tables, "chosen")
-    rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
+    rows = published(tables)
     theirs = {
         (n["dataset"], n["case"], n["method"], n["metric"], n["criterion"]): n
         for n in paper_numbers()
@@ -148,8 +148,7 @@ def restricted(
 
 
 def wins(tables: Tables, data: tuple[str, ...]) -> tuple[Counter, int]:
-    rows = frame(tables, "chosen")
-    rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(data)]
+    rows = published(tables, data)
     means = rows.groupby(["dataset", "case", "criterion", "method"])[list(METRICS)].mean()
     first = Counter()
     for _, part in means.groupby(level=[0, 1, 2]):
@@ -161,8 +160,7 @@ def wins(tables: Tables, data: tuple[str, ...]) -> tuple[Counter, int]:
 def gaps(tables: Tables, one: str, two: str, metric: str = "accuracy") -> Interval:
     """Return the difference between two criteria's choices; the bootstrap resamples whole
     methods."""
-    rows = frame(tables, "chosen")
-    rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
+    rows = published(tables)
     places = ["dataset", "case", "method", "split"]
     wide = rows.pivot_table(index=places, columns="criterion", values=metric)
     gap = (wide[one] - wide[two]).dropna()
@@ -171,8 +169,7 @@ def gaps(tables: Tables, one: str, two: str, metric: str = "accuracy") -> Interv
 
 def spread(tables: Tables) -> float:
     """Return the share of choices in which the three criteria differ by more than five points."""
-    rows = frame(tables, "chosen")
-    rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
+    rows = published(tables)
     range_ = rows.groupby(["dataset", "case", "method", "split"]).accuracy.agg(np.ptp)
     return float((range_ > 0.05).mean())
 
