@@ -56,12 +56,12 @@ from noneg.simulation.binomial import BetaLaw
 from noneg.simulation.worlds import converged_breaks, panel_integrals, sign_changes
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 Density = Literal["beta", "empirical"]
 # Points per panel for finding sign changes, and number of rows evaluated at a time.

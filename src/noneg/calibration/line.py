@@ -51,12 +51,10 @@ from noneg.results import Estimate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats
     from noneg.intervals import Limits
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 VAN_CALSTER = "Van Calster et al. (2019), Calibration: the Achilles heel of predictive analytics"
 # Number of priors at which ends are computed for a prior interval.

@@ -32,15 +32,15 @@ from noneg.registry import add_metric, in_range
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.bins import Binning
     from noneg.intervals import Limits
     from noneg.losses import Loss
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 Score = Literal["brier", "log"]
 Part = Literal["reliability", "resolution", "uncertainty", "remainder"]

@@ -18,12 +18,12 @@ from noneg.selection import density_ends, is_selected
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.bins import Binning
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
     FloatLimits = tuple[Floats, Floats]
     Share = Callable[[Floats], Floats]
 
@@ -268,9 +268,7 @@ def reliability(
     )
 
 
-def _limits(
-    scores: PUScores, binned: Binned, shown: NDArray[np.bool_], alpha: float
-) -> FloatLimits:
+def _limits(scores: PUScores, binned: Binned, shown: Flags, alpha: float) -> FloatLimits:
     marginal, frequency = binned.marginal[shown], binned.frequency[shown]
     if scores.prior_is_estimated:
         return clopper_pearson(frequency, scores.effective_marginal * marginal, alpha)

@@ -24,9 +24,8 @@ from noneg.likelihood.labels import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from noneg.likelihood.labels import Floats, Sample, Value
+    from noneg.arrays import Flags, Floats
+    from noneg.likelihood.labels import Sample, Value
     from noneg.scores import PUScores
 
 # The likelihood, with or without the prior imposed, or the PU log loss.
@@ -76,7 +75,7 @@ class Curve:
     sample: Sample
     x: Floats
     center: Floats
-    bounded: NDArray[np.bool_]
+    bounded: Flags
     hold: Floats
     criterion: Criterion = "imposed"
     offset: Floats | float = 0.0
@@ -363,7 +362,7 @@ def _is_unsure(curve: Curve, theta: Floats, value: Value) -> bool:
     return _spread(curve, away @ curve.x) > RUNAWAY
 
 
-def _is_end(curve: Curve) -> NDArray[np.bool_]:
+def _is_end(curve: Curve) -> Flags:
     """Return whether each feature is the indicator of one end of the scale."""
     return np.asarray(np.count_nonzero(curve.x, axis=1) == 1)
 
@@ -440,7 +439,7 @@ def fit_features(
     x: Floats,
     center: Floats,
     *,
-    bounded: NDArray[np.bool_] | None = None,
+    bounded: Flags | None = None,
     level: Floats | None = None,
     offset: Floats | float = 0.0,
     criterion: Criterion = "imposed",

@@ -31,7 +31,6 @@ from noneg.recalibration import logistic, maps
 from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
-    Floats,
     State,
     build,
     check_content,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Floats
     from noneg.intervals import LawMeans
     from noneg.laws import Chunk
     from noneg.likelihood import Sample
@@ -251,7 +251,7 @@ def _by_likelihood(
     scores: PUScores, names: list[str], _: str, number: int, seed: int
 ) -> list[dict[str, Any]]:
     """Return the table of negative log likelihoods per row, with their differences."""
-    groups, predicted = list[tuple[bool, Any]](), list[Floats]()
+    groups, predicted = list[tuple[bool, Any]](), list[Any]()
     for rest, held in splits(scores, number, seed):
         fitted = _fit_quietly(map(make, names), rest)
         groups += [(bool(k), group) for k, group in enumerate(held)]

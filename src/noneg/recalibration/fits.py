@@ -23,7 +23,6 @@ from noneg.randomness import stream
 from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
-    Floats,
     State,
     check_fields,
     check_unit,
@@ -33,6 +32,7 @@ from noneg.recalibration.base import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.likelihood import Fit, Sample
     from noneg.recalibration.base import Piece
     from noneg.scores import PUScores

@@ -30,12 +30,11 @@ import numpy as np
 
 from noneg.errors import InputError
 from noneg.likelihood import END, closest, end_level, fit_features, gather
-from noneg.recalibration.base import Floats, State, build, law_rows, score_range, take
+from noneg.recalibration.base import State, build, law_rows, score_range, take
 from noneg.recalibration.fits import ENDS, CurveCalibrator, check_numbers, clip_limits, warn_open
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats
     from noneg.likelihood import Fit, Sample
     from noneg.recalibration.base import Piece
     from noneg.scores import PUScores
@@ -114,7 +113,7 @@ class Problem:
     features: Floats
     weight: Floats
     target: Floats
-    bounded: NDArray[np.bool_]
+    bounded: Flags
     center: Floats
     start: Floats
     ridge: float = 0.0

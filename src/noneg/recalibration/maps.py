@@ -17,7 +17,6 @@ from noneg.laws import Ordered
 from noneg.likelihood import fit_features, gather, inner_points, log_likelihood
 from noneg.recalibration.base import (
     Calibrator,
-    Floats,
     State,
     check_fields,
     check_nodes,
@@ -47,6 +46,7 @@ from noneg.theory.bounds import Bound, deviation
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
+    from noneg.arrays import Floats
     from noneg.likelihood import Fit, Sample
     from noneg.scores import PUScores
 

@@ -19,7 +19,8 @@ from noneg.recalibration.maps import laws_at
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from noneg.recalibration.base import Floats, State
+    from noneg.arrays import Floats
+    from noneg.recalibration.base import State
     from noneg.scores import PUScores
 
 # Most distinct scores kept; beyond this, scores are merged into cells of equal mass.

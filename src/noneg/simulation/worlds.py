@@ -14,17 +14,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from noneg.arrays import Flags, Floats, Integers
 from noneg.checks import Setting, check_prior, check_setting, is_labeled, is_pooled
 from noneg.errors import Argument, InputError
 from noneg.scores import PUScores
 
-Floats: TypeAlias = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Integrand: TypeAlias = Callable[[Floats], Floats]
 
@@ -338,8 +339,6 @@ def checked_edges(edges: ArrayLike) -> Floats:
     return array
 
 
-Labels: TypeAlias = NDArray[np.int64]
-
 _LIMIT_LOGIT: Final = 1e8  # Used as the logit of scores 0 and 1, at which limits are taken.
 
 _GRID_PER_PANEL: Final = 16
@@ -369,7 +368,7 @@ class World(ABC):
         """P(Y = 1 | logit), more precise than `posterior` where scores round to 1."""
 
     @abstractmethod
-    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, Flags]:
         """Draw `n` independent pairs of a logit and a label."""
 
     def posterior(self, score: ArrayLike) -> Floats:
@@ -459,7 +458,7 @@ class World(ABC):
             raise InputError("edges", rule, remedy="Start them at 0 and end them at 1.")
         return float(np.abs(self.marginal_law().bin_integrals(self._gap, cuts)).sum())
 
-    def draw_rows(self, n: int, seed: Seed) -> tuple[Floats, Labels]:
+    def draw_rows(self, n: int, seed: Seed) -> tuple[Floats, Integers]:
         """Draw `n` independent rows with their labels.
 
         Parameters
@@ -694,7 +693,7 @@ class TwoClasses(World):
         posterior: Floats = expit(logit(self.prior) + evidence)
         return posterior
 
-    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, Flags]:
         """Draw `n` independent pairs: first the label, then the logit from its class."""
         y = rng.random(n) < self.prior
         n_positive = int(y.sum())
@@ -731,11 +730,7 @@ class LogitMixture(TwoClasses):
     prior: float
 
     def __init__(
-        self,
-        *,
-        positive: MixtureLaw | Components,
-        negative: MixtureLaw | Components,
-        prior: float,
+        self, *, positive: MixtureLaw | Components, negative: MixtureLaw | Components, prior: float
     ) -> None:
         object.__setattr__(self, "positive", _mixture("positive", positive))
         object.__setattr__(self, "negative", _mixture("negative", negative))
@@ -852,7 +847,7 @@ def _mixture(name: str, components: MixtureLaw | Components) -> MixtureLaw:
     return MixtureLaw(weights=weights, means=means, sds=sds)
 
 
-def _require_all(name: str, values: Floats, valid: NDArray[np.bool_], rule: str) -> None:
+def _require_all(name: str, values: Floats, valid: Flags, rule: str) -> None:
     if not valid.all():
         i = int(np.argmin(valid))
         rule = f"must {rule}, got {values[i]} for component {i}"
