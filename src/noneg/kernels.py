@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Flags, Floats, Integers, Places
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Importing numba takes about a second, so it must save more than that unless it is already loaded.
 ROWS_WORTH_AN_IMPORT = 2_000_000

@@ -143,7 +143,7 @@ class _Line:
         sample, self.free = gather(scores), free
         inside = (sample.s >= END) & (sample.s < 1.0)
         self.sample, self.inside = sample, inside.astype(np.float64)
-        rows = sample.other if sample.form == "separate" else sample.mass
+        rows = sample.marginal
         self.n_positive, self.n_marginal = float(sample.labeled.sum()), float(rows.sum())
         self.positive = sample.labeled / (self.n_positive or 1.0)
         self.marginal = rows / self.n_marginal

@@ -58,8 +58,6 @@ LARGEST_LOGIT = 45.0
 # cell.
 TRUSTED_LOGIT = 20.0
 ROUNDING = 1e-13
-# A score of exactly 0 or 1 is treated as at most half this far from the end.
-LARGEST_GAP = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +94,11 @@ class Sample:
     def mass(self) -> Floats:
         """Mass of all rows at each score."""
         return self.labeled + self.other
+
+    @property
+    def marginal(self) -> Floats:
+        """Masses in a sample of the population."""
+        return self.other if self.form == "separate" else self.mass
 
     @property
     def rate(self) -> float:
@@ -278,18 +281,6 @@ def _effective(sums: Floats, form: Form) -> Floats:
         one = two = total.sum() / square[[0, 2]].sum()
     scale = np.array([one, two, one**2, one * two, two**2])
     return sums[:5] * scale[:, None]
-
-
-def inner_logits(sample: Sample) -> Floats:
-    """Return the logits of the scores; an end is placed at half the distance of the next score."""
-    zero, one = sample.at_ends
-    z = logit(sample.s)
-    inside = sample.s[zero : sample.s.size - one]
-    if zero:
-        z[0] = logit(min(inside[0] if inside.size else 1.0, LARGEST_GAP) / 2.0)
-    if one:
-        z[-1] = -logit(min(1.0 - inside[-1] if inside.size else 1.0, LARGEST_GAP) / 2.0)
-    return z
 
 
 def inner_points(sample: Sample) -> slice:

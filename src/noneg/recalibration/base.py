@@ -67,6 +67,16 @@ class CalibrationWarning(UserWarning):
     """
 
 
+def stored_number(name: str, about: str) -> property:
+    """Return an attribute of a calibrator that is a number in its fitted state."""
+    return property(lambda self: float(self.state_[name]), doc=about)
+
+
+def stored_array(name: str, about: str) -> property:
+    """Return an attribute of a calibrator that is a list of numbers in its fitted state."""
+    return property(lambda self: np.array(self.state_[name], dtype=np.float64), doc=about)
+
+
 def not_fitted(calibrator: object, call: str) -> ValueError:
     """Return scikit-learn's error for a calibrator that is used before it is fitted."""
     from sklearn.exceptions import NotFittedError

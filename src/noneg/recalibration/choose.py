@@ -157,17 +157,9 @@ class Auto(Calibrator):
             raise refusal("its state must contain 'chosen', 'reason' and 'table'")
         self._chosen = load_object(state["chosen"])
 
-    def band(
-        self,
-        scores: PUScores,
-        s: ArrayLike,
-        *,
-        level: float = 0.95,
-        draws: int = 200,
-        seed: int = 0,
-    ) -> tuple[Floats, Floats]:
+    def band(self, scores: PUScores, s: ArrayLike, **options: Any) -> tuple[Floats, Floats]:  # noqa: ANN401
         """Return the band of the chosen method, ignoring the uncertainty of the choice."""
-        return self.chosen_.band(scores, s, level=level, draws=draws, seed=seed)
+        return self.chosen_.band(scores, s, **options)
 
     @property
     def chosen_(self) -> Calibrator:

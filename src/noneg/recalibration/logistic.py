@@ -30,7 +30,14 @@ import numpy as np
 
 from noneg.errors import InputError
 from noneg.likelihood import END, closest, end_level, fit_features, gather
-from noneg.recalibration.base import State, build, law_rows, score_range, take
+from noneg.recalibration.base import (
+    State,
+    build,
+    law_rows,
+    score_range,
+    stored_number,
+    take,
+)
 from noneg.recalibration.fits import ENDS, CurveCalibrator, check_numbers, clip_limits, warn_open
 
 if TYPE_CHECKING:
@@ -399,6 +406,12 @@ def log_odds_parts(s: Floats, low: float, high: float) -> tuple[Floats, Floats]:
     return np.log(np.maximum(s, low)), -np.log(np.maximum(1.0 - s, high))
 
 
+def logits(s: Floats, low: float, high: float) -> Floats:
+    """Return the logit of s, finite at s = 0 and s = 1."""
+    first, second = log_odds_parts(s, low, high)
+    return first + second
+
+
 class Platt(LogisticCalibrator):
     r"""Logistic regression on the logit of the score.
 
@@ -437,18 +450,10 @@ class Platt(LogisticCalibrator):
 
     @staticmethod
     def _features(s: Floats, low: float, high: float) -> Floats:
-        first, second = log_odds_parts(s, low, high)
-        return np.stack([first + second, np.ones_like(s)])
+        return np.stack([logits(s, low, high), np.ones_like(s)])
 
-    @property
-    def slope_(self) -> float:
-        """Factor on the logit."""
-        return float(self.state_["slope"])
-
-    @property
-    def intercept_(self) -> float:
-        """Constant added to the scaled logit."""
-        return float(self.state_["intercept"])
+    slope_ = stored_number("slope", "Factor on the logit.")
+    intercept_ = stored_number("intercept", "Constant added to the scaled logit.")
 
 
 class Temperature(LogisticCalibrator):
@@ -487,8 +492,7 @@ class Temperature(LogisticCalibrator):
 
     @staticmethod
     def _features(s: Floats, low: float, high: float) -> Floats:
-        first, second = log_odds_parts(s, low, high)
-        return (first + second)[None]
+        return logits(s, low, high)[None]
 
     @property
     def temperature_(self) -> float:
@@ -537,20 +541,9 @@ class Beta(LogisticCalibrator):
         first, second = log_odds_parts(s, low, high)
         return np.stack([first, second, np.ones_like(s)])
 
-    @property
-    def alpha_(self) -> float:
-        """Factor on log s."""
-        return float(self.state_["alpha"])
-
-    @property
-    def beta_(self) -> float:
-        """Factor on -log(1 - s)."""
-        return float(self.state_["beta"])
-
-    @property
-    def intercept_(self) -> float:
-        """Constant added to both terms."""
-        return float(self.state_["intercept"])
+    alpha_ = stored_number("alpha", "Factor on log s.")
+    beta_ = stored_number("beta", "Factor on -log(1 - s).")
+    intercept_ = stored_number("intercept", "Constant added to both terms.")
 
 
 # Where two slopes fit better than one, Platt's line does not describe the curve.

@@ -140,6 +140,7 @@ Seed: TypeAlias = int | np.random.Generator
 
 SIGMOID_BREAKS: Final = np.array([-40.0, -8.0, -2.0, 0.0, 2.0, 8.0, 40.0])  # Where it bends.
 
+_GRID_PER_PANEL: Final = 16  # Points for finding sign changes.
 _MAX_NEWTON_STEPS: Final = 80
 
 _QUANTILE_TOLERANCE: Final = 1e-13  # Relative to a panel; the next Newton step is far smaller.
@@ -316,6 +317,31 @@ class LogitLaw(ABC):
         return point
 
 
+def mean_absolute(
+    law: LogitLaw,
+    gap: Integrand,
+    ends: Sequence[float] = (),
+    *,
+    absolute: float = 1e-15,
+    relative: float = 1e-13,
+) -> float:
+    """Return the mean of ``|gap|`` over a distribution; `ends` are further places where gap bends.
+
+    The panels also end where gap changes its sign.
+    """
+
+    def integrand(logits: Floats) -> Floats:
+        return law.density(logits) * np.abs(gap(logits))
+
+    breaks = law.breaks()
+    breaks = np.union1d(breaks, np.clip(ends, breaks[0], breaks[-1]))
+    position = np.arange(_GRID_PER_PANEL * (breaks.size - 1) + 1) / _GRID_PER_PANEL
+    grid = np.interp(position, np.arange(breaks.size), breaks)
+    panels = np.union1d(breaks, sign_changes(gap, grid))
+    panels = converged_breaks(integrand, panels, absolute=absolute, relative=relative)
+    return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
+
+
 def checked_edges(edges: ArrayLike) -> Floats:
     """Return `edges` as an array, or raise an error if they are not valid bin edges.
 
@@ -340,8 +366,6 @@ def checked_edges(edges: ArrayLike) -> Floats:
 
 
 _LIMIT_LOGIT: Final = 1e8  # Used as the logit of scores 0 and 1, at which limits are taken.
-
-_GRID_PER_PANEL: Final = 16
 
 
 class World(ABC):
@@ -418,17 +442,7 @@ class World(ABC):
         >>> round(LogisticGaussian.less_calibrated().tce(), 9)
         0.074443262
         """
-        law = self.marginal_law()
-
-        def integrand(logits: Floats) -> Floats:
-            return law.density(logits) * np.abs(self._gap(logits))
-
-        breaks = law.breaks()
-        position = np.arange(_GRID_PER_PANEL * (breaks.size - 1) + 1) / _GRID_PER_PANEL
-        grid = np.interp(position, np.arange(breaks.size), breaks)
-        panels = np.union1d(breaks, sign_changes(self._gap, grid))
-        panels = converged_breaks(integrand, panels)
-        return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
+        return mean_absolute(self.marginal_law(), self._gap)
 
     def binned_tce(self, edges: ArrayLike) -> float:
         r"""Compute the calibration error of the binned scores (PU-ECE paper, 2.2.2).
