@@ -39,10 +39,15 @@ def only(rows: list[Row], name: str, **wanted: object) -> object:
     return row[name]
 
 
+def page(path: Path, **names: object) -> jinja2.Template:
+    """Return the template in this file, which may use these names."""
+    return environment(**names).from_string(path.read_text(encoding="utf-8"))
+
+
 def functions(module: ModuleType) -> dict[str, Callable[[Tables], str]]:
     """Return the macros of the template next to a module, which may use the module's names."""
     path = Path(module.__file__).with_suffix(".md")
     if not path.exists():
         return {}
-    template = environment(**vars(module)).from_string(path.read_text(encoding="utf-8"))
-    return {name: macro for name, macro in vars(template.module).items() if callable(macro)}
+    macros = vars(page(path, **vars(module)).module)
+    return {name: macro for name, macro in macros.items() if callable(macro)}

@@ -465,24 +465,6 @@ def _weighty(group: Chunk, positive: int) -> float:
     return float(count[_weighs(group, positive)].sum())
 
 
-def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
-    """Return the rows of each fold; within a group, fold sizes differ by at most one weighted row.
-
-    Parameters
-    ----------
-    scores : PUScores
-    folds : int
-    seed : int
-
-    Returns
-    -------
-    list of (unlabeled rows, labeled positives)
-        Each group has scores, counts, and masses in the positive and the marginal distribution.
-    """
-    unlabeled, positive = _deal(scores, folds, seed)
-    return [(unlabeled.fold(k), positive.fold(k)) for k in range(folds)]
-
-
 @dataclass(frozen=True, eq=False)
 class _Dealt:
     """A group of rows, and the part in each fold as flags or as numbers of rows."""
