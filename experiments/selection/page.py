@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from experiments.selection.nceas import RANKED, REGIONS, SELECTIONS  # noqa: F401 - of the template
+from experiments.nceas import GROUPS  # noqa: F401 - of the template
+from experiments.selection.nceas import RANKED, SELECTIONS  # noqa: F401 - of the template
 from experiments.selection.worlds import AGAIN
 from experiments.tables import Row, Tables, column, pick
 
