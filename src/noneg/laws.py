@@ -461,8 +461,7 @@ class Ordered:
     @cached_property
     def tpr(self) -> Floats:
         """``mu_plus(s >= t)``; nan if no row is positive."""
-        _, f, a, _ = self._rows[1]
-        return _share(self._mass(1, f * a))
+        return _share(self._positive())
 
     @cached_property
     def ppr(self) -> Floats:
@@ -485,17 +484,13 @@ class Ordered:
 
     def positive_steps(self) -> Places:
         """Return the steps whose score is shared by at least one positive."""
-        _, f, a, _ = self._rows[1]
-        mass = self._mass(1, f * a)
+        mass = self._positive()
         return np.flatnonzero(mass[1:] > mass[:-1]) + 1
 
     def heights(self, at: Places) -> tuple[Floats, Floats]:
         """Return TPR and PPR at the given steps only."""
-        (_, f, _, w), (_, g, a, v) = self._rows
-        ppr = self._mass(0, f * w)[at]
-        if self.pooled:
-            ppr = ppr + self._mass(1, g * v)[at]
-        return self._mass(1, g * a)[at] / self._positive_total(), ppr / self._marginal_total()
+        positive, marginal = self._positive()[at], self._marginal()[at]
+        return positive / self._positive_total(), marginal / self._marginal_total()
 
     def own_mass(self, at: Places) -> tuple[Floats, Floats]:
         """Return the mean share of one positive at these steps, in both distributions.
@@ -545,6 +540,11 @@ class Ordered:
         corner[2:-1] = np.any([np.diff(mass[1:], 2) != 0.0 for mass in masses], axis=0)
         return corner
 
+    def _positive(self) -> Floats:
+        """Mass of the positive distribution at or above each threshold."""
+        _, f, a, _ = self._rows[1]
+        return self._mass(1, f * a)
+
     def _marginal(self) -> Floats:
         (_, f, _, w), (_, g, _, v) = self._rows
         unlabeled = self._mass(0, f * w)
@@ -552,8 +552,7 @@ class Ordered:
 
     def masses(self) -> tuple[Floats, Floats, Floats]:
         """Return the distinct scores in ascending order, and both masses at each."""
-        _, f, a, _ = self._rows[1]
-        positive, marginal = np.diff(self._mass(1, f * a)), np.diff(self._marginal())
+        positive, marginal = np.diff(self._positive()), np.diff(self._marginal())
         return self.thresholds[:0:-1], positive[::-1], marginal[::-1]
 
     def below(self) -> tuple[Floats, Floats, Floats]:
@@ -561,8 +560,7 @@ class Ordered:
 
         The masses start with 0, so they have one more entry than the scores.
         """
-        _, f, a, _ = self._rows[1]
-        above = self._mass(1, f * a), self._marginal()
+        above = self._positive(), self._marginal()
         positive, marginal = (mass[-1] - mass[::-1] for mass in above)
         return self.thresholds[:0:-1], positive, marginal
 

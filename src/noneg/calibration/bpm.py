@@ -47,7 +47,7 @@ from noneg.calibration.bpm_fit import (
     local_minima,
 )
 from noneg.calibration.interval import Noise, split_median
-from noneg.checks import check_level
+from noneg.checks import check_choice, check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
 from noneg.registry import calibration_error, in_range
@@ -264,17 +264,11 @@ def tce_bpm(scores: PUScores, *, density: Density = "beta") -> float:
     >>> abs(tce_bpm(scores) - world.tce()) < 0.02
     True
     """
-    check_density(density)
+    check_choice(density, "density", get_args(Density))
     rows = CurveRows(scores)
     if density == "beta":
         beta_shape(*rows.moments)
     return curve_error(fit_curve(rows), rows, density)
-
-
-def check_density(density: object) -> None:
-    """Raise an error if the density is unknown."""
-    if density not in get_args(Density):
-        raise InputError("density", "must be 'beta' or 'empirical'", value=density)
 
 
 def curve_error(curve: BPMCurve, rows: CurveRows, density: Density) -> float:
@@ -360,7 +354,7 @@ def tce_bpm_interval(
     """
     refuse_selection(scores, "tce_bpm")
     level = check_level(level)
-    check_density(density)
+    check_choice(density, "density", get_args(Density))
     value, *limits = _ends(CurveRows(scores), density, level, seed)
     if scores.prior_interval is not None:
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import betaincinv, gammaincinv
 
 from noneg.bins import Binned, bin_scores, mass_edges, optimal_bin_count
-from noneg.checks import check_level
-from noneg.errors import InputError
+from noneg.checks import check_choice, check_level
 from noneg.intervals import z_score
 from noneg.results import Table
 from noneg.selection import density_ends, is_selected
@@ -247,8 +246,7 @@ def reliability(
     array([0., 1.])
     """
     level = check_level(level)
-    if band not in ("pointwise", "simultaneous"):
-        raise InputError("band", "must be 'pointwise' or 'simultaneous'", value=band)
+    check_choice(band, "band", get_args(Band))
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
     shown = binned.marginal > 0.0
     alpha = (1.0 - level) / (shown.sum() if band == "simultaneous" else 1)
