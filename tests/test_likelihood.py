@@ -21,8 +21,7 @@ def draw(setting, seed=0, n=(300, 3000)):
 
 def fit_platt(scores):
     """Fit a line on the logit; the ends of the scale have parameters of their own."""
-    limits = dict(zip(("low", "high"), clip_limits(list(scores.chunks())), strict=True))
-    return Platt._curve(gather(scores), limits)
+    return Platt._curve(gather(scores), clip_limits(list(scores.chunks())))
 
 
 def by_hand(scores, theta):

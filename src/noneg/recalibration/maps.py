@@ -86,10 +86,6 @@ def laws_at(scores: PUScores) -> tuple[Floats, Floats, Floats]:
     return at, held, marginal / marginal.sum()
 
 
-def _logit(s: Floats, limits: State = FINEST) -> Floats:
-    return logits(s, limits["low"], limits["high"])
-
-
 class Identity(Calibrator):
     """Leave the scores unchanged, as a candidate that cannot do harm.
 
@@ -164,10 +160,10 @@ class PriorShift(Calibrator):
             target = check_prior(prior, "target")
             return {"shift": log_odds(target) - log_odds(check_prior(self.source, "source"))}
         s, weight = law_rows(scores.chunks())
-        return {"shift": level_of(_logit(s), weight, prior)}
+        return {"shift": level_of(logits(s, FINEST), weight, prior)}
 
     def _map(self, s: Floats) -> Floats:
-        return np.asarray(expit(_logit(s) + self.shift_), dtype=np.float64)
+        return np.asarray(expit(logits(s, FINEST) + self.shift_), dtype=np.float64)
 
     def _check(self, state: State) -> None:
         check_fields(state, shift=float)
@@ -283,8 +279,7 @@ class Spline(CurveCalibrator):
         smooth = self._by_risk(scores)
         if self.by_risk:
             return smooth
-        low, high = clip_limits(list(scores.chunks()))
-        sample, limits = gather(scores), {"low": low, "high": high}
+        sample, limits = gather(scores), clip_limits(list(scores.chunks()))
         fit, n = self._best(sample, limits), float(sample.mass.sum())
         # The additive correction is a model like any other, with one parameter per inner knot and
         # one for its level. It changes the scores less, so it wins ties.
@@ -295,7 +290,7 @@ class Spline(CurveCalibrator):
         return self._state(fit, limits)
 
     def _best(self, sample: Sample, state: State) -> Fit:
-        knots, x = self._places(sample, state), _logit(sample.s, state)
+        knots, x = self._places(sample, state), logits(sample.s, state)
         bent = _bends(knots)
         curves = _natural(knots, bent, x).T if bent.size else np.zeros((0, x.size))
         line = np.stack([np.ones_like(x), x])[: knots.size]
@@ -315,7 +310,7 @@ class Spline(CurveCalibrator):
         return {"knots": knots.tolist(), "values": values.tolist()}
 
     def _log_odds(self, s: Floats, state: State) -> Floats:
-        return _natural(np.array(state["knots"]), np.array(state["values"]), _logit(s, state))
+        return _natural(np.array(state["knots"]), np.array(state["values"]), logits(s, state))
 
     def _places(self, sample: Sample, state: State) -> Floats:
         """Return the knots: quantiles of the average distribution, without near-duplicates."""
@@ -324,7 +319,7 @@ class Spline(CurveCalibrator):
         laws = (part / (part.sum() or 1.0) for part in both)
         upto = np.cumsum(sum(laws))
         places = np.searchsorted(upto, np.linspace(OUTER, 1.0 - OUTER, self.knots) * upto[-1])
-        x = _logit(sample.s[inside], state)
+        x = logits(sample.s[inside], state)
         knots = x[np.minimum(places, x.size - 1)]
         return knots[np.diff(knots, prepend=-np.inf) > LEAST_SPACE * (1.0 + np.ptp(knots))]
 
@@ -731,17 +726,12 @@ class MixNMatch(Calibrator):
 
     def _fit(self, scores: PUScores) -> State:
         slope = float(Temperature(fit="risk").fit(scores).state_["slope"])
-        low, high = clip_limits(list(scores.chunks()))
-        weights = _best_weights(_Loss(scores, slope, low, high))
-        return {
-            "slope": slope,
-            **dict(zip(WEIGHTS, weights, strict=True)),
-            "low": low,
-            "high": high,
-        }
+        limits = clip_limits(list(scores.chunks()))
+        weights = _best_weights(_Loss(scores, slope, limits))
+        return {"slope": slope, **dict(zip(WEIGHTS, weights, strict=True)), **limits}
 
     def _map(self, s: Floats) -> Floats:
-        inside, _ = _members(s, self.state_["slope"], self.state_["low"], self.state_["high"])
+        inside, _ = _members(s, self.state_["slope"], self.state_)
         return self.weights_ @ inside
 
     def _check(self, state: State) -> None:
@@ -764,9 +754,10 @@ class MixNMatch(Calibrator):
         return np.array([self.state_[name] for name in WEIGHTS])
 
 
-def _members(s: Floats, slope: float, low: float, high: float) -> tuple[Floats, Floats]:
+def _members(s: Floats, slope: float, limits: State) -> tuple[Floats, Floats]:
     """Return three probabilities for each score, and their complements, to full precision."""
-    z, half = slope * logits(s, low, high), np.full_like(s, 0.5)
+    low, high = limits["low"], limits["high"]
+    z, half = slope * logits(s, limits), np.full_like(s, 0.5)
     of_one = np.stack([expit(z), np.minimum(np.maximum(s, low), 1.0 - high), half])
     of_other = np.stack([expit(-z), np.minimum(np.maximum(1.0 - s, high), 1.0 - low), half])
     return np.maximum(of_one, TINY), np.maximum(of_other, TINY)
@@ -775,14 +766,14 @@ def _members(s: Floats, slope: float, low: float, high: float) -> tuple[Floats, 
 class _Loss:
     """The PU log loss of a mixture, and its gradient with respect to the weights."""
 
-    def __init__(self, scores: PUScores, slope: float, low: float, high: float) -> None:
+    def __init__(self, scores: PUScores, slope: float, limits: State) -> None:
         self.prior = scores.known_prior
         (positive, self.a), (marginal, self.w) = (
             law_rows(scores.chunks(), positive=True),
             law_rows(scores.chunks()),
         )
-        self.x, self.x_other = _members(positive, slope, low, high)
-        _, self.y_other = _members(marginal, slope, low, high)
+        self.x, self.x_other = _members(positive, slope, limits)
+        _, self.y_other = _members(marginal, slope, limits)
 
     def __call__(self, v: Floats) -> tuple[float, Floats]:
         x, x_other, y_other, a, w = self.x, self.x_other, self.y_other, self.a, self.w
