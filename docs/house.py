@@ -69,6 +69,7 @@ FLOORS = [  # name, color, and modules with their contents
         "bottom",
         "#ddd3d9",
         {
+            "arrays": "types",
             "atomic": "files",
             "checks": "input",
             "errors": "as data",

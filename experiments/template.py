@@ -6,7 +6,7 @@ from types import ModuleType
 
 import jinja2
 
-from experiments.tables import Tables, column, distinct, percent, pick, with_error
+from experiments.tables import Row, Tables, column, distinct, percent, pick, with_error
 
 
 def environment(**names: object) -> jinja2.Environment:
@@ -22,11 +22,26 @@ def environment(**names: object) -> jinja2.Environment:
     page.filters["signed"] = lambda value, digits: f"{value:+.{digits}f}"
     page.filters["comma"] = lambda value: f"{value:,}"
     page.filters["yes"] = lambda value: "yes" if value else "no"
-    page.filters["distinct"] = distinct
+    page.filters |= {"distinct": distinct, "mean": mean, "only": only}
     page.filters["below_of"] = lambda rows, a, b: [r for r in rows if r[a] < r[b]]
     page.filters["reached"] = lambda rows, a, b: [r for r in rows if r[a] >= r[b]]
     page.globals |= names
     return page
+
+
+def mean(rows: list[Row], name: str) -> float:
+    return float(column(rows, name).mean())
+
+
+def only(rows: list[Row], name: str, **wanted: object) -> object:
+    """Return this column of the single row that has these values."""
+    (row,) = pick(rows, **wanted)
+    return row[name]
+
+
+def page(path: Path, **names: object) -> jinja2.Template:
+    """Return the template in this file, which may use these names."""
+    return environment(**names).from_string(path.read_text(encoding="utf-8"))
 
 
 def functions(module: ModuleType) -> dict[str, Callable[[Tables], str]]:
@@ -34,5 +49,5 @@ def functions(module: ModuleType) -> dict[str, Callable[[Tables], str]]:
     path = Path(module.__file__).with_suffix(".md")
     if not path.exists():
         return {}
-    template = environment(**vars(module)).from_string(path.read_text(encoding="utf-8"))
-    return {name: macro for name, macro in vars(template.module).items() if callable(macro)}
+    macros = vars(page(path, **vars(module)).module)
+    return {name: macro for name, macro in macros.items() if callable(macro)}

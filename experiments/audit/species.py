@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from experiments import nceas
 from experiments.audit.worlds import Planned, World, targets
 from experiments.study import Run, data_file, seeded
 from noneg import PUScores, estimate
@@ -11,17 +12,6 @@ from noneg.prior import estimate_prior
 REGIONS = ("NZ", "SWI", "SA", "AWT")
 BUDGETS = (100, 200, 400)
 RECORDS, PRESENCES, REVIEWS = 60, 10, 10
-
-
-def tables(region):
-    """Yield the records, background, survey sites and survey answers for each group in a region."""
-    import pyarrow.parquet as pq
-
-    for group in ("_bird", "_plant") if region == "AWT" else ("",):
-        names = ("train_po", "train_bg", f"test_env{group}", f"test_pa{group}")
-        paths = [data_file(f"nceas/{region}{name}.parquet") for name in names]
-        if all(paths):
-            yield [pq.read_table(path).to_pandas() for path in paths]
 
 
 def scored(records, background, sites, columns):
@@ -50,8 +40,8 @@ def _is_measured(column):
 def review(region: str, *, quick: bool) -> list[dict]:
     """Return the errors in AUROC and prior before and after reviews, for each species in a
     region."""
-    rows = []
-    for records, background, sites, answers in tables(region):
+    rows, (records, background) = [], nceas.training(region)
+    for sites, answers in nceas.surveys(region):
         here = [name for name in answers.columns[4:] if name in set(records["spid"])]
         columns = [n for n in sites.columns[4:] if n in background and _is_measured(background[n])]
         for name in here[: 2 if quick else None]:
@@ -111,5 +101,7 @@ def one(region, name, known, score, y):
 
 
 def species(run: Run) -> dict[str, list]:
+    if data_file("nceas") is None:
+        return {}
     found = run.map(review, [{"region": region} for region in REGIONS], quick=run.quick)
     return {"species": [row for rows in found for row in rows]}

@@ -91,6 +91,12 @@ def identifiable(cell: Cell) -> float:
     return cell.prior + (1.0 - cell.prior) * inf
 
 
+def standardized(rows: np.ndarray) -> np.ndarray:
+    rows = rows.astype(np.float64)
+    deviation = rows.std(axis=0)
+    return (rows - rows.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+
+
 @cache
 def load(world: str) -> tuple[np.ndarray, np.ndarray]:
     """Return features and binary labels of a data set: even digits, A-M, spam, cover type 2."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from experiments.prior.mixtures import Cell, draw, load
+from experiments.prior.mixtures import Cell, draw, load, standardized
 from experiments.prior.original_code import Originals
 from experiments.tables import Row, read
 
@@ -134,7 +134,7 @@ def trained(code: Originals, task: tuple) -> dict[str, np.ndarray]:
         return named("dedpul", *code.dedpul_scores(p, u, seed=seed, **ON_A_LINE))
     p, u = (drawn(task) if kind == "spam" else draw(Cell(*task[1:])))[:2]
     rate = RATES.get("spambase" if kind == "spam" else task[1], 1e-4)
-    p, u = standardized(p, u)
+    p, u = np.split(standardized(np.concatenate([p, u])), [len(p)])
     scores = code.dedpul_scores(p, u, seed=seed, lr=rate, **ON_DATA)
     # Two thirds to train, one third held out, as PU_learning splits tables.
     rng = np.random.default_rng(seed)
@@ -142,13 +142,6 @@ def trained(code: Originals, task: tuple) -> dict[str, np.ndarray]:
         np.split(rng.permutation(rows), [2 * len(rows) // 3]) for rows in (p, u)
     )
     return named("dedpul", *scores) | tedn(code, (p, u), (p_held, u_held), TABLE_NET, seed)
-
-
-def standardized(p, u):
-    both = np.concatenate([p, u]).astype(np.float64)
-    mean, deviation = both.mean(axis=0), both.std(axis=0)
-    deviation[deviation == 0] = 1
-    return (p - mean) / deviation, (u - mean) / deviation
 
 
 def tedn(code: Originals, part, held_out, widths, seed: int) -> dict[str, np.ndarray]:

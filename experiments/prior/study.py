@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.prior.mixtures import GAUSSIAN, REAL, Cell, cells, draw
+from experiments.prior.mixtures import GAUSSIAN, REAL, Cell, cells, draw, standardized
 from experiments.study import BUILD, Run, Study
 from experiments.tables import Row, table
 
@@ -86,12 +86,6 @@ def pulearn(world: str, prior: float, n_positive: int, seed: int):
         share = float(np.clip((estimator.estimate(X, y).pi * y.size - len(p)) / len(u), 0, 1))
         seconds = time.process_time() - start
         yield {"method": f"pulearn {name}", "value": share, "seconds": seconds}
-
-
-def standardized(rows: np.ndarray) -> np.ndarray:
-    rows = rows.astype(np.float64)
-    deviation = rows.std(axis=0)
-    return (rows - rows.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
 
 
 def peers(run: Run) -> None:

@@ -207,7 +207,7 @@ def nceas_slow(run: Run) -> None:
 
 
 def _nceas(run: Run, *, slow: bool) -> None:
-    regions = run.pick(tuple(worlds.REGIONS), ("SA",))
+    regions = run.pick(tuple(worlds.nceas.GROUPS), ("SA",))
     some = slice(FIRST if slow else None)
     every = [{"region": r, "name": name} for r in regions for name in worlds.species(r)[some]]
     with warnings.catch_warnings():

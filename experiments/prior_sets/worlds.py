@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logit
 
+from experiments import nceas
 from noneg import PUScores
 from noneg.prior import ScoreLaws
 
@@ -173,32 +174,19 @@ def hidden(s, y, setting: str, rng) -> PUScores:
     return PUScores(s[mine], u, prior=left.size / u.size, setting=setting)
 
 
-REGIONS = {"AWT": ("_bird", "_plant"), "NZ": ("",), "SA": ("",), "SWI": ("",)}
 FEWEST, MOST_SITES = 30, 2000
-
-
-@cache
-def _table(name: str) -> dict[str, np.ndarray]:
-    from pyarrow import parquet
-
-    found = parquet.read_table(Path(os.environ["NONEG_DATA"]) / "nceas" / f"{name}.parquet")
-    return {column: found[column].to_numpy(zero_copy_only=False) for column in found.column_names}
 
 
 def species(region: str) -> list[str]:
     """Return the species of a region that have enough records."""
-    names, counts = np.unique(_table(f"{region}train_po")["spid"].astype(str), return_counts=True)
+    names, counts = np.unique(nceas.training(region)[0]["spid"].astype(str), return_counts=True)
     return [str(name) for name, n in zip(names, counts, strict=True) if n >= FEWEST]
 
 
 def survey(region: str, name: str) -> tuple[np.ndarray, np.ndarray, float]:
     """Return features of records and survey sites, which rows are records, and the prevalence."""
-    records = _table(f"{region}train_po")
-    for group in REGIONS[region]:
-        truth = _table(f"{region}test_pa{group}")
-        if name in truth:
-            sites = _table(f"{region}test_env{group}")
-            break
+    records, _ = nceas.training(region)
+    sites, truth = next(pair for pair in nceas.surveys(region) if name in pair[1])
     kept = [c for c in sites if c not in ("group", "siteid", "x", "y") and c in records]
     mine = records["spid"].astype(str) == name
     found, there = (np.column_stack([t[c].astype(float) for c in kept]) for t in (records, sites))

@@ -6,36 +6,21 @@ guarantee is false here; this part measures how badly it fails, and which select
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
+from experiments import nceas
 from experiments.tables import Row
 from noneg import PUScores
 from noneg.performance import certified_negatives, recall_threshold
 
-REGIONS = ("AWT", "NZ", "SA", "SWI")
-GROUPS = {"AWT": ("_bird", "_plant")}
 LEAST_RECORDS, LEAST_PRESENT = 60, 20
 FACTORS = (1.0, 2.0, 4.0)
 RECALL = 0.9
 PART = 0.25  # requested false discovery rate, as a fraction of the prevalence
 KEYS = {"siteid", "spid", "x", "y", "occ", "group"}
-
-
-def frames(folder: Path, region: str):
-    import pandas as pd
-
-    def read(name: str):
-        return pd.read_parquet(folder / f"{region}{name}.parquet")
-
-    records, background = read("train_po"), read("train_bg")
-    surveys = [
-        (read(f"test_env{group}"), read(f"test_pa{group}")) for group in GROUPS.get(region, ("",))
-    ]
-    return records, background, surveys
 
 
 def predictors(background, *others) -> list[str]:
@@ -65,10 +50,10 @@ def scores_of(records, background, sites, names: list[str], rng: np.random.Gener
     return [model.predict_proba(features(part))[:, 1] for part in (records[held], sites)]
 
 
-def measure(region: str, folder: Path) -> Iterator[Row]:
+def measure(region: str) -> Iterator[Row]:
     """Return the guarantee and the survey's result, one row for each species and factor."""
-    records, background, surveys = frames(folder, region)
-    for sites, present in surveys:
+    records, background = nceas.training(region)
+    for sites, present in nceas.surveys(region):
         names = predictors(background, records, sites)
         for name in (c for c in present.columns if c not in KEYS):
             mine, y = records[records["spid"] == name], present[name].to_numpy() == 1

@@ -8,10 +8,10 @@ measures the time for ten million rows.
 import time
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
+from experiments.nceas import GROUPS
 from experiments.promises import nceas as species, two_step
 from experiments.promises.worlds import Gaussians, miss, selected, uniform_positives
 from experiments.study import Run, Study, cells, data_file, seeded
@@ -153,12 +153,9 @@ def negatives(run: Run) -> dict[str, list[Row]]:
 
 
 def nceas(run: Run) -> dict[str, list[Row]]:
-    folder = data_file("nceas")
-    if folder is None:
+    if data_file("nceas") is None:
         return {}
-    regions = run.pick(species.REGIONS, ("SWI",))
-    every = [{"region": region} for region in regions]
-    return {"nceas": run.rows(species.measure, every, folder=Path(folder))}
+    return {"nceas": run.rows(species.measure, cells(region=run.pick(GROUPS, ("SWI",))))}
 
 
 def two_probabilities(setting: str, n_positive: int, trials: int) -> Row:

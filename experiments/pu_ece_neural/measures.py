@@ -1,7 +1,6 @@
 """Errors of a trained classifier on test rows, before and after recalibration, from its logits."""
 
 import math
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -9,12 +8,13 @@ import pandas as pd
 from scipy.stats import t as student
 
 from experiments.pu_ece_neural.storage import Model
+from experiments.recalibration.fits import quiet
 from experiments.tables import Row
 from noneg import PUScores
 from noneg.calibration import brier, ece, log_loss
 from noneg.performance import accuracy, auroc
 from noneg.randomness import stream
-from noneg.recalibration import CalibrationWarning, make
+from noneg.recalibration import make
 from noneg.simulation.worlds import sigmoid
 
 ERRORS = (ece, brier, log_loss)
@@ -74,13 +74,6 @@ def redrawn_scores(model: Model) -> PUScores:
     return PUScores.from_labels((rng.random(s.size) < s).astype(int), s)
 
 
-def fitted(name: str, scores: PUScores):
-    """Fit a calibrator; its warnings do not matter in a study of many fits."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return make(name).fit(scores)
-
-
 def errors(scores: PUScores, suffix: str) -> dict[str, float]:
     return {f"{f.__name__}{suffix}": f(scores) for f in ERRORS}
 
@@ -105,7 +98,7 @@ def measure(model: Model) -> Row:
         if name == "auto" and (model.trial >= AUTO_TRIALS or model.n < AUTO_FROM):
             row |= dict.fromkeys([*(f"{f.__name__}_auto" for f in ERRORS), "auto"], "")
             continue
-        calibrator = fitted(name, held)
+        calibrator = quiet(make(name), held)
         row |= errors(labeled_scores(model, calibrator.transform), f"_{name}")
         if name == "auto":
             row["auto"] = calibrator.chosen_.name

@@ -6,7 +6,7 @@ the population, and how far is the mean estimate from it?
 
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import quad
@@ -15,7 +15,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from experiments.study import Run, cells
 from experiments.synthetic.worlds import SETTINGS
-from experiments.tables import Row, Tables, column, table
+from experiments.tables import Row
 from noneg import performance
 from noneg.scores import PUScores
 from noneg.simulation import LogisticGaussian
@@ -146,21 +146,3 @@ def cover(setting: str, prior: float, trials: int) -> list[Row]:
 def coverage(run: Run) -> dict[str, list[Row]]:
     every = cells(setting=SETTINGS, prior=PRIORS)
     return {"coverage": run.rows(cover, every, trials=run.trials(2000, 20))}
-
-
-def text_coverage(tables: Tables) -> str:
-    """Return the coverage, one line per metric and one column per cell, with the range below."""
-    rows, every = tables("coverage"), list(product(SETTINGS, PRIORS))
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        found.setdefault(row["metric"], []).append(f"{row['coverage']:.1%}")
-    values, trials = column(rows, "coverage"), rows[0]["trials"]
-    outside = sum(not 0.93 <= v <= 0.97 for v in values)
-    head = ["metric", *(f"{setting} {prior}" for setting, prior in every)]
-    return table(head, [[name, *shares] for name, shares in found.items()], "lr") + (
-        f"\n\n{trials} trials per cell (one standard error: {np.sqrt(0.95 * 0.05 / trials):.2%}). "
-        f"Coverage ranges from {min(values):.1%} to {max(values):.1%}, mean {np.mean(values):.1%}; "
-        f"{outside} of {len(values)} outside 93-97%. Two samples: {N_POSITIVE} positives, "
-        f"{N_UNLABELED} unlabeled rows; one sample and labeled data: the same total, at most half "
-        "of the positives labeled.\n"
-    )

@@ -1,12 +1,12 @@
 """A PU model on covtype: Figure 5 and Tables 1 and 2 of Claesen et al."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
 from sklearn.svm import SVC
 
+from experiments.prior.mixtures import load
 from experiments.pu_performance.common import GRID, areas, auc, on_grid
 from experiments.study import Run, data_file, seeded
 from experiments.tables import Row
@@ -18,13 +18,6 @@ TRAIN_KNOWN, TRAIN_REST = 2000, 20_000
 KNOWN, NEGATIVE = (0.1, 0.2, 0.4, 0.6, 0.8), (0.0, 0.2, 0.4, 0.6, 0.8)
 GUESSES, BASES, BANDS = (0.8, 1.0, 1.2), ("positives", "tighter"), ("pointwise", "prediction")
 N_TABLE = (2000, 10_000)  # positives and negatives in the tables
-
-
-def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return features and labels, class 2 (lodgepole pine) against the rest."""
-    with np.load(path, allow_pickle=False) as z:
-        parts = [z["quantitative"], np.eye(4)[z["wilderness"]], np.eye(40)[z["soil"]]]
-        return np.hstack(parts).astype(np.float32), z["cover_type"] == 2
 
 
 def bagged_scores(known, rest, x, members: int, rng: np.random.Generator) -> np.ndarray:
@@ -42,9 +35,10 @@ def bagged_scores(known, rest, x, members: int, rng: np.random.Generator) -> np.
     return expit(2.0 * total / members)
 
 
-def test_scores(path: Path, members: int) -> tuple[np.ndarray, np.ndarray]:
+def test_scores(members: int) -> tuple[np.ndarray, np.ndarray]:
     """Return scores and labels of 20,000 positive and 20,000 negative held-out rows."""
-    x, y = load(path)
+    x, y = load("covtype")
+    x = x.astype(np.float32)
     rng = seeded("covtype")
     positive, negative = (rng.permutation(np.flatnonzero(y == c)) for c in (True, False))
     test = np.concatenate([positive[:N_TEST], negative[:N_TEST]])
@@ -145,9 +139,8 @@ def _table_row(key: tuple, low, high, from_negatives, truth) -> Row:
 
 
 def covtype(run: Run) -> dict[str, list[Row]] | None:
-    path = data_file("covtype.npz")
-    if path is None:
+    if data_file("covtype.npz") is None:
         return None
-    score, y = test_scores(path, members=run.pick(30, 5))
+    score, y = test_scores(members=run.pick(30, 5))
     found = figure5(score, y, resamples=run.pick(2000, 200))
     return found | {"tables": table_rows(score, y, trials=run.trials(60, 1))}

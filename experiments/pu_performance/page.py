@@ -13,7 +13,7 @@ from experiments.drawing import (
     line,
     panels,
 )
-from experiments.pu_performance.cover import text_coverage  # noqa: F401 - of the page
+from experiments.pu_performance.cover import N_POSITIVE, N_UNLABELED  # noqa: F401 - of the template
 from experiments.tables import Row, Tables, column, distinct, pick
 
 TRUTH = {"color": "black", "lw": 1.6}

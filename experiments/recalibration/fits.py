@@ -46,6 +46,7 @@ def distances(world: str, size: str, seeds: int) -> list[Row]:
 
 
 def quiet(calibrator, scores):
+    """Fit a calibrator; its warnings do not matter in a study of many fits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return calibrator.fit(scores)

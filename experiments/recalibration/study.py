@@ -15,18 +15,17 @@ the ECE bias paper: recalibrate with 100 separate rows, or with the training row
 networks of experiments/information and should be run on a GPU.
 """
 
-import warnings
 from functools import partial
 
 import numpy as np
 
 from experiments.recalibration import page
-from experiments.recalibration.fits import CURVES, band, choice, likelihood
+from experiments.recalibration.fits import CURVES, band, choice, likelihood, quiet
 from experiments.study import Run, Study, cells, data_file
 from experiments.tables import Row
 from noneg import PUScores, compare
 from noneg.calibration import debiased_ece, ece, ks_error, smooth_ece, sweep_ece, tce_bpm
-from noneg.recalibration import CalibrationWarning, Histogram, make
+from noneg.recalibration import Histogram, make
 from noneg.recalibration.multiclass import TemperatureScaling, VectorScaling
 from noneg.simulation import BinomialProcess, LogisticGaussian
 
@@ -50,9 +49,7 @@ def fitted(name: str, scores: PUScores):
     """Fit a method, with curves fitted by risk; its warnings do not matter in a study of many
     fits."""
     options = {"fit": "risk"} if name in CURVES else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return make(name, **options).fit(scores)
+    return quiet(make(name, **options), scores)
 
 
 def true_error(value: np.ndarray, posterior: np.ndarray) -> Row:

@@ -5,22 +5,20 @@ where the species occurs: the prior is known exactly, but records come from plac
 A model is trained on one half of the records and evaluated on the other.
 """
 
-import os
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
+import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from experiments import nceas
 from experiments.study import seeded
 from noneg import PUScores
 from noneg.bins import bin_scores
 from noneg.metrics import METRICS, estimate
 from noneg.sensitivity import tipping_selection
 
-REGIONS = {"AWT": ("_bird", "_plant"), "NZ": ("",), "SA": ("",), "SWI": ("",)}
 OTHERS = ("siteid", "spid", "x", "y", "occ", "group", "vegsys", "calc", "age", "toxicats")
 SELECTIONS = (1.0, 1.5, 2.0, 3.0)
 MEASURED = ("auroc", "brier", "precision_at", "ece")
@@ -42,32 +40,26 @@ def boosted(x: np.ndarray, y: np.ndarray) -> HistGradientBoostingClassifier:
 MODELS = {"logistic": logistic, "boosted": boosted}
 
 
-def table(name: str) -> dict[str, np.ndarray]:
-    path = Path(os.environ["NONEG_DATA"]) / "nceas" / f"{name}.parquet"
-    return {key: np.array(value) for key, value in pq.read_table(path).to_pydict().items()}
-
-
-def features(rows: dict, like: dict) -> np.ndarray:
+def features(rows: pd.DataFrame, like: pd.DataFrame) -> np.ndarray:
     """Return predictors and their squares, standardized by the background and clipped at 4."""
     names = [name for name in like if name not in OTHERS]
-    mean, sd = (np.array([f(like[n].astype(float)) for n in names]) for f in (np.mean, np.std))
-    x = np.stack([rows[name].astype(float) for name in names], axis=1)
+    x, base = (frame[names].to_numpy(float) for frame in (rows, like))
+    mean, sd = base.mean(axis=0), base.std(axis=0)
     z = np.clip((x - mean) / np.where(sd > 0.0, sd, 1.0), -4.0, 4.0)
     return np.hstack([z, z**2])
 
 
 def measure(region: str, model: str) -> list[dict]:
     """Return every metric for every species with enough records, at each selection factor."""
-    records, background = table(f"{region}train_po"), table(f"{region}train_bg")
+    records, background = nceas.training(region)
     base, rows = features(background, background), []
-    for part in REGIONS[region]:
-        sites, survey = table(f"{region}test_env{part}"), table(f"{region}test_pa{part}")
+    for sites, survey in nceas.surveys(region):
         found = features(sites, background)
         for name, count in sorted(Counter(records["spid"].tolist()).items()):
             if count >= RECORDS and name in survey and 0 < survey[name].mean() < 1:
-                chosen = {key: x[records["spid"] == name] for key, x in records.items()}
-                x = features(chosen, background)
-                rows += one_species(name, x, base, found, survey[name].astype(int), model)
+                x = features(records[records["spid"] == name], background)
+                present = survey[name].to_numpy(int)
+                rows += one_species(name, x, base, found, present, model)
     return rows
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from experiments.selection.nceas import MEASURED, REGIONS, SELECTIONS
+from experiments.nceas import GROUPS  # noqa: F401 - of the template
+from experiments.selection.nceas import RANKED, SELECTIONS  # noqa: F401 - of the template
 from experiments.selection.worlds import AGAIN
-from experiments.tables import Row, Tables, pick
+from experiments.tables import Row, Tables, column, pick
 
 TITLES = {
     "auroc": "AUROC",
@@ -14,43 +15,9 @@ TITLES = {
 }
 
 
-def inside(tables: Tables) -> list[Row]:
-    """Return the share of species inside and the mean width, for each region and metric."""
-    rows = []
-    for region in REGIONS:
-        for metric in MEASURED:
-            found = pick(tables("species"), region=region, metric=metric)
-            row = {"region": region, "metric": TITLES[metric], "n": len(found)}
-            for g in SELECTIONS:
-                share = np.mean([x[f"inside_{g:g}"] for x in found])
-                width = np.mean([x[f"width_{g:g}"] for x in found])
-                row[f"{g:g}"] = f"{100 * share:.0f}% ({width:.2f})"
-            rows.append(row)
-    return rows
-
-
-def needed(tables: Tables) -> list[Row]:
-    """Return the factor required by the survey: quantiles over species and models."""
-    rows = []
-    for region in REGIONS:
-        for metric in ("auroc", "precision_at"):
-            factors = [x["needed"] for x in pick(tables("species"), region=region, metric=metric)]
-            low, middle, high = np.quantile(factors, [0.5, 0.75, 0.9])
-            row = {"region": region, "metric": TITLES[metric]}
-            rows.append(row | {"half": low, "three": middle, "nine": high})
-    return rows
-
-
-def reached(tables: Tables) -> list[Row]:
-    """Return how often the ends are reached, by metric: mean and smallest value over cells."""
-    rows = []
-    for metric in dict.fromkeys(x["metric"] for x in tables("adversarial")):
-        found = pick(tables("adversarial"), metric=metric)
-        ends = np.array([[x["low_reached"], x["high_reached"]] for x in found])
-        rows.append(
-            {"metric": metric, "cells": len(found), "mean": ends.mean(), "least": ends.min()}
-        )
-    return rows
+def ends(rows: list[Row]) -> np.ndarray:
+    """How often each end was reached, shape (2, cells)."""
+    return np.array([column(rows, f"{end}_reached") for end in ("low", "high")])
 
 
 def weak(tables: Tables) -> list[Row]:
@@ -63,18 +30,4 @@ def weak(tables: Tables) -> list[Row]:
             if first[f"{end}_reached"] < AGAIN:
                 found = {"end": end, "first": first[f"{end}_reached"], "again": x[f"{end}_reached"]}
                 rows.append(cell | found)
-    return rows
-
-
-def by_size(tables: Tables) -> list[Row]:
-    """Return how often the ends are reached, by setting, prior and size."""
-    rows = []
-    for setting in ("two-sample", "one-sample"):
-        for prior in (0.02, 0.1, 0.5):
-            row = {"setting": setting, "prior": prior}
-            for n in (100, 300, 1000):
-                found = pick(tables("adversarial"), setting=setting, prior=prior, n_positive=n)
-                ends = [(x["low_reached"] + x["high_reached"]) / 2 for x in found]
-                row[f"n{n}"] = float(np.mean(ends)) if ends else float("nan")
-            rows.append(row)
     return rows

@@ -6,6 +6,7 @@ species does the survey's value lie inside the interval, at which selection fact
 the interval?
 """
 
+from experiments.nceas import GROUPS
 from experiments.selection import minimax, nceas, outer, worlds
 from experiments.study import Run, Study, cells, data_file
 from experiments.tables import read
@@ -43,7 +44,7 @@ def again(run: Run) -> None:
 def species(run: Run) -> None:
     if data_file("nceas") is None:
         return
-    regions = run.pick(list(nceas.REGIONS), ["SA"])
+    regions = run.pick(list(GROUPS), ["SA"])
     every = cells(region=regions, model=list(nceas.MODELS))
     run.resume("species", nceas.measure, every)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from experiments.tables import Tables, percent, table
+from experiments.tables import Row, Tables
 from experiments.tabular.data import HELD_OUT, TABLES
 from noneg.lab.bench import CriticalDifferenceDisplay, Ranks, rank_methods
 from noneg.lab.bench.summaries import Cell
@@ -61,66 +61,20 @@ def ranks(runs: pd.DataFrame) -> Ranks:
     return rank_methods(cells, metric="brier", criterion="none")
 
 
-def text_summary(tables: Tables) -> str:
-    parts = [
-        _question(load(tables, *which, group=group), f"{name}, {place}", len(group))
-        for which, name in NAMES.items()
-        for place, group in GROUPS.items()
-    ]
-    return "\n\n".join([*filter(None, parts), _real(tables)])
-
-
-def _question(runs: pd.DataFrame, name: str, size: int) -> str:
-    if runs.empty:
-        return ""
+def methods(runs: pd.DataFrame) -> list[Row]:
+    """Return the mean rank and the mean results of every method, the best one first."""
     found = ranks(runs)
-    place = dict(zip(found.methods, found.mean_ranks, strict=True))
+    rank = dict(zip(found.methods, found.mean_ranks, strict=True))
     means = runs.groupby("method")[["auc", "brier", "accuracy", "ece", "seconds"]].mean()
-    rows = [
-        [
-            f"**{method}**" if method == found.methods[0] else method,
-            f"{place[method]:.2f}" if method in place else "",
-            f"{means.loc[method, 'brier']:.4f}",
-            percent(means.loc[method, "auc"]),
-            percent(means.loc[method, "accuracy"]),
-            f"{means.loc[method, 'ece']:.3f}",
-            f"{means.loc[method, 'seconds']:.2f}",
-        ]
-        for method in (*found.methods, ORACLE)
-    ]
+    names = (*found.methods, ORACLE)
+    return [{"method": m, "rank": rank.get(m), **means.loc[m].to_dict()} for m in names]
+
+
+def splits(runs: pd.DataFrame) -> str:
     drawn = runs.groupby(WORLD)["split"].nunique()
     fewest, most = drawn.min(), drawn.max()
-    splits = f"{most}" if fewest == most else f"{fewest} to {most}"
-    head = "method | mean rank | Brier | AUC | accuracy | true ECE | CPU seconds"
-    title = (
-        f"{name[0].upper()}{name[1:]}: {runs['table'].nunique()} of {size} tables, "
-        f"{found.worlds} problems, {splits} split{'s' if most > 1 else ''}; mean ranks by Brier "
-        f"score that are {found.critical_difference:.2f} apart differ significantly."
-    )
-    return f"{title}\n\n{table(head, rows, 'lr')}"
-
-
-def _real(tables: Tables) -> str:
-    rows = [
-        [
-            row["table"],
-            f"{row['positives']} of {row['rows']:,}",
-            f"{row['prior']:.3f}",
-            f"{percent(row['median_rank'])}%",
-            f"{percent(row['in_top_10'], 0)}%",
-            row["verdict"],
-        ]
-        for row in tables("real")
-    ]
-    if not rows:
-        return ""
-    head = (
-        "table | positives | estimated prior | median rank from the top | in the top 10% | verdict"
-    )
-    return (
-        "Real PU tables, whose truth nobody knows: where held-out positives stand among all rows "
-        f"(five folds), and the verdict of the report.\n\n{table(head, rows, 'lrrrrl')}"
-    )
+    many = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"{many} split{'s' if most > 1 else ''}"
 
 
 def draw_ranks(tables: Tables):
@@ -129,28 +83,3 @@ def draw_ranks(tables: Tables):
 
 def draw_held_out(tables: Tables):
     return CriticalDifferenceDisplay(ranks=ranks(load(tables, group=HELD_OUT))).plot().figure_
-
-
-def show_scale(tables: Tables) -> str:
-    plain, ours = (row["cpu"] for row in tables("scale"))
-    return (
-        "A million rows with fifty columns, compared with plain LightGBM, a hundred rounds each: "
-        f"{ours:.0f} against {plain:.0f} CPU seconds, {ours / plain:.2f} times as many."
-    )
-
-
-def show_forest(tables: Tables) -> str:
-    """Compare extremely randomized PU trees with BaggingPU, on both groups of tables."""
-    lines = []
-    for place, group in GROUPS.items():
-        runs = load(tables, group=group)
-        found = ranks(runs)
-        rank = dict(zip(found.methods, found.mean_ranks, strict=True))
-        means = runs.groupby("method")[["brier", "auc", "ece"]].mean()
-        said = [
-            f"{method} rank {rank[method]:.2f}, Brier {means.loc[method, 'brier']:.4f}, AUC "
-            f"{percent(means.loc[method, 'auc'])}, ECE {means.loc[method, 'ece']:.3f}"
-            for method in ("PUExtraTrees", "BaggingPU")
-        ]
-        lines.append(f"- On the {place}: {'; '.join(said)}.")
-    return "\n".join(lines)

@@ -22,32 +22,32 @@ def kept(runs: list, rules: list[str]) -> list:
     ]
 
 
-def folder(run: Run) -> Path:
-    return (run.options.records or BUILD / "pu_benchmark") / run.pick("full", "quick-records")
+def folder(run: Run, name: str = "pu_benchmark") -> Path:
+    return (run.options.records or BUILD / name) / run.pick("full", "quick-records")
 
 
-def train(run: Run, runs: list) -> None:
+def train(run: Run, runs: list, folder: Path, **options: object) -> None:
+    """Train the runs that have no record yet."""
     from noneg.lab.bench.engine import run_all
 
     asked, left = run.options, 60 * run.options.minutes
-    counts = run_all(
-        kept(runs, asked.only),
-        folder(run),
-        jobs=asked.processes,
-        device=asked.device,
-        precision="bfloat16" if asked.device.startswith("cuda") else "float32",
-        seconds=left if left < float("inf") else None,
-        tell=lambda done, failed, total: run.say(done, "done,", failed, "failed of", total),
-    )
-    run.say(counts)
+    options |= {"jobs": asked.processes, "device": asked.device}
+    options["seconds"] = left if left < float("inf") else None
+    options["tell"] = lambda done, failed, total: run.say(done, "done,", failed, "failed of", total)
+    run.say(run_all(runs, folder, **options))
 
 
 def tables(run: Run) -> None:
-    train(run, plan.tables(quick=run.quick))
+    train_some(run, plan.tables(quick=run.quick))
 
 
 def images(run: Run) -> None:
-    train(run, plan.images(quick=run.quick))
+    train_some(run, plan.images(quick=run.quick))
+
+
+def train_some(run: Run, runs: list) -> None:
+    precision = "bfloat16" if run.options.device.startswith("cuda") else "float32"
+    train(run, kept(runs, run.options.only), folder(run), precision=precision)
 
 
 def records(run: Run) -> None:
@@ -57,10 +57,14 @@ def records(run: Run) -> None:
     collect(folder(run), run.out)
 
 
+def common_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", default="cpu", help="of torch")
+    parser.add_argument("--records", type=Path, help="folder of records")
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
+    common_arguments(parser)
     add = parser.add_argument
-    add("--device", default="cpu", help="of torch")
-    add("--records", type=Path, help="folder of records")
     add("--only", nargs="*", default=[], metavar="FIELD=VALUE,...", help="runs with these values")
 
 

@@ -9,38 +9,22 @@ the criteria choose.
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
-import numpy as np
-
-from experiments.study import BUILD, Run, Study
-from experiments.training import plan
+from experiments.study import Run, Study
+from experiments.training import benchmark, plan
 from noneg.lab.bench import RunConfig, load_records, select
 from noneg.lab.bench.measures import best_checkpoint
 
 CRITERIA = ("proxy_accuracy", "proxy_auc", "oracle_accuracy")
 METRICS = ("accuracy", "auc", "f1", "ece", "ece_recalibrated")
-
-
-def folder(run: Run) -> Path:
-    return (run.options.records or BUILD / "pu_protocol") / run.pick("full", "quick-records")
+folder = partial(benchmark.folder, name="pu_protocol")
 
 
 def train(run: Run, runs: list[RunConfig]) -> None:
-    from noneg.lab.bench.engine import run_all
-
-    asked, left = run.options, 60 * run.options.minutes
     if run.quick:
         runs = [replace(r, steps=40, every=20) for r in runs if r.configuration + r.split == 0][:6]
-    counts = run_all(
-        runs,
-        folder(run),
-        jobs=asked.processes,
-        device=asked.device,
-        population=asked.population,
-        seconds=left if left < np.inf else None,
-    )
-    run.say(counts)
+    benchmark.train(run, runs, folder(run), population=run.options.population)
 
 
 def protocol(run: Run) -> None:
@@ -115,8 +99,7 @@ def _configuration(record: dict) -> list[dict]:
 
 def _time(parts: dict[str, list[dict]]) -> list[dict]:
     """Return the runs, steps and device minutes of each part."""
-    paper = {"/".join(x for x in (m[0], m[1] if m[1] == "bench" else None, m[2]) if x)
-             for m in plan.paper_versions()}  # fmt: skip
+    paper = plan.paper_methods()
     rows: dict[tuple[str, str], list[dict]] = {}
     for part, records in parts.items():
         for r in records:
@@ -138,17 +121,24 @@ def _time(parts: dict[str, list[dict]]) -> list[dict]:
     ]
 
 
+def speed(run: Run) -> dict[str, list[dict]]:
+    """Return the steps per second of one run and of a population."""
+    from experiments.training.speed import measure
+
+    versions = run.pick(plan.paper_versions(), plan.paper_versions()[:1])
+    return {"speed": [measure(method, run.options.device) for method in versions]}
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--device", default="cpu", help="of torch")
-    add("--population", type=int, default=300, help="runs to train at once")
-    add("--records", type=Path, help="folder of records")
+    benchmark.common_arguments(parser)
+    parser.add_argument("--population", type=int, default=300, help="runs to train at once")
 
 
 STUDY = Study(
     "pu_protocol",
-    parts=(protocol, rates, selections, tables),
+    parts=(protocol, rates, selections, tables, speed),
     page="experiments.training.full_page",
+    named=("speed",),
     arguments=arguments,
     digits=5,
 )

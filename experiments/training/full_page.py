@@ -1,12 +1,14 @@
 """The page for the full protocol: every number is computed from the stored tables."""
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from experiments import template
 from experiments.tables import Tables, table
-from experiments.training.plan import paper_versions
+from experiments.training.plan import paper_methods
 from experiments.training.selections import Interval, interval, title
 from noneg.lab.bench.protocol import SELECTIONS
 from noneg.lab.bench.summaries import paper_name, paper_numbers
@@ -45,15 +47,15 @@ def label(method: str) -> str:
     return title(method).replace(" (bench)", "")
 
 
-def paper_methods() -> list[str]:
-    found = ((m[0], "bench" if m[1] == "bench" else None, m[2]) for m in paper_versions())
-    return ["/".join(part for part in m if part) for m in found]
+def published(tables: Tables, data: tuple[str, ...] = ("usps", "letter")) -> pd.DataFrame:
+    """Return the chosen models of the paper's methods."""
+    rows = frame(tables, "chosen")
+    return rows[rows.method.isin(paper_methods()) & rows.dataset.isin(data)]
 
 
 def against(tables: Tables) -> pd.DataFrame:
     """Return our cells and the paper's, in percent."""
-    rows = frame(tables, "chosen")
-    rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
+    rows = published(tables)
     theirs = {
         (n["dataset"], n["case"], n["method"], n["metric"], n["criterion"]): n
         for n in paper_numbers()
@@ -148,8 +150,7 @@ def restricted(
 
 
 def wins(tables: Tables, data: tuple[str, ...]) -> tuple[Counter, int]:
-    rows = frame(tables, "chosen")
-    rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(data)]
+    rows = published(tables, data)
     means = rows.groupby(["dataset", "case", "criterion", "method"])[list(METRICS)].mean()
     first = Counter()
     for _, part in means.groupby(level=[0, 1, 2]):
@@ -161,8 +162,7 @@ def wins(tables: Tables, data: tuple[str, ...]) -> tuple[Counter, int]:
 def gaps(tables: Tables, one: str, two: str, metric: str = "accuracy") -> Interval:
     """Return the difference between two criteria's choices; the bootstrap resamples whole
     methods."""
-    rows = frame(tables, "chosen")
-    rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
+    rows = published(tables)
     places = ["dataset", "case", "method", "split"]
     wide = rows.pivot_table(index=places, columns="criterion", values=metric)
     gap = (wide[one] - wide[two]).dropna()
@@ -171,8 +171,7 @@ def gaps(tables: Tables, one: str, two: str, metric: str = "accuracy") -> Interv
 
 def spread(tables: Tables) -> float:
     """Return the share of choices in which the three criteria differ by more than five points."""
-    rows = frame(tables, "chosen")
-    rows = rows[rows.method.isin(paper_methods()) & rows.dataset.isin(["usps", "letter"])]
+    rows = published(tables)
     range_ = rows.groupby(["dataset", "case", "method", "split"]).accuracy.agg(np.ptp)
     return float((range_ > 0.05).mean())
 
@@ -203,17 +202,22 @@ def letter_table(tables: Tables) -> str:
     """Return the accuracy on raw and standardized letters, chosen by OA, for all methods."""
     rows = frame(tables, "chosen")
     rows = rows[(rows.criterion == "oracle_accuracy") & rows.dataset.str.startswith("letter")]
-    mean = rows.groupby(["method", "dataset", "case"])[["accuracy", "ece"]].mean()
-    order = rows.groupby("method").accuracy.mean().sort_values(ascending=False).index
+    kind = np.where(rows.dataset == "letter", "raw", "standardized")
+    rows = rows.assign(world=rows.case.astype(str) + ", " + kind)
+    worlds = ["1, raw", "1, standardized", "2, raw", "2, standardized"]
+    return accuracy_table(rows, rows, worlds)
+
+
+def accuracy_table(rows: pd.DataFrame, first: pd.DataFrame, worlds: list[str]) -> str:
+    """Return accuracy and calibration error by method and world, ordered by the accuracy in
+    `first`."""
+    mean = rows.groupby(["method", "world"])[["accuracy", "ece"]].mean()
+    order = first.groupby("method").accuracy.mean().sort_values(ascending=False).index
     body = []
     for method in order:
-        cells = [title(method)]
-        for case in (1, 2):
-            for data in ("letter", "letter-standardized"):
-                one = mean.loc[method, data, case]
-                cells.append(f"{100 * one.accuracy:.1f} ({one.ece:.3f})")
-        body.append(cells)
-    return table("method | 1, raw | 1, standardized | 2, raw | 2, standardized", body)
+        cells = [mean.loc[method, world] for world in worlds]
+        body.append([title(method), *(f"{100 * c.accuracy:.1f} ({c.ece:.3f})" for c in cells)])
+    return table(["method", *worlds], body)
 
 
 def rate_table(tables: Tables, dataset: str) -> str:
@@ -254,16 +258,9 @@ def selected(tables: Tables) -> pd.DataFrame:
 def selection_table(tables: Tables, data: str) -> str:
     rows = selected(tables)
     rows = rows[rows.data == data]
-    mean = rows.groupby(["method", "world"])[["accuracy", "ece"]].mean()
-    worlds = ["1", *(f"{g:g}" for g in SELECTIONS), "2 repaired", "4 repaired", "1 told 0.4",
-              "1 told 0.6", "2 told 0.4", "2 told 0.6"]  # fmt: skip
-    order = rows[rows.world == "1"].groupby("method").accuracy.mean().sort_values(ascending=False)
-    body = [
-        [title(m), *(f"{100 * mean.loc[m, w].accuracy:.1f} ({mean.loc[m, w].ece:.3f})"
-                     for w in worlds)]
-        for m in order.index
-    ]  # fmt: skip
-    return table("method | " + " | ".join(worlds), body)
+    others = ("2 repaired", "4 repaired", "1 told 0.4", "1 told 0.6", "2 told 0.4", "2 told 0.6")
+    worlds = ["1", *(f"{g:g}" for g in SELECTIONS), *others]
+    return accuracy_table(rows, rows[rows.world == "1"], worlds)
 
 
 def change(tables: Tables, world: str, base: str = "1", metric: str = "accuracy") -> Interval:
@@ -277,11 +274,5 @@ def change(tables: Tables, world: str, base: str = "1", metric: str = "accuracy"
 
 
 def text_README(tables: Tables) -> str:  # noqa: N802
-    """Fill the template of the page."""
-    from pathlib import Path
-
-    from experiments.template import environment
-
-    page = environment(**globals(), t=tables, cells=against(tables))
-    template = Path(__file__).with_name("full.md").read_text(encoding="utf-8")
-    return page.from_string(template).render()
+    path = Path(__file__).with_name("full.md")
+    return template.page(path, **globals(), t=tables, cells=against(tables)).render()

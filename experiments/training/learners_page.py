@@ -1,6 +1,5 @@
 """Tables from runs: accuracy compared with the paper's, and calibration before and after repair."""
 
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels
+from experiments.recalibration.fits import quiet
 from experiments.tables import Row, Tables, column, pick
 from experiments.training.learners import (
     BATCH,
@@ -23,7 +23,7 @@ from noneg import PUScores, ece
 from noneg.lab.bench.summaries import paper_numbers
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.randomness import stream
-from noneg.recalibration import Auto, CalibrationWarning, Platt
+from noneg.recalibration import Auto, Platt
 
 # Prior of each population, and the share of its positives that is labeled.
 PRIOR = {"gaussians": (0.4, 0.5), "usps": (0.5, 0.6)}
@@ -81,10 +81,8 @@ def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
 
 
 def repairs(held: PUScores):
-    with warnings.catch_warnings():
-        # the fit is finite even for separable scores
-        warnings.simplefilter("ignore", CalibrationWarning)
-        platt, auto = Platt().fit(held), Auto().fit(held)
+    # The fit is finite even for separable scores.
+    platt, auto = quiet(Platt(), held), quiet(Auto(), held)
     return {"before": lambda s: s, "platt": platt.transform, "auto": auto.transform}
 
 

@@ -131,6 +131,12 @@ def paper_versions() -> list[Method]:
     return [m for m in versions() if m[1] == "bench" or m[0] in PAPER_ONLY_REF]
 
 
+def paper_methods() -> list[str]:
+    """The names that their runs have in the tables."""
+    found = ((m[0], "bench" if m[1] == "bench" else None, m[2]) for m in paper_versions())
+    return ["/".join(part for part in m if part) for m in found]
+
+
 def protocol() -> list[RunConfig]:
     """The paper's protocol on USPS and Letter: 10 configurations, 3 splits, 20,000 steps.
 

@@ -1,22 +1,21 @@
 """Steps per second of one run and of a population of 30, by method, on USPS.
 
-``python -m experiments.training.speed --device cuda --out speed.csv``. A single run is the plain
-training loop; the population trains ten configurations on three splits of the same method.
+A single run is the plain training loop; the population trains ten configurations on three splits of
+the same method.
 """
 
-import argparse
-import csv
 import time
-from pathlib import Path
 
 import torch
 
-from experiments.training.plan import PAPER_STEPS, SPLITS, paper_versions, run
+from experiments.training.plan import PAPER_STEPS, SPLITS, run
 from noneg.lab.bench.together import Crew, families, rows_of
 from noneg.lab.bench.work import arguments, make_trainer, set_up
 from noneg.learning.training import find_device, seeded
 
 EVERY = 100
+# Steps of the single run, and chunks of 100 steps of the population.
+STEPS, CHUNKS = 150, 5
 
 
 def wait(device: torch.device) -> None:
@@ -60,28 +59,10 @@ def together(method, device: torch.device, chunks: int) -> float:
     return best
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=150, help="of the single run")
-    parser.add_argument("--chunks", type=int, default=5, help="of 100 steps of the population")
-    parser.add_argument("--only", nargs="*", default=[], help="names of algorithms")
-    asked = parser.parse_args()
-    device = find_device(asked.device)
-    with asked.out.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["method", "device", "single", "population", "times"])
-        for method in paper_versions():
-            if asked.only and method[0] not in asked.only:
-                continue
-            one, many = alone(method, device, asked.steps), together(method, device, asked.chunks)
-            name = "/".join(part for part in method if part)
-            kind = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
-            writer.writerow([name, kind, round(one), round(many), round(many / one, 1)])
-            file.flush()
-            print(f"{name:24s} {one:8.0f} {many:10.0f} {many / one:8.1f}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def measure(method, name: str) -> dict[str, object]:
+    """Return both speeds on the device with this name."""
+    device = find_device(name)
+    one, many = alone(method, device, STEPS), together(method, device, CHUNKS)
+    kind = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+    row = {"method": "/".join(part for part in method if part), "device": kind}
+    return row | {"single": round(one), "population": round(many), "times": round(many / one, 1)}

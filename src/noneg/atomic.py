@@ -31,9 +31,8 @@ if sys.platform != "win32":
 # Locks may be invisible to other machines that share the folder, so names identify the machine.
 _HOST = f"{zlib.crc32(node().encode()):08x}"
 _OURS = re.compile(rf"\.?noneg-{_HOST}-[0-9a-f]{{16}}\.(partial\..+|scratch)")
-_LONGEST = (
-    50  # Number of characters kept from the final name, to stay within the limit on file names.
-)
+# Number of characters kept from the final name, to stay within the limit on file names.
+_LONGEST = 50
 
 # Paths that this process has created and not yet removed.
 _begun: set[Path] = set()

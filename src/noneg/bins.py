@@ -26,8 +26,9 @@ from noneg.errors import InputError
 from noneg.kernels import width_edges
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.scores import PUScores
 
 Binning = Literal["mass", "width"]
@@ -59,11 +60,11 @@ class Binned:
         Bound on the relative rounding error of a sum.
     """
 
-    edges: NDArray[np.float64]
-    positive: NDArray[np.float64]
-    marginal: NDArray[np.float64]
-    score: NDArray[np.float64]
-    second: NDArray[np.float64]
+    edges: Floats
+    positive: Floats
+    marginal: Floats
+    score: Floats
+    second: Floats
     prior: float
     prior_is_estimated: bool
     rounding: float
@@ -74,12 +75,12 @@ class Binned:
         return self.positive.size
 
     @property
-    def occupied(self) -> NDArray[np.bool_]:
+    def occupied(self) -> Flags:
         """Bins that contain a row of either distribution."""
         return (self.marginal > 0.0) | (self.positive > 0.0)
 
     @cached_property
-    def residual(self) -> NDArray[np.float64]:
+    def residual(self) -> Floats:
         """``rho(I_b) = pi mu_plus(I_b) - integral of s over I_b``; zero when calibrated.
 
         Values that rounding error alone could produce are set to zero; they may exceed all noise
@@ -90,21 +91,18 @@ class Binned:
         return np.where(np.abs(residual) > reach, residual, 0.0)
 
     @property
-    def frequency(self) -> NDArray[np.float64]:
+    def frequency(self) -> Floats:
         """``y_b = pi mu_plus(I_b) / mu(I_b)``, nan where the marginal distribution has no mass."""
         return _ratio(self.prior * self.positive, self.marginal)
 
     @property
-    def mean_score(self) -> NDArray[np.float64]:
+    def mean_score(self) -> Floats:
         """Mean score of the marginal distribution in each bin, nan where it has no mass."""
         return _ratio(self.score, self.marginal)
 
     def variance(
-        self,
-        v: NDArray[np.float64],
-        marginal: NDArray[np.float64] | None = None,
-        score: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
+        self, v: Floats, marginal: Floats | None = None, score: Floats | None = None
+    ) -> Floats:
         """Return the variance of ``sum_b v_b rho(I_b)`` for each row of v.
 
         With a second argument w, return the variance of ``sum_b v_b pi mu_plus(I_b) + w_b
@@ -116,19 +114,16 @@ class Binned:
         c = self._coefficients(v, marginal, score)
         pairs = combinations_with_replacement(c, 2)
         parts = ((2.0 - (i == j)) * (c[i] * c[j] @ self.second[:, i, j]) for i, j in pairs)
-        total: NDArray[np.float64] = sum(parts, np.zeros(()))
+        total: Floats = sum(parts, np.zeros(()))
         return np.maximum(total, 0.0)
 
-    def influence(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def influence(self, v: Floats) -> Floats:
         """Return the coefficients used by `variance`, shape (..., B, 3)."""
         return np.stack(list(self._coefficients(v).values()), axis=-1)
 
     def _coefficients(
-        self,
-        v: NDArray[np.float64],
-        marginal: NDArray[np.float64] | None = None,
-        score: NDArray[np.float64] | None = None,
-    ) -> dict[int, NDArray[np.float64]]:
+        self, v: Floats, marginal: Floats | None = None, score: Floats | None = None
+    ) -> dict[int, Floats]:
         """Return the nonzero coefficients of a, w and w s, keyed by position."""
         if marginal is None:
             middle, others = np.zeros_like(v) + (v @ self.score)[..., None], {2: -v}
@@ -142,7 +137,7 @@ class Binned:
         return {0: self.prior * v - center, 1: middle, **others}
 
 
-def square_roots(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+def square_roots(matrices: Floats) -> Floats:
     """Return lower-triangular roots of small covariance matrices, shape (..., k, k).
 
     This is Cholesky's algorithm, except that directions without variance are left out. Unlike
@@ -159,7 +154,7 @@ def square_roots(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     return root
 
 
-def _ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(top: Floats, bottom: Floats) -> Floats:
     out = np.full_like(top, np.nan)
     return np.divide(top, bottom, out=out, where=bottom > 0.0)
 
@@ -203,7 +198,7 @@ def bin_scores(
 _PAIRS = np.array([[3, 4, 5], [4, 6, 7], [5, 7, 8]])
 
 
-def binned_sums(scores: PUScores, edges: NDArray[np.float64], sums: NDArray[np.float64]) -> Binned:
+def binned_sums(scores: PUScores, edges: Floats, sums: Floats) -> Binned:
     """Return the distributions of all rows from their nine sums in bins."""
     total_positive, total_marginal = sums[:, 0].sum(), sums[:, 1].sum()
     # Labeled data may contain no positives; the positive distribution is then empty, not undefined.
@@ -357,7 +352,7 @@ def bin_count(scores: PUScores, bins: object, binning: object) -> int:
     return n_bins
 
 
-def check_edges(edges: ArrayLike) -> NDArray[np.float64]:
+def check_edges(edges: ArrayLike) -> Floats:
     """Return the edges as an array, after checking that they increase from 0 to 1."""
     u = np.asarray(edges, dtype=np.float64)
     if u.ndim != 1 or u.size < 2 or u[0] != 0.0 or u[-1] != 1.0 or not (np.diff(u) >= 0.0).all():
@@ -365,7 +360,7 @@ def check_edges(edges: ArrayLike) -> NDArray[np.float64]:
     return u
 
 
-def mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
+def mass_edges(scores: PUScores, n_bins: int) -> Floats:
     """Return edges that split the marginal sample into equal counts.
 
     ``u_b`` is order statistic number ``floor(n b / B)`` (1-based) of the marginal sample, or the
@@ -374,14 +369,14 @@ def mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
     return scores.kept(("mass edges", n_bins), lambda: _mass_edges(scores, n_bins))
 
 
-def _mass_edges(scores: PUScores, n_bins: int) -> NDArray[np.float64]:
+def _mass_edges(scores: PUScores, n_bins: int) -> Floats:
     known = scores.marginal_quantiles(np.arange(1, n_bins) / n_bins)
     if known is None:
         known = order_statistics(scores, ranks(scores.effective_marginal, n_bins))
     return np.concatenate([[0.0], known, [1.0]])
 
 
-def ranks(n: float, n_bins: int) -> NDArray[np.float64]:
+def ranks(n: float, n_bins: int) -> Floats:
     """Return ``floor(n b / B)`` for the inner edges, exactly if n is a whole number."""
     if float(n).is_integer():
         return np.array([int(n) * b // n_bins for b in range(1, n_bins)], dtype=np.float64)
@@ -389,7 +384,7 @@ def ranks(n: float, n_bins: int) -> NDArray[np.float64]:
     return np.maximum(np.floor(n * np.arange(1, n_bins) / n_bins), 1.0)
 
 
-def order_statistics(scores: PUScores, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+def order_statistics(scores: PUScores, ranks: Floats) -> Floats:
     """Return the smallest scores whose share of the marginal sample reaches ``rank / n``.
 
     The cumulative counts at the ends of the runs show which runs contain the results; only those

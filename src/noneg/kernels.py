@@ -9,16 +9,22 @@ A *triple* is what every binned estimator needs from a group of rows: ``(n, sum 
 from __future__ import annotations
 
 import sys
-from functools import cache
+from functools import cache, wraps
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from numpy.typing import NDArray
+
+    from noneg.arrays import Flags, Floats, Integers, Places
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Importing numba takes about a second, so it must save more than that unless it is already loaded.
 ROWS_WORTH_AN_IMPORT = 2_000_000
@@ -80,19 +86,26 @@ def fast_kernels(n_rows: int) -> ModuleType | None:
     return kernels_numba
 
 
-def in_unit_interval(scores: NDArray[np.float64]) -> bool:
+def also_compiled(plain: Callable[P, R]) -> Callable[P, R]:
+    """Use the numba version of the same name if there are many rows; `plain` is the reference."""
+
+    @wraps(plain)
+    def chosen(*args: P.args, **options: P.kwargs) -> R:
+        n_rows = sum(x.size for x in args if isinstance(x, np.ndarray) and x.dtype != np.bool_)
+        fast = fast_kernels(n_rows)
+        found: R = (plain if fast is None else getattr(fast, plain.__name__))(*args, **options)
+        return found
+
+    return chosen
+
+
+@also_compiled
+def in_unit_interval(scores: Floats) -> bool:
     """Return whether every score is in [0, 1]; nan is not."""
-    if (fast := fast_kernels(scores.size)) is not None:
-        return fast.in_unit_interval(scores)
-    return in_unit_interval_numpy(scores)
-
-
-def in_unit_interval_numpy(scores: NDArray[np.float64]) -> bool:
-    """Compute `in_unit_interval` in plain NumPy, as the reference."""
     return not scores.size or bool(scores.min() >= 0.0 and scores.max() <= 1.0)
 
 
-def binary_flags(labels: NDArray[np.integer]) -> NDArray[np.bool_] | None:
+def binary_flags(labels: NDArray[np.integer]) -> Flags | None:
     """Return True where an integer is 1, or None if some integer is neither 0 nor 1."""
     # Only one integer type is worth compiling for; the others use NumPy.
     common = labels.dtype == np.int64 and labels.flags.c_contiguous
@@ -101,18 +114,18 @@ def binary_flags(labels: NDArray[np.integer]) -> NDArray[np.bool_] | None:
     return binary_flags_numpy(labels)
 
 
-def binary_flags_numpy(labels: NDArray[np.integer]) -> NDArray[np.bool_] | None:
+def binary_flags_numpy(labels: NDArray[np.integer]) -> Flags | None:
     """Compute `binary_flags` in plain NumPy, as the reference."""
     # One pass is enough to check that all numbers are 0 or 1: no other bit is set.
     return labels.astype(np.bool_) if np.bitwise_or.reduce(labels) in (0, 1) else None
 
 
-def width_edges(n_bins: int) -> NDArray[np.float64]:
+def width_edges(n_bins: int) -> Floats:
     """Return the doubles ``b / n_bins`` for b = 0..n_bins, one division each."""
     return np.arange(n_bins + 1) / n_bins
 
 
-def width_index(scores: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+def width_index(scores: Floats, n_bins: int) -> Places:
     """Return the bin of each score among right-closed equal-width bins.
 
     ``ceil(s * B) - 1`` is right up to rounding error, which two comparisons with the edges fix.
@@ -124,19 +137,9 @@ def width_index(scores: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
     return index
 
 
-def width_triples(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
-) -> NDArray[np.float64]:
+@also_compiled
+def width_triples(scores: Floats, flags: Flags | None, n_bins: int) -> Floats:
     """Return triples for equal-width bins, shape (2, n_bins, 3): unflagged, then flagged rows."""
-    if (fast := fast_kernels(scores.size)) is not None:
-        return fast.width_triples(scores, flags, n_bins)
-    return width_triples_numpy(scores, flags, n_bins)
-
-
-def width_triples_numpy(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
-) -> NDArray[np.float64]:
-    """Compute `width_triples` in plain NumPy, as the reference."""
     total = np.zeros((2 * n_bins, 3))
     for start in range(0, scores.size, CHUNK):
         s = scores[start : start + CHUNK]
@@ -147,9 +150,7 @@ def width_triples_numpy(
     return total.reshape(2, n_bins, 3)
 
 
-def cell_triples(
-    cell: NDArray[np.intp], scores: NDArray[np.float64], n_cells: int
-) -> NDArray[np.float64]:
+def cell_triples(cell: Places, scores: Floats, n_cells: int) -> Floats:
     """Return the triple of each cell, shape (n_cells, 3)."""
     columns = (None, scores, scores * scores)
     return np.stack([np.bincount(cell, weights=c, minlength=n_cells) for c in columns], axis=-1)
@@ -173,47 +174,37 @@ class Axis(NamedTuple):
     clip: float = 0.0
     reach: float = 0.0
 
-    def place(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def place(self, scores: Floats) -> Floats:
         """Return the positions of scores, in cells from the left end."""
         if self.clip == 0.0:
             return scores * float(self.n)
         s = np.minimum(np.maximum(scores, self.clip), 1.0 - self.clip)
         return (np.log(s / (1.0 - s)) + self.reach) * (self.n / (2.0 * self.reach))
 
-    def score_at(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
+    def score_at(self, place: Floats) -> Floats:
         """Return the score at a position, given in cells from the left end."""
         if self.clip == 0.0:
             return place / self.n
         return 1.0 / (1.0 + np.exp(self.reach - place * (2.0 * self.reach / self.n)))
 
     @property
-    def nodes(self) -> NDArray[np.float64]:
+    def nodes(self) -> Floats:
         """Scores at the nodes."""
         return self.score_at(np.arange(self.n, dtype=np.float64) + 0.5)
 
     @property
-    def edges(self) -> NDArray[np.float64]:
+    def edges(self) -> Floats:
         """Scores at the ends of the cells, from 0 to 1."""
         return np.concatenate([[0.0], self.score_at(np.arange(1.0, self.n)), [1.0]])
 
 
-def node_sums(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
-) -> NDArray[np.float64]:
+@also_compiled
+def node_sums(scores: Floats, flags: Flags | None, axis: Axis) -> Floats:
     """Return ``(n, sum s)`` at nodes, shape (2, n, 2): unflagged, then flagged rows.
 
     A row is split between its two nearest nodes in proportion (cloud-in-cell), so that sums of
     smooth functions are accurate to second order in the cell width. The axis is folded at its ends.
     """
-    if (fast := fast_kernels(scores.size)) is not None:
-        return fast.node_sums(scores, flags, axis)
-    return node_sums_numpy(scores, flags, axis)
-
-
-def node_sums_numpy(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
-) -> NDArray[np.float64]:
-    """Compute `node_sums` in plain NumPy, as the reference."""
     total = np.zeros((2, axis.n, 2))
     for start in range(0, scores.size, CHUNK):
         s = scores[start : start + CHUNK]
@@ -224,9 +215,7 @@ def node_sums_numpy(
     return total
 
 
-def spread(
-    axis: Axis, scores: NDArray[np.float64], columns: tuple[NDArray[np.float64], ...]
-) -> NDArray[np.float64]:
+def spread(axis: Axis, scores: Floats, columns: tuple[Floats, ...]) -> Floats:
     """Return columns of rows assigned to the nodes of an axis, shape (n, columns)."""
     place = axis.place(scores) + 0.5
     right = place.astype(np.intp)
@@ -240,7 +229,7 @@ def spread(
     return np.stack(sums, axis=-1)
 
 
-def bucket_of(scores: NDArray[np.float64], grid: Grid = GRID) -> NDArray[np.int64]:
+def bucket_of(scores: Floats, grid: Grid = GRID) -> Integers:
     """Return the bucket of each score: an increasing map from [0, 1] to 0..grid.size-1.
 
     Edges are dyadic, so the bit pattern decides, and engines cannot disagree through rounding.
@@ -252,24 +241,14 @@ def bucket_of(scores: NDArray[np.float64], grid: Grid = GRID) -> NDArray[np.int6
     return np.where(scores < TAIL_EDGE, low, upper)
 
 
-def _tail_bucket(distance: NDArray[np.float64]) -> NDArray[np.int64]:
-    bits: NDArray[np.int64] = np.ascontiguousarray(distance).view(np.int64)
+def _tail_bucket(distance: Floats) -> Integers:
+    bits: Integers = np.ascontiguousarray(distance).view(np.int64)
     return np.maximum((bits >> (52 - MANTISSA_BITS)) - FIRST_TAIL_KEY + 1, 0)
 
 
-def bucket_triples(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
-) -> NDArray[np.float64]:
+@also_compiled
+def bucket_triples(scores: Floats, flags: Flags | None) -> Floats:
     """Return the triples of all buckets, shape (2, N_BUCKETS, 3): unflagged, then flagged rows."""
-    if (fast := fast_kernels(scores.size)) is not None:
-        return fast.bucket_triples(scores, flags)
-    return bucket_triples_numpy(scores, flags)
-
-
-def bucket_triples_numpy(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
-) -> NDArray[np.float64]:
-    """Compute `bucket_triples` in plain NumPy, as the reference."""
     total = np.zeros((2 * N_BUCKETS, 3))
     # The table is large, so it is filled in larger pieces.
     for start in range(0, scores.size, 16 * CHUNK):
@@ -282,7 +261,7 @@ def bucket_triples_numpy(
 
 
 @cache
-def run_ends() -> NDArray[np.float64]:
+def run_ends() -> Floats:
     """Return the largest double in each run of buckets, by bisection on its bit pattern."""
     low = np.zeros(N_RUNS, dtype=np.int64)
     high = np.full(N_RUNS, np.float64(1.0).view(np.int64))
@@ -297,22 +276,15 @@ def run_ends() -> NDArray[np.float64]:
     return ends
 
 
-def doubled_wins(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
+@also_compiled
+def doubled_wins(unlabeled: Floats, positive: Floats) -> int:
     """Return twice the number of correctly ranked pairs of two sorted groups (a tie is half)."""
-    if (fast := fast_kernels(unlabeled.size + positive.size)) is not None:
-        return fast.doubled_wins(unlabeled, positive)
-    return doubled_wins_numpy(unlabeled, positive)
-
-
-def doubled_wins_numpy(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
-    """Compute `doubled_wins` in plain NumPy, as the reference."""
     sides: tuple[Literal["left"], Literal["right"]] = ("left", "right")
     return sum(int(np.searchsorted(unlabeled, positive, side=side).sum()) for side in sides)
 
 
-def count_above(
-    unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+@also_compiled
+def count_above(unlabeled: Floats, positive: Floats) -> tuple[Floats, Floats, Floats]:
     """Count the rows of two sorted groups at or above each distinct score.
 
     Returns
@@ -322,15 +294,6 @@ def count_above(
     n_unlabeled, n_positive : ndarray
         Number of rows in each group with ``s >= threshold``.
     """
-    if (fast := fast_kernels(unlabeled.size + positive.size)) is not None:
-        return fast.count_above(unlabeled, positive)
-    return count_above_numpy(unlabeled, positive)
-
-
-def count_above_numpy(
-    unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Compute `count_above` in plain NumPy, as the reference."""
     distinct = np.unique(np.concatenate([unlabeled, positive]))[::-1]
     thresholds = np.concatenate([[np.inf], distinct])
     n_unlabeled, n_positive = (

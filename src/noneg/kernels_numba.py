@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Flags, Floats, Integers
     from noneg.kernels import Axis
 
 
@@ -64,7 +65,7 @@ BLOCKS = 64
 LARGE_TABLE_BLOCKS = 8
 
 
-def cuts_of(n_rows: int, blocks: int) -> NDArray[np.int64]:
+def cuts_of(n_rows: int, blocks: int) -> Integers:
     """Return the boundaries of blocks of rows, which depend only on the number of rows."""
     blocks = blocks if n_rows >= ROWS_WORTH_THREADS else 1
     return np.arange(blocks + 1, dtype=np.int64) * n_rows // blocks
@@ -81,7 +82,7 @@ def in_turn(kernel: Callable[..., Any], blocks: Iterable[tuple[Any, ...]]) -> It
         yield from pool.map(lambda block: kernel(*block), todo)
 
 
-def ranges(cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def ranges(cuts: Integers) -> Iterator[tuple[int, int]]:
     """Yield the first row of each block and the row after its last."""
     return zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
 
@@ -141,19 +142,17 @@ def bucket_of(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     return out
 
 
-def bucket_triples(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
-) -> NDArray[np.float64]:
-    """Numba version of `noneg.kernels.bucket_triples_numpy`."""
+def bucket_triples(scores: Floats, flags: Flags | None) -> Floats:
+    """Numba version of `noneg.kernels.bucket_triples`."""
     marks = NO_FLAGS if flags is None else flags
 
-    def fill(s: NDArray[np.float64], f: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def fill(s: Floats, f: Flags) -> Floats:
         # NumPy requests large pages from the system, which a table of this size needs.
         table = np.empty(GROUPS * N_BUCKETS * 4)
         _fill_buckets(s, f, table)
         return table
 
-    total: NDArray[np.float64] = add_up(fill, split(LARGE_TABLE_BLOCKS, scores, marks))
+    total: Floats = add_up(fill, split(LARGE_TABLE_BLOCKS, scores, marks))
     return total.reshape(GROUPS, N_BUCKETS, 4)[:, :, :3]
 
 
@@ -172,8 +171,8 @@ def _fill_buckets(scores, flags, table):  # type: ignore[no-untyped-def]  # noqa
         table[k + np.uint64(2)] += s * s
 
 
-def in_unit_interval(scores: NDArray[np.float64]) -> bool:
-    """Numba version of `noneg.kernels.in_unit_interval_numpy`."""
+def in_unit_interval(scores: Floats) -> bool:
+    """Numba version of `noneg.kernels.in_unit_interval`."""
     return not sum(in_turn(_count_outside, split(BLOCKS, scores)))
 
 
@@ -185,7 +184,7 @@ def _count_outside(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
     return outside
 
 
-def binary_flags(labels: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+def binary_flags(labels: Integers) -> Flags | None:
     """Numba version of `noneg.kernels.binary_flags_numpy`."""
     flags = np.empty(labels.size, np.bool_)
     bits = set(in_turn(_flag, split(BLOCKS, labels, flags)))
@@ -201,13 +200,11 @@ def _flag(labels, flags):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
     return bits
 
 
-def width_triples(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, n_bins: int
-) -> NDArray[np.float64]:
-    """Numba version of `noneg.kernels.width_triples_numpy`."""
+def width_triples(scores: Floats, flags: Flags | None, n_bins: int) -> Floats:
+    """Numba version of `noneg.kernels.width_triples`."""
     edges, marks = width_edges(n_bins), NO_FLAGS if flags is None else flags
     sums = add_up(lambda s, f: _width_block(s, f, edges), split(BLOCKS, scores, marks))
-    total: NDArray[np.float64] = sums.reshape(GROUPS, n_bins, 4)[:, :, :3]
+    total: Floats = sums.reshape(GROUPS, n_bins, 4)[:, :, :3]
     return total
 
 
@@ -240,17 +237,13 @@ def _width_block(scores, flags, edges):  # type: ignore[no-untyped-def]  # noqa:
     return lanes[:width] + lanes[width:]
 
 
-def node_sums(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None, axis: Axis
-) -> NDArray[np.float64]:
-    """Numba version of `noneg.kernels.node_sums_numpy`."""
+def node_sums(scores: Floats, flags: Flags | None, axis: Axis) -> Floats:
+    """Numba version of `noneg.kernels.node_sums`."""
     # Each block has its own nodes, so a fine axis uses fewer blocks, regardless of the thread
     # count.
     blocks = LARGE_TABLE_BLOCKS if axis.n <= 2**17 else 2
     marks = NO_FLAGS if flags is None else flags
-    total: NDArray[np.float64] = add_up(
-        lambda s, f: _node_block(s, f, *axis), split(blocks, scores, marks)
-    )
+    total: Floats = add_up(lambda s, f: _node_block(s, f, *axis), split(blocks, scores, marks))
     return total.reshape(GROUPS, axis.n, 2)
 
 
@@ -285,9 +278,7 @@ SHORT = 32
 HUGE = 1e300
 
 
-def group_by_run(
-    scores: NDArray[np.float64], flags: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+def group_by_run(scores: Floats, flags: Flags | None) -> tuple[Floats, Integers, Floats]:
     """Scatter the rows into runs of buckets, unflagged rows first, by a stable counting sort.
 
     Returns
@@ -337,7 +328,7 @@ def _scatter(scores, flags, values, places):  # type: ignore[no-untyped-def]  # 
         places[k] = place + 1
 
 
-def _run_ranges(bounds: NDArray[np.int64]) -> list[tuple[int, int]]:
+def _run_ranges(bounds: Integers) -> list[tuple[int, int]]:
     """Return blocks of whole runs with roughly equal numbers of rows."""
     n_rows = int(bounds[-1] - bounds[0])
     cuts = np.searchsorted(bounds, bounds[0] + cuts_of(n_rows, BLOCKS))
@@ -345,7 +336,7 @@ def _run_ranges(bounds: NDArray[np.int64]) -> list[tuple[int, int]]:
     return list(ranges(cuts))
 
 
-def _run_triples(values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+def _run_triples(values: Floats, bounds: Integers) -> Floats:
     out = np.empty((bounds.size - 1, 3))
     list(in_turn(lambda *part: _sum_runs(values, bounds, out, *part), _run_ranges(bounds)))
     return out
@@ -363,9 +354,7 @@ def _sum_runs(values, bounds, out, lo, hi):  # type: ignore[no-untyped-def]  # n
         out[run, 2] = square
 
 
-def sort_runs(
-    values: NDArray[np.float64], offsets: NDArray[np.int64], in_order: NDArray[np.bool_]
-) -> None:
+def sort_runs(values: Floats, offsets: Integers, in_order: Flags) -> None:
     """Sort each run that is not yet sorted, in place."""
     list(in_turn(lambda *part: _sort_runs(values, offsets, in_order, *part), _run_ranges(offsets)))
 
@@ -418,9 +407,7 @@ def _finish(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         part[j] = s
 
 
-def _merge_blocks(
-    unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
-) -> list[tuple[int, int, int, int]]:
+def _merge_blocks(unlabeled: Floats, positive: Floats) -> list[tuple[int, int, int, int]]:
     """Return blocks of two sorted groups, as a range in each; equal scores share a block."""
     n_rows = unlabeled.size + positive.size
     step = max(1, n_rows // (cuts_of(n_rows, BLOCKS).size - 1))
@@ -430,8 +417,8 @@ def _merge_blocks(
     return [(*i, *j) for i, j in zip(ranges(starts[0]), ranges(starts[1]), strict=True)]
 
 
-def doubled_wins(unlabeled: NDArray[np.float64], positive: NDArray[np.float64]) -> int:
-    """Numba version of `noneg.kernels.doubled_wins_numpy`, by one merge."""
+def doubled_wins(unlabeled: Floats, positive: Floats) -> int:
+    """Numba version of `noneg.kernels.doubled_wins`, by one merge."""
     blocks = _merge_blocks(unlabeled, positive)
     return int(sum(in_turn(lambda *b: _doubled_wins(unlabeled, positive, *b), blocks)))
 
@@ -451,10 +438,8 @@ def _doubled_wins(unlabeled, positive, below, end, j, j_end):  # type: ignore[no
     return total
 
 
-def count_above(
-    unlabeled: NDArray[np.float64], positive: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Numba version of `noneg.kernels.count_above_numpy`, by two merges (one for the size)."""
+def count_above(unlabeled: Floats, positive: Floats) -> tuple[Floats, Floats, Floats]:
+    """Numba version of `noneg.kernels.count_above`, by two merges (one for the size)."""
     blocks = _merge_blocks(unlabeled, positive)
     nothing = np.empty(0)
     none = (nothing, nothing, nothing)

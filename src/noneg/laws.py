@@ -30,16 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats, Integers, Places
     from noneg.scores import PUScores
 
-    Points = tuple[NDArray[np.float64], NDArray[np.float64]]
-    Mass = NDArray[np.float64] | float
+    Points = tuple[Floats, Floats]
+    Mass = Floats | float
     # Score, number of identical rows, mass in the positive distribution, mass in the marginal
     # distribution.
-    Chunk = tuple[NDArray[np.float64], Mass, Mass, Mass]
-    Floats = NDArray[np.float64]
+    Chunk = tuple[Floats, Mass, Mass, Mass]
 
 N_COLUMNS = 9
 
@@ -55,10 +53,10 @@ FROM_TRIPLE = [0, 0, 1, 0, 0, 1, 0, 1, 2]
 class Population(Protocol):
     """A score distribution known exactly: the limit of an infinite sample."""
 
-    def moments(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    def moments(self, edges: Floats) -> Floats:
         """Return mass, integral of s and of s^2 in each right-closed bin, shape (bins, 3)."""
 
-    def quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def quantiles(self, q: Floats) -> Floats:
         """Return the quantiles of the score."""
 
 
@@ -76,16 +74,16 @@ class Rows(Protocol):
     def size(self) -> int:
         """Number of entries in memory, regardless of their weights."""
 
-    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""
 
-    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+    def by_width(self, n_bins: int) -> Floats:
         """Return the nine sums in right-closed equal-width bins."""
 
-    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+    def at_nodes(self, axis: kernels.Axis) -> Floats:
         """Return the first-order sums assigned to the nodes of an axis, shape ``(2, n, 3)``."""
 
-    def by_bucket(self) -> NDArray[np.float64]:
+    def by_bucket(self) -> Floats:
         """Return the first-order sums in the buckets of `noneg.kernels`, shape (2, buckets, 3)."""
 
     def in_run(self, group: int, run: int) -> Points:
@@ -101,28 +99,28 @@ class Rows(Protocol):
 class SortedScores:
     """One group of unweighted scores, sorted, with prefix sums."""
 
-    def __init__(self, scores: NDArray[np.float64]) -> None:
+    def __init__(self, scores: Floats) -> None:
         self.values = np.sort(scores)
         self.prefix = np.zeros((scores.size + 1, 3))
         self.prefix[:, 0] = np.arange(scores.size + 1)
         np.cumsum(self.values, out=self.prefix[1:, 1])
         np.cumsum(self.values**2, out=self.prefix[1:, 2])
 
-    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def below(self, cuts: Floats) -> Floats:
         """Return the triple of sums over scores up to each cut."""
-        sums: NDArray[np.float64] = self.prefix[np.searchsorted(self.values, cuts, side="right")]
+        sums: Floats = self.prefix[np.searchsorted(self.values, cuts, side="right")]
         return sums
 
-    def in_order_all(self) -> NDArray[np.float64]:
+    def in_order_all(self) -> Floats:
         """Return all scores in ascending order."""
         return self.values
 
-    def in_run(self, run: int) -> NDArray[np.float64]:
+    def in_run(self, run: int) -> Floats:
         """Return the scores in one run of buckets."""
         return self.values[run_of_sorted(self.values, run)]
 
 
-def run_of_sorted(values: NDArray[np.float64], run: int) -> slice:
+def run_of_sorted(values: Floats, run: int) -> slice:
     """Return the slice of sorted scores that lies in one run of buckets."""
     ends = kernels.run_ends()
     first = np.searchsorted(values, ends[run - 1], side="right") if run else 0
@@ -132,18 +130,13 @@ def run_of_sorted(values: NDArray[np.float64], run: int) -> slice:
 class RunScores:
     """One group of unweighted scores, grouped by run; runs are sorted on first use."""
 
-    def __init__(
-        self,
-        values: NDArray[np.float64],
-        offsets: NDArray[np.int64],
-        triples: NDArray[np.float64],
-    ) -> None:
+    def __init__(self, values: Floats, offsets: Integers, triples: Floats) -> None:
         self.values = values
         self.offsets = offsets
         self.prefix = np.concatenate([np.zeros((1, 3)), np.cumsum(triples, axis=0)])
         self.in_order = np.zeros(offsets.size - 1, dtype=np.bool_)
 
-    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def below(self, cuts: Floats) -> Floats:
         """Return the triple of sums over scores up to each cut."""
         runs = kernels.bucket_of(cuts) >> kernels.RUN_SHIFT
         whole = cuts >= kernels.run_ends()[runs]
@@ -154,7 +147,7 @@ class RunScores:
             out[k] += part.size, part.sum(), part @ part
         return out
 
-    def in_order_all(self) -> NDArray[np.float64]:
+    def in_order_all(self) -> Floats:
         """Return all scores in ascending order."""
         if not self.in_order.all():
             from noneg.kernels_numba import sort_runs
@@ -163,7 +156,7 @@ class RunScores:
             self.in_order[:] = True
         return self.values[self.offsets[0] : self.offsets[-1]]
 
-    def in_run(self, run: int) -> NDArray[np.float64]:
+    def in_run(self, run: int) -> Floats:
         """Return the scores in one run of buckets."""
         part = self.values[self.offsets[run] : self.offsets[run + 1]]
         if not self.in_order[run]:
@@ -177,7 +170,7 @@ class RunScores:
 class FlaggedRows:
     """Unweighted rows in one array; flags mark labeled positives (None: all rows are unlabeled)."""
 
-    def __init__(self, scores: NDArray[np.float64], flags: NDArray[np.bool_] | None) -> None:
+    def __init__(self, scores: Floats, flags: Flags | None) -> None:
         self.scores = scores
         self.flags = flags
         self.size = scores.size
@@ -206,24 +199,24 @@ class FlaggedRows:
         """Whether the rows have already been sorted."""
         return "_groups" in self.__dict__
 
-    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""
         out = np.zeros((2, cuts.size, 3))
         for group, ordered in enumerate(self._groups):
             out[group] = ordered.below(cuts)
         return out[:, :, FROM_TRIPLE]
 
-    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+    def by_width(self, n_bins: int) -> Floats:
         """Return the nine sums in right-closed equal-width bins; never sorts."""
         if self.is_ordered:
             return bins_from_below(self, kernels.width_edges(n_bins))
         return kernels.width_triples(self.scores, self.flags, n_bins)[:, :, FROM_TRIPLE]
 
-    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+    def at_nodes(self, axis: kernels.Axis) -> Floats:
         """Return the first-order sums assigned to the nodes of an axis; never sorts."""
         return kernels.node_sums(self.scores, self.flags, axis)[:, :, FROM_TRIPLE[:3]]
 
-    def by_bucket(self) -> NDArray[np.float64]:
+    def by_bucket(self) -> Floats:
         """Return the first-order sums in all buckets; never sorts."""
         return kernels.bucket_triples(self.scores, self.flags)[:, :, FROM_TRIPLE[:3]]
 
@@ -255,10 +248,10 @@ class WeightedRows:
 
     def __init__(
         self,
-        scores: NDArray[np.float64],
-        count: NDArray[np.float64] | None,
-        positive_mass: NDArray[np.float64] | None,
-        marginal_mass: NDArray[np.float64] | None,
+        scores: Floats,
+        count: Floats | None,
+        positive_mass: Floats | None,
+        marginal_mass: Floats | None,
     ) -> None:
         f = np.ones_like(scores) if count is None else count
         a, w = (1.0 if x is None else x for x in (positive_mass, marginal_mass))
@@ -276,7 +269,7 @@ class WeightedRows:
         return all(isinstance(x, float) for x in self.masses[1:])
 
     @cached_property
-    def prefix(self) -> NDArray[np.float64]:
+    def prefix(self) -> Floats:
         """The sums over the first k rows (nine of them, or three), computed on first use."""
         (f, a, w), s = self.masses, self.scores
         columns: list[Mass] = [1.0, s, s * s] if self._unit else [a, w, w * s]
@@ -287,24 +280,24 @@ class WeightedRows:
             np.cumsum(x * f, out=sums[1:, column])
         return sums
 
-    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""
         sums = self.prefix[np.searchsorted(self.scores, cuts, side="right")]
         if self._unit:
             sums = sums[:, FROM_TRIPLE]
         return np.stack([sums, np.zeros_like(sums)])
 
-    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+    def by_width(self, n_bins: int) -> Floats:
         """Return the nine sums in right-closed equal-width bins."""
         return bins_from_below(self, kernels.width_edges(n_bins))
 
-    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+    def at_nodes(self, axis: kernels.Axis) -> Floats:
         """Return the first-order sums assigned to the nodes of an axis."""
         f, a, w = self.masses
         sums = kernels.spread(axis, self.scores, (f * a, f * w, f * w * self.scores))
         return np.stack([sums, np.zeros_like(sums)])
 
-    def by_bucket(self) -> NDArray[np.float64]:
+    def by_bucket(self) -> Floats:
         """Return the first-order sums in all buckets."""
         f, a, w = self.masses
         bucket = kernels.bucket_of(self.scores)
@@ -334,7 +327,7 @@ class WeightedRows:
         return self.scores[place], f[place], _piece(a, place), _piece(w, place)
 
 
-def _piece(mass: Mass, place: slice | NDArray[np.intp]) -> Mass:
+def _piece(mass: Mass, place: slice | Places) -> Mass:
     return mass if isinstance(mass, float) else mass[place]
 
 
@@ -347,7 +340,7 @@ class PopulationRows:
     def __init__(self, law: Population) -> None:
         self.law = law
 
-    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def below(self, cuts: Floats) -> Floats:
         """Return mass and integrated score up to each cut; the second-order sums are zero."""
         edges = np.concatenate([[0.0], np.sort(cuts)])
         ranks = np.argsort(np.argsort(cuts, kind="stable"), kind="stable")
@@ -356,15 +349,15 @@ class PopulationRows:
         out[0, :, :3] = np.stack([mass, mass, score], axis=-1)
         return out
 
-    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+    def by_width(self, n_bins: int) -> Floats:
         """Return mass and integrated score in equal-width bins."""
         return bins_from_below(self, kernels.width_edges(n_bins))
 
-    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+    def at_nodes(self, axis: kernels.Axis) -> Floats:
         """Return mass and integrated score in the cells around the nodes."""
         return bins_from_below(self, axis.edges)[:, :, :3]
 
-    def by_bucket(self) -> NDArray[np.float64]:
+    def by_bucket(self) -> Floats:
         """Raise an error: a population has no rows."""
         raise _no_rows()
 
@@ -394,19 +387,19 @@ class SplitRows:
         unlabeled, positive = self.sources
         return unlabeled.counts[0], positive.counts[0]
 
-    def below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""
         return np.stack([source.below(cuts)[0] for source in self.sources])
 
-    def by_width(self, n_bins: int) -> NDArray[np.float64]:
+    def by_width(self, n_bins: int) -> Floats:
         """Return the nine sums in right-closed equal-width bins."""
         return np.stack([source.by_width(n_bins)[0] for source in self.sources])
 
-    def at_nodes(self, axis: kernels.Axis) -> NDArray[np.float64]:
+    def at_nodes(self, axis: kernels.Axis) -> Floats:
         """Return the first-order sums assigned to the nodes of an axis."""
         return np.stack([source.at_nodes(axis)[0] for source in self.sources])
 
-    def by_bucket(self) -> NDArray[np.float64]:
+    def by_bucket(self) -> Floats:
         """Return the first-order sums in all buckets."""
         return np.stack([source.by_bucket()[0] for source in self.sources])
 
@@ -430,7 +423,7 @@ def _no_rows() -> ValueError:
     )
 
 
-def bins_from_below(rows: Rows, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def bins_from_below(rows: Rows, edges: Floats) -> Floats:
     """Return the nine sums in right-closed bins; the last bin extends to 1."""
     cuts = edges[1:].copy()
     cuts[-1] = 1.0
@@ -468,8 +461,7 @@ class Ordered:
     @cached_property
     def tpr(self) -> Floats:
         """``mu_plus(s >= t)``; nan if no row is positive."""
-        _, f, a, _ = self._rows[1]
-        return _share(self._mass(1, f * a))
+        return _share(self._positive())
 
     @cached_property
     def ppr(self) -> Floats:
@@ -490,21 +482,17 @@ class Ordered:
             else self.false_positive
         )
 
-    def positive_steps(self) -> NDArray[np.intp]:
+    def positive_steps(self) -> Places:
         """Return the steps whose score is shared by at least one positive."""
-        _, f, a, _ = self._rows[1]
-        mass = self._mass(1, f * a)
+        mass = self._positive()
         return np.flatnonzero(mass[1:] > mass[:-1]) + 1
 
-    def heights(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def heights(self, at: Places) -> tuple[Floats, Floats]:
         """Return TPR and PPR at the given steps only."""
-        (_, f, _, w), (_, g, a, v) = self._rows
-        ppr = self._mass(0, f * w)[at]
-        if self.pooled:
-            ppr = ppr + self._mass(1, g * v)[at]
-        return self._mass(1, g * a)[at] / self._positive_total(), ppr / self._marginal_total()
+        positive, marginal = self._positive()[at], self._marginal()[at]
+        return positive / self._positive_total(), marginal / self._marginal_total()
 
-    def own_mass(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def own_mass(self, at: Places) -> tuple[Floats, Floats]:
         """Return the mean share of one positive at these steps, in both distributions.
 
         A positive from a separate sample has no marginal mass, so the mass of an average row is
@@ -518,11 +506,11 @@ class Ordered:
             return own, np.asarray(self._mass(0, g * v * v)[-1] / total**2)
         return own, self._at(1, f * a * w, at) / (mass * total)
 
-    def mass_of_others(self, at: NDArray[np.intp]) -> Floats:
+    def mass_of_others(self, at: Places) -> Floats:
         """Return the mass of all labeled positives except one at these steps."""
         return 1.0 - np.broadcast_to(self.own_mass(at)[0], at.shape)
 
-    def shares_row(self, at: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def shares_row(self, at: Places) -> Flags:
         """Return whether a positive at these steps is assumed to be a marginal row as well.
 
         A positive from a separate sample is, if it shares its score with exactly one marginal row;
@@ -539,7 +527,7 @@ class Ordered:
         square = self._at(1, f * a) ** 2 - self._at(1, f * a * a)
         return np.maximum(square, 0.0) / self._positive_total() ** 2
 
-    def corners(self) -> NDArray[np.bool_]:
+    def corners(self) -> Flags:
         """Return which steps are not halfway between their neighbors on the ROC curve.
 
         The largest score is always kept, as in scikit-learn.
@@ -552,6 +540,11 @@ class Ordered:
         corner[2:-1] = np.any([np.diff(mass[1:], 2) != 0.0 for mass in masses], axis=0)
         return corner
 
+    def _positive(self) -> Floats:
+        """Mass of the positive distribution at or above each threshold."""
+        _, f, a, _ = self._rows[1]
+        return self._mass(1, f * a)
+
     def _marginal(self) -> Floats:
         (_, f, _, w), (_, g, _, v) = self._rows
         unlabeled = self._mass(0, f * w)
@@ -559,8 +552,7 @@ class Ordered:
 
     def masses(self) -> tuple[Floats, Floats, Floats]:
         """Return the distinct scores in ascending order, and both masses at each."""
-        _, f, a, _ = self._rows[1]
-        positive, marginal = np.diff(self._mass(1, f * a)), np.diff(self._marginal())
+        positive, marginal = np.diff(self._positive()), np.diff(self._marginal())
         return self.thresholds[:0:-1], positive[::-1], marginal[::-1]
 
     def below(self) -> tuple[Floats, Floats, Floats]:
@@ -568,8 +560,7 @@ class Ordered:
 
         The masses start with 0, so they have one more entry than the scores.
         """
-        _, f, a, _ = self._rows[1]
-        above = self._mass(1, f * a), self._marginal()
+        above = self._positive(), self._marginal()
         positive, marginal = (mass[-1] - mass[::-1] for mass in above)
         return self.thresholds[:0:-1], positive, marginal
 
@@ -582,7 +573,7 @@ class Ordered:
         return from_top[self._places[group]]
 
     @cached_property
-    def _places(self) -> list[NDArray[np.intp]]:
+    def _places(self) -> list[Places]:
         """Entries of each group at or above each threshold, as indices into running sums."""
         return [above.astype(np.intp) for above in self._above]
 
@@ -659,7 +650,7 @@ class Ordered:
             parts.append(2.0 * (self._at(group, f * a * w) @ (positive * marginal)))
         return float(sum(parts) * size / (size - 1.0)) if size > 0.0 else 0.0
 
-    def _at(self, group: int, mass: Mass, at: NDArray[np.intp] | None = None) -> Floats:
+    def _at(self, group: int, mass: Mass, at: Places | None = None) -> Floats:
         """Return a group's mass at each distinct score, or only at the given steps."""
         above = self._mass(group, mass)
         return np.diff(above) if at is None else above[at] - above[at - 1]

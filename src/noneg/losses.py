@@ -32,9 +32,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
+from noneg.arrays import Floats
 from noneg.checks import check_number
 from noneg.errors import InputError
 from noneg.intervals import law_means, skewed_limits
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from noneg.intervals import LawMeans, Limits
     from noneg.scores import PUScores
 
-Floats: TypeAlias = NDArray[np.float64]
 Loss: TypeAlias = Callable[[Floats, int], Floats]
 Name = Literal["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]
 

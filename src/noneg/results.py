@@ -94,13 +94,8 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain numbers and text; empty ones are left out."""
-        plain: dict[str, Any] = {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "method": self.method,
-        }
+        names = ("value", "low", "high", "level", "method")
+        plain: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.identified is not None:
             plain["identified"] = list(self.identified)
         return plain if self.raw is None else plain | {"raw": self.raw}

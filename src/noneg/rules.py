@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noneg.checks import check_level, check_number
 from noneg.intervals import Shares, over_priors, prior_words, sample_sizes, tail_means, z_score
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.intervals import LawMeans
     from noneg.scores import PUScores
     from noneg.selection import Law
 
-Floats: TypeAlias = NDArray[np.float64]
 Four: TypeAlias = "tuple[Floats | float, Floats | float, Floats | float, Floats | float]"
 
 METHOD = "recovered variances of binomial intervals"

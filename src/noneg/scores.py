@@ -23,8 +23,9 @@ from noneg.laws import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
     from noneg.kernels import Axis
     from noneg.laws import Chunk
@@ -56,8 +57,8 @@ def _masses(
     weight: ArrayLike | None,
     kind: WeightKind,
     propensity: ArrayLike | None,
-    flags: NDArray[np.bool_] | None = None,
-) -> list[NDArray[np.float64] | None]:
+    flags: Flags | None = None,
+) -> list[Floats | None]:
     """Return counts, positive masses and marginal masses; None means all ones."""
     w = None if weight is None else checks.check_weights(weight, kind, n, name)
     if w is not None and w.size and not w.any():
@@ -70,8 +71,8 @@ def _masses(
 
 
 def flagged_rows(
-    flags: NDArray[np.bool_],
-    scores: NDArray[np.float64],
+    flags: Flags,
+    scores: Floats,
     weight: ArrayLike | None,
     kind: WeightKind,
     propensity: ArrayLike | None,
@@ -83,17 +84,13 @@ def flagged_rows(
     return SplitRows(*(_part(scores, masses, group) for group in (~flags, flags)))
 
 
-def _part(
-    scores: NDArray[np.float64],
-    masses: list[NDArray[np.float64] | None],
-    group: NDArray[np.bool_],
-) -> WeightedRows:
+def _part(scores: Floats, masses: list[Floats | None], group: Flags) -> WeightedRows:
     return WeightedRows(scores[group], *(None if x is None else x[group] for x in masses))
 
 
 def labeled_columns(
     labels: ArrayLike, y_score: ArrayLike, name: str, positive_label: object, *, keep: bool = False
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+) -> tuple[Flags, Floats]:
     """Return labels as flags, and scores of the same length (read-only if `keep` is true)."""
     scores = checks.check_scores(y_score, "y_score", keep=keep)
     flags = checks.check_flags(labels, name, positive_label)
@@ -159,7 +156,7 @@ class PUScores:
     _rows: Rows
     _knowledge: Knowledge
     _setting: Setting
-    _cache: dict[Any, NDArray[np.float64]]
+    _cache: dict[Any, Floats]
 
     def __init__(  # noqa: PLR0913
         self,
@@ -448,15 +445,15 @@ class PUScores:
         sources = self._rows.sources if isinstance(self._rows, SplitRows) else ()
         return any(isinstance(source, WeightedRows) for source in sources)
 
-    def sums_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums_below(self, cuts: Floats) -> Floats:
         """Return the nine sums of `noneg.laws` over rows with ``s <= cut``."""
         return self.merge(self.groups_below(cuts))
 
-    def groups_below(self, cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def groups_below(self, cuts: Floats) -> Floats:
         """Return the same sums separately for unlabeled rows and labeled positives."""
         return self._rows.below(cuts)
 
-    def kept(self, key: object, make: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+    def kept(self, key: object, make: Callable[[], Floats]) -> Floats:
         """Return the cached result for this key, or compute and cache it.
 
         Objects made with `with_prior` share the cache, so results must not depend on the prior.
@@ -467,27 +464,27 @@ class PUScores:
             self._cache[key] = made
         return self._cache[key]
 
-    def sums_in_bins(self, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums_in_bins(self, edges: Floats) -> Floats:
         """Return the nine sums in right-closed bins; cached, so a second call is free."""
         return self.kept(edges.tobytes(), lambda: self.merge(bins_from_below(self._rows, edges)))
 
-    def sums_by_width(self, n_bins: int) -> NDArray[np.float64]:
+    def sums_by_width(self, n_bins: int) -> Floats:
         """Return the nine sums in equal-width bins, without sorting."""
         return self.kept(n_bins, lambda: self.merge(self._rows.by_width(n_bins)))
 
-    def sums_at_nodes(self, axis: Axis) -> NDArray[np.float64]:
+    def sums_at_nodes(self, axis: Axis) -> Floats:
         """Return the sums of a, w and w s assigned to the nodes of an axis, without sorting."""
         return self.kept(axis, lambda: self.merge(self._rows.at_nodes(axis)))
 
-    def sums_by_bucket(self) -> NDArray[np.float64]:
+    def sums_by_bucket(self) -> Floats:
         """Return the sums of a, w and w s in the buckets of `noneg.kernels`, without sorting."""
         return self.kept("buckets", lambda: self.merge(self._rows.by_bucket()))
 
-    def marginal_by_run(self) -> NDArray[np.float64]:
+    def marginal_by_run(self) -> Floats:
         """Return the cumulative marginal mass up to the end of each run of buckets."""
         return self.kept("runs", lambda: self.sums_below(run_ends())[:, 1])
 
-    def marginal_in_run(self, run: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def marginal_in_run(self, run: int) -> tuple[Floats, Floats]:
         """Return the marginal sample's sorted scores in one run, and their masses."""
         groups = (0, 1) if self.pooled else (0,)
         points = [self._rows.in_run(group, run) for group in groups]
@@ -508,7 +505,7 @@ class PUScores:
         for chunk in self._rows.chunks(1):
             yield True, self.pooled, chunk
 
-    def as_given(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def as_given(self) -> tuple[Floats, Flags]:
         """Return scores and flags of all rows in the order in which they were given.
 
         If two arrays were given, the positives come first. Weighted rows raise an error, because
@@ -537,7 +534,7 @@ class PUScores:
         """Return the labeled positives alone, in ascending order of score."""
         return self._rows.in_order(1)
 
-    def positive_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def positive_quantiles(self, q: Floats) -> Floats:
         """Return quantiles of the scores of labeled positives."""
         source = self._rows.sources[1] if isinstance(self._rows, SplitRows) else None
         if isinstance(source, PopulationRows):
@@ -546,16 +543,16 @@ class PUScores:
         mass = np.cumsum(np.broadcast_to(f * a, s.shape))
         return s[np.minimum(np.searchsorted(mass, q * mass[-1] * (1.0 - 1e-12)), s.size - 1)]
 
-    def marginal_quantiles(self, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def marginal_quantiles(self, q: Floats) -> Floats | None:
         """Return exact quantiles of the score if the marginal distribution is known, else None."""
         source = self._rows.sources[0] if isinstance(self._rows, SplitRows) else None
         return source.law.quantiles(q) if isinstance(source, PopulationRows) else None
 
-    def merge(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
+    def merge(self, groups: Floats) -> Floats:
         """Combine sums of unlabeled rows and labeled positives into sums of both distributions."""
         positive = _BOTH_LAWS if self.pooled else _POSITIVE_LAW
         k = groups.shape[-1]
-        merged: NDArray[np.float64] = groups[0] * _MARGINAL_LAW[:k] + groups[1] * positive[:k]
+        merged: Floats = groups[0] * _MARGINAL_LAW[:k] + groups[1] * positive[:k]
         return merged
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ from noneg.recalibration import (
     Platt,
     make,
 )
-from noneg.recalibration.base import Calibrator, build, deal, join, splits
+from noneg.recalibration.base import Calibrator, _deal, build, join, splits
 from noneg.recalibration.choose import HeldOut, _coarse, find_calibrator, held_out, out_of_fold
 from noneg.simulation import LogisticGaussian
 
@@ -32,6 +32,12 @@ CALIBRATED = LogisticGaussian.calibrated()
 NO_REPAIR = ("identity", "prior-shift")
 SETTINGS = ("two-sample", "one-sample", "labeled")
 SCORES = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(100, 600, setting="two-sample", seed=3)
+
+
+def deal(scores, folds, seed):
+    """The rows of each fold: unlabeled rows and labeled positives."""
+    unlabeled, positive = _deal(scores, folds, seed)
+    return [(unlabeled.fold(k), positive.fold(k)) for k in range(folds)]
 
 
 def draw(world, setting, seed=0, n=2000):

@@ -240,10 +240,10 @@ class TestBand:
         search."""
         from scipy.optimize import minimize
 
-        from noneg.likelihood import fit_platt, log_likelihood
+        from noneg.likelihood import gather, log_likelihood
 
         scores = WORLD.draw(100, 1000, setting="two-sample", seed=4)
-        fit = fit_platt(scores)
+        fit = Platt._curve(gather(scores), {"low": 1e-9, "high": 1e-9})
         at = logit(0.8)
         low, high = Platt().fit(scores).band(scores, [0.8])
         drops = []

@@ -174,8 +174,8 @@ def test_a_prior_too_large_for_the_data_is_reported():
 
 def test_ends_count_as_half_the_distance_of_the_next_score():
     scores = PUScores.from_labels([0, 1, 0, 1], [0.0, 0.002, 0.996, 1.0])
-    assert clip_limits(list(scores.chunks())) == (0.001, pytest.approx(0.002))
-    low, high = clip_limits(list(PUScores.from_labels([0, 1], [0.2, 0.9]).chunks()))
+    assert clip_limits(list(scores.chunks())) == {"low": 0.001, "high": pytest.approx(0.002)}
+    low, high = clip_limits(list(PUScores.from_labels([0, 1], [0.2, 0.9]).chunks())).values()
     assert low < 1e-200
     assert high < 1e-16
 

@@ -34,15 +34,13 @@ from noneg.selection import LIMIT_GRID, SLACK, VALUE_GRID, Box, assembled
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats
     from noneg.bins import Binned
     from noneg.calibration.interval import Sums
     from noneg.intervals import Limits
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 # Largest number of splits before the remaining excess is added to the bound.
 SPLIT_AT_MOST = 400

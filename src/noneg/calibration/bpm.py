@@ -47,25 +47,25 @@ from noneg.calibration.bpm_fit import (
     local_minima,
 )
 from noneg.calibration.interval import Noise, split_median
-from noneg.checks import check_level
+from noneg.checks import check_choice, check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
 from noneg.registry import calibration_error, in_range
 from noneg.selection import refuse_selection
 from noneg.simulation.binomial import BetaLaw
-from noneg.simulation.worlds import converged_breaks, panel_integrals, sign_changes
+from noneg.simulation.worlds import mean_absolute
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 Density = Literal["beta", "empirical"]
-# Points per panel for finding sign changes, and number of rows evaluated at a time.
-GRID_PER_PANEL, CHUNK = 16, 1 << 16
+# Number of rows evaluated at a time.
+CHUNK = 1 << 16
 # Share of m (1 - m) below which the variance is small enough to treat the gap as a straight line.
 NARROW = 1e-6
 # Largest exponent for which exp fits in a double.
@@ -264,17 +264,11 @@ def tce_bpm(scores: PUScores, *, density: Density = "beta") -> float:
     >>> abs(tce_bpm(scores) - world.tce()) < 0.02
     True
     """
-    check_density(density)
+    check_choice(density, "density", get_args(Density))
     rows = CurveRows(scores)
     if density == "beta":
         beta_shape(*rows.moments)
     return curve_error(fit_curve(rows), rows, density)
-
-
-def check_density(density: object) -> None:
-    """Raise an error if the density is unknown."""
-    if density not in get_args(Density):
-        raise InputError("density", "must be 'beta' or 'empirical'", value=density)
 
 
 def curve_error(curve: BPMCurve, rows: CurveRows, density: Density) -> float:
@@ -319,17 +313,8 @@ def _beta_error(curve: BPMCurve, mean: float, variance: float) -> float:
     def gap(v: Floats) -> Floats:
         return curve.at_logit(v) - np.asarray(expit(v))
 
-    def integrand(v: Floats) -> Floats:
-        return law.density(v) * np.abs(gap(v))
-
-    breaks = law.breaks()
-    ends = np.array([np.log(curve.low), -np.log(curve.high)])  # Where the curve stops changing.
-    breaks = np.union1d(breaks, np.clip(ends, breaks[0], breaks[-1]))
-    position = np.arange(GRID_PER_PANEL * (breaks.size - 1) + 1) / GRID_PER_PANEL
-    grid = np.interp(position, np.arange(breaks.size), breaks)
-    panels = np.union1d(breaks, sign_changes(gap, grid))
-    panels = converged_breaks(integrand, panels, absolute=1e-10, relative=1e-9)
-    return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
+    ends = float(np.log(curve.low)), -float(np.log(curve.high))  # Where the curve stops changing.
+    return mean_absolute(law, gap, ends, absolute=1e-10, relative=1e-9)
 
 
 def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
@@ -369,7 +354,7 @@ def tce_bpm_interval(
     """
     refuse_selection(scores, "tce_bpm")
     level = check_level(level)
-    check_density(density)
+    check_choice(density, "density", get_args(Density))
     value, *limits = _ends(CurveRows(scores), density, level, seed)
     if scores.prior_interval is not None:
 

@@ -43,11 +43,9 @@ from noneg.laws import Ordered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats, Places
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 # Beyond this many rows, bins grow in size rather than in number.
 MOST_ROWS = 50_000
@@ -91,8 +89,8 @@ class Points:
     frequency: Floats
     weight: Floats
     cuts: Floats
-    first: NDArray[np.intp]
-    last: NDArray[np.intp]
+    first: Places
+    last: Places
     n_bins: tuple[int, ...]
 
     def add_up(self, cells: Floats) -> Floats:
@@ -208,11 +206,7 @@ class CurveRows:
         return np.append(np.where(edges < self.marginal[0][-1], edges, 1.0), 1.0)
 
     def _collect(
-        self,
-        cuts: Floats,
-        first: NDArray[np.intp],
-        last: NDArray[np.intp],
-        numbers: tuple[int, ...],
+        self, cuts: Floats, first: Places, last: Places, numbers: tuple[int, ...]
     ) -> Points:
         sums = np.array([x[last] - x[first] for x in self._sums(cuts)])
         full = sums[1] > 0.0
@@ -265,7 +259,7 @@ class Objective:
     frequency: Floats
     weight: Floats
 
-    def value(self, theta: Floats, members: NDArray[np.intp] | None = None) -> Floats:
+    def value(self, theta: Floats, members: Places | None = None) -> Floats:
         """Return F at each row of theta."""
         square = (expit(theta @ self.design.T) - self._frequency(members)) ** 2
         shift = _shift(square)
@@ -274,7 +268,7 @@ class Objective:
         return f
 
     def derivatives(
-        self, theta: Floats, members: NDArray[np.intp] | None = None
+        self, theta: Floats, members: Places | None = None
     ) -> tuple[Floats, Floats, Floats]:
         """Return the gradient, the Hessian, and the squared natural scales of the parameters."""
         g = expit(theta @ self.design.T)
@@ -293,7 +287,7 @@ class Objective:
     def _pairs(self) -> Floats:
         return (self.design[:, :, None] * self.design[:, None, :]).reshape(-1, 9)
 
-    def _frequency(self, members: NDArray[np.intp] | None) -> Floats:
+    def _frequency(self, members: Places | None) -> Floats:
         shared = members is None or len(self.frequency) == 1
         return self.frequency if shared else self.frequency[members]
 
@@ -375,7 +369,7 @@ def local_minima(f: Objective, start: Floats) -> tuple[Floats, Floats]:
     return theta, last_step
 
 
-def _step(f: Objective, theta: Floats, damping: Floats, members: NDArray[np.intp]) -> Floats:
+def _step(f: Objective, theta: Floats, damping: Floats, members: Places) -> Floats:
     """Return the result of a damped Newton step in naturally scaled parameters."""
     gradient, hessian, scales = f.derivatives(theta, members)
     scale = np.sqrt(scales)

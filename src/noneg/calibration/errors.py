@@ -37,15 +37,14 @@ from noneg.rules import Curve
 from noneg.selection import is_selected, refuse_selection
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.bins import Binning
     from noneg.intervals import Limits
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 Norm = Literal["l1", "l2"]
 # Bins with an inverse Kish sample size above this contain a single row, up to rounding error.
@@ -435,7 +434,7 @@ def _squared(binned: Binned) -> Floats:
     return np.divide(square, binned.marginal, out=np.zeros_like(square), where=_many(binned))
 
 
-def _many(binned: Binned) -> NDArray[np.bool_]:
+def _many(binned: Binned) -> Flags:
     """Whether a bin contains more than one marginal row."""
     return binned.second[:, 1, 1] < ONE_ROW * binned.marginal**2
 

@@ -56,12 +56,10 @@ from noneg.randomness import stream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats, Places
     from noneg.intervals import Limits
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
     Dual = Callable[[Floats], Floats]
     # Bin sums that an error depends on, or its slopes with respect to them.
     Sums = tuple[Floats, ...]
@@ -432,7 +430,7 @@ class PairedErrors:
         return np.stack(columns, axis=-1)
 
 
-def _second_moments(sums: Floats, count: Floats, cell: NDArray[np.intp]) -> Floats:
+def _second_moments(sums: Floats, count: Floats, cell: Places) -> Floats:
     """Return the sums of products over the rows of each cell, shape (cells, k, k)."""
     k, n = len(sums), int(cell.max()) + 1
     out = np.zeros((n, k, k))

@@ -51,12 +51,10 @@ from noneg.results import Estimate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats
     from noneg.intervals import Limits
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 VAN_CALSTER = "Van Calster et al. (2019), Calibration: the Achilles heel of predictive analytics"
 # Number of priors at which ends are computed for a prior interval.
@@ -145,7 +143,7 @@ class _Line:
         sample, self.free = gather(scores), free
         inside = (sample.s >= END) & (sample.s < 1.0)
         self.sample, self.inside = sample, inside.astype(np.float64)
-        rows = sample.other if sample.form == "separate" else sample.mass
+        rows = sample.marginal
         self.n_positive, self.n_marginal = float(sample.labeled.sum()), float(rows.sum())
         self.positive = sample.labeled / (self.n_positive or 1.0)
         self.marginal = rows / self.n_marginal

@@ -14,12 +14,13 @@ from noneg.scores import PUScores
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats, Places
     from noneg.bins import Binning
 
 
-def class_table(values: ArrayLike, name: str = "y_prob") -> NDArray[np.float64]:
+def class_table(values: ArrayLike, name: str = "y_prob") -> Floats:
     """Return one row per sample and one column per class."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
@@ -28,9 +29,7 @@ def class_table(values: ArrayLike, name: str = "y_prob") -> NDArray[np.float64]:
     return table
 
 
-def class_numbers(
-    y_true: ArrayLike, table: NDArray[np.float64], name: str = "y_prob"
-) -> NDArray[np.intp]:
+def class_numbers(y_true: ArrayLike, table: Floats, name: str = "y_prob") -> Places:
     """Return the class of each row as a column number."""
     labels = np.asarray(y_true)
     check_same_length(**{name: len(table), "y_true": labels.size})

@@ -9,14 +9,14 @@ which makes the sum exact.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from scipy.special import entr, logit, rel_entr
 
 from noneg.bins import Binned, bin_scores, check_frequencies
 from noneg.calibration.interval import METHOD, power_limits
-from noneg.checks import check_level
+from noneg.checks import check_choice, check_level
 from noneg.errors import InputError
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
 from noneg.losses import (
@@ -32,15 +32,15 @@ from noneg.registry import add_metric, in_range
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.bins import Binning
     from noneg.intervals import Limits
     from noneg.losses import Loss
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 Score = Literal["brier", "log"]
 Part = Literal["reliability", "resolution", "uncertainty", "remainder"]
@@ -362,9 +362,7 @@ def decomposition_interval(  # noqa: PLR0913
     """
     level, rule = check_level(level), scoring_rule(score, clip)
     refuse_selection(scores, "the parts of a proper score", "Bound the score itself.")
-    if part not in ("reliability", "resolution", "uncertainty", "remainder"):
-        msg = f"must be 'reliability', 'resolution', 'uncertainty' or 'remainder', got {part!r}."
-        raise InputError("part", msg)
+    check_choice(part, "part", get_args(Part))
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
     risk = loss_means(scores, rule.loss)
     value = getattr(_parts(binned, rule, loss_value(risk, scores.known_prior)), part)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import betaincinv, gammaincinv
 
 from noneg.bins import Binned, bin_scores, mass_edges, optimal_bin_count
-from noneg.checks import check_level
-from noneg.errors import InputError
+from noneg.checks import check_choice, check_level
 from noneg.intervals import z_score
 from noneg.results import Table
 from noneg.selection import density_ends, is_selected
@@ -18,12 +17,12 @@ from noneg.selection import density_ends, is_selected
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.bins import Binning
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
     FloatLimits = tuple[Floats, Floats]
     Share = Callable[[Floats], Floats]
 
@@ -247,8 +246,7 @@ def reliability(
     array([0., 1.])
     """
     level = check_level(level)
-    if band not in ("pointwise", "simultaneous"):
-        raise InputError("band", "must be 'pointwise' or 'simultaneous'", value=band)
+    check_choice(band, "band", get_args(Band))
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
     shown = binned.marginal > 0.0
     alpha = (1.0 - level) / (shown.sum() if band == "simultaneous" else 1)
@@ -268,9 +266,7 @@ def reliability(
     )
 
 
-def _limits(
-    scores: PUScores, binned: Binned, shown: NDArray[np.bool_], alpha: float
-) -> FloatLimits:
+def _limits(scores: PUScores, binned: Binned, shown: Flags, alpha: float) -> FloatLimits:
     marginal, frequency = binned.marginal[shown], binned.frequency[shown]
     if scores.prior_is_estimated:
         return clopper_pearson(frequency, scores.effective_marginal * marginal, alpha)

@@ -66,13 +66,11 @@ from noneg.selection import refuse_selection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats, Integers
     from noneg.calibration.interval import Sums
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
     Blur = Callable[[Floats], Floats]
 
 FEWEST_NODES, MOST_NODES = 2**14, 2**20
@@ -204,7 +202,7 @@ def _height(scores: PUScores, prior: float) -> float:
     return max(at_ends, _highest(s, a * up - w * s * down, kernels.bucket_of(s), start))
 
 
-def _rows(scores: PUScores, marked: NDArray[np.bool_]) -> Floats:
+def _rows(scores: PUScores, marked: Flags) -> Floats:
     """Return the rows in marked buckets: scores, and masses in both distributions."""
     pieces = []
     for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
@@ -216,7 +214,7 @@ def _rows(scores: PUScores, marked: NDArray[np.bool_]) -> Floats:
     return np.concatenate(pieces, axis=1)
 
 
-def _highest(s: Floats, jumps: Floats, bucket: NDArray[np.int64], start: Floats) -> float:
+def _highest(s: Floats, jumps: Floats, bucket: Integers, start: Floats) -> float:
     """Return the largest height at the end of a tie; each bucket has its own starting height."""
     if s.size == 0:
         return 0.0

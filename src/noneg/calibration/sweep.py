@@ -20,13 +20,10 @@ from noneg.laws import Ordered
 from noneg.registry import calibration_error, in_range
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats, Integers
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
 
 # Up to this many bins, all bins are compared, even where the rows are in order.
 ALL_BINS = 256
@@ -197,7 +194,7 @@ class _Ties:
         a, w = np.diff(self.positive), np.diff(self.marginal)
         return 1 + np.flatnonzero(_falls(a[:-1], w[:-1], a[1:], w[1:], self.rows.slack))
 
-    def rises(self, n_bins: Integers) -> NDArray[np.bool_]:
+    def rises(self, n_bins: Integers) -> Flags:
         """Whether the frequencies never decrease, for many numbers of bins at once.
 
         Two neighboring bins can be out of order only if rows in them are.
@@ -207,10 +204,10 @@ class _Ties:
         before, _ = self._bin(np.maximum(left, 1), n_bins)
         _, after = self._bin(np.minimum(right + 1, self.marginal.size - 1), n_bins)
         falls = self._falls(before, left, right) | self._falls(left, right, after)
-        rises: NDArray[np.bool_] = ~np.any(falls, axis=1)
+        rises: Flags = ~np.any(falls, axis=1)
         return rises
 
-    def _falls(self, first: Integers, middle: Integers, last: Integers) -> NDArray[np.bool_]:
+    def _falls(self, first: Integers, middle: Integers, last: Integers) -> Flags:
         (a, b), (v, w) = (
             (x[middle] - x[first], x[last] - x[middle]) for x in (self.positive, self.marginal)
         )
@@ -230,7 +227,7 @@ class _Ties:
         return np.where(b < n_bins, inner, self.marginal.size - 1)
 
 
-def _falls(a: Floats, v: Floats, b: Floats, w: Floats, slack: float) -> NDArray[np.bool_]:
+def _falls(a: Floats, v: Floats, b: Floats, w: Floats, slack: float) -> Flags:
     """Whether the frequency a / v exceeds b / w, computed without division."""
     return a * w > b * v * (1.0 + slack)
 

@@ -37,12 +37,12 @@ from noneg.randomness import stream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.bins import Binning
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
     PValue = Callable[[float], float]
 
 # Numbers of priors at which the search starts: over the whole possible range, and near the mean.

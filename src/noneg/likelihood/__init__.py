@@ -32,23 +32,19 @@ Presence-only data and the EM algorithm.
 from __future__ import annotations
 
 from noneg.likelihood.curves import (
-    Curve as Curve,
     Fit as Fit,
     closest as closest,
     end_level as end_level,
     fit_features as fit_features,
-    fit_platt as fit_platt,
-    maximize as maximize,
     profile_ends as profile_ends,
 )
 from noneg.likelihood.labels import (
     END as END,
     LabelLaw as LabelLaw,
     Sample as Sample,
-    Value as Value,
     gather as gather,
     inner_points as inner_points,
+    level_of as level_of,
     log_likelihood as log_likelihood,
-    risk as risk,
     row_by_row as row_by_row,
 )

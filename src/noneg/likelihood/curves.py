@@ -15,8 +15,6 @@ from noneg.likelihood.labels import (
     MOST_STEPS,
     ROUNDING,
     find_root,
-    gather,
-    inner_logits,
     inner_points,
     level_of,
     log_likelihood,
@@ -24,10 +22,8 @@ from noneg.likelihood.labels import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from noneg.likelihood.labels import Floats, Sample, Value
-    from noneg.scores import PUScores
+    from noneg.arrays import Flags, Floats
+    from noneg.likelihood.labels import Sample, Value
 
 # The likelihood, with or without the prior imposed, or the PU log loss.
 Criterion = Literal["imposed", "plain", "risk"]
@@ -55,7 +51,7 @@ ROUGH = (0.02, 0.98)
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A family of curves on a sample: z = offset + theta x.
+    """A family of curves on a sample: z = theta x.
 
     Attributes
     ----------
@@ -70,20 +66,18 @@ class Curve:
         Weight of the ridge for each coefficient.
     criterion : {"imposed", "plain", "risk"}
         The likelihood, with or without the prior imposed, or the PU log loss.
-    offset : ndarray or float
     """
 
     sample: Sample
     x: Floats
     center: Floats
-    bounded: NDArray[np.bool_]
+    bounded: Flags
     hold: Floats
     criterion: Criterion = "imposed"
-    offset: Floats | float = 0.0
 
     def z(self, theta: Floats) -> Floats:
         """Return the log odds at the points."""
-        return theta @ self.x + self.offset
+        return theta @ self.x
 
     @cached_property
     def mass(self) -> Floats:
@@ -363,7 +357,7 @@ def _is_unsure(curve: Curve, theta: Floats, value: Value) -> bool:
     return _spread(curve, away @ curve.x) > RUNAWAY
 
 
-def _is_end(curve: Curve) -> NDArray[np.bool_]:
+def _is_end(curve: Curve) -> Flags:
     """Return whether each feature is the indicator of one end of the scale."""
     return np.asarray(np.count_nonzero(curve.x, axis=1) == 1)
 
@@ -399,50 +393,13 @@ def _end_places(sample: Sample) -> list[int]:
     return [0] * zero + [sample.s.size - 1] * one
 
 
-def fit_platt(scores: PUScores, *, slope: float | None = None) -> Fit:
-    """Fit ``logit eta = slope * logit s + intercept`` by maximum likelihood, in any setting.
-
-    Scores of exactly 0 and 1 have no logit; each of the two gets its own parameter, which follows
-    slope and intercept in `Fit.theta`.
-
-    Parameters
-    ----------
-    scores : PUScores
-    slope : float, optional
-        Fix the slope at this value and fit only the intercept, which then comes first in
-        `Fit.theta`.
-
-    Returns
-    -------
-    Fit
-        ``theta`` and its ``covariance``; a calibrated model has slope 1 and intercept 0.
-
-    Examples
-    --------
-    >>> from noneg.simulation import LogisticGaussian
-    >>> scores = LogisticGaussian.calibrated().draw(1000, 10_000, setting="two-sample", seed=0)
-    >>> fit = fit_platt(scores)
-    >>> bool((abs(fit.theta - [1, 0]) < 3.0 * fit.covariance.diagonal() ** 0.5).all())
-    True
-    """
-    sample = gather(scores)
-    z = inner_logits(sample)
-    one = np.ones_like(z)
-    if slope is not None:
-        return fit_features(sample, one[None], np.zeros(1), level=np.ones(1), offset=slope * z)
-    return fit_features(
-        sample, np.stack([z, one]), np.array([1.0, 0.0]), level=np.array([0.0, 1.0])
-    )
-
-
 def fit_features(
     sample: Sample,
     x: Floats,
     center: Floats,
     *,
-    bounded: NDArray[np.bool_] | None = None,
+    bounded: Flags | None = None,
     level: Floats | None = None,
-    offset: Floats | float = 0.0,
     criterion: Criterion = "imposed",
     stiff: Floats | float = 1.0,
 ) -> Fit:
@@ -459,7 +416,6 @@ def fit_features(
     level : ndarray, shape (k,), optional
         The direction in which all log odds increase by one. The search starts where the mean
         probability equals the prior along this direction. None if there is no such direction.
-    offset : ndarray or float
     criterion : {"imposed", "plain"}
     stiff : ndarray or float
         Factor on the ridge for each feature.
@@ -468,14 +424,10 @@ def fit_features(
     full, ends = with_ends(sample, x)
     rough, places = _end_levels(sample), _end_places(sample)
     centered = np.concatenate([center, rough])
-    base = np.broadcast_to(offset, sample.s.shape)
-    if ends:
-        offset = base.copy()
-        offset[places] = 0.0
     hold = np.concatenate([stiff * hold_of(x, sample.mass), np.full(ends, 1.0 / LOOSE**2)])
     held = np.zeros(k + ends, dtype=np.bool_)
     held[:k] = False if bounded is None else bounded
-    curve = Curve(sample, full, centered, held, hold, criterion, offset)
+    curve = Curve(sample, full, centered, held, hold, criterion)
     start = centered.copy()
     if level is not None:
         start[:k] += _level(sample, curve.z(start)) * level
@@ -487,21 +439,21 @@ def fit_features(
     if not ends:
         return fit
     # With few rows at an end, shrink toward the curve, which was fitted without the end.
-    centered[k:] = fit.theta[:k] @ x[:, places] + base[places]
+    centered[k:] = fit.theta[:k] @ x[:, places]
     return maximize(replace(curve, center=centered), fit.theta)
 
 
 def _level(sample: Sample, z: Floats) -> float:
     """Return the shift of log odds z for which the mean probability equals the prior."""
-    share, z = (sample.other if sample.form == "separate" else sample.mass), z[inner_points(sample)]
-    share = share[inner_points(sample)]
+    inside = inner_points(sample)
+    share, z = sample.marginal[inside], z[inside]
     share = share / share.sum() if share.any() else np.full(share.size, 1.0 / share.size)
     return level_of(z, share, sample.prior)
 
 
 def _end_levels(sample: Sample) -> Floats:
     """Return rough log odds of being positive at scores of exactly 0 and 1, if there are any."""
-    base = sample.other if sample.form == "separate" else sample.mass
+    base = sample.marginal
     share = (sample.labeled / sample.labeled.sum()) * base.sum() / np.maximum(base, 1.0)
     rough: Floats = logit(np.clip(sample.prior * share[_end_places(sample)], *ROUGH))
     return rough

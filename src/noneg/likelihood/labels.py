@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
@@ -37,16 +37,13 @@ from noneg.checks import check_one_sample, is_labeled, is_pooled
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats, Places
     from noneg.checks import Setting
     from noneg.laws import Chunk
     from noneg.scores import PUScores
 
-    Flags = NDArray[np.bool_]
-    Columns = tuple[NDArray[np.float64], ...]
+    Columns = tuple[Floats, ...]
 
-Floats: TypeAlias = "NDArray[np.float64]"
 # "separate" samples of positives and of the population, one "pooled" sample, or all "labeled".
 Form = Literal["separate", "pooled", "labeled"]
 
@@ -61,8 +58,6 @@ LARGEST_LOGIT = 45.0
 # cell.
 TRUSTED_LOGIT = 20.0
 ROUNDING = 1e-13
-# A score of exactly 0 or 1 is treated as at most half this far from the end.
-LARGEST_GAP = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +94,11 @@ class Sample:
     def mass(self) -> Floats:
         """Mass of all rows at each score."""
         return self.labeled + self.other
+
+    @property
+    def marginal(self) -> Floats:
+        """Masses in a sample of the population."""
+        return self.other if self.form == "separate" else self.mass
 
     @property
     def rate(self) -> float:
@@ -201,7 +201,7 @@ def _columns(positive: bool, chunk: Chunk, *, pooled: bool, overlap: bool) -> Co
     return s, *(np.broadcast_to(x, s.shape) for x in (f, labeled, other))
 
 
-def _sums(key: NDArray[np.intp], n: int, columns: Columns) -> Floats:
+def _sums(key: Places, n: int, columns: Columns) -> Floats:
     """Return the sums at each key: labeled, other, their three products, and mass times s."""
     s, f, labeled, other = columns
     terms = (labeled, other, labeled**2, labeled * other, other**2, (labeled + other) * s)
@@ -220,7 +220,7 @@ def _at_scores(rows: list[Columns]) -> tuple[Floats, Floats]:
 _INNER = round(2 * LARGEST_LOGIT * CELLS_PER_LOGIT)
 
 
-def _cell(z: Floats) -> NDArray[np.intp]:
+def _cell(z: Floats) -> Places:
     inside = np.floor((z + LARGEST_LOGIT) * CELLS_PER_LOGIT)
     place = np.clip(inside, 0, _INNER - 1).astype(np.intp) + 1
     return np.where(z == -np.inf, 0, np.where(z == np.inf, _INNER + 1, place))
@@ -246,7 +246,7 @@ def _cell_scores(sums: Floats) -> tuple[Floats, Floats]:
 
 
 @cache
-def _bucket_cells() -> tuple[NDArray[np.intp], Floats]:
+def _bucket_cells() -> tuple[Places, Floats]:
     """Return the cell of each bucket in `noneg.kernels`, and a score inside the bucket."""
     tail = np.arange(kernels.TAIL_BUCKETS - 1, dtype=np.int64) + kernels.FIRST_TAIL_KEY
     # The middle of a tail bucket is half a unit of the last mantissa bit that the grid keeps.
@@ -281,18 +281,6 @@ def _effective(sums: Floats, form: Form) -> Floats:
         one = two = total.sum() / square[[0, 2]].sum()
     scale = np.array([one, two, one**2, one * two, two**2])
     return sums[:5] * scale[:, None]
-
-
-def inner_logits(sample: Sample) -> Floats:
-    """Return the logits of the scores; an end is placed at half the distance of the next score."""
-    zero, one = sample.at_ends
-    z = logit(sample.s)
-    inside = sample.s[zero : sample.s.size - one]
-    if zero:
-        z[0] = logit(min(inside[0] if inside.size else 1.0, LARGEST_GAP) / 2.0)
-    if one:
-        z[-1] = -logit(min(1.0 - inside[-1] if inside.size else 1.0, LARGEST_GAP) / 2.0)
-    return z
 
 
 def inner_points(sample: Sample) -> slice:
@@ -363,7 +351,7 @@ class LabelLaw(NamedTuple):
         share = float(rows.positive_mass[flags].sum()) / (prior * n)
         return cls(np.minimum(1.0, (one if e is None else e) * share), 0.0, _log_odds(prior))
 
-    def take(self, index: NDArray[np.intp]) -> Self:
+    def take(self, index: Places) -> Self:
         """Return the mechanism for a subset of the rows."""
         return self._replace(rate=self.rate[index])
 

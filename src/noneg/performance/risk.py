@@ -32,7 +32,8 @@ from noneg.selection import is_selected, loss_bounds
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from noneg.losses import Floats, Loss, Name
+    from noneg.arrays import Floats
+    from noneg.losses import Loss, Name
     from noneg.rules import Four
     from noneg.scores import PUScores
 

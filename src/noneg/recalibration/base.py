@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Flags, Floats, Integers, Places
     from noneg.laws import Chunk, Rows
 
     # Whether rows belong to the positive distribution and to the marginal distribution, and the
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     # The unlabeled rows and the labeled positives.
     Groups = tuple[Chunk, Chunk]
 
-Floats: TypeAlias = "NDArray[np.float64]"
 Plain: TypeAlias = Any
 State: TypeAlias = "dict[str, Plain]"
 
@@ -65,6 +65,16 @@ class CalibrationWarning(UserWarning):
     >>> issubclass(CalibrationWarning, UserWarning)
     True
     """
+
+
+def stored_number(name: str, about: str) -> property:
+    """Return an attribute of a calibrator that is a number in its fitted state."""
+    return property(lambda self: float(self.state_[name]), doc=about)
+
+
+def stored_array(name: str, about: str) -> property:
+    """Return an attribute of a calibrator that is a list of numbers in its fitted state."""
+    return property(lambda self: np.array(self.state_[name], dtype=np.float64), doc=about)
 
 
 def not_fitted(calibrator: object, call: str) -> ValueError:
@@ -412,7 +422,7 @@ def check_probabilities(state: State, name: str) -> None:
         raise InputError(name, "must lie in [0, 1]")
 
 
-def as_kind(values: NDArray[np.float64], given: Any, kind: str) -> Any:  # noqa: ANN401
+def as_kind(values: Floats, given: Any, kind: str) -> Any:  # noqa: ANN401
     """Return values as the input's or the requested kind of column; arrays stay arrays."""
     if values.ndim != 1 or (kind == "default" and isinstance(given, (np.ndarray, list, tuple))):
         return values
@@ -453,24 +463,6 @@ def weighty_rows(scores: PUScores) -> tuple[float, float]:
 def _weighty(group: Chunk, positive: int) -> float:
     count = np.broadcast_to(group[1], group[0].shape)
     return float(count[_weighs(group, positive)].sum())
-
-
-def deal(scores: PUScores, folds: int, seed: int) -> list[Groups]:
-    """Return the rows of each fold; within a group, fold sizes differ by at most one weighted row.
-
-    Parameters
-    ----------
-    scores : PUScores
-    folds : int
-    seed : int
-
-    Returns
-    -------
-    list of (unlabeled rows, labeled positives)
-        Each group has scores, counts, and masses in the positive and the marginal distribution.
-    """
-    unlabeled, positive = _deal(scores, folds, seed)
-    return [(unlabeled.fold(k), positive.fold(k)) for k in range(folds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -536,13 +528,13 @@ def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, 
         yield rest, (unlabeled.fold(k), positive.fold(k))
 
 
-def _weighs(group: Chunk, positive: int) -> NDArray[np.bool_]:
+def _weighs(group: Chunk, positive: int) -> Flags:
     """Return a mask of the rows with nonzero mass in the distribution of their group."""
     return np.broadcast_to(np.not_equal(group[1] * group[3 - positive], 0.0), group[0].shape)
 
 
 def _shares(
-    group: Chunk, weighs: NDArray[np.bool_], folds: int, random: np.random.Generator
+    group: Chunk, weighs: Flags, folds: int, random: np.random.Generator
 ) -> list[NDArray[Any]]:
     """Split a group; weightless rows are split separately, so every fold gets weighted rows."""
     if weighs.all():
@@ -571,7 +563,7 @@ def _dealt(
     return out
 
 
-def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDArray[np.int64]:
+def _share(left: Integers, n: int, random: np.random.Generator) -> Integers:
     """Draw the number of rows at each score that go to the next of n folds."""
     total = int(left.sum())
     if total < MOST_EVEN:
@@ -579,7 +571,7 @@ def _share(left: NDArray[np.int64], n: int, random: np.random.Generator) -> NDAr
     return random.binomial(left, 1.0 / n)
 
 
-def take(group: Chunk, index: NDArray[np.intp]) -> Chunk:
+def take(group: Chunk, index: Places) -> Chunk:
     """Return some rows of a group."""
     s, *masses = group
     one, two, three = (x if isinstance(x, float) else x[index] for x in masses)

@@ -31,7 +31,6 @@ from noneg.recalibration import logistic, maps
 from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
-    Floats,
     State,
     build,
     check_content,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Floats
     from noneg.intervals import LawMeans
     from noneg.laws import Chunk
     from noneg.likelihood import Sample
@@ -157,17 +157,9 @@ class Auto(Calibrator):
             raise refusal("its state must contain 'chosen', 'reason' and 'table'")
         self._chosen = load_object(state["chosen"])
 
-    def band(
-        self,
-        scores: PUScores,
-        s: ArrayLike,
-        *,
-        level: float = 0.95,
-        draws: int = 200,
-        seed: int = 0,
-    ) -> tuple[Floats, Floats]:
+    def band(self, scores: PUScores, s: ArrayLike, **options: Any) -> tuple[Floats, Floats]:  # noqa: ANN401
         """Return the band of the chosen method, ignoring the uncertainty of the choice."""
-        return self.chosen_.band(scores, s, level=level, draws=draws, seed=seed)
+        return self.chosen_.band(scores, s, **options)
 
     @property
     def chosen_(self) -> Calibrator:
@@ -251,7 +243,7 @@ def _by_likelihood(
     scores: PUScores, names: list[str], _: str, number: int, seed: int
 ) -> list[dict[str, Any]]:
     """Return the table of negative log likelihoods per row, with their differences."""
-    groups, predicted = list[tuple[bool, Any]](), list[Floats]()
+    groups, predicted = list[tuple[bool, Any]](), list[Any]()
     for rest, held in splits(scores, number, seed):
         fitted = _fit_quietly(map(make, names), rest)
         groups += [(bool(k), group) for k, group in enumerate(held)]

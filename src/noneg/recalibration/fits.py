@@ -23,7 +23,6 @@ from noneg.randomness import stream
 from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
-    Floats,
     State,
     check_fields,
     check_unit,
@@ -33,6 +32,7 @@ from noneg.recalibration.base import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.likelihood import Fit, Sample
     from noneg.recalibration.base import Piece
     from noneg.scores import PUScores
@@ -89,8 +89,7 @@ class CurveCalibrator(Calibrator):
         """Return the log odds of scores, without special values at the ends of the scale."""
 
     def _by_likelihood(self, scores: PUScores) -> State:
-        low, high = clip_limits(list(scores.chunks()))
-        sample, limits = gather(scores), {"low": low, "high": high}
+        sample, limits = gather(scores), clip_limits(list(scores.chunks()))
         fit = self._best(sample, limits)
         if fit.unsure and not self.is_stiff:
             warn_open(self, scores.known_prior)
@@ -212,7 +211,7 @@ def warn_open(calibrator: object, prior: float) -> None:
     )
 
 
-def clip_limits(pieces: list[Piece]) -> tuple[float, float]:
+def clip_limits(pieces: list[Piece]) -> State:
     """Return the distances from 0 and 1 at which scores of exactly 0 and 1 are placed.
 
     This is half the distance to the next score, as if the scores had been rounded to 0 or 1. If no
@@ -224,10 +223,8 @@ def clip_limits(pieces: list[Piece]) -> tuple[float, float]:
         below = min(s.min(where=s > 0.0, initial=1.0) for _, _, (s, *_) in pieces)
     if last == 1.0:
         above = 1.0 - max(s.max(where=s < 1.0, initial=0.0) for _, _, (s, *_) in pieces)
-    return (
-        float(np.clip(below / 2.0, LEAST_GAP_LOW, LARGEST_GAP)),
-        float(np.clip(above / 2.0, LEAST_GAP_HIGH, LARGEST_GAP)),
-    )
+    low = float(np.clip(below / 2.0, LEAST_GAP_LOW, LARGEST_GAP))
+    return {"low": low, "high": float(np.clip(above / 2.0, LEAST_GAP_HIGH, LARGEST_GAP))}
 
 
 def check_numbers(state: State, names: tuple[str, ...]) -> None:

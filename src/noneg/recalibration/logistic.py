@@ -30,12 +30,18 @@ import numpy as np
 
 from noneg.errors import InputError
 from noneg.likelihood import END, closest, end_level, fit_features, gather
-from noneg.recalibration.base import Floats, State, build, law_rows, score_range, take
+from noneg.recalibration.base import (
+    State,
+    build,
+    law_rows,
+    score_range,
+    stored_number,
+    take,
+)
 from noneg.recalibration.fits import ENDS, CurveCalibrator, check_numbers, clip_limits, warn_open
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats
     from noneg.likelihood import Fit, Sample
     from noneg.recalibration.base import Piece
     from noneg.scores import PUScores
@@ -114,7 +120,7 @@ class Problem:
     features: Floats
     weight: Floats
     target: Floats
-    bounded: NDArray[np.bool_]
+    bounded: Flags
     center: Floats
     start: Floats
     ridge: float = 0.0
@@ -271,7 +277,7 @@ class LogisticCalibrator(CurveCalibrator):
 
     @staticmethod
     @abstractmethod
-    def _features(s: Floats, low: float, high: float) -> Floats:
+    def _features(s: Floats, limits: State) -> Floats:
         """Return the features of scores, shape (k, m)."""
 
     def _fit(self, scores: PUScores) -> State:
@@ -282,10 +288,9 @@ class LogisticCalibrator(CurveCalibrator):
         return self._by_likelihood(scores)
 
     def _by_risk(self, scores: PUScores, pieces: list[Piece]) -> State:
-        low, high = clip_limits(pieces)
-        theta = self._theta(self._problem(scores, low, high, pieces), scores)
-        values = dict(zip(self.coefficients, theta.tolist(), strict=True))
-        return {**values, "low": low, "high": high}
+        limits = clip_limits(pieces)
+        theta = self._theta(self._problem(scores, limits, pieces), scores)
+        return {**dict(zip(self.coefficients, theta.tolist(), strict=True)), **limits}
 
     def _by_labels(self, scores: PUScores) -> State:
         """Fit rows whose labels are all known; scores of exactly 0 and 1 are kept apart."""
@@ -293,11 +298,10 @@ class LogisticCalibrator(CurveCalibrator):
         first, last = score_range(pieces)
         if first >= END and last < 1.0:
             return self._by_risk(scores, pieces)
-        low, high = clip_limits(pieces)
         inner, state = inside_rows(scores), dict(zip(self.coefficients, self.identity, strict=True))
         if inner is not None:
             state = self._by_risk(inner, list(inner.chunks()))
-        state |= {"low": low, "high": high}
+        state |= clip_limits(pieces)
         sample = gather(scores)
         for place, name in ((0, ENDS[0]), (-1, ENDS[1])):
             if sample.at_ends[place]:
@@ -318,7 +322,7 @@ class LogisticCalibrator(CurveCalibrator):
         imposed = cls.imposes if imposes is None else imposes
         return fit_features(
             sample,
-            cls._features(sample.s, state["low"], state["high"]),
+            cls._features(sample.s, state),
             np.array(cls.identity),
             bounded=np.array(cls.bounded),
             level=level if level.any() else None,
@@ -329,17 +333,15 @@ class LogisticCalibrator(CurveCalibrator):
         return dict(zip(self.coefficients, fit.theta.tolist(), strict=False))
 
     def _log_odds(self, s: Floats, state: State) -> Floats:
-        x = self._features(s, state["low"], state["high"])
+        x = self._features(s, state)
         return combined(np.array([state[name] for name in self.coefficients]), x)
 
-    def _problem(self, scores: PUScores, low: float, high: float, pieces: list[Piece]) -> Problem:
+    def _problem(self, scores: PUScores, limits: State, pieces: list[Piece]) -> Problem:
         prior, (s, weight) = scores.known_prior, law_rows(pieces)
         positive, share = law_rows(pieces, positive=True)
-        x = self._by_chunk(s, low, high)
+        x = self._by_chunk(s, limits)
         # Positives that belong to the marginal sample are its last rows.
-        own = (
-            x[:, s.size - positive.size :] if scores.pooled else self._by_chunk(positive, low, high)
-        )
+        own = x[:, s.size - positive.size :] if scores.pooled else self._by_chunk(positive, limits)
         level = log_odds(min(max(prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR))
         start = [level if name == "intercept" else 0.0 for name in self.coefficients]
         return Problem(
@@ -351,10 +353,10 @@ class LogisticCalibrator(CurveCalibrator):
             start=np.array(start),
         )
 
-    def _by_chunk(self, s: Floats, low: float, high: float) -> Floats:
+    def _by_chunk(self, s: Floats, limits: State) -> Floats:
         x = np.empty((len(self.coefficients), s.size))
         for i in range(0, s.size, CHUNK):
-            x[:, i : i + CHUNK] = self._features(s[i : i + CHUNK], low, high)
+            x[:, i : i + CHUNK] = self._features(s[i : i + CHUNK], limits)
         return x
 
     def _theta(self, problem: Problem, scores: PUScores) -> Floats:
@@ -395,9 +397,15 @@ def inside_rows(scores: PUScores) -> PUScores | None:
     return build((groups[0], groups[1]), scores, labeled=True)
 
 
-def log_odds_parts(s: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+def log_odds_parts(s: Floats, limits: State) -> tuple[Floats, Floats]:
     """Return ``log s`` and ``-log(1 - s)``, finite at s = 0 and s = 1."""
-    return np.log(np.maximum(s, low)), -np.log(np.maximum(1.0 - s, high))
+    return np.log(np.maximum(s, limits["low"])), -np.log(np.maximum(1.0 - s, limits["high"]))
+
+
+def logits(s: Floats, limits: State) -> Floats:
+    """Return the logit of s, finite at s = 0 and s = 1."""
+    first, second = log_odds_parts(s, limits)
+    return first + second
 
 
 class Platt(LogisticCalibrator):
@@ -437,19 +445,11 @@ class Platt(LogisticCalibrator):
     identity = (1.0, 0.0)
 
     @staticmethod
-    def _features(s: Floats, low: float, high: float) -> Floats:
-        first, second = log_odds_parts(s, low, high)
-        return np.stack([first + second, np.ones_like(s)])
+    def _features(s: Floats, limits: State) -> Floats:
+        return np.stack([logits(s, limits), np.ones_like(s)])
 
-    @property
-    def slope_(self) -> float:
-        """Factor on the logit."""
-        return float(self.state_["slope"])
-
-    @property
-    def intercept_(self) -> float:
-        """Constant added to the scaled logit."""
-        return float(self.state_["intercept"])
+    slope_ = stored_number("slope", "Factor on the logit.")
+    intercept_ = stored_number("intercept", "Constant added to the scaled logit.")
 
 
 class Temperature(LogisticCalibrator):
@@ -487,9 +487,8 @@ class Temperature(LogisticCalibrator):
     richer = Platt
 
     @staticmethod
-    def _features(s: Floats, low: float, high: float) -> Floats:
-        first, second = log_odds_parts(s, low, high)
-        return (first + second)[None]
+    def _features(s: Floats, limits: State) -> Floats:
+        return logits(s, limits)[None]
 
     @property
     def temperature_(self) -> float:
@@ -534,24 +533,13 @@ class Beta(LogisticCalibrator):
     identity = (1.0, 1.0, 0.0)
 
     @staticmethod
-    def _features(s: Floats, low: float, high: float) -> Floats:
-        first, second = log_odds_parts(s, low, high)
+    def _features(s: Floats, limits: State) -> Floats:
+        first, second = log_odds_parts(s, limits)
         return np.stack([first, second, np.ones_like(s)])
 
-    @property
-    def alpha_(self) -> float:
-        """Factor on log s."""
-        return float(self.state_["alpha"])
-
-    @property
-    def beta_(self) -> float:
-        """Factor on -log(1 - s)."""
-        return float(self.state_["beta"])
-
-    @property
-    def intercept_(self) -> float:
-        """Constant added to both terms."""
-        return float(self.state_["intercept"])
+    alpha_ = stored_number("alpha", "Factor on log s.")
+    beta_ = stored_number("beta", "Factor on -log(1 - s).")
+    intercept_ = stored_number("intercept", "Constant added to both terms.")
 
 
 # Where two slopes fit better than one, Platt's line does not describe the curve.

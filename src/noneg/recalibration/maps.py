@@ -14,15 +14,16 @@ from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW, MOST_ROWS
 from noneg.checks import check_count, check_prior, is_labeled, is_pooled
 from noneg.errors import InputError
 from noneg.laws import Ordered
-from noneg.likelihood import fit_features, gather, inner_points, log_likelihood
+from noneg.likelihood import fit_features, gather, inner_points, level_of, log_likelihood
 from noneg.recalibration.base import (
     Calibrator,
-    Floats,
     State,
     check_fields,
     check_nodes,
     check_probabilities,
     law_rows,
+    stored_array,
+    stored_number,
 )
 from noneg.recalibration.fits import (
     ENDS,
@@ -33,13 +34,12 @@ from noneg.recalibration.fits import (
     clip_limits,
 )
 from noneg.recalibration.logistic import (
-    LEAST_PRIOR,
     Beta,
     Platt,
     Temperature,
     is_complete,
     log_odds,
-    log_odds_parts,
+    logits,
 )
 from noneg.theory import recalibration_bound, reuse_bound
 from noneg.theory.bounds import Bound, deviation
@@ -47,11 +47,13 @@ from noneg.theory.bounds import Bound, deviation
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
+    from noneg.arrays import Floats
     from noneg.likelihood import Fit, Sample
     from noneg.scores import PUScores
 
 # Most nodes at which the correction of a spline is stored.
 MOST_NODES = 1000
+FINEST = {"low": LEAST_GAP_LOW, "high": LEAST_GAP_HIGH}
 # Ridge factors for the nonlinear part of a spline, relative to the linear part; AIC chooses one.
 STIFF = (10.0, 100.0, 1000.0, 10_000.0)
 # Difference in log likelihood that counts as a tie between the two forms of a spline.
@@ -157,46 +159,16 @@ class PriorShift(Calibrator):
         if self.source is not None:
             target = check_prior(prior, "target")
             return {"shift": log_odds(target) - log_odds(check_prior(self.source, "source"))}
-        return {"shift": _matching_shift(scores, prior)}
+        s, weight = law_rows(scores.chunks())
+        return {"shift": level_of(logits(s, FINEST), weight, prior)}
 
     def _map(self, s: Floats) -> Floats:
-        return np.asarray(expit(_logit(s) + self.shift_), dtype=np.float64)
+        return np.asarray(expit(logits(s, FINEST) + self.shift_), dtype=np.float64)
 
     def _check(self, state: State) -> None:
         check_fields(state, shift=float)
 
-    @property
-    def shift_(self) -> float:
-        """The constant added to the logit."""
-        return float(self.state_["shift"])
-
-
-def _logit(s: Floats) -> Floats:
-    first, second = log_odds_parts(s, LEAST_GAP_LOW, LEAST_GAP_HIGH)
-    return first + second
-
-
-def _matching_shift(scores: PUScores, prior: float) -> float:
-    """Return the shift for which the mean of the result equals the prior.
-
-    The mean increases with the shift. The root lies between the shifts that the smallest and the
-    largest score alone would require.
-    """
-    from scipy.optimize import brentq
-
-    s, weight = law_rows(scores.chunks())
-    logits = _logit(s)
-    level = log_odds(min(max(prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR))
-    target = float(expit(level))
-
-    def excess(shift: float) -> float:
-        return float(weight @ expit(logits + shift)) - target
-
-    low, high = level - float(logits.max()), level - float(logits.min())
-    # If all scores are equal, the bracket is a single point up to rounding error.
-    if not excess(low) < 0.0 < excess(high):
-        return low if abs(excess(low)) < abs(excess(high)) else high
-    return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
+    shift_ = stored_number("shift", "The constant added to the logit.")
 
 
 class Isotonic(Calibrator):
@@ -252,15 +224,8 @@ class Isotonic(Calibrator):
         if (np.diff(state["values"]) < 0.0).any():
             raise InputError("values", "must never decrease")
 
-    @property
-    def scores_(self) -> Floats:
-        """Scores of the corners."""
-        return np.array(self.state_["scores"])
-
-    @property
-    def values_(self) -> Floats:
-        """Probabilities at the corners."""
-        return np.array(self.state_["values"])
+    scores_ = stored_array("scores", "Scores of the corners.")
+    values_ = stored_array("values", "Probabilities at the corners.")
 
 
 class Spline(CurveCalibrator):
@@ -314,8 +279,7 @@ class Spline(CurveCalibrator):
         smooth = self._by_risk(scores)
         if self.by_risk:
             return smooth
-        low, high = clip_limits(list(scores.chunks()))
-        sample, limits = gather(scores), {"low": low, "high": high}
+        sample, limits = gather(scores), clip_limits(list(scores.chunks()))
         fit, n = self._best(sample, limits), float(sample.mass.sum())
         # The additive correction is a model like any other, with one parameter per inner knot and
         # one for its level. It changes the scores less, so it wins ties.
@@ -326,7 +290,7 @@ class Spline(CurveCalibrator):
         return self._state(fit, limits)
 
     def _best(self, sample: Sample, state: State) -> Fit:
-        knots, x = self._places(sample, state), _logits(sample.s, state)
+        knots, x = self._places(sample, state), logits(sample.s, state)
         bent = _bends(knots)
         curves = _natural(knots, bent, x).T if bent.size else np.zeros((0, x.size))
         line = np.stack([np.ones_like(x), x])[: knots.size]
@@ -346,16 +310,16 @@ class Spline(CurveCalibrator):
         return {"knots": knots.tolist(), "values": values.tolist()}
 
     def _log_odds(self, s: Floats, state: State) -> Floats:
-        return _natural(np.array(state["knots"]), np.array(state["values"]), _logits(s, state))
+        return _natural(np.array(state["knots"]), np.array(state["values"]), logits(s, state))
 
     def _places(self, sample: Sample, state: State) -> Floats:
         """Return the knots: quantiles of the average distribution, without near-duplicates."""
         inside = inner_points(sample)
-        other = sample.other if sample.form == "separate" else sample.mass
-        laws = (part[inside] / (part[inside].sum() or 1.0) for part in (sample.labeled, other))
+        both = (sample.labeled[inside], sample.marginal[inside])
+        laws = (part / (part.sum() or 1.0) for part in both)
         upto = np.cumsum(sum(laws))
         places = np.searchsorted(upto, np.linspace(OUTER, 1.0 - OUTER, self.knots) * upto[-1])
-        x = _logits(sample.s[inside], state)
+        x = logits(sample.s[inside], state)
         knots = x[np.minimum(places, x.size - 1)]
         return knots[np.diff(knots, prepend=-np.inf) > LEAST_SPACE * (1.0 + np.ptp(knots))]
 
@@ -363,7 +327,7 @@ class Spline(CurveCalibrator):
         knots = np.linspace(0.0, 1.0, self.knots)
         at, positive, marginal = laws_at(scores)
         curve = _smoothed(at, positive, marginal, knots)
-        last = np.flatnonzero(np.diff(_cells(marginal), append=-1))
+        last = np.flatnonzero(np.diff(cells(marginal), append=-1))
         first = np.concatenate([[0], last[:-1] + 1])
         upto = np.concatenate([[0.0], np.cumsum(marginal)])
         upto /= upto[-1]
@@ -430,12 +394,7 @@ def _natural(knots: Floats, values: Floats, x: Floats) -> Floats:
     return np.asarray(spline(inside) + spline(inside, 1) * beyond)
 
 
-def _logits(s: Floats, state: State) -> Floats:
-    first, second = log_odds_parts(s, state["low"], state["high"])
-    return first + second
-
-
-def _cells(mass: Floats) -> Floats:
+def cells(mass: Floats) -> Floats:
     """Return the cell of each distinct score: its own, or one with an equal share of the rows."""
     if mass.size <= MOST_NODES:
         return np.arange(mass.size, dtype=np.float64)
@@ -486,15 +445,8 @@ class StepCalibrator(Calibrator):
             )
         check_probabilities(state, "values")
 
-    @property
-    def inner_edges_(self) -> Floats:
-        """Upper edges of all bins except the last."""
-        return np.array(self.state_["inner_edges"], dtype=np.float64)
-
-    @property
-    def values_(self) -> Floats:
-        """Probability in each bin."""
-        return np.array(self.state_["values"])
+    inner_edges_ = stored_array("inner_edges", "Upper edges of all bins except the last.")
+    values_ = stored_array("values", "Probability in each bin.")
 
     @property
     def n_bins_(self) -> int:
@@ -715,7 +667,7 @@ def in_bins(sample: Sample) -> Sample:
     low, high = max(1, int(n // 100)), max(1, int(n // 20))
     numbers = range(low, high + 1, max(1, (high - low) // 10))
     inside = inner_points(sample)
-    mass = (sample.other if sample.form == "separate" else sample.mass)[inside]
+    mass = sample.marginal[inside]
     middle = (np.cumsum(mass) - mass / 2.0) / (mass.sum() or 1.0)
     columns = sample.labeled[inside], sample.other[inside], sample.mass[inside] * sample.s[inside]
     parts = []
@@ -774,17 +726,12 @@ class MixNMatch(Calibrator):
 
     def _fit(self, scores: PUScores) -> State:
         slope = float(Temperature(fit="risk").fit(scores).state_["slope"])
-        low, high = clip_limits(list(scores.chunks()))
-        weights = _best_weights(_Loss(scores, slope, low, high))
-        return {
-            "slope": slope,
-            **dict(zip(WEIGHTS, weights, strict=True)),
-            "low": low,
-            "high": high,
-        }
+        limits = clip_limits(list(scores.chunks()))
+        weights = _best_weights(_Loss(scores, slope, limits))
+        return {"slope": slope, **dict(zip(WEIGHTS, weights, strict=True)), **limits}
 
     def _map(self, s: Floats) -> Floats:
-        inside, _ = _members(s, self.state_["slope"], self.state_["low"], self.state_["high"])
+        inside, _ = _members(s, self.state_["slope"], self.state_)
         return self.weights_ @ inside
 
     def _check(self, state: State) -> None:
@@ -807,10 +754,10 @@ class MixNMatch(Calibrator):
         return np.array([self.state_[name] for name in WEIGHTS])
 
 
-def _members(s: Floats, slope: float, low: float, high: float) -> tuple[Floats, Floats]:
+def _members(s: Floats, slope: float, limits: State) -> tuple[Floats, Floats]:
     """Return three probabilities for each score, and their complements, to full precision."""
-    first, second = log_odds_parts(s, low, high)
-    z, half = slope * (first + second), np.full_like(s, 0.5)
+    low, high = limits["low"], limits["high"]
+    z, half = slope * logits(s, limits), np.full_like(s, 0.5)
     of_one = np.stack([expit(z), np.minimum(np.maximum(s, low), 1.0 - high), half])
     of_other = np.stack([expit(-z), np.minimum(np.maximum(1.0 - s, high), 1.0 - low), half])
     return np.maximum(of_one, TINY), np.maximum(of_other, TINY)
@@ -819,14 +766,14 @@ def _members(s: Floats, slope: float, low: float, high: float) -> tuple[Floats, 
 class _Loss:
     """The PU log loss of a mixture, and its gradient with respect to the weights."""
 
-    def __init__(self, scores: PUScores, slope: float, low: float, high: float) -> None:
+    def __init__(self, scores: PUScores, slope: float, limits: State) -> None:
         self.prior = scores.known_prior
         (positive, self.a), (marginal, self.w) = (
             law_rows(scores.chunks(), positive=True),
             law_rows(scores.chunks()),
         )
-        self.x, self.x_other = _members(positive, slope, low, high)
-        _, self.y_other = _members(marginal, slope, low, high)
+        self.x, self.x_other = _members(positive, slope, limits)
+        _, self.y_other = _members(marginal, slope, limits)
 
     def __call__(self, v: Floats) -> tuple[float, Floats]:
         x, x_other, y_other, a, w = self.x, self.x_other, self.y_other, self.a, self.w

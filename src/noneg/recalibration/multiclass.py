@@ -18,9 +18,10 @@ from noneg.scores import PUScores
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
+    from noneg.arrays import Floats, Places
+
 
 # Steeper slopes turn any difference between logits into certainty.
 STEEPEST = 1e4
@@ -236,7 +237,7 @@ class OneVsRest:
         return shares
 
 
-def _checked(logits: ArrayLike, y_true: ArrayLike) -> tuple[Floats, NDArray[np.intp]]:
+def _checked(logits: ArrayLike, y_true: ArrayLike) -> tuple[Floats, Places]:
     z = _finite(logits)
     y = class_numbers(y_true, z, "logits")
     if not y.size:
@@ -254,13 +255,13 @@ def _finite(logits: ArrayLike) -> Floats:
     return z
 
 
-def _slope(z: Floats, y: NDArray[np.intp], beta: float) -> float:
+def _slope(z: Floats, y: Places, beta: float) -> float:
     """Return the derivative of the mean log loss with respect to the factor on the logits."""
     return float(np.mean((softmax(beta * z, axis=1) * z).sum(axis=1) - z[np.arange(y.size), y]))
 
 
 def _vector_loss(
-    theta: Floats, z: Floats, y: NDArray[np.intp], ridge: float, center: Floats
+    theta: Floats, z: Floats, y: Places, ridge: float, center: Floats
 ) -> tuple[float, Floats]:
     k, rows = z.shape[1], np.arange(y.size)
     raw = z * theta[:k] + theta[k:]

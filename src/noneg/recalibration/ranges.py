@@ -13,12 +13,11 @@ from noneg.recalibration.choose import find_calibrator
 from noneg.selection import density_ends
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.recalibration.base import Calibrator
     from noneg.scores import PUScores
-
-    Floats = NDArray[np.float64]
 
 
 def mapped_range(calibrator: Calibrator, scores: PUScores, at: ArrayLike) -> tuple[Floats, Floats]:

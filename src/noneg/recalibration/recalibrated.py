@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Flags, Floats, Places
     from noneg.checks import Setting, WeightKind
     from noneg.performance import Promise
     from noneg.recalibration.base import Calibrator
-
-    Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -57,7 +56,7 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         X: Any,  # noqa: ANN401
         y: ArrayLike,
         sample_weight: ArrayLike | None,
-    ) -> tuple[Any, NDArray[Any], NDArray[np.bool_], Floats | None]:
+    ) -> tuple[Any, NDArray[Any], Flags, Floats | None]:
         """Return rows, labels, flags for labeled positives, and weights."""
         X, labels = indexable(X, column_or_1d(y, warn=True))
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
@@ -75,7 +74,7 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         tags.input_tags = get_tags(self.classifier).input_tags
         return tags
 
-    def _flags(self, labels: NDArray[Any], weight: Floats | None) -> NDArray[np.bool_]:
+    def _flags(self, labels: NDArray[Any], weight: Floats | None) -> Flags:
         check_binary(labels)
         flags = check_flags(labels, "y", self.positive_label)
         counted = flags if weight is None else flags[weight > 0.0]
@@ -89,12 +88,12 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         self,
         X: Any,  # noqa: ANN401
         labels: NDArray[Any],
-        flags: NDArray[np.bool_],
+        flags: Flags,
         weight: Floats | None,
     ) -> Floats:
         """Return each row's score from a classifier that has not seen it."""
 
-        def scored(train: NDArray[np.intp], test: NDArray[np.intp]) -> Floats:
+        def scored(train: Places, test: Places) -> Floats:
             rows, answers = _safe_split(self.classifier, X, labels, train)
             importance = None if weight is None else weight[train]
             model = trained(self.classifier, rows, answers, importance)
@@ -111,7 +110,7 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
             raise InputError("cv", rule, row=int(missing[0]), lack="is in none", remedy=remedy)
         return out
 
-    def _splitter(self, flags: NDArray[np.bool_]) -> Any:  # noqa: ANN401
+    def _splitter(self, flags: Flags) -> Any:  # noqa: ANN401
         if hasattr(self.cv, "split") or np.iterable(self.cv):
             return check_cv(self.cv)
         fewest = int(min(flags.sum(), (~flags).sum()))
@@ -132,7 +131,7 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         return np.clip(np.asarray(model.predict_proba(X), dtype=np.float64)[:, place], 0.0, 1.0)
 
     def _scores(
-        self, flags: NDArray[np.bool_], score: Floats, weight: Floats | None, **known: object
+        self, flags: Flags, score: Floats, weight: Floats | None, **known: object
     ) -> PUScores:
         options: dict[str, Any] = {"sample_weight": weight, "weight_kind": self.weight_kind}
         setting = check_setting(self.setting)

@@ -13,17 +13,16 @@ from noneg.recalibration.base import (
     check_nodes,
     check_probabilities,
     check_unit,
+    stored_array,
 )
-from noneg.recalibration.maps import laws_at
+from noneg.recalibration.maps import MOST_NODES, cells, laws_at
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from noneg.recalibration.base import Floats, State
+    from noneg.arrays import Floats
+    from noneg.recalibration.base import State
     from noneg.scores import PUScores
-
-# Most distinct scores kept; beyond this, scores are merged into cells of equal mass.
-MOST_SCORES = 1000
 
 
 class VennAbers(Calibrator):
@@ -88,29 +87,16 @@ class VennAbers(Calibrator):
             if (np.diff(state[name]) < 0.0).any():
                 raise InputError(name, "must never fall")
 
-    @property
-    def scores_(self) -> Floats:
-        """Scores at which both probabilities are stored."""
-        return np.array(self.state_["scores"])
-
-    @property
-    def low_(self) -> Floats:
-        """Probability if the row were negative."""
-        return np.array(self.state_["low"])
-
-    @property
-    def high_(self) -> Floats:
-        """Probability if the row were positive."""
-        return np.array(self.state_["high"])
+    scores_ = stored_array("scores", "Scores at which both probabilities are stored.")
+    low_ = stored_array("low", "Probability if the row were negative.")
+    high_ = stored_array("high", "Probability if the row were positive.")
 
 
 def _cells(at: Floats, positive: Floats, marginal: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the distributions at a limited number of scores; each cell is placed at its mean."""
-    if at.size <= MOST_SCORES:
+    if at.size <= MOST_NODES:
         return at, positive, marginal
-    middle = np.cumsum(marginal) - marginal / 2.0
-    cell = np.floor(middle / marginal.sum() * MOST_SCORES)
-    first = np.flatnonzero(np.diff(cell, prepend=-1.0))
+    first = np.flatnonzero(np.diff(cells(marginal), prepend=-1.0))
     sums = [np.add.reduceat(x, first) for x in (marginal * at, positive, marginal)]
     return sums[0] / sums[2], sums[1], sums[2]
 

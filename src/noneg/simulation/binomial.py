@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, log_expit
 
+from noneg.arrays import Flags, Floats
 from noneg.checks import check_choice
 from noneg.errors import InputError
-from noneg.simulation.worlds import SIGMOID_BREAKS, Floats, LogitLaw, World
+from noneg.simulation.worlds import SIGMOID_BREAKS, LogitLaw, World
 
 Link = Literal["logit", "log", "logflip"]
 
@@ -252,7 +253,7 @@ class BinomialProcess(World):
         """P(Y = 1 | logit), the calibration curve."""
         return self.curve.at_logit(logits)
 
-    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, Flags]:
         """Draw `n` independent pairs: first the logit, then the label from the curve."""
         return _rows(self.marginal_law(), self.curve, n, rng)
 
@@ -282,7 +283,7 @@ def _table_row(
 
 def _rows(
     law: BetaLaw, curve: CalibrationCurve, n: int, rng: np.random.Generator
-) -> tuple[Floats, NDArray[np.bool_]]:
+) -> tuple[Floats, Flags]:
     logits = law.draw_logits(n, rng)
     return logits, rng.random(n) < curve.at_logit(logits)
 

@@ -14,17 +14,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from noneg.arrays import Flags, Floats, Integers
 from noneg.checks import Setting, check_prior, check_setting, is_labeled, is_pooled
 from noneg.errors import Argument, InputError
 from noneg.scores import PUScores
 
-Floats: TypeAlias = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Integrand: TypeAlias = Callable[[Floats], Floats]
 
@@ -139,6 +140,7 @@ Seed: TypeAlias = int | np.random.Generator
 
 SIGMOID_BREAKS: Final = np.array([-40.0, -8.0, -2.0, 0.0, 2.0, 8.0, 40.0])  # Where it bends.
 
+_GRID_PER_PANEL: Final = 16  # Points for finding sign changes.
 _MAX_NEWTON_STEPS: Final = 80
 
 _QUANTILE_TOLERANCE: Final = 1e-13  # Relative to a panel; the next Newton step is far smaller.
@@ -315,6 +317,31 @@ class LogitLaw(ABC):
         return point
 
 
+def mean_absolute(
+    law: LogitLaw,
+    gap: Integrand,
+    ends: Sequence[float] = (),
+    *,
+    absolute: float = 1e-15,
+    relative: float = 1e-13,
+) -> float:
+    """Return the mean of ``|gap|`` over a distribution; `ends` are further places where gap bends.
+
+    The panels also end where gap changes its sign.
+    """
+
+    def integrand(logits: Floats) -> Floats:
+        return law.density(logits) * np.abs(gap(logits))
+
+    breaks = law.breaks()
+    breaks = np.union1d(breaks, np.clip(ends, breaks[0], breaks[-1]))
+    position = np.arange(_GRID_PER_PANEL * (breaks.size - 1) + 1) / _GRID_PER_PANEL
+    grid = np.interp(position, np.arange(breaks.size), breaks)
+    panels = np.union1d(breaks, sign_changes(gap, grid))
+    panels = converged_breaks(integrand, panels, absolute=absolute, relative=relative)
+    return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
+
+
 def checked_edges(edges: ArrayLike) -> Floats:
     """Return `edges` as an array, or raise an error if they are not valid bin edges.
 
@@ -338,11 +365,7 @@ def checked_edges(edges: ArrayLike) -> Floats:
     return array
 
 
-Labels: TypeAlias = NDArray[np.int64]
-
 _LIMIT_LOGIT: Final = 1e8  # Used as the logit of scores 0 and 1, at which limits are taken.
-
-_GRID_PER_PANEL: Final = 16
 
 
 class World(ABC):
@@ -369,7 +392,7 @@ class World(ABC):
         """P(Y = 1 | logit), more precise than `posterior` where scores round to 1."""
 
     @abstractmethod
-    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, Flags]:
         """Draw `n` independent pairs of a logit and a label."""
 
     def posterior(self, score: ArrayLike) -> Floats:
@@ -419,17 +442,7 @@ class World(ABC):
         >>> round(LogisticGaussian.less_calibrated().tce(), 9)
         0.074443262
         """
-        law = self.marginal_law()
-
-        def integrand(logits: Floats) -> Floats:
-            return law.density(logits) * np.abs(self._gap(logits))
-
-        breaks = law.breaks()
-        position = np.arange(_GRID_PER_PANEL * (breaks.size - 1) + 1) / _GRID_PER_PANEL
-        grid = np.interp(position, np.arange(breaks.size), breaks)
-        panels = np.union1d(breaks, sign_changes(self._gap, grid))
-        panels = converged_breaks(integrand, panels)
-        return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
+        return mean_absolute(self.marginal_law(), self._gap)
 
     def binned_tce(self, edges: ArrayLike) -> float:
         r"""Compute the calibration error of the binned scores (PU-ECE paper, 2.2.2).
@@ -459,7 +472,7 @@ class World(ABC):
             raise InputError("edges", rule, remedy="Start them at 0 and end them at 1.")
         return float(np.abs(self.marginal_law().bin_integrals(self._gap, cuts)).sum())
 
-    def draw_rows(self, n: int, seed: Seed) -> tuple[Floats, Labels]:
+    def draw_rows(self, n: int, seed: Seed) -> tuple[Floats, Integers]:
         """Draw `n` independent rows with their labels.
 
         Parameters
@@ -694,7 +707,7 @@ class TwoClasses(World):
         posterior: Floats = expit(logit(self.prior) + evidence)
         return posterior
 
-    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+    def draw_logits(self, n: int, rng: np.random.Generator) -> tuple[Floats, Flags]:
         """Draw `n` independent pairs: first the label, then the logit from its class."""
         y = rng.random(n) < self.prior
         n_positive = int(y.sum())
@@ -731,11 +744,7 @@ class LogitMixture(TwoClasses):
     prior: float
 
     def __init__(
-        self,
-        *,
-        positive: MixtureLaw | Components,
-        negative: MixtureLaw | Components,
-        prior: float,
+        self, *, positive: MixtureLaw | Components, negative: MixtureLaw | Components, prior: float
     ) -> None:
         object.__setattr__(self, "positive", _mixture("positive", positive))
         object.__setattr__(self, "negative", _mixture("negative", negative))
@@ -852,7 +861,7 @@ def _mixture(name: str, components: MixtureLaw | Components) -> MixtureLaw:
     return MixtureLaw(weights=weights, means=means, sds=sds)
 
 
-def _require_all(name: str, values: Floats, valid: NDArray[np.bool_], rule: str) -> None:
+def _require_all(name: str, values: Floats, valid: Flags, rule: str) -> None:
     if not valid.all():
         i = int(np.argmin(valid))
         rule = f"must {rule}, got {values[i]} for component {i}"

@@ -163,8 +163,11 @@ def check_bins(bins: int, binning: Binning, n: float, name: str) -> None:
         )
 
 
-def check_labeled(n: float, bins: int, binning: Binning, **nonnegative: float) -> None:
+def check_labeled(
+    n: float, bins: int, binning: Binning, *, form: Form = "corrected", **nonnegative: float
+) -> None:
     """Raise an error for arguments that the theorems on labeled rows do not cover."""
+    check_form(form)
     check_size(n, "n")
     check_bins(bins, binning, n, "n")
     check_nonnegative(**nonnegative)
@@ -225,8 +228,7 @@ def statistical_bias_bound(
     >>> round(statistical_bias_bound(1000, bins=10, binning="width").value, 4)
     0.1177
     """
-    check_form(form)
-    check_labeled(n, bins, binning)
+    check_labeled(n, bins, binning, form=form)
     source = "Theorem 2" if delta is None else "Corollary 2"
     as_width = binning == "width" or (delta is not None and form == "printed")
     return Bound(
@@ -306,8 +308,7 @@ def labeled_bias_bound(
     >>> bound.binning, round(bound.value, 4), bound.reference
     (0.2, 0.3177, 'Futami & Fujisawa 2024, Corollary 1')
     """
-    check_form(form)
-    check_labeled(n, bins, binning, lipschitz=lipschitz)
+    check_labeled(n, bins, binning, form=form, lipschitz=lipschitz)
     if delta is not None and form == "printed":
         tail, edge_tail, stated_for = log_tail(delta), 0.0, "width"
     else:
@@ -605,8 +606,7 @@ def training_statistical_bound(
     >>> round(training_statistical_bound(4000, bins=15, ecmi=0.0).value, 4)
     0.1442
     """
-    check_form(form)
-    check_labeled(n, bins, "width", ecmi=ecmi)
+    check_labeled(n, bins, "width", form=form, ecmi=ecmi)
     statistical, information = training_deviation(1.0 / n, bins, ecmi)
     return Bound(
         statistical=statistical,
@@ -654,8 +654,7 @@ def training_binning_bound(
     >>> round(training_binning_bound(4000, bins=20, lipschitz=0.0, fcmi=0.0).value, 4)
     0.2165
     """
-    check_form(form)
-    check_labeled(n, bins, "mass", lipschitz=lipschitz, fcmi=fcmi)
+    check_labeled(n, bins, "mass", form=form, lipschitz=lipschitz, fcmi=fcmi)
     blind, known = _reuse_parts(n, bins, fcmi, form)
     return Bound(
         binning=(1.0 + lipschitz) * (1.0 / bins + blind),
@@ -711,8 +710,7 @@ def labeled_generalization_bound(
     >>> round(labeled_generalization_bound(4000, **options, form="printed").value, 4)
     0.433
     """
-    check_form(form)
-    check_labeled(n, bins, binning, lipschitz=lipschitz)
+    check_labeled(n, bins, binning, form=form, lipschitz=lipschitz)
     statistical = training_statistical_bound(n, bins=bins, ecmi=ecmi, form=form)
     if binning == "width":
         edges = Bound(binning=(1.0 + lipschitz) / bins, reference="")
@@ -773,10 +771,10 @@ def reuse_bound(
     >>> round(reuse_bound(4000, bins=15, form="printed").value, 4)
     0.1442
     """
-    check_form(form)
     first = fcmi if delta1_information is None else delta1_information
     second = fcmi if delta2_information is None else delta2_information
-    check_labeled(n, bins, "mass", fcmi=fcmi, delta1_information=first, delta2_information=second)
+    information = {"delta1_information": first, "delta2_information": second}
+    check_labeled(n, bins, "mass", form=form, fcmi=fcmi, **information)
     blind, known = _reuse_parts(n, bins, first, form)
     blind_bins, known_bins = _reuse_parts(n, bins, second, form)
     is_corollary = delta1_information is not None or delta2_information is not None

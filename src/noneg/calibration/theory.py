@@ -1,3 +1,0 @@
-"""Alias of `noneg.theory`."""
-
-from noneg.theory import *  # noqa: F403
