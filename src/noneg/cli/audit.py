@@ -60,7 +60,6 @@ def _labeled(command: Any) -> Any:  # noqa: ANN401
     "targets",
     multiple=True,
     default=("prior",),
-    show_default=True,
     metavar="NUMBER",
     help="Metric to estimate: prior, auroc, ece, brier, log_loss, precision@0.9, "
     "recall@0.9, ...; may be repeated.",
@@ -72,14 +71,11 @@ def _labeled(command: Any) -> Any:  # noqa: ANN401
 @click.option(
     "--sequential", is_flag=True, help="Allow stopping early based on the answers (--until)."
 )
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the random choice of rows."
-)
+@click.option("--seed", default=0, help="Seed of the random choice of rows.")
 @click.option(
     "-o",
     "--out",
     default="to_review.csv",
-    show_default=True,
     metavar="FILE",
     help="Output list to fill in; the design is written next to it.",
 )
@@ -158,12 +154,10 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 )
 @_FILES
 @_DESIGN
-@click.option("--id", default="id", show_default=True, metavar="COLUMN", help="Column of the list.")
-@click.option(
-    "--answer", default="answer", show_default=True, metavar="COLUMN", help="Column of the list."
-)
+@click.option("--id", default="id", metavar="COLUMN", help="Column of the list.")
+@click.option("--answer", default="answer", metavar="COLUMN", help="Column of the list.")
 @click.option("--negative-label", metavar="VALUE", help="Answer that means negative.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
+@click.option("--level", default=0.95, help="Confidence level.")
 @click.option(
     "--until",
     multiple=True,
@@ -279,7 +273,7 @@ def _read_table(
 @audit.command("next", short_help="Write the next rows to review.")
 @_FILES
 @_DESIGN
-@click.option("--rows", type=int, default=50, show_default=True, help="Number of rows.")
+@click.option("--rows", default=50, help="Number of rows.")
 @click.option("-o", "--out", required=True, metavar="FILE", help="Output list to fill in.")
 @force
 def next_(files: tuple[str, ...], design: str | None, rows: int, out: str, *, force: bool) -> None:

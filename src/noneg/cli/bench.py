@@ -52,28 +52,13 @@ def bench() -> None:
     required=True,
     help="Sampling setting; may be repeated.",
 )
-@click.option(
-    "--case",
-    multiple=True,
-    type=int,
-    default=[1],
-    show_default=True,
-    help="Class prior case of the benchmark.",
-)
-@click.option(
-    "--rate",
-    multiple=True,
-    type=float,
-    default=[0.3],
-    show_default=True,
-    help="Share of positives that are labeled.",
-)
+@click.option("--case", multiple=True, default=[1], help="Class prior case of the benchmark.")
+@click.option("--rate", multiple=True, default=[0.3], help="Share of positives that are labeled.")
 @click.option(
     "--variant",
     multiple=True,
     type=click.Choice(["ref", "bench"]),
     default=["ref"],
-    show_default=True,
     help="Original methods, or the benchmark's versions where they exist.",
 )
 @click.option(
@@ -88,29 +73,23 @@ def bench() -> None:
 @click.option(
     "--given-prior", multiple=True, type=float, help="Prior to give to the methods, correct or not."
 )
-@click.option("--configurations", type=int, default=1, show_default=True, help="Hyperparameters.")
-@click.option("--splits", type=int, default=3, show_default=True, help="Number of random splits.")
-@click.option(
-    "--steps", type=int, default=20_000, show_default=True, help="Training steps per run."
-)
-@click.option(
-    "--every", type=int, default=100, show_default=True, help="Steps between checkpoints."
-)
+@click.option("--configurations", default=1, help="Hyperparameters.")
+@click.option("--splits", default=3, help="Number of random splits.")
+@click.option("--steps", default=20_000, help="Training steps per run.")
+@click.option("--every", default=100, help="Steps between checkpoints.")
 @click.option(
     "--augmented/--plain",
     default=True,
-    show_default=True,
     help="Whether to augment training images as the benchmark does.",
 )
 @click.option("--out", "folder", type=click.Path(file_okay=False), default="bench", help="Records.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--jobs", default=1, help="Processes.")
 @click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port.")
 @click.option("--device", help="Torch device, such as cuda.")
 @click.option(
     "--precision",
     type=click.Choice(["float32", "bfloat16", "float16"]),
     default="float32",
-    show_default=True,
     help="Numeric precision of training; half precision needs a GPU.",
 )
 @click.option(
@@ -330,7 +309,7 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 
 @bench.command("compare", epilog="\b\nnoneg bench compare bench")
 @click.argument("folder", type=click.Path(exists=True))
-@click.option("--metric", multiple=True, default=["accuracy"], show_default=True, help="Metric.")
+@click.option("--metric", multiple=True, default=["accuracy"], help="Metric.")
 def compare(folder: str, metric: tuple[str, ...]) -> None:
     """Print our results next to those of the benchmark paper, in percent."""
     from noneg.lab.bench import against_paper, load_records, summarize

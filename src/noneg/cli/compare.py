@@ -44,19 +44,9 @@ if TYPE_CHECKING:
     "[default: proxy_accuracy,proxy_auc,log_loss,brier,debiased_ece]",
 )
 @click.option(
-    "--reference",
-    default="best",
-    show_default=True,
-    metavar="NAME",
-    help="Reference model for differences.",
+    "--reference", default="best", metavar="NAME", help="Reference model for differences."
 )
-@click.option(
-    "--threshold",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="Decision threshold, for metrics that need one.",
-)
+@click.option("--threshold", default=0.5, help="Decision threshold, for metrics that need one.")
 @click.option(
     "--priors",
     type=float,

@@ -95,7 +95,6 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     "-o",
     "--out",
     default="report.html",
-    show_default=True,
     metavar="FILE",
     help="Output file: .html, .md, .txt or .json; a dash prints to standard output.",
 )
@@ -106,7 +105,7 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     help="Output format, if the file name does not imply it.",
 )
 @click.option("--title", help="Title of the page. [default: the model or the files]")
-@click.option("--model", default="", metavar="NAME", help="Model name to show on the page.")
+@click.option("--model", metavar="NAME", help="Model name to show on the page.")
 @click.option(
     "--id",
     "name",
@@ -117,7 +116,6 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
 @click.option(
     "--recalibrate/--no-recalibrate",
     default=True,
-    show_default=True,
     help="Whether to show the effect of recalibration.",
 )
 @gated()
@@ -127,7 +125,7 @@ def report(
     out: str,
     form: str | None,
     title: str | None,
-    model: str,
+    model: str | None,
     name: str | None,
     *,
     recalibrate: bool,
@@ -152,7 +150,7 @@ def report(
     scored = f"of {model}" if model else f"in {source.name}"
     about = replace(
         source.about(title or f"Can the scores {scored} be trusted?"),
-        model=model,
+        model=model or "",
         reading=question.reading,
         noted=() if name is None else _noted(question, name),
     )
@@ -227,12 +225,7 @@ def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
 
 @click.command("demo", short_help="Show an example report on bundled data.")
 @click.option(
-    "-o",
-    "--out",
-    default="report.html",
-    show_default=True,
-    metavar="FILE",
-    help="Output file for the report.",
+    "-o", "--out", default="report.html", metavar="FILE", help="Output file for the report."
 )
 @click.option(
     "--data",

@@ -147,9 +147,7 @@ _PRIOR = (
     ),
     click.option(
         "--selection",
-        type=float,
         default=1.0,
-        show_default=True,
         metavar="FACTOR",
         help="Largest factor by which the score distribution of hidden positives may "
         "differ from that of labeled ones; 1 if positives were labeled at random.",
@@ -181,7 +179,6 @@ _ROWS = (
         "--weight-kind",
         type=click.Choice(["frequency", "importance"]),
         default="frequency",
-        show_default=True,
         help="Whether a weight counts identical rows or corrects for unequal sampling.",
     ),
     click.option(
@@ -194,7 +191,6 @@ _ROWS = (
         "--engine",
         type=click.Choice(["local", "spark"]),
         default="local",
-        show_default=True,
         help="Where to read the rows: on this machine or on a Spark cluster.",
     ),
     click.option(
@@ -215,7 +211,7 @@ _ROWS = (
         is_eager=True,
         help="FILE is the result of the query printed by noneg sketch --sql.",
     ),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level."),
+    click.option("--level", default=0.95, help="Confidence level."),
 )
 
 

@@ -154,8 +154,8 @@ def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
 @click.option("--n-positive", type=int, help="Number of labeled positives, in the PU settings.")
 @click.option("--n-unlabeled", type=int, help="Number of unlabeled rows, in the PU settings.")
 @click.option("--n", type=int, help="Number of rows, in the labeled setting.")
-@click.option("--prior", type=float, default=0.5, show_default=True, help="Share of positives.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--prior", default=0.5, help="Share of positives.")
+@click.option("--seed", default=0, help="Random seed.")
 @click.option(
     "--out",
     required=True,

@@ -319,17 +319,12 @@ def _look_ahead(
 )
 @reading()
 @click.option(
-    "--fdr",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="Largest expected share of positives among certified rows.",
+    "--fdr", default=0.05, help="Largest expected share of positives among certified rows."
 )
 @click.option("--out", metavar="FILE", help=WHERE)
 @click.option(
     "--column",
     default="p_positive",
-    show_default=True,
     metavar="NAME",
     help="Name of the new column: the p-value of being positive.",
 )
