@@ -91,7 +91,7 @@ def prior(
     reviewed rows or an earlier period give an interval instead. Several estimates are shown side by
     side, with a check of whether they agree.
     """
-    from noneg.report.prior_answers import prior_answer
+    from noneg.report.answers import prior_answer
 
     sources = {name: asked.pop(name) for name in NAMES}
     overlap = asked.pop("overlap")
