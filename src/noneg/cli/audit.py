@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noneg.cli.app import Commands
-from noneg.cli.options import LABELS, as_json, file_names, one_score, setting
+from noneg.cli.options import LABELS, all_of, as_json, file_names, one_score, setting
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
@@ -32,10 +31,6 @@ def audit() -> None:
     """Choose rows to review, and estimate metrics of the whole table from the answers."""
 
 
-def _labeled(command: Any) -> Any:  # noqa: ANN401
-    return reduce(lambda made, option: option(made), reversed(LABELS), command)
-
-
 @audit.command(
     "plan",
     short_help="Choose rows to review.",
@@ -48,7 +43,7 @@ def _labeled(command: Any) -> Any:  # noqa: ANN401
     "--label", required=True, metavar="COLUMN", help="Column that marks the labeled positives."
 )
 @setting
-@_labeled
+@all_of(*LABELS)
 @click.option(
     "--prior",
     type=float,
@@ -180,7 +175,7 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 @click.option(
     "--prior", type=float, help="Share of positives in that table, for bounds on the AUROC."
 )
-@_labeled
+@all_of(*LABELS)
 @click.option(
     "-o", "--out", metavar="FILE", help="Output file for the --audit option of other commands."
 )
