@@ -475,24 +475,17 @@ def audit() -> Chart:
 
 
 def intervals(
-    data: str,
-    x: Spec,
-    y: Spec,
-    tip: list[dict[str, str]],
-    *,
-    shape: Spec | None = None,
-    **look: Any,  # noqa: ANN401
+    data: str, x: Spec, y: Spec, tip: list[dict[str, str]], **look: Spec
 ) -> tuple[Chart, Chart]:
-    """Return horizontal intervals and the points in them."""
-    base, style = named(data), {} if "color" in look else {"stroke": POSITIVE}
-    bars = base.mark_rule(strokeWidth=2.5, **style).encode(
-        x=x | {"field": "low"}, x2="high", y=y, **look
-    )
-    marks = {"size": 70} if shape else {"size": 60, "color": POSITIVE}
-    points = base.mark_point(filled=True, opacity=1, **marks).encode(
-        x=x | {"field": "value"}, y=y, tooltip=tip, **look, **({"shape": shape} if shape else {})
-    )
-    return bars, points
+    """Return horizontal intervals and the points in them; all look the same by default."""
+    base, alike = named(data), not look
+    style: Spec = {"stroke": POSITIVE} if alike else {}
+    marks: Spec = {"size": 60, "color": POSITIVE} if alike else {"size": 70}
+    lines: Spec = {name: one for name, one in look.items() if name != "shape"}
+    low, value = x | {"field": "low"}, x | {"field": "value"}
+    bars = base.mark_rule(strokeWidth=2.5, **style).encode(x=low, x2="high", y=y, **lines)
+    points = base.mark_point(filled=True, opacity=1, **marks)
+    return bars, points.encode(x=value, y=y, tooltip=tip, **look)
 
 
 @drawing(
