@@ -220,20 +220,12 @@ def _estimate(
     if method is None:
         return None, ()
     from noneg.prior import ScoreLaws, estimate_prior
-    from noneg.scores import PUScores
 
-    def scores(table: Columns) -> PUScores:
-        return PUScores.from_pu_labels(
-            table.flags,
-            table.score,
-            setting=question.setting,
-            sample_weight=table.weight,
-            weight_kind=question.columns["weight_kind"],
-        )
-
-    best = max(tables, key=lambda name: ScoreLaws.of(scores(tables[name])).separation)
-    found = estimate_prior(scores(tables[best]), method=method, level=question.level)
-    used = found.apply(scores(tables[best]))
+    kind = question.columns["weight_kind"]
+    scores = {name: one.scores(question.setting, kind) for name, one in tables.items()}
+    best = max(scores, key=lambda name: ScoreLaws.of(scores[name]).separation)
+    found = estimate_prior(scores[best], method=method, level=question.level)
+    used = found.apply(scores[best])
     low, high = used.prior_set
     told = f"The prior was estimated from the scores of {best!r}, which assumes that"
     estimate = replace(found.to_estimate(), value=used.known_prior, low=low, high=high)

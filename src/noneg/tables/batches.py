@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from noneg.checks import check_flags, check_scores, check_weights, number_advice
+from noneg.checks import check_flags, check_scores, check_weights, is_labeled, number_advice
 from noneg.errors import Argument, InputError, did_you_mean
+from noneg.scores import PUScores
 from noneg.sketch import Sketch
 from noneg.sketch.forms import add_rows, empty_table, fast_loops
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.checks import WeightKind
+    from noneg.checks import Setting, WeightKind
     from noneg.tables.groups import Grouping
 
     # Called with the number of rows done so far, and the total number of rows if it is known.
@@ -119,6 +120,21 @@ class Columns:
     negative: NDArray[np.bool_] | None = None
     texts: Mapping[str, list[str]] = field(default_factory=dict)
     codes: NDArray[np.int64] | None = None
+
+    def part(self, here: Flags) -> Columns:
+        """Return some of the rows, without texts."""
+        columns: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
+        return Columns(**{name: x if x is None else x[here] for name, x in columns.items()})
+
+    def scores(self, setting: Setting, kind: WeightKind, **known: Any) -> PUScores:  # noqa: ANN401
+        """Return the rows as scores, with what is known about the population."""
+        weights: dict[str, Any] = {"sample_weight": self.weight, "weight_kind": kind}
+        if is_labeled(setting):
+            return PUScores.from_labels(self.flags, self.score, **weights)
+        return PUScores.from_pu_labels(self.flags, self.score, setting=setting, **weights, **known)
+
+
+_ARRAYS = ("score", "flags", "weight", "negative", "codes")
 
 
 @contextmanager
@@ -511,7 +527,7 @@ class _Rows:
 
 def _joined(held: list[Columns]) -> Columns:
     parts: dict[str, Any] = {}
-    for name in ("score", "flags", "weight", "negative", "codes"):
+    for name in _ARRAYS:
         pieces = [getattr(columns, name) for columns in held]
         parts[name] = None if pieces[0] is None else np.concatenate(pieces)
     # The array has no other owner: `PUScores` keeps a read-only array without copying it.

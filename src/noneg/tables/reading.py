@@ -17,7 +17,6 @@ import numpy as np
 from noneg import checks
 from noneg.errors import InputError
 from noneg.knowledge import Knowledge
-from noneg.scores import PUScores
 from noneg.sketch import Sketch
 from noneg.tables.batches import (
     Columns,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting, WeightKind
+    from noneg.scores import PUScores
     from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Column, Progress, Source
 
@@ -229,24 +229,10 @@ def to_scores(
         rule = "must not be 'labeled' if some rows are unlabeled"
         raise InputError("setting", rule, remedy="Choose one-sample or two-sample.")
     _check_rows(rows, wanted, setting)
-    prior, interval = known.prior, known.prior_interval
+    facts: dict[str, Any] = {"prior": known.prior, "prior_interval": known.prior_interval}
     if isinstance(rows, Sketch):
-        made = rows.scores(setting=setting, prior=prior, prior_interval=interval)
-        return made.with_selection(known.selection)
-    if checks.is_labeled(setting):
-        return PUScores.from_labels(
-            rows.flags, rows.score, sample_weight=rows.weight, weight_kind=wanted.weight_kind
-        )
-    return PUScores.from_pu_labels(
-        rows.flags,
-        rows.score,
-        prior=prior,
-        setting=setting,
-        prior_interval=interval,
-        selection=known.selection,
-        sample_weight=rows.weight,
-        weight_kind=wanted.weight_kind,
-    )
+        return rows.scores(setting=setting, **facts).with_selection(known.selection)
+    return rows.scores(setting, wanted.weight_kind, **facts, selection=known.selection)
 
 
 def read_sketch(  # noqa: PLR0913 - as `read`
