@@ -123,8 +123,11 @@ class Columns:
 
     def part(self, here: Flags) -> Columns:
         """Return some of the rows, without texts."""
-        columns: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
-        return Columns(**{name: x if x is None else x[here] for name, x in columns.items()})
+        parts: dict[str, Any] = {}
+        for name in _ARRAYS:
+            column = getattr(self, name)
+            parts[name] = None if column is None else column[here]
+        return Columns(**parts)
 
     def scores(self, setting: Setting, kind: WeightKind, **known: Any) -> PUScores:  # noqa: ANN401
         """Return the rows as scores, with what is known about the population."""
