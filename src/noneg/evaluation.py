@@ -271,21 +271,13 @@ def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
     # With too few marginal rows for equal-mass bins, the theory gives no bound.
     if scores.n_marginal < 2 * binned.n_bins:
         return out
+    options: dict[str, Any] = {"bins": binned.n_bins, "binning": "mass", "lipschitz": 1.0}
+    sizes = scores.effective_positive, scores.effective_marginal
     for name, delta in (("expected", None), ("probable", 1.0 - level)):
         if scores.prior_is_estimated:
-            out[name] = labeled_bias_bound(
-                scores.n_marginal, bins=binned.n_bins, binning="mass", lipschitz=1.0, delta=delta
-            )
+            out[name] = labeled_bias_bound(scores.n_marginal, delta=delta, **options)
         else:
-            out[name] = bias_bound(
-                scores.effective_positive,
-                scores.effective_marginal,
-                scores.prior_set[1],
-                bins=binned.n_bins,
-                binning="mass",
-                lipschitz=1.0,
-                delta=delta,
-            )
+            out[name] = bias_bound(*sizes, scores.prior_set[1], delta=delta, **options)
     return out
 
 

@@ -76,14 +76,7 @@ def audit() -> None:
 )
 @force
 @as_json
-def plan(
-    files: tuple[str, ...],
-    out: str,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,  # noqa: ANN401
-) -> None:
+def plan(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
     """Draw rows of FILE to review, with known probabilities, and write them to a list."""
     from noneg import audit
     from noneg.atomic import write_text
@@ -182,12 +175,7 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 @force
 @as_json
 def read(
-    files: tuple[str, ...],
-    out: str | None,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    files: tuple[str, ...], out: str | None, *, force: bool, as_json: bool, **asked: Any
 ) -> None:
     """Read the filled-in list FILE and estimate metrics of the whole table.
 

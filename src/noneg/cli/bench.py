@@ -102,7 +102,7 @@ def bench() -> None:
 @click.option(
     "--minutes", type=float, help="Stop after starting this many runs.  [default: run all]"
 )
-def run(folder: str, **question: Any) -> None:  # noqa: ANN401
+def run(folder: str, **question: Any) -> None:
     """Do all runs of a grid that have no record yet, or compare methods on your own table."""
     from noneg.lab.bench.engine import run_all
 
@@ -159,9 +159,9 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
 
 
 def _own_prior(
-    x: Any,  # noqa: ANN401
-    flags: Any,  # noqa: ANN401
-    setting: Any,  # noqa: ANN401
+    x: Any,
+    flags: Any,
+    setting: Any,
     prior: str,
 ) -> tuple[float, tuple[float, float] | None]:
     """Return the prior, with its interval if it is estimated."""
@@ -247,13 +247,7 @@ def _progress() -> Callable[[int, int, int], None]:
 )
 @force
 def table(
-    folder: str,
-    like: str | None,
-    form: Any,  # noqa: ANN401
-    plot: str | None,
-    *,
-    force: bool,
-    **question: Any,  # noqa: ANN401
+    folder: str, like: str | None, form: Any, plot: str | None, *, force: bool, **question: Any
 ) -> None:
     """Print mean test metrics over splits for the model that each criterion selects."""
     from noneg.lab.bench import load_records, render, summarize

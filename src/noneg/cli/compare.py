@@ -68,7 +68,7 @@ def compare(
     *,
     force: bool,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Find the best of several models, one per FILE or per --score column.
 
@@ -197,7 +197,7 @@ def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, C
         }
 
 
-def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:  # noqa: ANN401
+def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:
     """Return all requested columns of a cluster's frame at once, so that rows stay aligned."""
     from noneg.tables.engines import known_frame
 

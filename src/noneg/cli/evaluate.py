@@ -51,7 +51,7 @@ FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text", "
 @by_groups
 @gated()
 @as_json
-def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
+def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
     """Measure the calibration of the scores in FILE.
 
     FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
@@ -130,7 +130,7 @@ def report(
     *,
     recalibrate: bool,
     force: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Write a report on the scores in FILE.
 

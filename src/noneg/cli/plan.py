@@ -92,7 +92,7 @@ NEEDED = ("prior", "flagged", "auroc")
     help="With --eps: largest expected mean score, for the normal method.  [default: 1]",
 )
 @as_json
-def plan(*, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
+def plan(*, as_json: bool, **asked: Any) -> None:
     """Calculate how many labeled positives, unlabeled rows or reviewed rows you need.
 
     Choose one goal: --eps, --precision, --prior-within, --difference or --recall.

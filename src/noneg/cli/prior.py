@@ -116,7 +116,7 @@ def prior(
     features: tuple[str, ...],
     *,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Estimate the share of positives, the class prior, in FILE.
 

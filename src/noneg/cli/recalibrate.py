@@ -76,7 +76,7 @@ def recalibrate(
     *,
     force: bool,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Fit a calibrator to the scores in FILE, report the improvement, and write the new scores.
 

@@ -82,12 +82,7 @@ class Share(click.ParamType[float]):
 )
 @by_groups
 @as_json
-def threshold(
-    files: tuple[str, ...],
-    *,
-    as_json: bool,
-    **asked: Any,  # noqa: ANN401
-) -> None:
+def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
     """Choose the threshold from which to predict rows in FILE as positive.
 
     Choose one goal: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
@@ -314,7 +309,7 @@ def negatives(
     *,
     force: bool,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Certify unlabeled rows in FILE as negative, with false discovery control.
 

@@ -61,8 +61,8 @@ def comparison_to_html(
     content = comparison_document(comparison, about, tuple(warnings))
     return render_still(
         content,
-        dict(_drawings(comparison)),
-        dict(_datasets(comparison)),
+        _drawings(comparison),
+        _datasets(comparison),
         scripts=("sort.js", "compare.js"),
         headed=comparison.criteria,
     )
@@ -274,59 +274,50 @@ def _orders(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
+def _drawings(comparison: Comparison) -> dict[str, Drawing]:
     names = list(comparison.models)
     looks = [(k, LOOKS[k % len(LOOKS)]) for k in range(len(names))]
     legend = [
         ("stroke" if k == 0 else "dashed", f"model-{k % len(LOOKS)}", f"{names[k]} ({look.shape})")
         for k, look in looks
     ]
-    yield (
-        DIAGRAM,
-        Drawing(
+    drawn = {
+        DIAGRAM: Drawing(
             build=partial(models, names),
             description="Reliability diagrams of all models, overlaid.",
             legend=(*legend, ("dashed", "faint", "perfect calibration")),
             height=320,
-        ),
-    )
+        )
+    }
     for name, found in comparison.criteria.items():
-        yield (
-            f"difference_{name}",
-            Drawing(
-                build=partial(difference, name, found.title, names),
-                description=f"{found.title}: differences with intervals.",
-                title="Difference",
-                height=max(90, 42 * (len(names) - 1) + 30),
-            ),
+        drawn[f"difference_{name}"] = Drawing(
+            build=partial(difference, name, found.title, names),
+            description=f"{found.title}: differences with intervals.",
+            title="Difference",
+            height=max(90, 42 * (len(names) - 1) + 30),
         )
         if found.ordering is not None:
             turns = bool(found.ordering.crossings)
-            yield (
-                f"order_{name}",
-                Drawing(
-                    build=partial(order, name, found.title, names, turns=turns),
-                    description=f"{found.title} of each model against the class prior.",
-                    title="Effect of the prior",
-                    height=260,
-                ),
+            drawn[f"order_{name}"] = Drawing(
+                build=partial(order, name, found.title, names, turns=turns),
+                description=f"{found.title} of each model against the class prior.",
+                title="Effect of the prior",
+                height=260,
             )
+    return drawn
 
 
-def _datasets(comparison: Comparison) -> Iterator[tuple[str, Rows]]:
-    yield DIAGRAM, overlaid(comparison.diagrams, "model")
+def _datasets(comparison: Comparison) -> dict[str, Rows]:
+    rows: dict[str, Rows] = {DIAGRAM: overlaid(comparison.diagrams, "model")}
     for name, found in comparison.criteria.items():
-        yield (
-            f"difference_{name}",
-            [
-                {"model": model, "value": gap.value, "low": gap.low, "high": gap.high}
-                for model, gap in found.differences.items()
-            ],
-        )
+        rows[f"difference_{name}"] = [
+            {"model": model, "value": gap.value, "low": gap.low, "high": gap.high}
+            for model, gap in found.differences.items()
+        ]
         if found.ordering is not None:
-            yield f"order_{name}", list(_lines(found.ordering))
-            yield f"crossing_{name}", [{"prior": x} for x in found.ordering.crossings]
-    yield "now", [{"prior": comparison.prior.value}]
+            rows[f"order_{name}"] = list(_lines(found.ordering))
+            rows[f"crossing_{name}"] = [{"prior": x} for x in found.ordering.crossings]
+    return rows | {"now": [{"prior": comparison.prior.value}]}
 
 
 def _lines(ordering: Ordering) -> Iterator[dict[str, float | str | None]]:
