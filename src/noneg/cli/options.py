@@ -16,7 +16,7 @@ from noneg.cli.output import busy, console, progress, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from noneg.audit import Audit
     from noneg.evaluation import Evaluation
@@ -121,9 +121,29 @@ as_json = click.option(
 )
 
 
+def dashed(name: str) -> str:
+    """Return the option that corresponds to an argument."""
+    return name.replace("_", "-")
+
+
 def all_of(*options: Decorator) -> Decorator:
     """Add several options to a command, in this order."""
     return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+
+
+def alike(helps: Mapping[str, str], **settings: Any) -> Decorator:
+    """Add options that differ only in their names and helps, in this order."""
+    named = {f"--{dashed(name)}": text for name, text in helps.items()}
+    return all_of(*(click.option(name, help=text, **settings) for name, text in named.items()))
+
+
+def one_goal(goals: Iterable[str], given: Iterable[str]) -> str:
+    """Return the only goal among the given options; any other number is an error."""
+    chosen = [name for name in goals if name in given]
+    if len(chosen) != 1:
+        *others, last = (f"--{dashed(name)}" for name in goals)
+        raise click.UsageError(f"Give exactly one of {', '.join(others)} and {last}.")
+    return chosen[0]
 
 
 def _needed(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -288,11 +308,6 @@ class Source:
             digests=digest_files(self.files),
             date=last_changed(self.files),
         )
-
-
-def dashed(name: str) -> str:
-    """Return the option that corresponds to an argument."""
-    return name.replace("_", "-")
 
 
 def _shown(value: object, how: Callable[[object], str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, SettingChoice, all_of, as_json, reading
+from noneg.cli.options import Question, SettingChoice, alike, all_of, as_json, reading
 from noneg.cli.output import busy, console, print_json, say, show
 from noneg.errors import InputError
 
@@ -31,22 +31,15 @@ _SOURCES = all_of(
         help="Column of scores from a separate group of features; give it twice. The two "
         "scores must be independent within each class.",
     ),
-    click.option(
-        "--second-label",
+    alike(
+        {
+            "second_label": "Column that is 1 if another process labeled the row, independently of "
+            "--label given the score.",
+            "reviewed": "Column with 1 or 0 for unlabeled rows that were drawn at random and "
+            "reviewed; empty for others.",
+            "stratum": "Numeric column of the strata from which rows were drawn.",
+        },
         metavar="COLUMN",
-        help="Column that is 1 if another process labeled the row, independently of "
-        "--label given the score.",
-    ),
-    click.option(
-        "--reviewed",
-        metavar="COLUMN",
-        help="Column with 1 or 0 for unlabeled rows that were drawn at random and "
-        "reviewed; empty for others.",
-    ),
-    click.option(
-        "--stratum",
-        metavar="COLUMN",
-        help="Numeric column of the strata from which rows were drawn.",
     ),
     click.option(
         "--earlier",

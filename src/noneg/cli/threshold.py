@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, by_groups, reading
+from noneg.cli.options import Question, as_json, by_groups, one_goal, reading
 from noneg.cli.output import busy, check_outputs, console, force, print_json, show
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
@@ -112,11 +112,7 @@ def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
 def _wish(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the requested properties of the threshold, removed from the options."""
     wish = {name: asked.pop(name) for name in (*WISHES, "confidence", "on_average", "coming")}
-    given = [name for name in WISHES if wish[name] is not None]
-    if len(given) != 1:
-        *others, last = (f"--{name.replace('_', '-')}" for name in WISHES)
-        raise click.UsageError(f"Give exactly one of {', '.join(others)} and {last}.")
-    (name,) = given
+    name = one_goal(WISHES, [name for name in WISHES if wish[name] is not None])
     if wish["on_average"] and (name != "recall" or wish["confidence"] is not None):
         raise click.UsageError("Give --on-average with --recall, and without --confidence.")
     if wish["confidence"] is not None and name not in PROMISED:
