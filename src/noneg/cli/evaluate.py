@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from noneg.report import About
     from noneg.report.document import Noted
 
-FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text", ".json": "json"}
-
 
 @click.command(
     "evaluate",
@@ -138,8 +136,11 @@ def report(
     input. Several files are read as one table. The page is a single file that needs no network
     access. It contains sums, not rows; with --id, it also contains the IDs and scores of ten rows.
     """
+    from noneg.report.html import format_of
+
     gates, question = Gates(asked), Question(files, asked)
-    chosen = _format(out, form)
+    remedy = "Choose one of these extensions, or pass --format."
+    chosen = form or ("text" if out == "-" else format_of(out, remedy))
     _check_names(question, name)
     check_outputs({"path": None if out == "-" else out}, files, force=force)
     evaluation = _measure(question, gates, recalibrate=recalibrate)
@@ -190,27 +191,13 @@ def _noted(question: Question, name: str) -> tuple[Noted, ...]:
     )
 
 
-def _format(out: str, form: str | None) -> str:
-    chosen = form or ("text" if out == "-" else FORMATS.get(Path(out).suffix.lower()))
-    if chosen is None:
-        remedy = "Choose one of these extensions, or pass --format."
-        raise InputError("path", f"must end in {', '.join(FORMATS)}", value=out, remedy=remedy)
-    return chosen
-
-
 def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
     """Write a report to a file and print the verdict, or print the report itself."""
-    from noneg import report
     from noneg.atomic import write_text
     from noneg.report.content import document
+    from noneg.report.html import FORMATS
 
-    writers = {
-        "html": report.to_html,
-        "markdown": report.to_markdown,
-        "text": report.to_text,
-        "json": report.to_json,
-    }
-    text = writers[form](evaluation, about)
+    text = FORMATS[form](evaluation, about)
     if out == "-":
         click.echo(text, nl=False)
         return

@@ -14,6 +14,8 @@ from noneg.cli.output import busy, check_outputs, console, force, print_json, sa
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from noneg.scores import PUScores
     from noneg.simulation import LogisticGaussian
     from noneg.theory import LabelPlan, Plan
@@ -112,17 +114,15 @@ def _goal(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
     from noneg import theory
 
-    functions: dict[str, Any] = {
+    functions: dict[str, Callable[..., Plan | LabelPlan]] = {
         "eps": theory.plan,
         "precision": theory.plan_precision,
+        "prior_within": theory.plan_prior,
         "difference": theory.plan_comparison,
         "recall": theory.plan_recall,
     }
-    if goal == "prior_within":
-        rest = {name: value for name, value in given.items() if name != goal}
-        return theory.plan_prior(given[goal], **rest)
-    found: Plan | LabelPlan = functions[goal](**given)
-    return found
+    renamed = {"prior_within": "within"}
+    return functions[goal](**{renamed.get(name, name): x for name, x in given.items()})
 
 
 @click.command(
