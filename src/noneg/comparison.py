@@ -30,7 +30,7 @@ from noneg.performance.ordering import (
 )
 from noneg.performance.paired import Differences, PairedRows, check_comparable
 from noneg.prior import ScoreLaws, estimate_prior
-from noneg.results import Estimate, Table, aligned
+from noneg.results import Estimate, Table, aligned, plain_fields
 from noneg.rules import check_threshold
 from noneg.tables.groups import Grouping
 
@@ -105,19 +105,13 @@ class Compared:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        return {
-            "title": self.title,
-            "better": self.better,
-            "estimates": {name: x.to_dict() for name, x in self.estimates.items()},
-            "reference": self.reference,
-            "differences": {name: x.to_dict() for name, x in self.differences.items()},
-            "leaders": list(self.leaders),
-            "winner": self.winner,
-            "unranked": self.unranked,
-            "tipping_selection": {m: x if isfinite(x) else None for m, x in self.tipping.items()},
-            "visible": self.visible,
-            "ordering": None if self.ordering is None else self.ordering.to_dict(),
-        }
+        names = ("title", "better", "estimates", "reference", "differences", "leaders", "winner")
+        tipping = {m: x if isfinite(x) else None for m, x in self.tipping.items()}
+        return (
+            plain_fields(self, *names, "unranked")
+            | {"tipping_selection": tipping}
+            | plain_fields(self, "visible", "ordering")
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -172,18 +166,10 @@ class Comparison(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        return {
-            "models": list(self.models),
-            "n_positive": self.n_positive,
-            "n_unlabeled": self.n_unlabeled,
-            "n_marginal": self.n_marginal,
-            "prior": self.prior.to_dict(),
-            "setting": self.setting,
-            "level": self.level,
-            "threshold": self.threshold,
-            "criteria": {name: found.to_dict() for name, found in self.criteria.items()},
-            **({"groups": _plain_groups(self.groups)} if self.groups else {}),
-        }
+        sizes = ("n_positive", "n_unlabeled", "n_marginal")
+        facts = ("prior", "setting", "level", "threshold", "criteria")
+        groups = ("groups",) if self.groups else ()
+        return plain_fields(self, "models", *sizes, *facts, *groups)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return one row per criterion and model; the difference of the reference is nan."""
@@ -197,13 +183,6 @@ class Comparison(Table):
         gaps = ("difference", "difference_low", "difference_high")
         names = ("criterion", "model", "value", "low", "high", *gaps)
         return {name: np.array(x) for name, x in zip(names, zip(*rows, strict=True), strict=True)}
-
-
-def _plain_groups(groups: dict[str, dict[str, Compared]]) -> dict[str, object]:
-    return {
-        group: {name: found.to_dict() for name, found in criteria.items()}
-        for group, criteria in groups.items()
-    }
 
 
 def compare(  # noqa: PLR0913 - each one names a fact that is never guessed

@@ -28,7 +28,7 @@ from noneg.performance.assumptions import check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.base import weighty_rows
 from noneg.recalibration.choose import HeldOut, held_out
-from noneg.results import Estimate, Table, aligned
+from noneg.results import Estimate, Table, aligned, plain_fields
 from noneg.scores import PUScores
 from noneg.sentences import Notice, notice, say
 from noneg.sketch.grouped import GroupSums
@@ -77,6 +77,9 @@ FACTORS = (1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 10.0)
 
 # Form of the test that is shown and that decides the verdict at every prior.
 TEST: Final = "both"
+
+# Calibration errors over a fixed number of bins.
+FIXED = ("ece_width_15", "ece_mass_15")
 
 # Metrics computed over the optimal bins.
 BINNED = ("ece", "debiased_ece")
@@ -268,21 +271,13 @@ def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
     # With too few marginal rows for equal-mass bins, the theory gives no bound.
     if scores.n_marginal < 2 * binned.n_bins:
         return out
+    options: dict[str, Any] = {"bins": binned.n_bins, "binning": "mass", "lipschitz": 1.0}
+    sizes = scores.effective_positive, scores.effective_marginal
     for name, delta in (("expected", None), ("probable", 1.0 - level)):
         if scores.prior_is_estimated:
-            out[name] = labeled_bias_bound(
-                scores.n_marginal, bins=binned.n_bins, binning="mass", lipschitz=1.0, delta=delta
-            )
+            out[name] = labeled_bias_bound(scores.n_marginal, delta=delta, **options)
         else:
-            out[name] = bias_bound(
-                scores.effective_positive,
-                scores.effective_marginal,
-                scores.prior_set[1],
-                bins=binned.n_bins,
-                binning="mass",
-                lipschitz=1.0,
-                delta=delta,
-            )
+            out[name] = bias_bound(*sizes, scores.prior_set[1], delta=delta, **options)
     return out
 
 
@@ -476,41 +471,28 @@ class Evaluation(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        headline = {} if self.headline is None else _plain(self.headline)
+        sizes = ("n_positive", "n_unlabeled", "n_marginal")
+        known = ("prior", "prior_kind", "setting", "selection")
+        errors = {name: _plain(getattr(self, name)) for name in ("ece", *FIXED)}
+        metrics = {name: _plain(found) for name, found in self.metrics.items()}
+        curve = self.prior_curve
+        last = [name for name in ("audit", "groups") if getattr(self, name) is not None]
         return {
             "verdict": self.verdict.to_dict(),
-            "headline": {"metric": RECOMMENDED} | headline,
-            "n_positive": self.n_positive,
-            "n_unlabeled": self.n_unlabeled,
-            "n_marginal": self.n_marginal,
-            "prior": self.prior.to_dict(),
-            "prior_kind": self.prior_kind,
-            "setting": self.setting,
-            "selection": self.selection,
+            "headline": {"metric": RECOMMENDED, **(_plain(self.headline) or {})},
+            **plain_fields(self, *sizes, *known),
             "stands_up_to": self.stands,
             "level": self.level,
-            "ece": _plain(self.ece),
-            "ece_width_15": _plain(self.ece_width_15),
-            "ece_mass_15": None if self.ece_mass_15 is None else _plain(self.ece_mass_15),
-            "metrics": {name: _plain(found) for name, found in self.metrics.items()}
-            | dict.fromkeys(self.left_out),
-            "left_out": self.left_out,
-            "bins": self.bins,
-            "occupied_bins": self.occupied_bins,
+            **errors,
+            "metrics": metrics | dict.fromkeys(self.left_out),
+            **plain_fields(self, "left_out", "bins", "occupied_bins"),
             "calibration_p_value": self.test.p_value,
             "calibration_test": self.test.to_dict(),
             "grouped_test": self.grouped.to_dict(),
             "consistent_priors": None if self.consistent is None else list(self.consistent),
             "reliability": self.reliability.to_dict(),
-            "ece_by_prior": {
-                "prior": self.prior_curve.prior.tolist(),
-                "ece": self.prior_curve.error.tolist(),
-            },
-            "bounds": {name: bound.to_dict() for name, bound in self.bounds.items()},
-            "assumptions": [check.to_dict() for check in self.assumptions],
-            "warnings": list(self.warnings),
-            **({} if self.audit is None else {"audit": self.audit.to_dict()}),
-            **({} if self.groups is None else {"groups": self.groups.to_dict()}),
+            "ece_by_prior": {"prior": curve.prior.tolist(), "ece": curve.error.tolist()},
+            **plain_fields(self, "bounds", "assumptions", "warnings", *last),
         }
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -568,8 +550,10 @@ class Evaluation(Table):
         return shown
 
 
-def _plain(found: Estimate) -> dict[str, object]:
+def _plain(found: Estimate | None) -> dict[str, object] | None:
     """Return an estimate with None in place of nan and infinity."""
+    if found is None:
+        return None
     return {
         name: None if isinstance(x, float) and not math.isfinite(x) else x
         for name, x in found.to_dict().items()

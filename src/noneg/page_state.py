@@ -257,13 +257,10 @@ def _clearest(diagrams: dict[Binning, Diagram]) -> Binning:
 
 
 def _bins(scores: PUScores, binned: Binned, kinds: tuple[Binning, ...]) -> dict[str, BinSums]:
-    found = {"ece": binned}
-    for kind in kinds:
-        found[f"ece_{kind}_{DIAGRAM_BINS}"] = bin_scores(
-            scores,
-            bins=DIAGRAM_BINS,
-            binning=kind,
-        )
+    found = {"ece": binned} | {
+        f"ece_{kind}_{DIAGRAM_BINS}": bin_scores(scores, bins=DIAGRAM_BINS, binning=kind)
+        for kind in kinds
+    }
     return {name: BinSums(binned=one, noise=_noise(scores, one)) for name, one in found.items()}
 
 
@@ -290,24 +287,12 @@ def _least_frequency(scores: PUScores, level: float) -> Floats:
 def _diagram(scores: PUScores, kind: Binning, n_bins: int, level: float) -> Diagram:
     unit = scores.known_prior or 1.0
     pointwise, simultaneous = (
-        reliability(
-            scores,
-            bins=n_bins,
-            binning=kind,
-            level=level,
-            band=band,
-        )
-        for band in BANDS
+        reliability(scores, bins=n_bins, binning=kind, level=level, band=band) for band in BANDS
     )
+    steady = ("left", "right", "score", "positive", "marginal")
     return Diagram(
-        left=pointwise.left,
-        right=pointwise.right,
-        score=pointwise.score,
-        positive=pointwise.positive,
-        marginal=pointwise.marginal,
-        frequency=pointwise.frequency / unit,
-        low=pointwise.low / unit,
-        high=pointwise.high / unit,
+        **{name: getattr(pointwise, name) for name in steady},
+        **{name: getattr(pointwise, name) / unit for name in ("frequency", "low", "high")},
         low_all=simultaneous.low / unit,
         high_all=simultaneous.high / unit,
     )
@@ -339,12 +324,12 @@ def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curv
     """Return the curves of metrics that are not covered by bins or areas."""
     if scores.prior_is_estimated:
         return {}
-    known = {
-        name: METRICS[name]
-        for name in metrics
-        if METRICS[name].by_prior and METRICS[name].needs_prior and name not in ("ece", "auroc")
+    known = {name: METRICS[name] for name in metrics if name not in ("ece", "auroc")}
+    return {
+        name: metric.curve(scores)
+        for name, metric in known.items()
+        if metric.by_prior and metric.needs_prior
     }
-    return {name: metric.curve(scores) for name, metric in known.items()}
 
 
 EVEN = 100  # Number of equal steps between thresholds from 0 to 1.

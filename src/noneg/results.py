@@ -184,6 +184,19 @@ class Table:
         return f"<table><caption>{escape(legend)}</caption>{''.join(lines)}</table>"
 
 
+def plain_fields(found: object, *names: str) -> dict[str, object]:
+    """Return attributes of a result as plain numbers, lists and text, ready for JSON."""
+    return {name: _plain(getattr(found, name)) for name in names}
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
 def _html_row(tag: str, cells: Iterable[object]) -> str:
     texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
     return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"

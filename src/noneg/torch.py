@@ -228,11 +228,9 @@ class PUMetric(Metric):
     def set_dtype(self, dst_type: str | torch.dtype) -> Self:
         """Raise an error for any type other than double."""
         if str(dst_type) not in ("torch.float64", "torch.DoubleTensor"):
-            msg = (
-                "must be torch.float64, the precision needed for sums of many rows, got "
-                f"{dst_type}."
-            )
-            raise InputError("dst_type", msg, remedy="Convert the result of compute() instead.")
+            msg = "must be torch.float64, the precision needed for sums of many rows"
+            remedy = "Convert the result of compute() instead."
+            raise InputError("dst_type", msg, value=dst_type, remedy=remedy)
         return self
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> Self:  # noqa: ANN401
@@ -264,23 +262,8 @@ class _Named(PUMetric):
 
     name: ClassVar[str]
 
-    def __init__(
-        self,
-        *,
-        setting: Setting,
-        prior: float | None = None,
-        selection: float = 1.0,
-        validate_args: bool = True,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> None:
-        super().__init__(
-            self.name,
-            setting=setting,
-            prior=prior,
-            selection=selection,
-            validate_args=validate_args,
-            **kwargs,
-        )
+    def __init__(self, *, setting: Setting, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(self.name, setting=setting, **kwargs)
 
 
 def _named(class_name: str, name: str) -> type[_Named]:

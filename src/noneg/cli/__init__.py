@@ -26,7 +26,11 @@ __all__ = ["main"]
     "noneg",
     cls=Commands,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
 )
 @click.version_option(package_name="noneg", message="%(prog)s %(version)s")
 @click.pass_context

@@ -44,12 +44,8 @@ class Commands(click.Group):
             raise Refused(_words(error, options), f"{ctx.command_path} {name}") from error
 
     def main(  # type: ignore[override]
-        self,
-        args: Sequence[str] | None = None,
-        *,
-        standalone_mode: bool = True,
-        **extra: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> Any:
         """Run the command line and exit."""
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **extra)
@@ -129,7 +125,7 @@ GRACE = 1.0
 class _StandardOutput(io.FileIO):
     """Standard output that is named in errors, after which further output is discarded."""
 
-    def write(self, data: Any) -> int:  # noqa: ANN401
+    def write(self, data: Any) -> int:
         try:
             return super().write(data)
         except OSError as error:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noneg.cli.app import Commands
-from noneg.cli.options import LABELS, as_json, file_names, one_score, setting
+from noneg.cli.options import LABELS, all_of, as_json, file_names, one_score, setting
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
@@ -32,10 +31,6 @@ def audit() -> None:
     """Choose rows to review, and estimate metrics of the whole table from the answers."""
 
 
-def _labeled(command: Any) -> Any:  # noqa: ANN401
-    return reduce(lambda made, option: option(made), reversed(LABELS), command)
-
-
 @audit.command(
     "plan",
     short_help="Choose rows to review.",
@@ -48,7 +43,7 @@ def _labeled(command: Any) -> Any:  # noqa: ANN401
     "--label", required=True, metavar="COLUMN", help="Column that marks the labeled positives."
 )
 @setting
-@_labeled
+@all_of(*LABELS)
 @click.option(
     "--prior",
     type=float,
@@ -60,7 +55,6 @@ def _labeled(command: Any) -> Any:  # noqa: ANN401
     "targets",
     multiple=True,
     default=("prior",),
-    show_default=True,
     metavar="NUMBER",
     help="Metric to estimate: prior, auroc, ece, brier, log_loss, precision@0.9, "
     "recall@0.9, ...; may be repeated.",
@@ -72,27 +66,17 @@ def _labeled(command: Any) -> Any:  # noqa: ANN401
 @click.option(
     "--sequential", is_flag=True, help="Allow stopping early based on the answers (--until)."
 )
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the random choice of rows."
-)
+@click.option("--seed", default=0, help="Seed of the random choice of rows.")
 @click.option(
     "-o",
     "--out",
     default="to_review.csv",
-    show_default=True,
     metavar="FILE",
     help="Output list to fill in; the design is written next to it.",
 )
 @force
 @as_json
-def plan(
-    files: tuple[str, ...],
-    out: str,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,  # noqa: ANN401
-) -> None:
+def plan(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
     """Draw rows of FILE to review, with known probabilities, and write them to a list."""
     from noneg import audit
     from noneg.atomic import write_text
@@ -158,12 +142,10 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 )
 @_FILES
 @_DESIGN
-@click.option("--id", default="id", show_default=True, metavar="COLUMN", help="Column of the list.")
-@click.option(
-    "--answer", default="answer", show_default=True, metavar="COLUMN", help="Column of the list."
-)
+@click.option("--id", default="id", metavar="COLUMN", help="Column of the list.")
+@click.option("--answer", default="answer", metavar="COLUMN", help="Column of the list.")
 @click.option("--negative-label", metavar="VALUE", help="Answer that means negative.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
+@click.option("--level", default=0.95, help="Confidence level.")
 @click.option(
     "--until",
     multiple=True,
@@ -186,19 +168,14 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 @click.option(
     "--prior", type=float, help="Share of positives in that table, for bounds on the AUROC."
 )
-@_labeled
+@all_of(*LABELS)
 @click.option(
     "-o", "--out", metavar="FILE", help="Output file for the --audit option of other commands."
 )
 @force
 @as_json
 def read(
-    files: tuple[str, ...],
-    out: str | None,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    files: tuple[str, ...], out: str | None, *, force: bool, as_json: bool, **asked: Any
 ) -> None:
     """Read the filled-in list FILE and estimate metrics of the whole table.
 
@@ -279,7 +256,7 @@ def _read_table(
 @audit.command("next", short_help="Write the next rows to review.")
 @_FILES
 @_DESIGN
-@click.option("--rows", type=int, default=50, show_default=True, help="Number of rows.")
+@click.option("--rows", default=50, help="Number of rows.")
 @click.option("-o", "--out", required=True, metavar="FILE", help="Output list to fill in.")
 @force
 def next_(files: tuple[str, ...], design: str | None, rows: int, out: str, *, force: bool) -> None:

@@ -52,28 +52,13 @@ def bench() -> None:
     required=True,
     help="Sampling setting; may be repeated.",
 )
-@click.option(
-    "--case",
-    multiple=True,
-    type=int,
-    default=[1],
-    show_default=True,
-    help="Class prior case of the benchmark.",
-)
-@click.option(
-    "--rate",
-    multiple=True,
-    type=float,
-    default=[0.3],
-    show_default=True,
-    help="Share of positives that are labeled.",
-)
+@click.option("--case", multiple=True, default=[1], help="Class prior case of the benchmark.")
+@click.option("--rate", multiple=True, default=[0.3], help="Share of positives that are labeled.")
 @click.option(
     "--variant",
     multiple=True,
     type=click.Choice(["ref", "bench"]),
     default=["ref"],
-    show_default=True,
     help="Original methods, or the benchmark's versions where they exist.",
 )
 @click.option(
@@ -88,29 +73,23 @@ def bench() -> None:
 @click.option(
     "--given-prior", multiple=True, type=float, help="Prior to give to the methods, correct or not."
 )
-@click.option("--configurations", type=int, default=1, show_default=True, help="Hyperparameters.")
-@click.option("--splits", type=int, default=3, show_default=True, help="Number of random splits.")
-@click.option(
-    "--steps", type=int, default=20_000, show_default=True, help="Training steps per run."
-)
-@click.option(
-    "--every", type=int, default=100, show_default=True, help="Steps between checkpoints."
-)
+@click.option("--configurations", default=1, help="Hyperparameters.")
+@click.option("--splits", default=3, help="Number of random splits.")
+@click.option("--steps", default=20_000, help="Training steps per run.")
+@click.option("--every", default=100, help="Steps between checkpoints.")
 @click.option(
     "--augmented/--plain",
     default=True,
-    show_default=True,
     help="Whether to augment training images as the benchmark does.",
 )
 @click.option("--out", "folder", type=click.Path(file_okay=False), default="bench", help="Records.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--jobs", default=1, help="Processes.")
 @click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port.")
 @click.option("--device", help="Torch device, such as cuda.")
 @click.option(
     "--precision",
     type=click.Choice(["float32", "bfloat16", "float16"]),
     default="float32",
-    show_default=True,
     help="Numeric precision of training; half precision needs a GPU.",
 )
 @click.option(
@@ -123,7 +102,7 @@ def bench() -> None:
 @click.option(
     "--minutes", type=float, help="Stop after starting this many runs.  [default: run all]"
 )
-def run(folder: str, **question: Any) -> None:  # noqa: ANN401
+def run(folder: str, **question: Any) -> None:
     """Do all runs of a grid that have no record yet, or compare methods on your own table."""
     from noneg.lab.bench.engine import run_all
 
@@ -180,9 +159,9 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
 
 
 def _own_prior(
-    x: Any,  # noqa: ANN401
-    flags: Any,  # noqa: ANN401
-    setting: Any,  # noqa: ANN401
+    x: Any,
+    flags: Any,
+    setting: Any,
     prior: str,
 ) -> tuple[float, tuple[float, float] | None]:
     """Return the prior, with its interval if it is estimated."""
@@ -268,13 +247,7 @@ def _progress() -> Callable[[int, int, int], None]:
 )
 @force
 def table(
-    folder: str,
-    like: str | None,
-    form: Any,  # noqa: ANN401
-    plot: str | None,
-    *,
-    force: bool,
-    **question: Any,  # noqa: ANN401
+    folder: str, like: str | None, form: Any, plot: str | None, *, force: bool, **question: Any
 ) -> None:
     """Print mean test metrics over splits for the model that each criterion selects."""
     from noneg.lab.bench import load_records, render, summarize
@@ -330,7 +303,7 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 
 @bench.command("compare", epilog="\b\nnoneg bench compare bench")
 @click.argument("folder", type=click.Path(exists=True))
-@click.option("--metric", multiple=True, default=["accuracy"], show_default=True, help="Metric.")
+@click.option("--metric", multiple=True, default=["accuracy"], help="Metric.")
 def compare(folder: str, metric: tuple[str, ...]) -> None:
     """Print our results next to those of the benchmark paper, in percent."""
     from noneg.lab.bench import against_paper, load_records, summarize

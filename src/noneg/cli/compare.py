@@ -44,19 +44,9 @@ if TYPE_CHECKING:
     "[default: proxy_accuracy,proxy_auc,log_loss,brier,debiased_ece]",
 )
 @click.option(
-    "--reference",
-    default="best",
-    show_default=True,
-    metavar="NAME",
-    help="Reference model for differences.",
+    "--reference", default="best", metavar="NAME", help="Reference model for differences."
 )
-@click.option(
-    "--threshold",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="Decision threshold, for metrics that need one.",
-)
+@click.option("--threshold", default=0.5, help="Decision threshold, for metrics that need one.")
 @click.option(
     "--priors",
     type=float,
@@ -78,7 +68,7 @@ def compare(
     *,
     force: bool,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Find the best of several models, one per FILE or per --score column.
 
@@ -207,7 +197,7 @@ def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, C
         }
 
 
-def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:  # noqa: ANN401
+def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:
     """Return all requested columns of a cluster's frame at once, so that rows stay aligned."""
     from noneg.tables.engines import known_frame
 
@@ -230,20 +220,12 @@ def _estimate(
     if method is None:
         return None, ()
     from noneg.prior import ScoreLaws, estimate_prior
-    from noneg.scores import PUScores
 
-    def scores(table: Columns) -> PUScores:
-        return PUScores.from_pu_labels(
-            table.flags,
-            table.score,
-            setting=question.setting,
-            sample_weight=table.weight,
-            weight_kind=question.columns["weight_kind"],
-        )
-
-    best = max(tables, key=lambda name: ScoreLaws.of(scores(tables[name])).separation)
-    found = estimate_prior(scores(tables[best]), method=method, level=question.level)
-    used = found.apply(scores(tables[best]))
+    kind = question.columns["weight_kind"]
+    scores = {name: one.scores(question.setting, kind) for name, one in tables.items()}
+    best = max(scores, key=lambda name: ScoreLaws.of(scores[name]).separation)
+    found = estimate_prior(scores[best], method=method, level=question.level)
+    used = found.apply(scores[best])
     low, high = used.prior_set
     told = f"The prior was estimated from the scores of {best!r}, which assumes that"
     estimate = replace(found.to_estimate(), value=used.known_prior, low=low, high=high)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from noneg.report import About
     from noneg.report.document import Noted
 
-FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text", ".json": "json"}
-
 
 @click.command(
     "evaluate",
@@ -51,7 +49,7 @@ FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text", "
 @by_groups
 @gated()
 @as_json
-def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
+def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
     """Measure the calibration of the scores in FILE.
 
     FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
@@ -95,7 +93,6 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     "-o",
     "--out",
     default="report.html",
-    show_default=True,
     metavar="FILE",
     help="Output file: .html, .md, .txt or .json; a dash prints to standard output.",
 )
@@ -106,7 +103,7 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     help="Output format, if the file name does not imply it.",
 )
 @click.option("--title", help="Title of the page. [default: the model or the files]")
-@click.option("--model", default="", metavar="NAME", help="Model name to show on the page.")
+@click.option("--model", metavar="NAME", help="Model name to show on the page.")
 @click.option(
     "--id",
     "name",
@@ -117,7 +114,6 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
 @click.option(
     "--recalibrate/--no-recalibrate",
     default=True,
-    show_default=True,
     help="Whether to show the effect of recalibration.",
 )
 @gated()
@@ -127,12 +123,12 @@ def report(
     out: str,
     form: str | None,
     title: str | None,
-    model: str,
+    model: str | None,
     name: str | None,
     *,
     recalibrate: bool,
     force: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Write a report on the scores in FILE.
 
@@ -140,8 +136,11 @@ def report(
     input. Several files are read as one table. The page is a single file that needs no network
     access. It contains sums, not rows; with --id, it also contains the IDs and scores of ten rows.
     """
+    from noneg.report.html import format_of
+
     gates, question = Gates(asked), Question(files, asked)
-    chosen = _format(out, form)
+    remedy = "Choose one of these extensions, or pass --format."
+    chosen = form or ("text" if out == "-" else format_of(out, remedy))
     _check_names(question, name)
     check_outputs({"path": None if out == "-" else out}, files, force=force)
     evaluation = _measure(question, gates, recalibrate=recalibrate)
@@ -152,7 +151,7 @@ def report(
     scored = f"of {model}" if model else f"in {source.name}"
     about = replace(
         source.about(title or f"Can the scores {scored} be trusted?"),
-        model=model,
+        model=model or "",
         reading=question.reading,
         noted=() if name is None else _noted(question, name),
     )
@@ -192,27 +191,13 @@ def _noted(question: Question, name: str) -> tuple[Noted, ...]:
     )
 
 
-def _format(out: str, form: str | None) -> str:
-    chosen = form or ("text" if out == "-" else FORMATS.get(Path(out).suffix.lower()))
-    if chosen is None:
-        remedy = "Choose one of these extensions, or pass --format."
-        raise InputError("path", f"must end in {', '.join(FORMATS)}", value=out, remedy=remedy)
-    return chosen
-
-
 def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
     """Write a report to a file and print the verdict, or print the report itself."""
-    from noneg import report
     from noneg.atomic import write_text
     from noneg.report.content import document
+    from noneg.report.html import FORMATS
 
-    writers = {
-        "html": report.to_html,
-        "markdown": report.to_markdown,
-        "text": report.to_text,
-        "json": report.to_json,
-    }
-    text = writers[form](evaluation, about)
+    text = FORMATS[form](evaluation, about)
     if out == "-":
         click.echo(text, nl=False)
         return
@@ -227,12 +212,7 @@ def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
 
 @click.command("demo", short_help="Show an example report on bundled data.")
 @click.option(
-    "-o",
-    "--out",
-    default="report.html",
-    show_default=True,
-    metavar="FILE",
-    help="Output file for the report.",
+    "-o", "--out", default="report.html", metavar="FILE", help="Output file for the report."
 )
 @click.option(
     "--data",

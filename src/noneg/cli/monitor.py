@@ -96,7 +96,7 @@ def monitor(
     *,
     force: bool,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Detect changes since the first FILE: in the prior, the shape, the labeling or the scores.
 
@@ -138,7 +138,7 @@ def _gated(gates: Gates) -> list[str]:
     return [gate.metric for gate in gates.gates]
 
 
-def _measure(question: Question, options: dict[str, Any], **asked: Any) -> Monitoring:  # noqa: ANN401
+def _measure(question: Question, options: dict[str, Any], **asked: Any) -> Monitoring:
     from noneg.monitoring import monitor
 
     if question.is_remote:

@@ -16,7 +16,7 @@ from noneg.cli.output import busy, console, progress, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from noneg.audit import Audit
     from noneg.evaluation import Evaluation
@@ -121,6 +121,31 @@ as_json = click.option(
 )
 
 
+def dashed(name: str) -> str:
+    """Return the option that corresponds to an argument."""
+    return name.replace("_", "-")
+
+
+def all_of(*options: Decorator) -> Decorator:
+    """Add several options to a command, in this order."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+
+
+def alike(helps: Mapping[str, str], **settings: Any) -> Decorator:
+    """Add options that differ only in their names and helps, in this order."""
+    named = {f"--{dashed(name)}": text for name, text in helps.items()}
+    return all_of(*(click.option(name, help=text, **settings) for name, text in named.items()))
+
+
+def one_goal(goals: Iterable[str], given: Iterable[str]) -> str:
+    """Return the only goal among the given options; any other number is an error."""
+    chosen = [name for name in goals if name in given]
+    if len(chosen) != 1:
+        *others, last = (f"--{dashed(name)}" for name in goals)
+        raise click.UsageError(f"Give exactly one of {', '.join(others)} and {last}.")
+    return chosen[0]
+
+
 def _needed(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Raise if a column is missing, unless a warehouse has already summed the rows."""
     if value is None and not context.params.get("summed"):
@@ -130,6 +155,13 @@ def _needed(context: click.Context, parameter: click.Parameter, value: str | Non
 
 one_score = click.option(
     "--score", callback=_needed, metavar="COLUMN", help="Column of scores in [0, 1].  [required]"
+)
+_LABEL = click.option(
+    "--label",
+    callback=_needed,
+    metavar="COLUMN",
+    help="Column with two values, one of them positive, or three (see --unlabeled-label).  "
+    "[required]",
 )
 _PRIOR = (
     click.option(
@@ -147,19 +179,17 @@ _PRIOR = (
     ),
     click.option(
         "--selection",
-        type=float,
         default=1.0,
-        show_default=True,
         metavar="FACTOR",
         help="Largest factor by which the score distribution of hidden positives may "
         "differ from that of labeled ones; 1 if positives were labeled at random.",
     ),
-)
-_AUDIT = click.option(
-    "--audit",
-    metavar="FILE",
-    help="File written by noneg audit read -o, with the prior, its interval and the "
-    "selection factor.",
+    click.option(
+        "--audit",
+        metavar="FILE",
+        help="File written by noneg audit read -o, with the prior, its interval and the "
+        "selection factor.",
+    ),
 )
 LABELS = (
     click.option("--positive-label", metavar="VALUE", help="Label that means positive."),
@@ -181,7 +211,6 @@ _ROWS = (
         "--weight-kind",
         type=click.Choice(["frequency", "importance"]),
         default="frequency",
-        show_default=True,
         help="Whether a weight counts identical rows or corrects for unequal sampling.",
     ),
     click.option(
@@ -194,7 +223,6 @@ _ROWS = (
         "--engine",
         type=click.Choice(["local", "spark"]),
         default="local",
-        show_default=True,
         help="Where to read the rows: on this machine or on a Spark cluster.",
     ),
     click.option(
@@ -215,7 +243,7 @@ _ROWS = (
         is_eager=True,
         help="FILE is the result of the query printed by noneg sketch --sql.",
     ),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level."),
+    click.option("--level", default=0.95, help="Confidence level."),
 )
 
 
@@ -226,21 +254,8 @@ def reading(
 
     Commands may supply their own help for --score and --setting, and estimate the prior themselves.
     """
-    options = (
-        click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names),
-        score,
-        click.option(
-            "--label",
-            callback=_needed,
-            metavar="COLUMN",
-            help="Column with two values, one of them positive, or three (see "
-            "--unlabeled-label).  [required]",
-        ),
-        setting,
-        *((*_PRIOR, _AUDIT) if prior else ()),
-        *_ROWS,
-    )
-    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+    files = click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names)
+    return all_of(files, score, _LABEL, setting, *(_PRIOR if prior else ()), *_ROWS)
 
 
 @dataclass(frozen=True)
@@ -293,11 +308,6 @@ class Source:
             digests=digest_files(self.files),
             date=last_changed(self.files),
         )
-
-
-def dashed(name: str) -> str:
-    """Return the option that corresponds to an argument."""
-    return name.replace("_", "-")
 
 
 def _shown(value: object, how: Callable[[object], str]) -> str:
@@ -427,28 +437,25 @@ class Question:
             yield frame, None
 
     def read(self, prior: float | None) -> PUScores:
-        """Return the scores with a given prior."""
-        from noneg.tables import read
+        """Return the scores with a given prior, and record notes on known negatives."""
+        from noneg.knowledge import Knowledge
         from noneg.tables.batches import Wanted
+        from noneg.tables.groups import Grouping
+        from noneg.tables.reading import read_rows, to_scores
 
-        known = {
-            "prior": prior,
-            "prior_interval": self.prior_interval,
-            "selection": self.selection,
-        }
+        known = {"prior": prior, "prior_interval": self.prior_interval, "selection": self.selection}
         if self.summed:
             return self._sketch().scores(setting=self.setting, **known)
-        if self.by or Wanted(**self.columns).has_negatives:
-            return self._read_rows(known)
+        grouping = self.grouping = Grouping(self.by) if self.by else None
+        wanted, facts = Wanted(**self.columns, groups=grouping), Knowledge.given(**known)
+        facts.check_setting(self.setting)
         with self.opened() as (table, advance):
-            return read(
-                table,
-                **self.columns,
-                setting=self.setting,
-                **known,
-                exact=self.exact,
-                progress=advance,
-            )
+            rows = read_rows(table, wanted, exact=self.exact, progress=advance)
+        scores = to_scores(rows, wanted, self.setting, facts)
+        if grouping is not None:
+            self.rows, self.groups = rows, grouping.sums(rows, wanted.weight_kind)
+        self.note_negatives(rows, scores.prior)
+        return scores
 
     def _sketch(self) -> Sketch:
         """Return the sum of the given sketches."""
@@ -459,27 +466,6 @@ class Question:
             return read_sums(list(self.files))
         first, *others = map(Sketch.load, self.files)
         return sum(others, start=first)
-
-    def _read_rows(self, known: dict[str, Any]) -> PUScores:
-        """Return the scores of rows that have groups or include known negatives.
-
-        Also records notes on the known negatives.
-        """
-        from noneg.knowledge import Knowledge
-        from noneg.tables.batches import Wanted
-        from noneg.tables.groups import Grouping
-        from noneg.tables.reading import read_rows, to_scores
-
-        grouping = self.grouping = Grouping(self.by) if self.by else None
-        wanted, facts = Wanted(**self.columns, groups=grouping), Knowledge.given(**known)
-        facts.check_setting(self.setting)
-        with self.opened() as (table, advance):
-            self.rows = rows = read_rows(table, wanted, exact=self.exact, progress=advance)
-        scores = to_scores(rows, wanted, self.setting, facts)
-        if grouping is not None:
-            self.groups = grouping.sums(rows, wanted.weight_kind)
-        self.note_negatives(rows, scores.prior)
-        return scores
 
     def keep_rows(self) -> None:
         """Ask for all rows in memory, as commands do that take groups apart."""

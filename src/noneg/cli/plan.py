@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import as_json, setting
+from noneg.cli.options import alike, as_json, dashed, one_goal, setting
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from noneg.scores import PUScores
     from noneg.simulation import LogisticGaussian
     from noneg.theory import LabelPlan, Plan
@@ -21,7 +23,29 @@ if TYPE_CHECKING:
 WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
 
 
-GOALS = ("eps", "precision", "prior_within", "difference", "recall")
+GOALS = {
+    "eps": "Goal: calibration error, with this half-width.",
+    "precision": "Goal: precision of about this value, with --flagged.",
+    "prior_within": "Goal: prior, with this half-width.",
+    "difference": "Goal: detect this difference between the AUROC of two models.",
+    "recall": "Goal: guarantee this recall.",
+}
+DETAILS = {
+    "prior": "Share of positives, in (0, 1).",
+    "within": "Half-width for a precision; margin for a recall.",
+    "flagged": "Share of rows predicted positive.",
+    "auroc": "Approximate AUROC of the models.",
+    "correlation": "Correlation between the models' rankings.  [default: 0.5]",
+    "power": "Statistical power.  [default: 0.8]",
+    "confidence": "Confidence of a guaranteed recall.  [default: 0.95]",
+    "level": "Confidence level.  [default: 0.95]",
+    "ratio": "Unlabeled rows per positive, if neither number is fixed.  [default: 10]",
+}
+FOR_EPS = {
+    "lipschitz": "With --eps: maximum slope of the calibration curve, for the bound.  [default: 1]",
+    "delta": "With --eps: allowed probability of a larger error.",
+    "mean_score": "With --eps: largest expected mean score, for the normal method.  [default: 1]",
+}
 # Options that each goal accepts in addition to --level.
 SIZES = ("ratio", "n_positive", "n_unlabeled")
 TAKES = {
@@ -40,32 +64,7 @@ NEEDED = ("prior", "flagged", "auroc")
     epilog="\b\nnoneg plan --recall 0.9 --confidence 0.95\n"
     "noneg plan --precision 0.8 --flagged 0.05 --within 0.03 --prior 0.12",
 )
-@click.option("--eps", type=float, help="Goal: calibration error, with this half-width.")
-@click.option(
-    "--precision", type=float, help="Goal: precision of about this value, with --flagged."
-)
-@click.option("--prior-within", type=float, help="Goal: prior, with this half-width.")
-@click.option(
-    "--difference", type=float, help="Goal: detect this difference between the AUROC of two models."
-)
-@click.option("--recall", type=float, help="Goal: guarantee this recall.")
-@click.option("--prior", type=float, help="Share of positives, in (0, 1).")
-@click.option("--within", type=float, help="Half-width for a precision; margin for a recall.")
-@click.option("--flagged", type=float, help="Share of rows predicted positive.")
-@click.option("--auroc", type=float, help="Approximate AUROC of the models.")
-@click.option(
-    "--correlation", type=float, help="Correlation between the models' rankings.  [default: 0.5]"
-)
-@click.option("--power", type=float, help="Statistical power.  [default: 0.8]")
-@click.option(
-    "--confidence", type=float, help="Confidence of a guaranteed recall.  [default: 0.95]"
-)
-@click.option("--level", type=float, help="Confidence level.  [default: 0.95]")
-@click.option(
-    "--ratio",
-    type=float,
-    help="Unlabeled rows per positive, if neither number is fixed.  [default: 10]",
-)
+@alike(GOALS | DETAILS, type=float)
 @click.option(
     "--n-positive", type=int, help="Number of positives you have; solve for the unlabeled rows."
 )
@@ -80,19 +79,9 @@ NEEDED = ("prior", "flagged", "auroc")
     type=click.Choice(["mass", "width"]),
     help="With --eps: equal-mass or equal-width bins, for the bound.  [default: mass]",
 )
-@click.option(
-    "--lipschitz",
-    type=float,
-    help="With --eps: maximum slope of the calibration curve, for the bound.  [default: 1]",
-)
-@click.option("--delta", type=float, help="With --eps: allowed probability of a larger error.")
-@click.option(
-    "--mean-score",
-    type=float,
-    help="With --eps: largest expected mean score, for the normal method.  [default: 1]",
-)
+@alike(FOR_EPS, type=float)
 @as_json
-def plan(*, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
+def plan(*, as_json: bool, **asked: Any) -> None:
     """Calculate how many labeled positives, unlabeled rows or reviewed rows you need.
 
     Choose one goal: --eps, --precision, --prior-within, --difference or --recall.
@@ -112,12 +101,8 @@ def plan(*, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
 
 def _goal(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the single goal and its options."""
-    named = {name: f"--{name.replace('_', '-')}" for name in (*GOALS, *given, *NEEDED)}
-    goals = [name for name in GOALS if name in given]
-    if len(goals) != 1:
-        *others, last = (named[name] for name in GOALS)
-        raise click.UsageError(f"Give exactly one of {', '.join(others)} and {last}.")
-    (goal,) = goals
+    named = {name: f"--{dashed(name)}" for name in (*given, *NEEDED)}
+    goal = one_goal(GOALS, given)
     if extra := [named[name] for name in given if name not in (goal, *TAKES[goal])]:
         raise click.UsageError(f"{', '.join(extra)} cannot be given with {named[goal]}.")
     missing = [name for name in NEEDED if name in TAKES[goal] and name not in given]
@@ -129,17 +114,15 @@ def _goal(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
     from noneg import theory
 
-    functions: dict[str, Any] = {
+    functions: dict[str, Callable[..., Plan | LabelPlan]] = {
         "eps": theory.plan,
         "precision": theory.plan_precision,
+        "prior_within": theory.plan_prior,
         "difference": theory.plan_comparison,
         "recall": theory.plan_recall,
     }
-    if goal == "prior_within":
-        rest = {name: value for name, value in given.items() if name != goal}
-        return theory.plan_prior(given[goal], **rest)
-    found: Plan | LabelPlan = functions[goal](**given)
-    return found
+    renamed = {"prior_within": "within"}
+    return functions[goal](**{renamed.get(name, name): x for name, x in given.items()})
 
 
 @click.command(
@@ -154,8 +137,8 @@ def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
 @click.option("--n-positive", type=int, help="Number of labeled positives, in the PU settings.")
 @click.option("--n-unlabeled", type=int, help="Number of unlabeled rows, in the PU settings.")
 @click.option("--n", type=int, help="Number of rows, in the labeled setting.")
-@click.option("--prior", type=float, default=0.5, show_default=True, help="Share of positives.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--prior", default=0.5, help="Share of positives.")
+@click.option("--seed", default=0, help="Random seed.")
 @click.option(
     "--out",
     required=True,

@@ -7,20 +7,50 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, SettingChoice, as_json, reading
+from noneg.cli.options import Question, SettingChoice, alike, all_of, as_json, reading
 from noneg.cli.output import busy, console, print_json, say, show
-from noneg.cli.prior_sources import NAMES, source_answers, source_options
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
-    from noneg.cli.prior_sources import Answer
     from noneg.prior import PriorEstimate
+    from noneg.tables.reading import Features
 
-    Answers = dict[str, "PriorEstimate | str"]
+    Answer = Callable[[], PriorEstimate]
+    Answers = dict[str, PriorEstimate | str]
 
 ALL = "all"
+_SOURCES = all_of(
+    # Other sources for the prior than a single score.
+    click.option(
+        "--view",
+        "views",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of scores from a separate group of features; give it twice. The two "
+        "scores must be independent within each class.",
+    ),
+    alike(
+        {
+            "second_label": "Column that is 1 if another process labeled the row, independently of "
+            "--label given the score.",
+            "reviewed": "Column with 1 or 0 for unlabeled rows that were drawn at random and "
+            "reviewed; empty for others.",
+            "stratum": "Numeric column of the strata from which rows were drawn.",
+        },
+        metavar="COLUMN",
+    ),
+    click.option(
+        "--earlier",
+        metavar="FILE",
+        help="File with the same columns from an earlier period, whose prior is --earlier-prior.",
+    ),
+    click.option(
+        "--earlier-prior", type=float, metavar="NUMBER", help="Prior in the earlier period."
+    ),
+)
+NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_prior")
 
 
 @click.command(
@@ -64,7 +94,7 @@ ALL = "all"
     help="Largest share of negatives that may look like positives, 0 for none. Without "
     "it, the estimate is an upper bound.",
 )
-@source_options
+@_SOURCES
 @click.option(
     "--feature",
     "features",
@@ -79,7 +109,7 @@ def prior(
     features: tuple[str, ...],
     *,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Estimate the share of positives, the class prior, in FILE.
 
@@ -91,16 +121,15 @@ def prior(
     reviewed rows or an earlier period give an interval instead. Several estimates are shown side by
     side, with a check of whether they agree.
     """
-    from noneg.report.prior_answers import prior_answer
+    from noneg.report.answers import prior_answer
 
     sources = {name: asked.pop(name) for name in NAMES}
     overlap = asked.pop("overlap")
     question = Question(files, asked)
-    others = source_answers(question, sources)
+    others = _source_answers(question, sources)
     names = _chosen(question, methods, others)
-    ask = _asked(question, features, overlap) if names else None
+    tasks = _tasks(question, names, features, overlap) | others
     with busy("Estimating"):
-        tasks = {name: partial(ask, name) for name in names if ask} | others
         answers = _answers(tasks)
     if as_json:
         found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
@@ -111,12 +140,15 @@ def prior(
     show(out, prior_answer(answers, question.level))
 
 
-def _asked(
-    question: Question, features: tuple[str, ...], overlap: float | None
-) -> Callable[[str], PriorEstimate]:
-    """Return a function that estimates the prior by a method, from scores or from features."""
-    from_scores = question.has_scores
-    return (_from_scores if from_scores else _from_features)(question, features, overlap)
+def _tasks(
+    question: Question, names: list[str], features: tuple[str, ...], overlap: float | None
+) -> dict[str, Answer]:
+    """Return the estimation function of each method, from scores or from features."""
+    if not names:
+        return {}
+    prepare = _from_scores if question.has_scores else _from_features
+    ask = prepare(question, features, overlap)
+    return {name: partial(ask, name) for name in names}
 
 
 def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answer]) -> list[str]:
@@ -155,17 +187,9 @@ def _from_features(
     question: Question, features: tuple[str, ...], overlap: float | None
 ) -> Callable[[str], PriorEstimate]:
     from noneg.prior import FROM_SCORES, discriminate, estimate_prior
-    from noneg.tables.reading import read_features
 
     _check_features(question)
-    setting = question.setting
-    with question.opened() as (files, _):
-        table = read_features(
-            files,
-            label=question.columns["label"],
-            columns=features,
-            positive_label=question.columns["positive_label"],
-        )
+    setting, table = question.setting, _columns(question, features)
     laws: list[Any] = []
     options = {"level": question.level, "overlap": overlap}
 
@@ -204,3 +228,86 @@ def _answers(tasks: dict[str, Answer]) -> Answers:
         except ValueError as error:
             out[name] = str(error)
     return out
+
+
+def _source_answers(question: Question, asked: dict[str, Any]) -> dict[str, Answer]:
+    """Return the estimation function of each method for the given options."""
+    _check_sources(question, asked)
+    return dict(_sources(question, asked))
+
+
+def _check_sources(question: Question, asked: dict[str, Any]) -> None:
+    if len(asked["views"]) not in (0, 2):
+        raise InputError("views", "must be given twice", value=len(asked["views"]))
+    for name, needed in (("stratum", "reviewed"), ("earlier_prior", "earlier")):
+        if asked[name] is not None and asked[needed] is None:
+            raise InputError(name, f"requires --{needed}")
+    if asked["earlier"] is not None and asked["earlier_prior"] is None:
+        raise InputError("earlier", "requires --earlier-prior")
+    if asked["earlier"] is not None and not question.columns["score"]:
+        raise InputError("earlier", "requires --score")
+    if asked["second_label"] is not None and question.setting != "one-sample":
+        rule = "requires --setting one-sample: both processes label rows of the same sample"
+        raise InputError("second_label", rule)
+
+
+def _sources(question: Question, asked: dict[str, Any]) -> Iterator[tuple[str, Answer]]:
+    if asked["views"]:
+        yield "two-views", lambda: _from_views(question, asked["views"])
+    if asked["second_label"] is not None:
+        yield "two-sources", lambda: _from_sources(question, asked["second_label"])
+    if asked["reviewed"] is not None:
+        yield "review", lambda: _from_review(question, asked["reviewed"], asked["stratum"])
+    if asked["earlier"] is not None:
+        yield "earlier", lambda: _from_earlier(question, asked["earlier"], asked["earlier_prior"])
+
+
+def _columns(
+    question: Question, names: Sequence[str], *, earlier: str | None = None, blanks: bool = False
+) -> Features:
+    from noneg.tables.reading import read_features
+
+    own = {name: question.columns[name] for name in ("label", "positive_label")}
+    files = list(question.files) if earlier is None else [earlier]
+    return read_features(files, columns=names, blanks=blanks, **own)
+
+
+def _from_views(question: Question, views: tuple[str, str]) -> PriorEstimate:
+    from noneg.prior import from_two_views
+
+    table = _columns(question, list(views))
+    first, second = table.X.T
+    options = {"setting": question.setting, "level": question.level}
+    return from_two_views(first, second, table.flags, **options)
+
+
+def _from_sources(question: Question, second: str) -> PriorEstimate:
+    from noneg.prior import from_two_sources
+
+    names = filter(None, [second, question.columns["score"]])
+    table = _columns(question, [*names], blanks=True)
+    other, *scores = table.X.T
+    score = scores[0] if scores else None
+    return from_two_sources(table.flags, other == 1.0, score=score, level=question.level)
+
+
+def _from_review(question: Question, reviewed: str, stratum: str | None) -> PriorEstimate:
+    from noneg.prior import from_review
+
+    table = _columns(question, [*filter(None, [reviewed, stratum])], blanks=True)
+    outcome, *strata = table.X[~table.flags].T
+    labeled = float(table.flags.mean()) if question.setting == "one-sample" else 0.0
+    by = strata[0] if strata else None
+    return from_review(outcome, labeled=labeled, strata=by, level=question.level)
+
+
+def _from_earlier(question: Question, earlier: str, prior: float) -> PriorEstimate:
+    from noneg.prior import from_earlier
+    from noneg.scores import PUScores
+
+    score = [question.columns["score"]]
+    before, after = _columns(question, score, earlier=earlier), _columns(question, score)
+    setting = question.setting
+    scores = PUScores.from_pu_labels(before.flags, before.X[:, 0], prior=prior, setting=setting)
+    everyone = after.X[:, 0] if scores.pooled else after.X[~after.flags, 0]
+    return from_earlier(scores, everyone, level=question.level)

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
 column = click.option(
-    "--column",
-    default="calibrated",
-    show_default=True,
-    metavar="NAME",
-    help="Name of the new column.",
+    "--column", default="calibrated", metavar="NAME", help="Name of the new column."
 )
 # A sketch gives the ends of the range up to its bucket width, which is 2^-9 relative to the score.
 BLUR = 1.0 - 2.0**-8
@@ -63,24 +59,12 @@ class MethodOption(click.Option):
     "--prior 0.12 --out better.parquet --save calibrator.json",
 )
 @reading()
-@click.option(
-    "--method",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    cls=MethodOption,
-)
+@click.option("--method", default="auto", metavar="NAME", cls=MethodOption)
 @click.option("--out", metavar="FILE", help=WHERE)
 @click.option("--save", metavar="FILE", help="Output file for the calibrator, for noneg apply.")
 @column
-@click.option(
-    "--folds",
-    type=int,
-    default=5,
-    show_default=True,
-    help="Number of folds for the before/after table.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+@click.option("--folds", default=5, help="Number of folds for the before/after table.")
+@click.option("--seed", default=0, help="Seed of the folds.")
 @by_groups
 @force
 @as_json
@@ -92,7 +76,7 @@ def recalibrate(
     *,
     force: bool,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Fit a calibrator to the scores in FILE, report the improvement, and write the new scores.
 

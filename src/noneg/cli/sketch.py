@@ -60,7 +60,7 @@ def sketch(
     table: str | None,
     by: tuple[str, ...],
     where: str | None,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Count rows in fine buckets: every metric can be computed from less than ten megabytes.
 

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, by_groups, reading
+from noneg.cli.options import Question, as_json, by_groups, one_goal, reading
 from noneg.cli.output import busy, check_outputs, console, force, print_json, show
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from noneg.performance import Promise
     from noneg.results import Estimate
     from noneg.scores import PUScores
@@ -85,12 +82,7 @@ class Share(click.ParamType[float]):
 )
 @by_groups
 @as_json
-def threshold(
-    files: tuple[str, ...],
-    *,
-    as_json: bool,
-    **asked: Any,  # noqa: ANN401
-) -> None:
+def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
     """Choose the threshold from which to predict rows in FILE as positive.
 
     Choose one goal: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
@@ -120,11 +112,7 @@ def threshold(
 def _wish(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the requested properties of the threshold, removed from the options."""
     wish = {name: asked.pop(name) for name in (*WISHES, "confidence", "on_average", "coming")}
-    given = [name for name in WISHES if wish[name] is not None]
-    if len(given) != 1:
-        *others, last = (f"--{name.replace('_', '-')}" for name in WISHES)
-        raise click.UsageError(f"Give exactly one of {', '.join(others)} and {last}.")
-    (name,) = given
+    name = one_goal(WISHES, [name for name in WISHES if wish[name] is not None])
     if wish["on_average"] and (name != "recall" or wish["confidence"] is not None):
         raise click.UsageError("Give --on-average with --recall, and without --confidence.")
     if wish["confidence"] is not None and name not in PROMISED:
@@ -159,43 +147,25 @@ def _by_group(
     rows, cut = question.kept_rows, min(threshold, 1.0)
     grouping = Grouping(question.by, (cut,))
     grouping.found = question.grouping.found if question.grouping else {}
-    sums = grouping.sums(rows, question.columns["weight_kind"])
+    kind = question.columns["weight_kind"]
+    sums = grouping.sums(rows, kind)
     sure = wish["confidence"] or question.level
     table = by_group(
         scores, sums, metrics=("precision", "recall"), threshold=cut, level=(1.0 + sure) / 2.0
     )
-    known, names = own_knowledge(scores, table), grouping.names_of(rows.codes)
+    known, groups = own_knowledge(scores, table), grouping.names_of(rows.codes)
     if wish["confidence"] is not None:
         wish = wish | {"confidence": 1.0 - (1.0 - sure) / (2.0 * len(table.group))}
-    found = {}
-    for group, here in members(table, names).items():
-        own = _part(question, here)
+    found: dict[str, dict[str, Any]] = {}
+    for group, here in members(table, groups).items():
+        own = rows.part(here).scores(question.setting, kind)
         own = own.with_knowledge(known[group]) if own.hidden else own
         chosen = _promised(own, wish) if _is_promised(wish) else _estimated(own, wish)
-        found[group] = {
-            "threshold": chosen["threshold"],
-            "value": chosen["value"],
-            "flagged": chosen["flagged"],
-            "prior": table.estimate(group, "prior").to_dict(),
-            "with_overall_threshold": {
-                name: table.estimate(group, name).to_dict() for name in ("precision", "recall")
-            },
-        }
+        names = ("prior", "precision", "recall")
+        overall = {name: table.estimate(group, name).to_dict() for name in names}
+        found[group] = {name: chosen[name] for name in ("threshold", "value", "flagged")}
+        found[group] |= {"prior": overall.pop("prior"), "with_overall_threshold": overall}
     return found
-
-
-def _part(question: Question, here: NDArray[np.bool_]) -> PUScores:
-    """Return the scores of some of the rows, without a prior."""
-    from noneg.scores import PUScores
-
-    rows = question.kept_rows
-    weight = None if rows.weight is None else rows.weight[here]
-    weights = {"sample_weight": weight, "weight_kind": question.columns["weight_kind"]}
-    if question.is_labeled:
-        return PUScores.from_labels(rows.flags[here], rows.score[here], **weights)
-    return PUScores.from_pu_labels(
-        rows.flags[here], rows.score[here], setting=question.setting, **weights
-    )
 
 
 def _is_free(wish: dict[str, Any]) -> bool:
@@ -239,13 +209,10 @@ def _promise(scores: PUScores, wish: dict[str, Any]) -> Promise:
     from noneg import performance
 
     sure = wish["confidence"]
-    if wish["recall"] is not None:
-        return performance.recall_threshold(scores, recall=wish["recall"], confidence=sure)
-    if wish["precision"] is not None:
-        found = performance.precision_threshold
-        return found(scores, precision=wish["precision"], confidence=sure)
-    if wish["cost"] is not None:
-        return performance.cost_threshold(scores, cost=wish["cost"], confidence=sure)
+    for name in ("recall", "precision", "cost"):
+        if wish[name] is not None:
+            find = getattr(performance, f"{name}_threshold")
+            return find(scores, confidence=sure, **{name: wish[name]})
     rows = wish["coming"] or round(scores.n_marginal)
     budget = wish["budget"] if wish["top"] is None else max(1, int(wish["top"] * rows + 1e-9))
     return performance.budget_threshold(scores, budget=budget, rows=rows, confidence=sure)
@@ -319,17 +286,12 @@ def _look_ahead(
 )
 @reading()
 @click.option(
-    "--fdr",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="Largest expected share of positives among certified rows.",
+    "--fdr", default=0.05, help="Largest expected share of positives among certified rows."
 )
 @click.option("--out", metavar="FILE", help=WHERE)
 @click.option(
     "--column",
     default="p_positive",
-    show_default=True,
     metavar="NAME",
     help="Name of the new column: the p-value of being positive.",
 )
@@ -343,7 +305,7 @@ def negatives(
     *,
     force: bool,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **asked: Any,
 ) -> None:
     """Certify unlabeled rows in FILE as negative, with false discovery control.
 

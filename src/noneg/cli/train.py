@@ -69,14 +69,7 @@ REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @force
 @as_json
-def train(
-    files: tuple[str, ...],
-    out: str,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,  # noqa: ANN401
-) -> None:
+def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
     """Train boosted trees on the table in FILE, and write model, scores and report to a folder.
 
     Columns may contain numbers, text and missing values. The report evaluates held-out
@@ -131,7 +124,7 @@ def _columns(
     return table, roles, features
 
 
-def _trained(table: Any, roles: dict[str, Any], asked: dict[str, Any]) -> PUClassifier:  # noqa: ANN401
+def _trained(table: Any, roles: dict[str, Any], asked: dict[str, Any]) -> PUClassifier:
     from noneg.learning import PUClassifier
 
     prior = asked["prior"]
@@ -274,7 +267,7 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force
     )
 
 
-def _write_table(table: Any, path: Path) -> None:  # noqa: ANN401
+def _write_table(table: Any, path: Path) -> None:
     import pyarrow.csv
     import pyarrow.parquet as pq
 

@@ -79,7 +79,7 @@ class _CurveDisplay(Display):
         level: float = 0.95,
         ax: Axes | None = None,
         name: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> Self:
         """Compute the curve from scores and draw it.
 
@@ -101,7 +101,7 @@ class _CurveDisplay(Display):
         display = cls(bounds=found, name=name, **cls._measure(scores, level))
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display.
 
         Parameters
@@ -270,7 +270,7 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
         return self.ax_.axhline(self.prior, label="prior", **look)
 
 
-def _region(scores: PUScores, find: Callable[..., Any], level: float) -> Any:  # noqa: ANN401
+def _region(scores: PUScores, find: Callable[..., Any], level: float) -> Any:
     """Return the curves that selection allows, or for random labeling the bounds from ranks."""
     return selected_curves(scores) if is_selected(scores) else find(scores, level=level)
 
@@ -282,10 +282,7 @@ def curve_label(name: str | None, area: str, found: Estimate | None) -> str:
 
 
 def fill_between_curves(
-    ax: Axes,
-    upper: tuple[np.ndarray, np.ndarray],
-    lower: tuple[np.ndarray, np.ndarray],
-    color: Any,  # noqa: ANN401
+    ax: Axes, upper: tuple[np.ndarray, np.ndarray], lower: tuple[np.ndarray, np.ndarray], color: Any
 ) -> Polygon:
     """Shade the region between two curves, each given by x and y."""
     x = np.concatenate([upper[0], lower[0][::-1]])
@@ -347,7 +344,7 @@ class PriorSensitivityDisplay(Display):
         level: float = 0.95,
         ax: Axes | None = None,
         name: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> Self:
         """Compute the error as a function of the prior and draw it.
 
@@ -376,7 +373,7 @@ class PriorSensitivityDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display; parameters as in `PURocDisplay.plot`."""
         number = curve_number(self.begin(ax), "prior")
         own = curve_style(number) | {"marker": "", "linewidth": 1.6}
@@ -449,7 +446,7 @@ class ScoreDistributionDisplay(Display):
         bins: int = 40,
         ax: Axes | None = None,
         name: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> Self:
         """Compute the histograms from scores and draw them.
 
@@ -472,7 +469,7 @@ class ScoreDistributionDisplay(Display):
         binned = self.histogram
         return (binned.marginal - binned.prior * binned.positive) / (1.0 - binned.prior)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display.
 
         Parameters
@@ -565,13 +562,13 @@ class PromisedPrecisionDisplay(Display):
         confidence: float = 0.95,
         name: str | None = None,
         ax: Axes | None = None,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> Self:
         """Compute the envelope and draw it."""
         found = fdp_envelope(scores, confidence=confidence)
         return cls(found, name=name).plot(ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:  # noqa: ANN401
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw both curves.
 
         Parameters

@@ -138,7 +138,7 @@ class ReliabilityDisplay(Display):
         histogram_bins: int | None = 30,
         ax: Place | None = None,
         name: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> Self:
         """Compute the reliability diagram from scores and draw it.
 
@@ -194,13 +194,7 @@ class ReliabilityDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def plot(
-        self,
-        ax: Place | None = None,
-        *,
-        name: str | None = None,
-        **kwargs: Any,  # noqa: ANN401
-    ) -> Self:
+    def plot(self, ax: Place | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display.
 
         Parameters

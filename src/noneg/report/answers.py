@@ -1,21 +1,33 @@
-"""Command output as documents: a threshold, negatives, a recalibration, a plan."""
+"""Command output as documents: a threshold, negatives, a recalibration, a plan, a prior."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from noneg.report.document import Document, Number, Range, Section, Sentence, Table
+from noneg.report.document import (
+    Document,
+    Number,
+    Range,
+    Section,
+    Table,
+    estimate_cells,
+    interval_title,
+)
+from noneg.results import fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from noneg.performance import CertifiedNegatives
+    from noneg.prior import PriorEstimate
     from noneg.recalibration.choose import HeldOut
     from noneg.report.document import Cell
     from noneg.results import Estimate
     from noneg.scores import PUScores
     from noneg.theory import LabelPlan, Plan
+
+    Estimates = Mapping[str, PriorEstimate]
 
 
 GIVEN = "as given"
@@ -26,6 +38,8 @@ CHOSEN_HERE = (
     "guarantee, or"
     " evaluate this one on other rows with --at."
 )
+# Shares of negatives that might look exactly like positives.
+OVERLAPS = (0.05, 0.1, 0.2)
 
 
 def threshold_answer(
@@ -43,19 +57,18 @@ def threshold_answer(
     """
     never = math.isinf(found["threshold"])
     use = "Flag no rows" if never else f"Use threshold {found['threshold']:.6g}"
-    flagged: tuple[Cell, ...] = "Rows flagged", Number(found["flagged"]), "of everyone"
-    rows = (flagged, *((SHOWN[name], *_cells(rate)) for name, rate in rates.items()))
+    rows: list[tuple[Cell, ...]] = [("Rows flagged", Number(found["flagged"]), "of everyone")]
+    rows += [(SHOWN[name], *estimate_cells(rate)) for name, rate in rates.items()]
     if "next" in found:
         count = found["next"]
         cells = Number(count["expected"], 0), Range(count["low"], count["high"], 0)
-        rows = (*rows, (f"Flagged in the next {count['rows']:,} rows", *cells))
-    table = Table(caption="", header=("", "value", _interval(level)), rows=rows)
-    return as_document(
-        Section(name="rates", title="", tables=(table,)),
+        rows.append((f"Flagged in the next {count['rows']:,} rows", *cells))
+    return Document.of(
+        [f"{use}: {found['criterion']}."],
+        Section.of("rates", "", Table.of(("", "value", interval_title(level)), rows)),
         *_threshold_groups(groups or {}, level),
         subtitle=f"{scores!r}",
-        verdict=f"{use}: {found['criterion']}.",
-        warnings=found["notes"],
+        warnings=tuple(found["notes"]),
     )
 
 
@@ -69,20 +82,18 @@ def _threshold_groups(groups: Mapping[str, Mapping[str, Any]], level: float) -> 
         for name in ("precision", "recall"):
             there = one["with_overall_threshold"][name]
             row += [Number(there["value"], 3), Range(there["low"], there["high"], 3)]
-        rows.append(tuple(row))
-    interval = _interval(level)
+        rows.append(row)
+    interval = interval_title(level)
     header = ("group", "own threshold", "prior", "precision", interval, "recall", interval)
     text = "Precision and recall are for the single threshold above; intervals hold simultaneously."
-    table = Table(caption="", header=header, rows=tuple(rows))
-    sentence = Sentence(text=text)
-    return [Section(name="groups", title="By group", sentences=(sentence,), tables=(table,))]
+    return [Section.of("groups", "By group", text, Table.of(header, rows))]
 
 
 def negatives_answer(
     scores: PUScores, found: CertifiedNegatives, notes: Sequence[str] = ()
 ) -> Document:
     """Return the output of ``noneg negatives``: the number of certified rows and the cutoff."""
-    rows: tuple[tuple[Cell, ...], ...] = (
+    rows = (
         ("Unlabeled rows", Number(found.unlabeled, 0)),
         ("Certified negative", Number(found.certified, 0)),
         ("Remaining rows", Number(found.unlabeled - found.certified, 0)),
@@ -93,11 +104,11 @@ def negatives_answer(
         f"Unlabeled rows with scores of at most {found.cutoff:.6g} are certified negative: {most}."
     )
     none = f"No row can be certified negative at a false discovery rate of {found.fdr:g}."
-    return as_document(
-        Section(name="rows", title="", tables=(Table(caption="", header=("", ""), rows=rows),)),
+    return Document.of(
+        [up_to if found.certified else none],
+        Section.of("rows", "", Table.of(("", ""), rows)),
         subtitle=f"{scores!r}",
-        verdict=up_to if found.certified else none,
-        warnings=notes,
+        warnings=tuple(notes),
     )
 
 
@@ -105,76 +116,141 @@ def recalibration_answer(title: str, found: HeldOut) -> Document:
     """Return the output of ``noneg recalibrate``: metrics before and after, on held-out rows."""
     from noneg.metrics import METRICS
 
-    level = _interval(found.level)
-    rows = tuple(
-        (METRICS[name].title, *_cells(found.before[name]), *_cells(found.after[name]), *_cells(gap))
-        for name, gap in found.change.items()
+    level, sides = interval_title(found.level), (found.before, found.after, found.change)
+    rows = (
+        (METRICS[name].title, *(cell for side in sides for cell in estimate_cells(side[name])))
+        for name in found.change
     )
     header = ("", "before", level, "after", level, "change", level)
     text = f"On held-out rows in {found.folds} folds; lower is better. Intervals do not include "
-    sentence = Sentence(text=f"{text}the variability of the map itself.")
-    table = Table(caption="", header=header, rows=rows)
-    return as_document(
-        Section(name="change", title="Before and after", sentences=(sentence,), tables=(table,)),
+    text += "the variability of the map itself."
+    return Document.of(
+        [found.reason or f"Method: {found.method}."],
+        Section.of("change", "Before and after", text, Table.of(header, rows)),
         subtitle=title,
-        verdict=found.reason or f"Method: {found.method}.",
-        warnings=found.warnings,
+        warnings=tuple(found.warnings),
     )
 
 
 def plan_answer(answer: Plan, eps: float, prior: float) -> Document:
     """Return the output of ``noneg plan``: the number of rows needed for a precision."""
-    rows: tuple[tuple[Cell, ...], ...] = (
+    rows = (
         ("positives", Number(answer.n_positive, 0)),
         ("unlabeled rows", Number(answer.n_unlabeled, 0)),
         ("bins", Number(answer.bins, 0)),
         ("resulting error", Number(answer.error, 6)),
     )
     kind = "a guarantee" if answer.method == "bound" else "an approximation"
-    sentence = Sentence(text=f"This is {kind}: {answer.assumes}.")
-    table = Table(caption="", header=("", ""), rows=rows)
-    return as_document(
-        Section(name="rows", title="", tables=(table,)),
-        Section(name="kind", title="", sentences=(sentence,)),
-        title=f"For an error of {eps:g} at a prior of {prior:g}, you need",
-    )
+    title = f"For an error of {eps:g} at a prior of {prior:g}, you need"
+    return _needed(title, rows, f"This is {kind}: {answer.assumes}.")
 
 
 def labels_answer(answer: LabelPlan) -> Document:
     """Return the output of ``noneg plan`` for other goals: the number of labels needed."""
-    rows = tuple((name, Number(n, 0)) for name, n in answer.rows.items())
-    table = Table(
-        caption="", header=("", ""), rows=(*rows, ("resulting error", Number(answer.error)))
-    )
-    sentence = Sentence(text=f"Assumes: {answer.assumes}.")
-    return as_document(
-        Section(name="rows", title="", tables=(table,)),
-        Section(name="kind", title="", sentences=(sentence,)),
-        title=f"To {answer.question}, you need",
-    )
+    rows = [(name, Number(n, 0)) for name, n in answer.rows.items()]
+    rows.append(("resulting error", Number(answer.error)))
+    return _needed(f"To {answer.question}, you need", rows, f"Assumes: {answer.assumes}.")
 
 
-def as_document(
-    *sections: Section,
-    title: str = "",
-    subtitle: str = "",
-    verdict: str = "",
-    warnings: Sequence[str] = (),
-) -> Document:
-    """Return the document for a command that answers a single question."""
-    return Document(
-        title=title,
-        subtitle=subtitle,
-        verdict=(Sentence(text=verdict),) if verdict else (),
-        facts=(),
-        warnings=tuple(warnings),
-        sections=sections,
+def _needed(title: str, rows: Sequence[tuple[Cell, ...]], assumed: str) -> Document:
+    table = Section.of("rows", "", Table.of(("", ""), rows))
+    return Document.of([], table, Section.of("kind", "", assumed), title=title)
+
+
+def prior_answer(answers: Mapping[str, PriorEstimate | str], level: float) -> Document:
+    """Return the estimates by method as a document; a string explains a missing estimate."""
+    rows = (_row(_title(name), found) for name, found in answers.items())
+    table = Table.of(("", "prior", f"{100 * level:.6g} % confidence", ""), rows)
+    estimates = {name: x for name, x in answers.items() if not isinstance(x, str)}
+    said = list(_assumptions(estimates))
+    return Document.of(
+        [_verdict(estimates, level)],
+        Section.of("estimates", "", table),
+        *([Section.of("assumptions", "Assumptions", *said)] if said else []),
+        warnings=tuple(_notes(estimates)),
     )
 
 
-def _cells(found: Estimate) -> tuple[Number, Range]:
-    return Number(found.value), Range(found.low, found.high)
+def _title(name: str) -> str:
+    from noneg.prior import ESTIMATORS
+    from noneg.prior.sources import TITLES
+
+    return TITLES[name] if name in TITLES else ESTIMATORS[name].title
 
 
-def _interval(level: float) -> str:
-    return f"{100 * level:.6g} % interval"
+def _row(title: str, found: PriorEstimate | str) -> tuple[Cell, ...]:
+    if isinstance(found, str):
+        return title, Number(None), "no estimate", found
+    value, low, high = fitting(found.value, found.low, found.high)
+    known = f"at most {high}" if found.is_bound else f"[{low}, {high}]"
+    if found.is_bound and found.labeled:
+        known = f"{low} to {high}"
+    return title, Number(found.value, len(value.partition(".")[2])), known, found.kind
+
+
+def _verdict(estimates: Estimates, level: float) -> str:
+    if not estimates:
+        return "No method produced an estimate."
+    if len(estimates) > 1:
+        return _agreement(estimates)
+    (found,) = estimates.values()
+    _, low, high = fitting(found.value, found.low, found.high)
+    known = f"at most {high}" if found.is_bound else f"between {low} and {high}"
+    return f"The prior is {known} with {100 * level:.6g} % confidence."
+
+
+def _agreement(estimates: Estimates) -> str:
+    from noneg.prior import agreement
+
+    shared = agreement(estimates.values())
+    if shared is not None:
+        _, low, high = fitting(shared[0], *shared)
+        return f"The methods agree: all allow priors from {low} to {high}."
+    least = max(estimates, key=lambda name: estimates[name].low)
+    most = min(estimates, key=lambda name: estimates[name].high)
+    one, other = estimates[least].low, estimates[most].high
+    return (
+        f"The methods disagree: {_title(least)} estimates at least {one:.3g}, "
+        f"{_title(most)} at most {other:.3g}. An assumption of one of them is "
+        "violated."
+    )
+
+
+def _notes(estimates: Estimates) -> Iterator[str]:
+    """Yield each warning once, prefixed with its methods unless it applies to all of them."""
+    about: dict[str, list[str]] = {}
+    for name, found in estimates.items():
+        for warning in found.warnings:
+            about.setdefault(warning, []).append(_title(name))
+    for warning, titles in about.items():
+        whose = "" if len(titles) == len(estimates) else f"{', '.join(titles)}: "
+        yield f"{whose}{warning}"
+
+
+def _assumptions(estimates: Estimates) -> Iterator[str]:
+    bounds = [found for found in estimates.values() if found.is_bound]
+    if len(estimates) > 1:
+        yield "Each method has its own assumptions. Run a single method to see them."
+        if bounds:
+            yield (
+                "An upper bound counts negatives that look exactly like positives as "
+                "positives. Data of this kind cannot show how many there are."
+            )
+        return
+    for found in estimates.values():
+        yield f"Assumes that {found.assumption}."
+        yield f"Interval: {found.interval}."
+        if found.is_bound:
+            yield _if_overlap(found)
+
+
+def _if_overlap(found: PriorEstimate) -> str:
+    parts = ", ".join(
+        f"{fitting(found.with_overlap(part), found.low, found.high)[0]} for {part:.0%}"
+        for part in OVERLAPS
+    )
+    return (
+        "Data of this kind cannot show whether some negatives look exactly like "
+        f"positives. If so, the prior is smaller: {parts} of the negatives. If you "
+        "know an upper limit for this share, pass it as --overlap to get an interval."
+    )

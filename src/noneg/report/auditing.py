@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noneg.report.document import Document, Number, Range, Section, Sentence, Table
+from noneg.report.document import (
+    Document,
+    Number,
+    Range,
+    Section,
+    Table,
+    estimate_cells,
+    interval_title,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from noneg.audit import Audit, Design, KnownNegatives
     from noneg.report.document import Cell
-    from noneg.results import Estimate
-
-AUDIT = "audit"
 
 
 def plan_document(design: Design) -> Document:
@@ -25,65 +30,38 @@ def plan_document(design: Design) -> Document:
         (str(name), int(n)): f"{width:.4f} ({simple:,.0f})"
         for name, n, width, simple in zip(*expected.columns().values(), strict=True)
     }
-    rows = tuple((f"{n:,}", *(found[name, n] for name in names)) for n in sizes)
+    rows = [(f"{n:,}", *(found[name, n] for name in names)) for n in sizes]
     words = (
         "Expected half-widths of 95 % intervals, if the guessed prior is right. In "
         "parentheses: the number of reviews that a simple random sample needs for "
         "the same standard error."
     )
-    table = Table(caption="", header=("reviews", *names), rows=rows)
+    tables = [Table.of(("reviews", *names), rows)] if rows else []
     order = (
         "You may look at the results and stop at any time."
         if design.sequential
         else "If you stop early, the rows reviewed so far are a smaller random sample."
     )
-    return Document(
-        title="",
+    return Document.of(
+        [f"Review {design.budget:,} rows from the top of the list. {order}"],
+        Section.of("expected", "Expected precision", words, *tables),
         subtitle=f"{design.n_positive:,.0f} labeled positives, {design.n_unlabeled:,.0f} other "
         f"rows, {design.setting}",
-        verdict=(
-            Sentence(text=f"Review {design.budget:,} rows from the top of the list. {order}"),
-        ),
-        facts=(),
-        warnings=(),
-        sections=(
-            Section(
-                name="expected",
-                title="Expected precision",
-                sentences=(Sentence(text=words),),
-                tables=(table,) if rows else (),
-            ),
-        ),
     )
 
 
 def audit_document(audit: Audit) -> Document:
     """Return the output of ``noneg audit read``."""
-    return Document(
-        title="",
-        subtitle=_sample(audit),
-        verdict=(Sentence(text=_verdict(audit)),),
-        facts=(),
-        warnings=audit.notes,
-        sections=(*audit_sections(audit),),
-    )
+    sections, verdict = audit_sections(audit), [_verdict(audit)]
+    return Document.of(verdict, *sections, subtitle=_sample(audit), warnings=audit.notes)
 
 
 def audit_sections(audit: Audit, *, chart: bool = False) -> Iterator[Section]:
     """Yield the findings, the comparison with labeling and, if requested, when to stop."""
-    yield Section(
-        name=AUDIT,
-        title="What did the review find?",
-        sentences=(Sentence(text=_sample(audit)), Sentence(text=_cost(audit))),
-        charts=("audit",) if chart else (),
-        tables=(_estimates(audit),),
-    )
-    yield Section(
-        name="labeling",
-        title="Are labeled positives representative?",
-        sentences=(Sentence(text=_labeling(audit)), Sentence(text=_selection(audit))),
-        tables=(_agreements(audit),),
-    )
+    title, charts = "What did the review find?", ("audit",) if chart else ()
+    yield Section.of("audit", title, _sample(audit), _cost(audit), _estimates(audit), charts=charts)
+    title, told = "Are labeled positives representative?", (_labeling(audit), _selection(audit))
+    yield Section.of("labeling", title, *told, _agreements(audit))
     if audit.sequences:
         yield _stopping(audit)
 
@@ -113,33 +91,25 @@ def _verdict(audit: Audit) -> str:
     )
 
 
-def _cells(found: Estimate) -> tuple[Cell, Cell]:
-    return Number(found.value), Range(found.low, found.high)
-
-
-def _level(audit: Audit) -> str:
-    return f"{100 * audit.level:.6g} % interval"
-
-
 def _estimates(audit: Audit) -> Table:
-    rows = tuple((name, *_cells(one)) for name, one in audit.estimates.items())
-    caption = "From reviewed rows only"
-    return Table(caption=caption, header=("", "value", _level(audit)), rows=rows)
+    rows = ((name, *estimate_cells(one)) for name, one in audit.estimates.items())
+    header = ("", "value", interval_title(audit.level))
+    return Table.of(header, rows, "From reviewed rows only")
 
 
 def _agreements(audit: Audit) -> Table:
-    rows = tuple(
+    rows = (
         (
             name,
             Number(one.audit.value),
             Number(one.labeled),
             Number(one.p_value, 3),
-            *((Number(None), Range(None, None)) if one.fused is None else _cells(one.fused)),
+            *estimate_cells(one.fused),
         )
         for name, one in audit.agreements.items()
     )
-    header = ("", "review", "labeled", "p-value", "both", _level(audit))
-    return Table(caption="Labeled positives compared with the review", header=header, rows=rows)
+    header = ("", "review", "labeled", "p-value", "both", interval_title(audit.level))
+    return Table.of(header, rows, "Labeled positives compared with the review")
 
 
 def _labeling(audit: Audit) -> str:
@@ -166,13 +136,8 @@ def _selection(audit: Audit) -> str:
 
 
 def _stopping(audit: Audit) -> Section:
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (
-            name,
-            Range(one.last.low, one.last.high),
-            Number(one.half_width),
-            Number(audit.until[name]),
-        )
+    rows = (
+        (name, estimate_cells(one.last)[1], Number(one.half_width), Number(audit.until[name]))
         for name, one in audit.sequences.items()
     )
     words = (
@@ -180,30 +145,21 @@ def _stopping(audit: Audit) -> Section:
         if audit.is_done
         else "Continue: some interval is wider than requested."
     )
-    table = Table(
-        caption="Intervals that remain valid with repeated looks",
-        header=("", _level(audit), "half-width", "wanted"),
-        rows=rows,
-    )
-    return Section(
-        name="stopping",
-        title="Stop or continue?",
-        sentences=(Sentence(text=words),),
-        tables=(table,),
-    )
+    header = ("", interval_title(audit.level), "half-width", "wanted")
+    table = Table.of(header, rows, "Intervals that remain valid with repeated looks")
+    return Section.of("stopping", "Stop or continue?", words, table)
 
 
 def audit_rows(audit: Audit) -> list[dict[str, float | str | None]]:
     """Return the rows of the chart: each metric from the review, from labels and from both."""
     rows: list[dict[str, float | str | None]] = []
     for name, one in audit.agreements.items():
-        review = {"value": one.audit.value, "low": one.audit.low, "high": one.audit.high}
-        rows.append({"metric": name, "side": "review", **review})
-        only = {"value": one.labeled, "low": one.labeled, "high": one.labeled}
-        rows.append({"metric": name, "side": "labeled positives", **only})
+        sides = {"review": (one.audit.value, one.audit.low, one.audit.high)}
+        sides["labeled positives"] = (one.labeled, one.labeled, one.labeled)
         if one.fused is not None:
-            both = {"value": one.fused.value, "low": one.fused.low, "high": one.fused.high}
-            rows.append({"metric": name, "side": "both", **both})
+            sides["both"] = (one.fused.value, one.fused.low, one.fused.high)
+        for side, (value, low, high) in sides.items():
+            rows.append({"metric": name, "side": side, "value": value, "low": low, "high": high})
     return rows
 
 
@@ -218,18 +174,10 @@ def negatives_document(found: KnownNegatives) -> Document:
     ]
     if found.auroc is not None:
         rows.append(("AUROC, if labeling is at random", Range(*found.auroc)))
-    return Document(
-        title="",
+    return Document.of(
+        [first],
+        Section.of("negatives", "Evidence from known negatives", Table.of(("", ""), rows)),
         subtitle=f"{found.n_positive:,} labeled positives, {found.n_negative:,} known negatives, "
         f"{found.n_unlabeled:,} rows without a review",
-        verdict=(Sentence(text=first),),
-        facts=(),
         warnings=tuple(others),
-        sections=(
-            Section(
-                name="negatives",
-                title="Evidence from known negatives",
-                tables=(Table(caption="", header=("", ""), rows=tuple(rows)),),
-            ),
-        ),
     )

@@ -121,24 +121,45 @@ def share(field: str, title: str) -> dict[str, Any]:
     }
 
 
-def tooltip(*fields: tuple[str, str]) -> list[dict[str, str]]:
-    """Return the fields of a tooltip with their titles."""
-    return [
+def tooltip(*fields: tuple[str, str], name: str = "") -> list[dict[str, str]]:
+    """Return the fields of a tooltip with their titles, after the field that names a row."""
+    numbers = [
         {"field": field, "title": title, "type": "quantitative", "format": ".4f"}
         for field, title in fields
     ]
+    return [{"field": name, "type": "nominal"}, *numbers] if name else numbers
+
+
+# Titles of the ends of an interval in tooltips.
+ENDS = ("low", "lower end"), ("high", "upper end")
+
+
+def layer(*charts: Chart) -> Chart:
+    """Return charts drawn on top of each other."""
+    import altair as alt
+
+    return alt.layer(*charts)
+
+
+def fixed(*values: dict[str, float]) -> alt.Chart:
+    """Return an empty chart of data that never change."""
+    import altair as alt
+
+    return alt.Chart(alt.InlineData(values=list(values)))
 
 
 def diagonal() -> alt.Chart:
     """Return the line of perfect calibration, or of a random ranking."""
-    import altair as alt
+    ends = fixed({"x": 0, "y": 0}, {"x": 1, "y": 1})
+    line = ends.mark_line(stroke=FAINT, strokeDash=[5, 4], strokeWidth=1.2)
+    return line.encode(x="x:Q", y="y:Q")
 
-    data = alt.InlineData(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])
-    return (
-        alt.Chart(data)
-        .mark_line(stroke=FAINT, strokeDash=[5, 4], strokeWidth=1.2)
-        .encode(x="x:Q", y="y:Q")
-    )
+
+def clipped(data: str, **more: str) -> alt.Chart:
+    """Return an empty chart of frequencies with intervals, which are drawn at most at 1."""
+    ends = {"shown": "frequency", "top": "high", "bottom": "low"}
+    drawn = {name: f"min(datum.{field}, 1)" for name, field in ends.items()}
+    return named(data).transform_calculate(**drawn, **more)
 
 
 @drawing(
@@ -151,26 +172,16 @@ def diagonal() -> alt.Chart:
 )
 def reliability() -> Chart:
     """Share of positives against score: a smooth curve with its band, and faint bins."""
-    import altair as alt
-
-    return alt.layer(diagonal(), *_smooth(), *_ranges())
+    return layer(diagonal(), *_smooth(), *_ranges())
 
 
 def _smooth() -> tuple[Chart, Chart]:
     """Return the band and the line of the smooth curve, clipped at 1."""
-    base = named("smooth").transform_calculate(
-        shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
-    )
-    x = share("score", "score")
+    base, x = clipped("smooth"), share("score", "score")
     band = base.mark_area(fill=POSITIVE, fillOpacity=0.18).encode(
         x=x, y=share("bottom", "share of positives"), y2="top"
     )
-    tip = tooltip(
-        ("score", "score"),
-        ("frequency", "share of positives"),
-        ("low", "lower end"),
-        ("high", "upper end"),
-    )
+    tip = tooltip(("score", "score"), ("frequency", "share of positives"), *ENDS)
     line = base.mark_line(stroke=POSITIVE, strokeWidth=2.5).encode(
         x=x, y=share("shown", "share of positives"), tooltip=tip
     )
@@ -179,21 +190,10 @@ def _smooth() -> tuple[Chart, Chart]:
 
 def _ranges() -> tuple[Chart, Chart]:
     """Return the faint bins with their intervals; shares above 1 are triangles at 1."""
-    import altair as alt
-
-    base = named("reliability").transform_calculate(
-        shown="min(datum.frequency, 1)",
-        top="min(datum.high, 1)",
-        bottom="min(datum.low, 1)",
-        kind="datum.frequency > 1.000000001 ? 'above' : 'inside'",
-    )
-    x = share("score", "score")
-    tip = tooltip(
-        ("score", "mean score"),
-        ("frequency", "share of positives"),
-        ("low", "lower end"),
-        ("high", "upper end"),
-        ("marginal", "share of all rows"),
+    base = clipped("reliability", kind="datum.frequency > 1.000000001 ? 'above' : 'inside'")
+    x, mean = (
+        share("score", "score"),
+        (("score", "mean score"), ("frequency", "share of positives")),
     )
     bars = base.mark_rule(stroke=POSITIVE, strokeWidth=1.2, opacity=0.35).encode(
         x=x, y=share("bottom", "share of positives"), y2="top"
@@ -201,12 +201,8 @@ def _ranges() -> tuple[Chart, Chart]:
     point = base.mark_point(filled=True, fill=POSITIVE, opacity=0.45, size=40).encode(
         x=x,
         y=share("shown", "share of positives"),
-        shape=alt.Shape(
-            "kind:N",
-            scale=alt.Scale(domain=["inside", "above"], range=["circle", "triangle-up"]),
-            legend=None,
-        ),
-        tooltip=tip,
+        shape=by("kind", ["inside", "above"], ["circle", "triangle-up"]),
+        tooltip=tooltip(*mean, *ENDS, ("marginal", "share of all rows")),
     )
     return bars, point
 
@@ -284,8 +280,6 @@ def _ring(x: str, y: str) -> alt.Chart:
 )
 def roc() -> Chart:
     """ROC curve with the region that bounds allow, and the chosen threshold."""
-    import altair as alt
-
     x, y = share("fpr", "false positive rate"), share("tpr", "true positive rate (recall)")
     tip = tooltip(("threshold", "threshold"), ("fpr", "false positive rate"), ("tpr", "recall"))
     line = (
@@ -293,8 +287,7 @@ def roc() -> Chart:
         .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True, interpolate="linear")
         .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     )
-    chance = diagonal()
-    return alt.layer(_region("roc_bounds"), chance, line, _ring("fpr", "tpr"))
+    return layer(_region("roc_bounds"), diagonal(), line, _ring("fpr", "tpr"))
 
 
 @drawing(
@@ -306,8 +299,6 @@ def roc() -> Chart:
 )
 def pr() -> Chart:
     """Precision-recall curve with the region that bounds allow, and the chosen threshold."""
-    import altair as alt
-
     x, y = share("tpr", "recall"), share("precision", "precision")
     tip = tooltip(("threshold", "threshold"), ("tpr", "recall"), ("precision", "precision"))
     line = (
@@ -326,7 +317,7 @@ def pr() -> Chart:
         .mark_rule(stroke=FAINT, strokeDash=[5, 4], strokeWidth=1.2)
         .encode(y=share("prior", "precision"))
     )
-    return alt.layer(_region("pr_bounds"), level, line, _ring("tpr", "precision"))
+    return layer(_region("pr_bounds"), level, line, _ring("tpr", "precision"))
 
 
 @drawing(
@@ -340,8 +331,6 @@ def pr() -> Chart:
 )
 def threshold() -> Chart:
     """Precision, guaranteed precision, recall, F1 and share flagged against the threshold."""
-    import altair as alt
-
     kinds = ["precision", "promised", "tpr", "f_beta", "ppr"]
     lines = (
         named("curves")
@@ -358,12 +347,8 @@ def threshold() -> Chart:
             tooltip=tooltip(("threshold", "threshold"), ("share", "share")),
         )
     )
-    rule = (
-        named("selected")
-        .mark_rule(stroke=INK, strokeWidth=1.5)
-        .encode(x=share("threshold", "threshold"))
-    )
-    return alt.layer(lines, rule)
+    rule = named("selected").mark_rule(stroke=INK, strokeWidth=1.5)
+    return layer(lines, rule.encode(x=share("threshold", "threshold")))
 
 
 @drawing(
@@ -375,8 +360,6 @@ def threshold() -> Chart:
 )
 def prior_curve() -> Chart:
     """Calibration error against the prior, with its interval and the largest possible prior."""
-    import altair as alt
-
     base = named("prior_curve")
     x = share("prior", "share of positives (prior)")
     y = {"field": "ece", "type": "quantitative", "title": "calibration error"}
@@ -404,7 +387,7 @@ def prior_curve() -> Chart:
         .mark_rule(stroke=NEGATIVE, strokeDash=[3, 3], strokeWidth=1.5)
         .encode(x=share("largest_prior", "share of positives (prior)"))
     )
-    return alt.layer(band, plain, debiased, limit, now)
+    return layer(band, plain, debiased, limit, now)
 
 
 class Look(NamedTuple):
@@ -433,11 +416,7 @@ def _looks(field: str, names: list[str], looks: tuple[Look, ...], part: str) -> 
 
 def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xlabel: str) -> Chart:
     """Reliability diagrams on the same axes, distinguished by color, dashes and shape."""
-    import altair as alt
-
-    base = named(data).transform_calculate(
-        shown="min(datum.frequency, 1)", top="min(datum.high, 1)", bottom="min(datum.low, 1)"
-    )
+    base = clipped(data)
     x, y = share("score", xlabel), share("shown", "share of positives")
     color = _looks(field, names, looks, "color")
     bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
@@ -446,14 +425,11 @@ def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xl
     lines = base.mark_line(strokeWidth=1.8).encode(
         x=x, y=y, color=color, strokeDash=_looks(field, names, looks, "dash")
     )
-    tip = [
-        {"field": field, "type": "nominal"},
-        *tooltip(("score", "mean score"), ("frequency", "share of positives")),
-    ]
+    tip = tooltip(("score", "mean score"), ("frequency", "share of positives"), name=field)
     points = base.mark_point(filled=True, opacity=1, size=60).encode(
         x=x, y=y, color=color, shape=_looks(field, names, looks, "shape"), tooltip=tip
     )
-    return alt.layer(diagonal(), bars, lines, points)
+    return layer(diagonal(), bars, lines, points)
 
 
 @drawing(
@@ -491,24 +467,25 @@ REVIEWED = ["review", "labeled positives", "both"]
 )
 def audit() -> Chart:
     """Metrics from the review, from labeled positives and from both, with intervals."""
-    import altair as alt
-
-    base = named("audit")
     y = {"field": "metric", "type": "nominal", "title": None, "axis": {"labelLimit": 140}}
     offset = {"field": "side", "type": "nominal", "sort": REVIEWED}
-    color = _looks("side", REVIEWED, LOOKS, "color")
-    x = share("low", "value")
-    bars = base.mark_rule(strokeWidth=2.5).encode(x=x, x2="high", y=y, yOffset=offset, color=color)
-    tip = tooltip(("value", "value"), ("low", "lower end"), ("high", "upper end"))
-    points = base.mark_point(filled=True, opacity=1, size=70).encode(
-        x=share("value", "value"),
-        y=y,
-        yOffset=offset,
-        color=color,
-        shape=_looks("side", REVIEWED, LOOKS, "shape"),
-        tooltip=[{"field": "side", "type": "nominal"}, *tip],
-    )
-    return alt.layer(bars, points)
+    tip = tooltip(("value", "value"), *ENDS, name="side")
+    looks = {name: _looks("side", REVIEWED, LOOKS, name) for name in ("color", "shape")}
+    return layer(*intervals("audit", share("", "value"), y, tip, yOffset=offset, **looks))
+
+
+def intervals(
+    data: str, x: Spec, y: Spec, tip: list[dict[str, str]], **look: Spec
+) -> tuple[Chart, Chart]:
+    """Return horizontal intervals and the points in them; all look the same by default."""
+    base, alike = named(data), not look
+    style: Spec = {"stroke": POSITIVE} if alike else {}
+    marks: Spec = {"size": 60, "color": POSITIVE} if alike else {"size": 70}
+    lines: Spec = {name: one for name, one in look.items() if name != "shape"}
+    low, value = x | {"field": "low"}, x | {"field": "value"}
+    bars = base.mark_rule(strokeWidth=2.5, **style).encode(x=low, x2="high", y=y, **lines)
+    points = base.mark_point(filled=True, opacity=1, **marks)
+    return bars, points.encode(x=value, y=y, tooltip=tip, **look)
 
 
 @drawing(
@@ -517,25 +494,13 @@ def audit() -> Chart:
 )
 def groups() -> Chart:
     """Prior minus mean score of each group, with intervals."""
-    import altair as alt
-
-    base = named("groups")
-    y: dict[str, Any] = {"field": "group", "type": "nominal", "title": None, "sort": None}
+    y: Spec = {"field": "group", "type": "nominal", "title": None, "sort": None}
     y |= {"axis": {"labelLimit": 160, "labelOverlap": True}}
-    x: dict[str, Any] = {"type": "quantitative"}
+    x: Spec = {"type": "quantitative", "axis": {"tickCount": 6}}
     x |= {"title": "prior minus mean score (below zero, scores are too high)"}
-    x |= {"axis": {"tickCount": 6}}
-    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(
-        stroke=FAINT, strokeDash=[5, 4]
-    )
-    bars = base.mark_rule(strokeWidth=2.5, stroke=POSITIVE).encode(
-        x=x | {"field": "low"}, x2="high", y=y
-    )
-    tip = tooltip(("value", "prior minus mean score"), ("low", "lower end"), ("high", "upper end"))
-    points = base.mark_point(filled=True, opacity=1, size=60, color=POSITIVE).encode(
-        x=x | {"field": "value"}, y=y, tooltip=[{"field": "group", "type": "nominal"}, *tip]
-    )
-    return alt.layer(zero.encode(x=x | {"field": "zero"}), bars, points)
+    zero = fixed({"zero": 0}).mark_rule(stroke=FAINT, strokeDash=[5, 4])
+    tip = tooltip(("value", "prior minus mean score"), *ENDS, name="group")
+    return layer(zero.encode(x=x | {"field": "zero"}), *intervals("groups", x, y, tip))
 
 
 DIAGRAM = "models"
@@ -548,39 +513,20 @@ def models(names: list[str]) -> Chart:
 
 def difference(name: str, title: str, names: list[str]) -> Chart:
     """Differences from the reference with their intervals."""
-    import altair as alt
-
-    base = named(f"difference_{name}")
     y = {"field": "model", "type": "nominal", "title": None, "axis": {"labelLimit": 110}}
-    color = _looks("model", names, LOOKS, "color")
     x = {
         "type": "quantitative",
         "title": f"difference in {title[0].lower()}{title[1:]}",
         "axis": {"tickCount": 4, "labelFlush": False, "labelOverlap": True},
     }
-    bars = base.mark_rule(strokeWidth=2.5).encode(
-        x=x | {"field": "low"}, x2="high", y=y, color=color
-    )
-    tip = tooltip(("value", "difference"), ("low", "lower end"), ("high", "upper end"))
-    points = base.mark_point(filled=True, opacity=1, size=70).encode(
-        x=x | {"field": "value"},
-        y=y,
-        color=color,
-        shape=_looks("model", names, LOOKS, "shape"),
-        tooltip=tip,
-    )
-    zero = (
-        alt.Chart(alt.InlineData(values=[{"x": 0}]))
-        .mark_rule(stroke=FAINT, strokeDash=[5, 4])
-        .encode(x="x:Q")
-    )
-    return alt.layer(zero, bars, points)
+    looks = {part: _looks("model", names, LOOKS, part) for part in ("color", "shape")}
+    zero = fixed({"x": 0}).mark_rule(stroke=FAINT, strokeDash=[5, 4]).encode(x="x:Q")
+    tip = tooltip(("value", "difference"), *ENDS)
+    return layer(zero, *intervals(f"difference_{name}", x, y, tip, **looks))
 
 
 def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
     """Draw a criterion for each model against the prior, and mark where the order changes."""
-    import altair as alt
-
     x = {
         "field": "prior",
         "type": "quantitative",
@@ -602,10 +548,7 @@ def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
             y=y,
             color=_looks("model", names, LOOKS, "color"),
             strokeDash=_looks("model", names, LOOKS, "dash"),
-            tooltip=[
-                {"field": "model", "type": "nominal"},
-                *tooltip(("prior", "prior"), ("value", "value")),
-            ],
+            tooltip=tooltip(("prior", "prior"), ("value", "value"), name="model"),
         )
     )
     now = named("now").mark_rule(stroke=INK, strokeWidth=1.2).encode(x=x)
@@ -613,4 +556,4 @@ def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
     if turns:
         crossing = named(f"crossing_{name}")
         layers.append(crossing.mark_rule(stroke=FAINT, strokeDash=[3, 3]).encode(x=x))
-    return alt.layer(*layers)
+    return layer(*layers)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.report.charts import DIAGRAM, LOOKS, Drawing, difference, models, order
-from noneg.report.document import About, Document, Number, Range, Section, Sentence, Table
+from noneg.report.document import (
+    About,
+    Document,
+    Number,
+    Range,
+    Section,
+    Table,
+    estimate_cells,
+    interval_title,
+)
 from noneg.report.html import render_still
 from noneg.report.payload import overlaid
 from noneg.report.words import sample
@@ -52,8 +61,8 @@ def comparison_to_html(
     content = comparison_document(comparison, about, tuple(warnings))
     return render_still(
         content,
-        dict(_drawings(comparison)),
-        dict(_datasets(comparison)),
+        _drawings(comparison),
+        _datasets(comparison),
         scripts=("sort.js", "compare.js"),
         headed=comparison.criteria,
     )
@@ -63,48 +72,35 @@ def comparison_document(
     comparison: Comparison, about: About, warnings: tuple[str, ...]
 ) -> Document:
     """Return the content of the page."""
-    return Document(
+    return Document.of(
+        _verdict(comparison),
+        _diagrams(comparison),
+        *(_criterion(comparison, found) for found in comparison.criteria.values()),
+        *_groups(comparison),
+        about.section(),
         title=about.title,
         subtitle=_sample(comparison),
-        verdict=tuple(Sentence(text=text) for text in _verdict(comparison)),
-        facts=(),
         warnings=warnings,
-        sections=(
-            _diagrams(comparison),
-            *(_criterion(comparison, found) for found in comparison.criteria.values()),
-            *_groups(comparison),
-            Section(
-                name="computed",
-                title="How was this computed?",
-                tables=(Table(caption="Settings", header=("", ""), rows=about.rows()),),
-                code=about.command,
-                folded=True,
-            ),
-        ),
     )
 
 
 def comparison_summary(comparison: Comparison, warnings: Sequence[str] = ()) -> Document:
     """Return a comparison without charts, as ``noneg compare`` prints it."""
-    level = f"{100 * comparison.level:.6g} % interval"
-    tables = tuple(
-        Table(
-            caption=f"{found.title} ({found.better} is better), difference from {found.reference}",
-            header=("", "value", level, "", "difference", level),
-            rows=tuple(_brief_row(found, name) for name in comparison.models),
+    level = interval_title(comparison.level)
+    tables = (
+        Table.of(
+            ("", "value", level, "", "difference", level),
+            (_brief_row(found, name) for name in comparison.models),
+            f"{found.title} ({found.better} is better), difference from {found.reference}",
         )
         for found in comparison.criteria.values()
     )
-    sentences = tuple(Sentence(text=text) for text in _orders(comparison))
-    numbers = Section(name="numbers", title="All metrics", sentences=sentences, tables=tables)
-    groups = _groups(comparison)
-    return Document(
-        title="",
+    return Document.of(
+        _verdict(comparison),
+        Section.of("numbers", "All metrics", *_orders(comparison), *tables),
+        *_groups(comparison),
         subtitle=_sample(comparison),
-        verdict=tuple(Sentence(text=text) for text in _verdict(comparison)),
-        facts=(),
         warnings=tuple(warnings),
-        sections=(numbers, *groups),
     )
 
 
@@ -112,35 +108,27 @@ def _groups(comparison: Comparison) -> tuple[Section, ...]:
     """Return the best model in each group under each criterion, with its lead over the next."""
     if not comparison.groups:
         return ()
-    level = f"{100 * comparison.level:.6g} % interval"
-    rows = tuple(
+    rows = (
         (group, found.title, *_leader(found))
         for group, criteria in comparison.groups.items()
         for found in criteria.values()
     )
+    level = interval_title(comparison.level)
     header = ("group", "criterion", "best", "next", "difference", level)
     text = (
         "For each metric, intervals hold for all groups simultaneously, regardless of their priors."
     )
-    table = Table(caption="Best model by group", header=header, rows=rows, sortable=True)
-    return (
-        Section(
-            name="groups",
-            title="By group",
-            sentences=(Sentence(text=text),),
-            tables=(table,),
-        ),
-    )
+    table = Table.of(header, rows, "Best model by group", sortable=True)
+    return (Section.of("groups", "By group", text, table),)
 
 
 def _leader(found: Compared) -> tuple[Cell, ...]:
     """Return the winner, if there is one, and the difference from the closest other model."""
     best = found.winner or "no clear winner"
     if not found.differences:
-        return best, "", Number(None), Range(None, None)
+        return best, "", *estimate_cells(None)
     close = min(found.differences, key=lambda name: abs(found.differences[name].value))
-    gap = found.differences[close]
-    return best, close, Number(gap.value), Range(gap.low, gap.high)
+    return best, close, *estimate_cells(found.differences[close])
 
 
 def _sample(comparison: Comparison) -> str:
@@ -190,8 +178,7 @@ def _in_sentence(title: str) -> str:
 
 
 def _diagrams(comparison: Comparison) -> Section:
-    level = f"{100 * comparison.level:.6g}"
-    rows = tuple(
+    rows = (
         (
             name,
             Number(float(diagram.score[b]), 3),
@@ -201,23 +188,13 @@ def _diagrams(comparison: Comparison) -> Section:
         for name, diagram in comparison.diagrams.items()
         for b in range(diagram.score.size)
     )
-    header = ("model", "mean score", "share of positives", f"{level} % interval")
-    return Section(
-        name="diagram",
-        title="What does each model's score mean?",
-        sentences=(
-            Sentence(
-                text="On the diagonal, a score equals the probability. All bins contain "
-                "the same number of rows."
-            ),
-        ),
-        charts=(DIAGRAM,),
-        tables=(Table(caption="Reliability diagrams", header=header, rows=rows, folded=True),),
+    header = ("model", "mean score", "share of positives", interval_title(comparison.level))
+    table = Table.of(header, rows, "Reliability diagrams", folded=True)
+    text = (
+        "On the diagonal, a score equals the probability. All bins contain the same number of rows."
     )
-
-
-def _sentence(text: str) -> Sentence:
-    return Sentence(text=text)
+    title = "What does each model's score mean?"
+    return Section.of("diagram", title, text, table, charts=(DIAGRAM,))
 
 
 def _tipping(found: Compared) -> Iterator[str]:
@@ -226,37 +203,26 @@ def _tipping(found: Compared) -> Iterator[str]:
         return
     rival = min(found.tipping, key=lambda name: found.tipping[name])
     factor = found.tipping[rival]
-    if isfinite(factor):
-        key, options = "lead_up_to", {"factor": f"{factor:.2f}"}
-    else:
-        key, options = "lead_always", {}
-    yield say(key, winner=found.winner, rival=rival, **options)
+    key = "lead_up_to" if isfinite(factor) else "lead_always"
+    yield say(key, winner=found.winner, rival=rival, factor=f"{factor:.2f}")
 
 
 def _criterion(comparison: Comparison, found: Compared) -> Section:
-    level = f"{100 * comparison.level:.6g} % interval"
+    level = interval_title(comparison.level)
     header = ("", "value", level, f"minus {found.reference}", level)
-    rows = tuple(_row(found, name) for name in comparison.models)
-    charts: tuple[str, ...] = (f"difference_{found.name}",)
-    sentences = [Sentence(text=_judgement(found)), *map(_sentence, _tipping(found))]
+    table = Table.of(header, (_row(found, name) for name in comparison.models), found.title)
+    charts, told = [f"difference_{found.name}"], [_judgement(found), *_tipping(found)]
     if found.ordering is not None:
-        charts += (f"order_{found.name}",)
-        sentences.append(Sentence(text=_order(found)))
-    return Section(
-        name=found.name,
-        title=f"{found.title} ({found.better} is better)",
-        sentences=tuple(sentences),
-        charts=charts,
-        tables=(Table(caption=found.title, header=header, rows=rows),),
-    )
+        charts.append(f"order_{found.name}")
+        told.append(_order(found))
+    title = f"{found.title} ({found.better} is better)"
+    return Section.of(found.name, title, *told, table, charts=tuple(charts))
 
 
 def _row(found: Compared, name: str) -> tuple[Cell, ...]:
-    one, gap = found.estimates[name], found.differences.get(name)
-    value = Number(one.value), Range(one.low, one.high)
-    if gap is None:
-        return name, *value, "", ""
-    return name, *value, Number(gap.value), Range(gap.low, gap.high)
+    gap = found.differences.get(name)
+    cells = ("", "") if gap is None else estimate_cells(gap)
+    return name, *estimate_cells(found.estimates[name]), *cells
 
 
 def _judgement(found: Compared) -> str:
@@ -308,59 +274,50 @@ def _orders(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _drawings(comparison: Comparison) -> Iterator[tuple[str, Drawing]]:
+def _drawings(comparison: Comparison) -> dict[str, Drawing]:
     names = list(comparison.models)
     looks = [(k, LOOKS[k % len(LOOKS)]) for k in range(len(names))]
     legend = [
         ("stroke" if k == 0 else "dashed", f"model-{k % len(LOOKS)}", f"{names[k]} ({look.shape})")
         for k, look in looks
     ]
-    yield (
-        DIAGRAM,
-        Drawing(
+    drawn = {
+        DIAGRAM: Drawing(
             build=partial(models, names),
             description="Reliability diagrams of all models, overlaid.",
             legend=(*legend, ("dashed", "faint", "perfect calibration")),
             height=320,
-        ),
-    )
+        )
+    }
     for name, found in comparison.criteria.items():
-        yield (
-            f"difference_{name}",
-            Drawing(
-                build=partial(difference, name, found.title, names),
-                description=f"{found.title}: differences with intervals.",
-                title="Difference",
-                height=max(90, 42 * (len(names) - 1) + 30),
-            ),
+        drawn[f"difference_{name}"] = Drawing(
+            build=partial(difference, name, found.title, names),
+            description=f"{found.title}: differences with intervals.",
+            title="Difference",
+            height=max(90, 42 * (len(names) - 1) + 30),
         )
         if found.ordering is not None:
             turns = bool(found.ordering.crossings)
-            yield (
-                f"order_{name}",
-                Drawing(
-                    build=partial(order, name, found.title, names, turns=turns),
-                    description=f"{found.title} of each model against the class prior.",
-                    title="Effect of the prior",
-                    height=260,
-                ),
+            drawn[f"order_{name}"] = Drawing(
+                build=partial(order, name, found.title, names, turns=turns),
+                description=f"{found.title} of each model against the class prior.",
+                title="Effect of the prior",
+                height=260,
             )
+    return drawn
 
 
-def _datasets(comparison: Comparison) -> Iterator[tuple[str, Rows]]:
-    yield DIAGRAM, overlaid(comparison.diagrams, "model")
+def _datasets(comparison: Comparison) -> dict[str, Rows]:
+    rows: dict[str, Rows] = {DIAGRAM: overlaid(comparison.diagrams, "model")}
     for name, found in comparison.criteria.items():
-        yield (
-            f"difference_{name}",
-            [
-                {"model": model, "value": gap.value, "low": gap.low, "high": gap.high}
-                for model, gap in found.differences.items()
-            ],
-        )
+        rows[f"difference_{name}"] = [
+            {"model": model, "value": gap.value, "low": gap.low, "high": gap.high}
+            for model, gap in found.differences.items()
+        ]
         if found.ordering is not None:
-            yield f"order_{name}", list(_lines(found.ordering))
-            yield f"crossing_{name}", [{"prior": x} for x in found.ordering.crossings]
-    yield "now", [{"prior": comparison.prior.value}]
+            rows[f"order_{name}"] = list(_lines(found.ordering))
+            rows[f"crossing_{name}"] = [{"prior": x} for x in found.ordering.crossings]
+    return rows | {"now": [{"prior": comparison.prior.value}]}
 
 
 def _lines(ordering: Ordering) -> Iterator[dict[str, float | str | None]]:

@@ -20,6 +20,8 @@ from noneg.report.document import (
     Sentence,
     Table,
     asset,
+    estimate_cells,
+    interval_title,
 )
 from noneg.report.grouping import group_section, terminal_section
 from noneg.report.payload import curves, distribution
@@ -68,7 +70,7 @@ def document(
             _threshold(evaluation),
             _errors(evaluation),
             *_recalibration(evaluation),
-            *_groups(evaluation),
+            *([] if evaluation.groups is None else [group_section(evaluation.groups)]),
             *([] if evaluation.audit is None else audit_sections(evaluation.audit, chart=True)),
             *prior_section(evaluation),
             *_noted(about),
@@ -78,12 +80,6 @@ def document(
             glossary_section(),
         ),
     )
-
-
-def _groups(evaluation: Evaluation) -> list[Section]:
-    if evaluation.groups is None:
-        return []
-    return [group_section(evaluation.groups)]
 
 
 def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
@@ -122,14 +118,9 @@ def _noted(about: About) -> Iterator[Section]:
         "Labeled positives with the lowest scores are either mislabeled or missed by "
         "the model."
     )
-    rows = tuple((one.name, Number(one.score), one.reason) for one in about.noted)
-    table = Table(caption="Rows", header=("row", "score", "why"), rows=rows)
-    yield Section(
-        name="rows",
-        title="Which rows should we check?",
-        sentences=(Sentence(text=text),),
-        tables=(table,),
-    )
+    rows = ((one.name, Number(one.score), one.reason) for one in about.noted)
+    table = Table.of(("row", "score", "why"), rows, "Rows")
+    yield Section.of("rows", "Which rows should we check?", text, table)
 
 
 def _selection(evaluation: Evaluation) -> Iterator[Sentence]:
@@ -172,7 +163,7 @@ def _diagram(evaluation: Evaluation) -> Section:
         "scores at once. Shares above 1, from noise or too large a prior, are triangles at 1."
     )
     header = ("score from", "to", "mean score", "share of positives", f"{level} % interval", "rows")
-    rows = tuple(
+    rows = (
         (
             Number(point.left, 3),
             Number(point.right, 3),
@@ -183,15 +174,9 @@ def _diagram(evaluation: Evaluation) -> Section:
         )
         for point in points(evaluation)
     )
-    caption = "Reliability diagram"
-    table = Table(caption=caption, header=header, rows=rows, name="reliability", folded=True)
-    return Section(
-        name="diagram",
-        title="What does a score mean?",
-        sentences=(Sentence(text=text),),
-        charts=("reliability",),
-        tables=(table,),
-    )
+    table = Table.of(header, rows, "Reliability diagram", name="reliability", folded=True)
+    title = "What does a score mean?"
+    return Section.of("diagram", title, text, table, charts=("reliability",))
 
 
 def _scores(evaluation: Evaluation) -> Section:
@@ -203,27 +188,35 @@ def _scores(evaluation: Evaluation) -> Section:
         else ", and the implied distribution of negatives if the prior is right. Negative "
         "shares would contradict the prior."
     )
-    header = ("score from", "to", "positives", rows_name, "negatives")
-    caption = "Share of rows in each score range"
     kept = [row for row in distribution(evaluation) if row["marginal"] or row["positive"]]
-    table = _table(
-        caption, header, kept, ("left", "right", "positive", "marginal", "negative"), "distribution"
-    )
-    return Section(
-        name="scores",
-        title="How are the scores distributed?",
-        sentences=(Sentence(text=text),),
-        charts=("distribution",),
-        tables=(table,),
-        folded=True,
-    )
+    names = ("left", "right", "positive", "marginal", "negative")
+    caption, known = "Share of rows in each score range", {"marginal": rows_name}
+    table = _table("distribution", caption, names, kept, TITLES | known)
+    title, charts = "How are the scores distributed?", ("distribution",)
+    return Section.of("scores", title, text, table, charts=charts, folded=True)
+
+
+# Titles of the columns of chart data in tables.
+TITLES = {
+    "left": "score from",
+    "right": "to",
+    "positive": "positives",
+    "negative": "negatives",
+    "threshold": "threshold",
+    "fpr": "false positive rate",
+    "tpr": "recall",
+    "ppr": "flagged",
+    "precision": "precision",
+    "f_beta": "F1",
+}
 
 
 def _table(
-    caption: str, header: tuple[str, ...], rows: Rows, names: tuple[str, ...], name: str
+    name: str, caption: str, columns: tuple[str, ...], rows: Rows, titles: dict[str, str] = TITLES
 ) -> Table:
-    cells = tuple(tuple(Number(_float(row[key])) for key in names) for row in rows)
-    return Table(caption=caption, header=header, rows=cells, name=name, folded=True)
+    """Return some columns of chart data as a table that follows the sliders."""
+    cells = ((Number(_float(row[key])) for key in columns) for row in rows)
+    return Table.of((titles[key] for key in columns), cells, caption, name=name, folded=True)
 
 
 def _float(x: float | str | None) -> float | None:
@@ -231,38 +224,28 @@ def _float(x: float | str | None) -> float | None:
 
 
 def _curves(evaluation: Evaluation) -> Section:
-    sentences = [
-        Sentence(
-            text="The curves cover all thresholds on this page; the ring marks the selected one."
-        )
-    ]
-    bounds = evaluation.sums.bounds
-    if bounds is not None:
-        (low, high), (least, most) = bounds.auroc, bounds.average_precision
-        level = f"{100 * evaluation.level:.6g}"
-        sentences.append(
-            Sentence(
-                text="The shaded region contains the curve no matter which unlabeled "
-                f"rows are the hidden positives ({level} % band on their ranks). At "
-                "the given prior, the area under the curve is "
-                f"{low:.3f} to {high:.3f} for ROC and {least:.3f} to {most:.3f} for precision and "
-                "recall.",
-                key="given",
-            )
-        )
-    header = ("threshold", "false positive rate", "recall", "precision")
+    text = "The curves cover all thresholds on this page; the ring marks the selected one."
     names = ("threshold", "fpr", "tpr", "precision")
-    table = _table(
-        "ROC and precision-recall curves", header, _at_tenths(evaluation), names, "curves"
+    caption, rows = "ROC and precision-recall curves", _at_tenths(evaluation)
+    table = _table("curves", caption, names, rows)
+    title, charts = "How well do the scores rank?", ("roc", "pr")
+    bounds = _bounds(evaluation)
+    return Section.of("curves", title, text, *bounds, table, charts=charts, folded=True)
+
+
+def _bounds(evaluation: Evaluation) -> Iterator[Sentence]:
+    """Yield what the shaded region means, if there is one."""
+    bounds = evaluation.sums.bounds
+    if bounds is None:
+        return
+    (low, high), (least, most) = bounds.auroc, bounds.average_precision
+    text = (
+        "The shaded region contains the curve no matter which unlabeled rows are the "
+        f"hidden positives ({100 * evaluation.level:.6g} % band on their ranks). At the given "
+        f"prior, the area under the curve is {low:.3f} to {high:.3f} for ROC and {least:.3f} to "
+        f"{most:.3f} for precision and recall."
     )
-    return Section(
-        name="curves",
-        title="How well do the scores rank?",
-        sentences=tuple(sentences),
-        charts=("roc", "pr"),
-        tables=(table,),
-        folded=True,
-    )
+    yield Sentence(text=text, key="given")
 
 
 def _at_tenths(evaluation: Evaluation) -> Rows:
@@ -276,44 +259,28 @@ def _threshold(evaluation: Evaluation) -> Section:
         "see the effect. Thresholds apply to the original scores, not to "
         "recalibrated ones."
     )
-    header = ("threshold", "flagged", "precision", "recall", "F1")
     names = ("threshold", "ppr", "precision", "tpr", "f_beta")
-    caption = "Metrics at each threshold (shares)"
-    table = _table(caption, header, _at_tenths(evaluation), names, "thresholds")
-    return Section(
-        name="threshold",
-        title="What threshold should we use?",
-        sentences=(Sentence(text=text),),
-        charts=("threshold",),
-        tables=(table,),
-    )
+    caption, rows = "Metrics at each threshold (shares)", _at_tenths(evaluation)
+    table = _table("thresholds", caption, names, rows)
+    title, charts = "What threshold should we use?", ("threshold",)
+    return Section.of("threshold", title, text, table, charts=charts)
 
 
 def _errors(evaluation: Evaluation) -> Section:
-    level = f"{100 * evaluation.level:.6g} % interval"
-    p_value = evaluation.test.p_value
     evidence = "evidence" if evaluation.rejected else "no evidence"
-    test = f"Test of perfect calibration: p = {p_value:.3f}, {evidence} against it"
+    test = f"Test of perfect calibration: p = {evaluation.test.p_value:.3f}, {evidence} against it"
     test += f"{_tested(evaluation)}. Grouped chi-square: p = {evaluation.grouped.p_value:.3f}."
-    tables = tuple(
-        Table(caption=caption, header=("", "value", level), rows=tuple(rows))
-        for caption, rows in (
-            ("Calibration errors (lower is better)", _calibration_rows(evaluation)),
-            (
-                "Slope, intercept and O:E ratio (ideally 1, 0 and 1)",
-                _family(evaluation, "calibration line"),
-            ),
-            ("Proper scores (lower is better)", _family(evaluation, "proper score")),
-            ("Performance", _family(evaluation, "performance")),
-        )
-    )
-    return Section(
-        name="metrics",
-        title="All metrics",
-        sentences=(Sentence(text=test, key="given"),),
-        tables=tables,
-        folded=True,
-    )
+    families = {
+        "calibration line": "Slope, intercept and O:E ratio (ideally 1, 0 and 1)",
+        "proper score": "Proper scores (lower is better)",
+        "performance": "Performance",
+    }
+    parts = {"Calibration errors (lower is better)": _calibration_rows(evaluation)}
+    parts |= {caption: _family(evaluation, name) for name, caption in families.items()}
+    header = ("", "value", interval_title(evaluation.level))
+    tables = (Table.of(header, rows, caption) for caption, rows in parts.items())
+    told = Sentence(text=test, key="given")
+    return Section.of("metrics", "All metrics", told, *tables, folded=True)
 
 
 def _tested(evaluation: Evaluation) -> str:
@@ -379,22 +346,18 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
         if change.high < 0.0
         else ", which is not significant: these rows do not show that recalibration helps."
     )
-    rows = tuple(
+    rows = (
         (METRICS[name].title, Number(one), Number(other))
         for name, (one, other) in found.errors.items()
     )
     caption = "Before and after, on rows used for neither selection nor fitting"
-    yield Section(
-        name="recalibration",
-        title="Can the scores be recalibrated?",
-        sentences=tuple(
-            Sentence(text=one) for one in (text, *found.warnings, _use(evaluation, found))
-        ),
+    yield Section.of(
+        "recalibration",
+        "Can the scores be recalibrated?",
+        *(text, *found.warnings, _use(evaluation, found)),
+        Table.of(("", "before", "after"), rows, caption),
+        *_mapped(found, evaluation.level),
         charts=("recalibration",),
-        tables=(
-            Table(caption=caption, header=("", "before", "after"), rows=rows),
-            *_mapped(found, evaluation.level),
-        ),
         code=found.calibrator.to_json(),
         still=True,
     )
@@ -414,12 +377,12 @@ def _mapped(found: HeldOut, level: float) -> Iterator[Table]:
     if not found.mapped:
         return
     ends = f"{100 * level:.6g} % band"
-    rows = tuple(
+    rows = (
         (f"{s:g}", Number(one.value), Number(one.low), Number(one.high))
         for s, one in found.mapped.items()
     )
     header = ("score", "calibrated probability", f"{ends}, from", "to")
-    yield Table(caption=f"Scores after {found.chosen}", header=header, rows=rows, folded=True)
+    yield Table.of(header, rows, f"Scores after {found.chosen}", folded=True)
 
 
 def prior_section(evaluation: Evaluation) -> Iterator[Section]:
@@ -439,26 +402,18 @@ def prior_section(evaluation: Evaluation) -> Iterator[Section]:
     fits = f"Priors up to {at_most(evaluation.sums.largest_prior)} are compatible with the scores."
     least = evaluation.sums.least_prior
     grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
-    rows = tuple((Number(x, 3), Number(float(curve(x)))) for x in grid)
-    header = ("prior", "calibration error")
-    table = Table(caption="Calibration error by prior", header=header, rows=rows, folded=True)
-    yield Section(
-        name="prior",
-        title="What if the prior were different?",
-        sentences=(Sentence(text=text), Sentence(text=fits)),
-        charts=("prior_curve",),
-        tables=(table,),
-    )
+    rows = ((Number(x, 3), Number(float(curve(x)))) for x in grid)
+    header, caption = ("prior", "calibration error"), "Calibration error by prior"
+    table = Table.of(header, rows, caption, folded=True)
+    title, charts = "What if the prior were different?", ("prior_curve",)
+    yield Section.of("prior", title, text, fits, table, charts=charts)
 
 
 def theory_section(evaluation: Evaluation) -> Section:
     """Return the theoretical bound, and the number of additional positives that would help."""
-    sentences = [
-        Sentence(
-            text=f"For samples of this size, {evaluation.bins} equal-mass bins balance "
-            "the bias of coarse bins against the noise of fine ones."
-        )
-    ]
+    balance = "balance the bias of coarse bins against the noise of fine ones."
+    text = f"For samples of this size, {evaluation.bins} equal-mass bins {balance}"
+    sentences = [Sentence(text=text)]
     if evaluation.bounds:
         expected, probable = (evaluation.bounds[key].value for key in ("expected", "probable"))
         text = words.bound_sentence(expected, probable, evaluation.level, evaluation.bins)
@@ -470,12 +425,7 @@ def theory_section(evaluation: Evaluation) -> Section:
         needed = words.positives_needed(evaluation)
         text = words.plan_sentence(needed, evaluation.n_positive, words.EPS)
         sentences.append(Sentence(text=text, key="plan"))
-    return Section(
-        name="theory",
-        title="How certain are these numbers?",
-        sentences=tuple(sentences),
-        folded=True,
-    )
+    return Section.of("theory", "How certain are these numbers?", *sentences, folded=True)
 
 
 def computed_section(evaluation: Evaluation, about: About) -> Section:
@@ -493,16 +443,7 @@ def computed_section(evaluation: Evaluation, about: About) -> Section:
         "number equals the result of noneg for these bins at the slider's prior. "
         "Results that are available only at the given prior are hidden."
     )
-    sentences = () if evaluation.is_labeled else (Sentence(text=held),)
-    table = Table(caption="Settings", header=("", ""), rows=(*settings, *about.rows()))
-    return Section(
-        name="computed",
-        title="How was this computed?",
-        sentences=sentences,
-        tables=(table,),
-        code=about.command,
-        folded=True,
-    )
+    return about.section(*([] if evaluation.is_labeled else [held]), settings=settings)
 
 
 def _prior_origin(evaluation: Evaluation) -> str:
@@ -515,9 +456,9 @@ def _prior_origin(evaluation: Evaluation) -> str:
 
 def glossary_section() -> Section:
     """Return a sentence and a citation for each term."""
-    terms = tuple(map(tuple, json.loads(asset("glossary.json"))))
-    table = Table(caption="Terms", header=("term", "meaning", "read more"), rows=terms)
-    return Section(name="glossary", title="Glossary", tables=(table,), folded=True)
+    terms = json.loads(asset("glossary.json"))
+    table = Table.of(("term", "meaning", "read more"), terms, "Terms")
+    return Section.of("glossary", "Glossary", table, folded=True)
 
 
 SHOWN = (
@@ -548,21 +489,15 @@ def truth_section(evaluation: Evaluation, truth: Evaluation) -> Section:
     """
     rows = list(_rows(evaluation, truth))
     inside = sum(row[-1] == "yes" for row in rows)
-    level = f"{100 * evaluation.level:.6g}"
     text = (
         "The hidden labels of this example are known. The estimates above did not "
         "use them; this table compares them with the results from all labels. "
         f"{inside} of {len(rows)} intervals contain the true value."
     )
-    header = ("", "positives and unlabeled", f"{level} % interval", "all labels", "inside")
-    return Section(
-        name="truth",
-        title="The truth, revealed",
-        sentences=(Sentence(text=text),),
-        charts=("truth",),
-        tables=(Table(caption="Estimate and truth", header=header, rows=tuple(rows)),),
-        still=True,
-    )
+    level = interval_title(evaluation.level)
+    header = ("", "positives and unlabeled", level, "all labels", "inside")
+    table = Table.of(header, rows, "Estimate and truth")
+    return Section.of("truth", "The truth, revealed", text, table, charts=("truth",), still=True)
 
 
 def _rows(evaluation: Evaluation, truth: Evaluation) -> Iterator[tuple[Cell, ...]]:
@@ -571,8 +506,7 @@ def _rows(evaluation: Evaluation, truth: Evaluation) -> Iterator[tuple[Cell, ...
         if one is None or other is None or not math.isfinite(one.value):
             continue
         inside = "yes" if one.low <= other.value <= one.high else "no"
-        value = Number(one.value, 3), Range(one.low, one.high, 3), Number(other.value, 3)
-        yield METRICS[name].title, *value, inside
+        yield METRICS[name].title, *estimate_cells(one, 3), Number(other.value, 3), inside
 
 
 # Sections of a report that are shown on a terminal.

@@ -11,13 +11,13 @@ import hashlib
 import math
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from noneg.results import Estimate
     from noneg.verdict import Code
 
 MISSING = "\N{EN DASH}"
@@ -80,6 +81,18 @@ class Range:
 Cell: TypeAlias = str | Number | Range
 
 
+def estimate_cells(found: Estimate | None, digits: int = 4) -> tuple[Number, Range]:
+    """Return an estimate and its interval; blank cells for None."""
+    if found is None:
+        return Number(None), Range(None, None)
+    return Number(found.value, digits), Range(found.low, found.high, digits)
+
+
+def interval_title(level: float) -> str:
+    """Return the header of a column of intervals."""
+    return f"{100 * level:.6g} % interval"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """Rows under a header; `name` identifies the data if the table follows the sliders.
@@ -93,6 +106,17 @@ class Table:
     name: str = ""
     folded: bool = False
     sortable: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        header: Iterable[str],
+        rows: Iterable[Iterable[Cell]],
+        caption: str = "",
+        **options: Any,  # noqa: ANN401
+    ) -> Table:
+        """Return a table of any iterables; options are the other fields."""
+        return cls(caption=caption, header=(*header,), rows=(*map(tuple, rows),), **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +161,18 @@ class Section:
     folded: bool = False
     still: bool = False
 
+    @classmethod
+    def of(cls, name: str, title: str, *parts: str | Sentence | Table, **options: Any) -> Section:  # noqa: ANN401
+        """Return a section of sentences and tables; options are the other fields."""
+        tables = tuple(one for one in parts if isinstance(one, Table))
+        texts = sentences(one for one in parts if not isinstance(one, Table))
+        return cls(name=name, title=title, sentences=texts, tables=tables, **options)
+
+
+def sentences(texts: Iterable[str | Sentence]) -> tuple[Sentence, ...]:
+    """Return texts as sentences."""
+    return tuple(Sentence(text=one) if isinstance(one, str) else one for one in texts)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
@@ -161,16 +197,21 @@ class Document:
         Model, data and date, as pairs of a label and a value.
     """
 
-    title: str
-    subtitle: str
-    verdict: tuple[Sentence, ...]
-    facts: tuple[tuple[str, Number, Range], ...]
-    warnings: tuple[str, ...]
-    sections: tuple[Section, ...] = field(default=())
+    title: str = ""
+    subtitle: str = ""
+    verdict: tuple[Sentence, ...] = ()
+    facts: tuple[tuple[str, Number, Range], ...] = ()
+    warnings: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
     code: Code | None = None
     sample: Sentence | None = None
     action: tuple[Sentence, Sentence] | None = None
     origin: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, verdict: Iterable[str | Sentence], *sections: Section, **options: Any) -> Document:  # noqa: ANN401
+        """Return a document with this verdict and these sections; options are the other fields."""
+        return cls(verdict=sentences(verdict), sections=sections, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +272,12 @@ class About:
         named = {"model": self.model} if self.model else {}
         source = named | dict(self.source or {})
         return (*source.items(), *digests.items(), *versions.items())
+
+    def section(self, *before: str, settings: tuple[tuple[str, str], ...] = ()) -> Section:
+        """Return the section on settings, files, versions and the command."""
+        table = Table.of(("", ""), (*settings, *self.rows()), "Settings")
+        title, code = "How was this computed?", self.command
+        return Section.of("computed", title, *before, table, code=code, folded=True)
 
 
 def digest_files(paths: Iterable[str]) -> dict[str, str]:

@@ -340,14 +340,18 @@ def to_json(evaluation: Evaluation, about: About | None = None) -> str:
     return json.dumps(plain(found), indent=2, allow_nan=False)
 
 
-# Functions that write a report to a file, by file extension.
-WRITERS = {
-    ".html": to_html,
-    ".htm": to_html,
-    ".md": to_markdown,
-    ".txt": to_text,
-    ".json": to_json,
-}
+# Functions that render a report, by format, and the format of each file extension.
+FORMATS = {"html": to_html, "markdown": to_markdown, "text": to_text, "json": to_json}
+ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".txt": "text", ".json": "json"}
+
+
+def format_of(path: str | os.PathLike[str], remedy: str = "Choose one of these.") -> str:
+    """Return the format of a file by its extension; any other extension raises an error."""
+    found = ENDINGS.get(Path(path).suffix.lower())
+    if found is None:
+        rule = f"must end in {', '.join(ENDINGS)}"
+        raise InputError("path", rule, value=str(path), remedy=remedy)
+    return found
 
 
 def save(evaluation: Evaluation, path: str | os.PathLike[str], about: About | None = None) -> None:
@@ -371,11 +375,7 @@ def save(evaluation: Evaluation, path: str | os.PathLike[str], about: About | No
     ...     print(Path(f"{folder}/report.md").read_text(encoding="utf-8")[:30])
     # Can these scores be trusted?
     """
-    writer = WRITERS.get(Path(path).suffix.lower())
-    if writer is None:
-        rule = f"must end in {', '.join(WRITERS)}"
-        raise InputError("path", rule, value=str(path), remedy="Choose one of these.")
-    write_text(path, writer(evaluation, about))
+    write_text(path, FORMATS[format_of(path)](evaluation, about))
 
 
 def _held_out(found: HeldOut) -> dict[str, object]:

@@ -82,7 +82,6 @@ def payload(
             name: {"matrix": rule.matrix, "by_odds": rule.by_odds, "range": [rule.low, rule.high]}
             for name, rule in (registered_rules() | {"risk": decision_rule(ZERO_ONE)}).items()
         },
-        "selection": evaluation.selection,
         "factors": FACTORS,
         "ranges": {
             name: METRICS[name if name in METRICS else "ece"].range
@@ -104,17 +103,10 @@ def payload(
 
 def _facts(evaluation: Evaluation) -> dict[str, Any]:
     """Return the known facts about the rows and the prior."""
-    return {
-        "setting": evaluation.setting,
-        "level": evaluation.level,
-        "prior": evaluation.prior.value,
-        "prior_ends": [evaluation.prior.low, evaluation.prior.high],
-        "consistent": evaluation.consistent,
-        "n_positive": evaluation.n_positive,
-        "n_unlabeled": evaluation.n_unlabeled,
-        "n_marginal": evaluation.n_marginal,
-        "bins": evaluation.bins,
-    }
+    names = ("setting", "level", "consistent", "n_positive", "n_unlabeled", "n_marginal", "bins")
+    prior = evaluation.prior
+    known = {"prior": prior.value, "prior_ends": [prior.low, prior.high]}
+    return _some(evaluation, (*names, "selection")) | known
 
 
 def _said(evaluation: Evaluation, reading: str) -> dict[str, Any]:
@@ -322,9 +314,7 @@ def now(evaluation: Evaluation) -> Row:
 def recalibration(evaluation: Evaluation) -> Rows:
     """Return the diagrams before and after recalibration, stacked as rows."""
     found = evaluation.recalibration
-    if found is None:
-        return []
-    return overlaid(found.reliability)
+    return [] if found is None else overlaid(found.reliability)
 
 
 def truth_rows(evaluation: Evaluation, truth: Evaluation) -> Rows:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from noneg.checks import check_flags, check_scores, check_weights, number_advice
+from noneg.checks import check_flags, check_scores, check_weights, is_labeled, number_advice
 from noneg.errors import Argument, InputError, did_you_mean
+from noneg.scores import PUScores
 from noneg.sketch import Sketch
 from noneg.sketch.forms import add_rows, empty_table, fast_loops
 
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.checks import WeightKind
+    from noneg.checks import Setting, WeightKind
     from noneg.tables.groups import Grouping
 
     # Called with the number of rows done so far, and the total number of rows if it is known.
     Progress = Callable[[int, int | None], None]
     Place = Callable[[int], str]
-    Batch = dict[str, Any]
+    Column = Any  # An Arrow array.
+    Batch = dict[str, Column]
+    Flags = NDArray[np.bool_]
 
 _MOST_NAMES = 20
 
@@ -90,6 +93,23 @@ class Wanted:
                 raise InputError(argument, f"{msg}{did_you_mean(name, there)} {_listed(there)}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class WantedColumns(Wanted):
+    """Only the columns in `texts`, keyed by argument, and those that define groups."""
+
+    score: str = ""
+    label: str = ""
+
+    def names(self) -> dict[str, str]:
+        """Return the required columns, keyed by argument."""
+        return dict(self.texts) | ({} if self.groups is None else self.groups.names())
+
+
+def by_argument(names: Iterable[str]) -> dict[str, str]:
+    """Return columns that no argument names, under an argument for messages."""
+    return {f"column {name}": name for name in names}
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Scores, labeled positives, weights, known negatives, and the group code of each row."""
@@ -101,9 +121,27 @@ class Columns:
     texts: Mapping[str, list[str]] = field(default_factory=dict)
     codes: NDArray[np.int64] | None = None
 
+    def part(self, here: Flags) -> Columns:
+        """Return some of the rows, without texts."""
+        parts: dict[str, Any] = {}
+        for name in _ARRAYS:
+            column = getattr(self, name)
+            parts[name] = None if column is None else column[here]
+        return Columns(**parts)
+
+    def scores(self, setting: Setting, kind: WeightKind, **known: Any) -> PUScores:  # noqa: ANN401
+        """Return the rows as scores, with what is known about the population."""
+        weights: dict[str, Any] = {"sample_weight": self.weight, "weight_kind": kind}
+        if is_labeled(setting):
+            return PUScores.from_labels(self.flags, self.score, **weights)
+        return PUScores.from_pu_labels(self.flags, self.score, setting=setting, **weights, **known)
+
+
+_ARRAYS = ("score", "flags", "weight", "negative", "codes")
+
 
 @contextmanager
-def about_columns(place: Callable[[int], str] | None = None) -> Iterator[None]:
+def about_columns(place: Place | None = None) -> Iterator[None]:
     """Make errors about arguments refer to the corresponding columns and the location of a row."""
     try:
         yield
@@ -169,7 +207,6 @@ def meaning(label: object) -> object:
 
 
 _NOWHERE = object()
-_UNLABELED = Argument("unlabeled_label")
 
 
 def _is_empty(means: object) -> bool:
@@ -192,16 +229,11 @@ class Labels:
             rule = "must differ from the positive label"
             raise InputError("unlabeled_label", rule, value=given)
 
-    def flags(self, column: Any, place: Callable[[int], str]) -> NDArray[np.bool_]:  # noqa: ANN401
-        """Return which rows of an Arrow column are positive; `place` describes a row's location."""
-        return self.kinds(column, place)[0]
+    def kinds(self, column: Column, place: Place) -> tuple[Flags, Flags | None]:
+        """Return which rows are positive, and which are known negatives, if applicable.
 
-    def kinds(
-        self,
-        column: Any,  # noqa: ANN401
-        place: Callable[[int], str],
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-        """Return which rows are positive, and which are known negatives, if applicable."""
+        `place` describes the location of a row.
+        """
         if not self.wanted.has_negatives:
             return self._two(column, place), None
         there = ~column.is_null().to_numpy(zero_copy_only=False)
@@ -211,12 +243,7 @@ class Labels:
         out[:, there] = self._three(column.drop_null(), np.flatnonzero(there), place)
         return out[0], out[1]
 
-    def _three(
-        self,
-        column: Any,  # noqa: ANN401
-        rows: NDArray[np.intp],
-        place: Callable[[int], str],
-    ) -> NDArray[np.bool_]:
+    def _three(self, column: Column, rows: NDArray[np.intp], place: Place) -> Flags:
         import pyarrow as pa
 
         column = column.cast(pa.string()) if pa.types.is_boolean(column.type) else column
@@ -238,12 +265,11 @@ class Labels:
             refuse_missing("label", self.wanted.label, place)
         self.seen_empty = True
 
-    def _two(self, column: Any, place: Callable[[int], str]) -> NDArray[np.bool_]:  # noqa: ANN401
+    def _two(self, column: Column, place: Place) -> Flags:
         import pyarrow as pa
 
         if column.null_count:
-            row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            refuse_missing("label", self.wanted.label, place(row))
+            refuse_missing("label", self.wanted.label, place(first_null(column)))
         if pa.types.is_boolean(column.type):
             return self._of_booleans(_unpacked(column))
         codes, values, used = _encoded(column, self.wanted.label)
@@ -255,7 +281,7 @@ class Labels:
             positive[code] = self.note(means)
         return positive[codes]
 
-    def _of_booleans(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _of_booleans(self, values: Flags) -> Flags:
         true, false = (
             there and self.note(value)
             for there, value in ((values.any(), True), (not values.all(), False))
@@ -278,11 +304,8 @@ class Labels:
         elif len(self.found) == 3:
             shown = ", ".join(repr(value) for value in sorted(self.found, key=str))
             rule = f"must contain two values, got 3: {shown}"
-            remedy = (
-                "If one of them means that the row was not reviewed, pass it as ",
-                _UNLABELED,
-                ".",
-            )
+            told = "If one of them means that the row was not reviewed, pass it as "
+            remedy = (told, Argument("unlabeled_label"), ".")
             raise InputError(self.wanted.label, rule, remedy=remedy).of_column()
         values = np.empty(len(self.found), dtype=object)
         values[:] = sorted(self.found, key=str)
@@ -306,7 +329,12 @@ class Labels:
         raise InputError("unlabeled_label", rule, value=value)
 
 
-def _encoded(column: Any, name: str) -> tuple[NDArray[Any], list[object], Iterable[int]]:  # noqa: ANN401
+def first_null(column: Column) -> int:
+    """Return the first row without a value."""
+    return int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+
+
+def _encoded(column: Column, name: str) -> tuple[NDArray[Any], list[object], Iterable[int]]:
     """Return the code of each row, the labels of the codes, and the codes in use."""
     import pyarrow as pa
 
@@ -319,7 +347,7 @@ def _encoded(column: Any, name: str) -> tuple[NDArray[Any], list[object], Iterab
     return codes, values, np.unique(codes) if ready else range(len(values))
 
 
-def _unpacked(column: Any) -> NDArray[np.bool_]:  # noqa: ANN401
+def _unpacked(column: Column) -> Flags:
     """Return booleans, which Arrow stores as bits, as one byte each."""
     byte, first = divmod(column.offset, 8)
     bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)[byte:]
@@ -369,12 +397,11 @@ def fill(
 
     total = _total(sources)
     labels, rows = Labels(wanted), _Rows(wanted, limit, total or 0)
-    for source in sources:
-        with closing(placed(source)) as stream:
-            for batch, place in stream:
-                rows.add(_checked(batch, wanted, labels, place, is_text=source.is_text))
-                if progress is not None:
-                    progress(rows.n, total)
+    with closing(stream(sources)) as batches:
+        for batch, place, is_text in batches:
+            rows.add(_checked(batch, wanted, labels, place, is_text=is_text))
+            if progress is not None:
+                progress(rows.n, total)
     check_filled(rows.n, sources)
     labels.settle()
     done = rows.finished()
@@ -392,13 +419,12 @@ def extremes(
     """
     labels = Labels(wanted)
     found: dict[str, list[tuple[float, str]]] = {"unlabeled": [], "positive": []}
-    for source in sources:
-        with closing(placed(source)) as stream:
-            for batch, place in stream:
-                rows = _checked(batch, wanted, labels, place, is_text=source.is_text)
-                seen = rows.flags if rows.negative is None else rows.flags | rows.negative
-                for kind, mask, sign in (("unlabeled", ~seen, -1), ("positive", rows.flags, 1)):
-                    found[kind] = _first(n, found[kind], rows, np.flatnonzero(mask), sign)
+    with closing(stream(sources)) as batches:
+        for batch, place, is_text in batches:
+            rows = _checked(batch, wanted, labels, place, is_text=is_text)
+            seen = rows.flags if rows.negative is None else rows.flags | rows.negative
+            for kind, mask, sign in (("unlabeled", ~seen, -1), ("positive", rows.flags, 1)):
+                found[kind] = _first(n, found[kind], rows, np.flatnonzero(mask), sign)
     labels.settle()
     return found
 
@@ -420,7 +446,15 @@ def check_filled(n_rows: int, sources: Sequence[Source]) -> None:
         raise InputError("source", f"must contain at least one row, but {names} {has}.")
 
 
-def placed(source: Source) -> Generator[tuple[Batch, Place]]:
+def stream(sources: Iterable[Source]) -> Generator[tuple[Batch, Place, bool]]:
+    """Yield the batches of all sources, functions that locate their rows, and `is_text`."""
+    for source in sources:
+        with closing(_placed(source)) as batches:
+            for batch, place in batches:
+                yield batch, place, source.is_text
+
+
+def _placed(source: Source) -> Generator[tuple[Batch, Place]]:
     """Yield batches with a function that locates their rows, and prefetch the next batch."""
     first, batches = 0, source.batches()
     with ThreadPoolExecutor(1) as pool:
@@ -436,19 +470,13 @@ def _shifted(place: Place, first: int, row: int) -> str:
 
 
 def numbers(
-    column: Any,  # noqa: ANN401
-    argument: str,
-    name: str,
-    place: Place,
-    *,
-    is_text: bool,
+    column: Column, argument: str, name: str, place: Place, *, is_text: bool
 ) -> NDArray[np.float64]:
     """Return an Arrow column as doubles, or raise an error that names the first bad row."""
     import pyarrow as pa
 
     if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        refuse_missing(argument, name, place(row))
+        refuse_missing(argument, name, place(first_null(column)))
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if is_text:
@@ -501,22 +529,14 @@ class _Rows:
 
 
 def _joined(held: list[Columns]) -> Columns:
-    weights = [columns.weight for columns in held if columns.weight is not None]
-    score = np.concatenate([columns.score for columns in held])
+    parts: dict[str, Any] = {}
+    for name in _ARRAYS:
+        pieces = [getattr(columns, name) for columns in held]
+        parts[name] = None if pieces[0] is None else np.concatenate(pieces)
     # The array has no other owner: `PUScores` keeps a read-only array without copying it.
-    score.flags.writeable = False
-    flags = np.concatenate([columns.flags for columns in held])
-    negative = [columns.negative for columns in held if columns.negative is not None]
-    return Columns(
-        score,
-        flags,
-        np.concatenate(weights) if weights else None,
-        np.concatenate(negative) if negative else None,
-        {name: [x for one in held for x in one.texts[name]] for name in held[0].texts},
-        np.concatenate([one.codes for one in held if one.codes is not None])
-        if held[0].codes is not None
-        else None,
-    )
+    parts["score"].flags.writeable = False
+    texts = {name: [x for one in held for x in one.texts[name]] for name in held[0].texts}
+    return Columns(**parts, texts=texts)
 
 
 def _total(sources: Sequence[Source]) -> int | None:
@@ -542,11 +562,10 @@ def _checked(
     return Columns(score, flags, rest[0] if rest else None, negative, texts, codes)
 
 
-def as_texts(column: Any, name: str, place: Place) -> list[str]:  # noqa: ANN401
+def as_texts(column: Column, name: str, place: Place) -> list[str]:
     """Return a column as text; every row must have a value."""
     if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        rule = "must contain a value in every row"
+        rule, row = "must contain a value in every row", first_null(column)
         raise InputError(name, rule, row=row, lack="has none").of_column(place)
     return [as_text(value) for value in column.to_pylist()]
 
@@ -564,7 +583,7 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-def _parsed(column: Any, name: str, place: Place) -> NDArray[np.float64]:  # noqa: ANN401
+def _parsed(column: Column, name: str, place: Place) -> NDArray[np.float64]:
     """Return the numbers in a text column; Arrow parses all but those padded with spaces."""
     import pyarrow as pa
 
@@ -578,7 +597,7 @@ def _parsed(column: Any, name: str, place: Place) -> NDArray[np.float64]:  # noq
     return np.array([float(text) for text in texts])
 
 
-def _refuse_type(column: Any, name: str) -> NoReturn:  # noqa: ANN401
+def _refuse_type(column: Column, name: str) -> NoReturn:
     first = column[0].as_py() if len(column) else None
     kind = "text" if isinstance(first, str) else column.type
     msg = f"column {name!r} must contain numbers, but its type is {kind}, such as {first!r}."

@@ -25,7 +25,7 @@ from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
 from noneg.sketch.forms import GRIDS, SUMS
 from noneg.tables.batches import BATCH, Labels, Source, about_columns, meaning
-from noneg.tables.files import identifier, plain_errors
+from noneg.tables.files import relation_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.kernels import Grid
-    from noneg.tables.batches import Wanted
+    from noneg.tables.batches import Column, Wanted
 
-    Frame = Any  # An eager or a lazy narwhals frame.
+    Frame = Any  # An eager or a lazy narwhals frame, or one of its library.
     Sums = dict[str, NDArray[Any]]
 
 
@@ -51,10 +51,8 @@ def source_of_mapping(source: Mapping[str, Any], wanted: Wanted) -> Source:
     return _source_of_table(pa.table(columns), wanted)
 
 
-def known_frame(source: object) -> Any:  # noqa: ANN401
+def known_frame(source: object) -> Frame:
     """Return a data frame of any library as a narwhals frame."""
-    import narwhals.stable.v2 as nw
-
     try:
         return nw.from_native(source)
     except TypeError as error:
@@ -67,22 +65,20 @@ def known_frame(source: object) -> Any:  # noqa: ANN401
         raise InputError("source", f"cannot be read: {' '.join(str(error).split())}.") from error
 
 
-def is_remote(frame: Any) -> bool:  # noqa: ANN401
+def is_remote(frame: Frame) -> bool:
     """Return whether rows are stored in a cluster or a warehouse, which can sum them in place."""
     engine = frame.implementation
     return bool(engine.is_spark_like() or engine.is_ibis())
 
 
-def count_rows(frame: Any) -> float:  # noqa: ANN401
+def count_rows(frame: Frame) -> float:
     """Return the number of rows in a remote frame; infinity for a cluster."""
-    import narwhals.stable.v2 as nw
-
     if frame.implementation.is_spark_like():
         return np.inf
     return int(frame.select(nw.len()).collect().item())
 
 
-def source_of_frame(frame: Any, wanted: Wanted) -> Source:  # noqa: ANN401
+def source_of_frame(frame: Frame, wanted: Wanted) -> Source:
     """Return the requested columns of a narwhals frame; a lazy frame computes no others."""
     import pyarrow as pa
 
@@ -90,7 +86,7 @@ def source_of_frame(frame: Any, wanted: Wanted) -> Source:  # noqa: ANN401
     duckdb = sys.modules.get("duckdb")
     if duckdb is not None and isinstance(native, duckdb.DuckDBPyRelation):
         wanted.check_names(native.columns, "the relation")
-        batches = partial(_relation_batches, native, wanted.names())
+        batches = partial(relation_batches, native, wanted.names(), "the relation")
         return Source("the relation", batches, "row {}".format)
     wanted.check_names(frame.collect_schema().names(), "the frame")
     frame = frame.select(*wanted.names().values())
@@ -103,7 +99,7 @@ def source_of_frame(frame: Any, wanted: Wanted) -> Source:  # noqa: ANN401
         raise InputError("source", msg, remedy="Convert the columns first.") from error
 
 
-def _source_of_table(table: Any, wanted: Wanted) -> Source:  # noqa: ANN401
+def _source_of_table(table: Frame, wanted: Wanted) -> Source:
     names = wanted.names()
 
     def batches() -> Iterator[dict[str, Any]]:
@@ -111,13 +107,6 @@ def _source_of_table(table: Any, wanted: Wanted) -> Source:  # noqa: ANN401
             yield {argument: batch.column(name) for argument, name in names.items()}
 
     return Source("the table", batches, "row {}".format, table.num_rows)
-
-
-def _relation_batches(relation: Any, names: dict[str, str]) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    sql = [f"{identifier(name)} AS {identifier(argument)}" for argument, name in names.items()]
-    with plain_errors("the relation"):
-        for batch in relation.project(", ".join(sql)).to_arrow_reader(BATCH):
-            yield {argument: batch.column(k) for k, argument in enumerate(names)}
 
 
 def _vector(values: object, name: str) -> NDArray[Any]:
@@ -128,7 +117,7 @@ def _vector(values: object, name: str) -> NDArray[Any]:
     return array
 
 
-def _array(vector: NDArray[Any], name: str) -> Any:  # noqa: ANN401
+def _array(vector: NDArray[Any], name: str) -> Column:
     import pyarrow as pa
 
     # Arrow has no floating-point type longer than a double.
@@ -327,7 +316,9 @@ def _choose(condition: nw.Expr, yes: nw.Expr, no: nw.Expr) -> nw.Expr:
 
 
 @contextmanager
-def spark_table(master: str, files: Sequence[str] = (), table: str | None = None) -> Iterator[Any]:
+def spark_table(
+    master: str, files: Sequence[str] = (), table: str | None = None
+) -> Iterator[Frame]:
     """Yield a Spark DataFrame for files (paths or URLs) or for a table in the catalog.
 
     Parameters
@@ -367,7 +358,7 @@ def _session(master: str) -> tuple[Any, bool]:
     return session, True
 
 
-def _scan(session: Any, files: Sequence[str]) -> Any:  # noqa: ANN401
+def _scan(session: Any, files: Sequence[str]) -> Frame:  # noqa: ANN401
     plain = [file.split("?")[0].lower() for file in files]
     if all(".csv" in file or ".tsv" in file for file in plain):
         separator = "\t" if all(".tsv" in file for file in plain) else ","

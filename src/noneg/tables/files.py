@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-    from noneg.tables.batches import Wanted
+    from noneg.tables.batches import Batch, Wanted
 
 
 def connect() -> DuckDBPyConnection:
@@ -196,15 +196,22 @@ class OpenFiles:
         batches = partial(self._text_batches, file, layout, names)
         return Source(file.name, batches, place, is_text=True)
 
-    def _text_batches(
-        self, file: File, layout: Layout, names: dict[str, str]
-    ) -> Iterator[dict[str, Any]]:
+    def _text_batches(self, file: File, layout: Layout, names: dict[str, str]) -> Iterator[Batch]:
         with plain_errors(file.name):
             relation = scan(self.connect(), [file], layout)
-            columns = dict(zip(layout.names, relation.columns, strict=True))
-            sql = [f"{identifier(columns[name])} AS {identifier(a)}" for a, name in names.items()]
-            for batch in relation.project(", ".join(sql)).to_arrow_reader(BATCH):
-                yield {argument: batch.column(k) for k, argument in enumerate(names)}
+        columns = dict(zip(layout.names, relation.columns, strict=True))
+        own = {argument: columns[name] for argument, name in names.items()}
+        return relation_batches(relation, own, file.name)
+
+
+def relation_batches(
+    relation: DuckDBPyRelation, names: dict[str, str], where: str
+) -> Iterator[Batch]:
+    """Yield columns of a DuckDB relation, keyed by argument."""
+    sql = [f"{identifier(name)} AS {identifier(argument)}" for argument, name in names.items()]
+    with plain_errors(where):
+        for batch in relation.project(", ".join(sql)).to_arrow_reader(BATCH):
+            yield {argument: batch.column(k) for k, argument in enumerate(names)}
 
 
 @contextmanager
@@ -285,7 +292,7 @@ def _parquet(file: File) -> Any:  # noqa: ANN401
     return ParquetFile(file.path, **options)
 
 
-def _parquet_batches(file: File, names: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _parquet_batches(file: File, names: dict[str, str]) -> Iterator[Batch]:
     with plain_errors(file.name), _parquet(file) as reader:
         for batch in reader.iter_batches(BATCH, columns=list(names.values())):
             yield {argument: batch.column(name) for argument, name in names.items()}

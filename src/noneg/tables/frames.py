@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from noneg.errors import InputError
-from noneg.tables.batches import Wanted
+from noneg.tables.batches import WantedColumns, by_argument
 from noneg.tables.files import identifier, open_files, plain_errors, scan
 
 if TYPE_CHECKING:
@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.tables.files import OpenFiles
-
-
-@dataclass(frozen=True)
-class _Named(Wanted):
-    """Columns that must be present."""
-
-    score: str = ""
-    label: str = ""
-    needed: tuple[str, ...] = ()
-
-    def names(self) -> dict[str, str]:
-        return {f"column {name}": name for name in self.needed}
 
 
 def read_table(source: object, *, columns: Sequence[str] = (), texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
@@ -61,7 +49,7 @@ def read_table(source: object, *, columns: Sequence[str] = (), texts: Sequence[s
     ...     read_table(path).to_pydict()
     {'age': [30.0, None], 'city': ['Rome', 'Oslo']}
     """
-    with open_files(source, _Named(needed=(*columns, *texts))) as opened:
+    with open_files(source, WantedColumns(texts=by_argument((*columns, *texts)))) as opened:
         _check_same(opened)
         with plain_errors(opened.files[0].name):
             table = _typed(opened, set(texts))

@@ -17,13 +17,23 @@ import numpy as np
 from noneg import checks
 from noneg.errors import InputError
 from noneg.knowledge import Knowledge
-from noneg.scores import PUScores
 from noneg.sketch import Sketch
-from noneg.tables.batches import Columns, Labels, Wanted, extremes, fill, numbers, placed
+from noneg.tables.batches import (
+    Columns,
+    Labels,
+    Wanted,
+    WantedColumns,
+    by_argument,
+    extremes,
+    fill,
+    numbers,
+    stream,
+)
 from noneg.tables.engines import (
     count_rows,
     is_remote,
     known_frame,
+    sketch_of_frame,
     source_of_frame,
     source_of_mapping,
 )
@@ -36,8 +46,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting, WeightKind
+    from noneg.scores import PUScores
     from noneg.sketch.grouped import GroupSums
-    from noneg.tables.batches import Batch, Place, Progress, Source
+    from noneg.tables.batches import Column, Progress, Source
 
 
 # Larger tables are sketched unless all rows are requested. From this size on, a sketch is within
@@ -218,24 +229,10 @@ def to_scores(
         rule = "must not be 'labeled' if some rows are unlabeled"
         raise InputError("setting", rule, remedy="Choose one-sample or two-sample.")
     _check_rows(rows, wanted, setting)
-    prior, interval = known.prior, known.prior_interval
+    facts: dict[str, Any] = {"prior": known.prior, "prior_interval": known.prior_interval}
     if isinstance(rows, Sketch):
-        made = rows.scores(setting=setting, prior=prior, prior_interval=interval)
-        return made.with_selection(known.selection)
-    if checks.is_labeled(setting):
-        return PUScores.from_labels(
-            rows.flags, rows.score, sample_weight=rows.weight, weight_kind=wanted.weight_kind
-        )
-    return PUScores.from_pu_labels(
-        rows.flags,
-        rows.score,
-        prior=prior,
-        setting=setting,
-        prior_interval=interval,
-        selection=known.selection,
-        sample_weight=rows.weight,
-        weight_kind=wanted.weight_kind,
-    )
+        return rows.scores(setting=setting, **facts).with_selection(known.selection)
+    return rows.scores(setting, wanted.weight_kind, **facts, selection=known.selection)
 
 
 def read_sketch(  # noqa: PLR0913 - as `read`
@@ -306,17 +303,13 @@ def read_rows(
     """Return all rows, or a sketch of them if there are many."""
     limit = {True: np.inf, False: 0, None: EXACT_ROWS}[exact]
     if not isinstance(source, (*_FILES, Mapping)) and is_remote(frame := known_frame(source)):
+        rule = "must not be given if a cluster reads the rows"
         if wanted.has_negatives:
-            rule = "must not be given if a cluster reads the rows"
-            raise InputError(
-                "unlabeled_label", rule, remedy="Create a column with two values there."
-            )
+            remedy = "Create a column with two values there."
+            raise InputError("unlabeled_label", rule, remedy=remedy)
         if wanted.groups is not None:
-            rule = "must not be given if a cluster reads the rows"
             raise InputError("by", rule, remedy="Sketch each group there.")
         if not exact and (exact is False or count_rows(frame) > EXACT_ROWS):
-            from noneg.tables.engines import sketch_of_frame
-
             return sketch_of_frame(frame, wanted)
     with _sources(source, wanted) as sources:
         return fill(sources, wanted, limit, progress)
@@ -360,40 +353,14 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
         raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Texts(Wanted):
-    """Text columns only."""
-
-    score: str = ""
-    label: str = ""
-
-    def names(self) -> dict[str, str]:
-        return dict(self.texts)
-
-
 def read_texts(source: object, names: Mapping[str, str]) -> dict[str, list[object]]:
     """Return columns unchanged, keyed by argument; None where a row has no value."""
-    wanted = _Texts(texts=names)
     found: dict[str, list[object]] = {argument: [] for argument in names}
-    with _sources(source, wanted) as sources:
-        for one in sources:
-            with closing(placed(one)) as stream:
-                for batch, _ in stream:
-                    for argument, column in batch.items():
-                        found[argument] += column.to_pylist()
+    with _sources(source, WantedColumns(texts=names)) as sources, closing(stream(sources)) as rows:
+        for batch, _, _ in rows:
+            for argument, column in batch.items():
+                found[argument] += column.to_pylist()
     return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Labels(Wanted):
-    """Requires only the label column; features are the named columns, or all others."""
-
-    score: str = ""
-    features: tuple[str, ...] = ()
-    blanks: bool = False
-
-    def names(self) -> dict[str, str]:
-        return {"label": self.label} | {f"column {name}": name for name in self.features}
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,41 +394,41 @@ def read_features(
     blanks : bool
         Whether a missing number becomes nan instead of raising an error that names its row.
     """
-    wanted = _Labels(
-        label=label, features=tuple(columns), positive_label=positive_label, blanks=blanks
+    own = {"label": label}
+    wanted = WantedColumns(
+        label=label, positive_label=positive_label, texts=own | by_argument(columns)
     )
     with open_files(source, wanted) as opened:
-        names = wanted.features or tuple(n for n in opened.layouts[0].names if n != label)
+        names = tuple(columns) or tuple(n for n in opened.layouts[0].names if n != label)
         if not names:
             raise InputError(
                 "source", "must contain a feature in addition to the label, got no other column."
             )
-        wanted = replace(wanted, features=names)
+        wanted = replace(wanted, texts=own | by_argument(names))
         for file, layout in zip(opened.files, opened.layouts, strict=True):
             wanted.check_names(layout.names, file.name)
-        return _filled(opened.sources(wanted.names()), wanted)
+        return _filled(opened.sources(wanted.names()), wanted, names, blanks=blanks)
 
 
-def _filled(sources: Sequence[Source], wanted: _Labels) -> Features:
+def _filled(
+    sources: Sequence[Source], wanted: Wanted, names: tuple[str, ...], *, blanks: bool
+) -> Features:
     labels, flags, rows = Labels(wanted), [np.empty(0, dtype=np.bool_)], []
-    rows.append(np.empty((0, len(wanted.features))))
-    for source in sources:
-        with closing(placed(source)) as stream:
-            for batch, place in stream:
-                flags.append(labels.flags(batch["label"], place))
-                rows.append(_table(batch, wanted, place, is_text=source.is_text))
+    rows.append(np.empty((0, len(names))))
+    ready = _blank_as_nan if blanks else lambda column: column
+    with closing(stream(sources)) as batches:
+        for batch, place, is_text in batches:
+            flags.append(labels.kinds(batch["label"], place)[0])
+            columns = (
+                numbers(ready(batch[argument]), argument, name, place, is_text=is_text)
+                for argument, name in by_argument(names).items()
+            )
+            rows.append(np.column_stack([*columns]))
     labels.settle()
-    return Features(wanted.features, np.concatenate(rows), np.concatenate(flags))
+    return Features(names, np.concatenate(rows), np.concatenate(flags))
 
 
-def _table(batch: Batch, wanted: _Labels, place: Place, *, is_text: bool) -> NDArray[np.float64]:
-    names = {argument: name for argument, name in wanted.names().items() if argument != "label"}
-    there = {a: _blank_as_nan(batch[a]) if wanted.blanks else batch[a] for a in names}
-    columns = [numbers(there[a], a, n, place, is_text=is_text) for a, n in names.items()]
-    return np.column_stack(columns)
-
-
-def _blank_as_nan(column: Any) -> Any:  # noqa: ANN401
+def _blank_as_nan(column: Column) -> Column:
     """Return an Arrow column with nulls and blank text replaced by nan."""
     import pyarrow as pa
     import pyarrow.compute as pc

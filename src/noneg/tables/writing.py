@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tempfile
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
@@ -22,7 +21,7 @@ from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
 from noneg.errors import InputError
 from noneg.laws import FlaggedRows, SplitRows
-from noneg.tables.batches import Wanted, about_columns, check_filled, numbers, placed
+from noneg.tables.batches import WantedColumns, about_columns, check_filled, numbers, stream
 from noneg.tables.files import connect, identifier, literal, open_files, scan
 from noneg.tables.groups import Grouping
 
@@ -123,17 +122,6 @@ def _rows(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     raise InputError("scores", "must be unweighted rows of finite samples in order to be written.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class WantedScore(Wanted):
-    """The score column, and the columns that define groups."""
-
-    label: str = ""
-
-    def names(self) -> dict[str, str]:
-        """Return the required columns."""
-        return {"score": self.score} | ({} if self.groups is None else self.groups.names())
-
-
 def map_scores(
     source: object,
     path: str | os.PathLike[str],
@@ -180,7 +168,7 @@ def map_scores(
     """
     options = format_options(Path(path))
     typed = options.startswith("FORMAT parquet")
-    wanted = WantedScore(score=score, groups=Grouping(by) if by else None)
+    wanted = WantedColumns(texts={"score": score}, groups=Grouping(by) if by else None)
     with open_files(source, wanted) as opened, _staged(opened) as stage:
         _check_columns(opened, column)
         n_rows = _map(opened, stage, function, wanted)
@@ -244,26 +232,23 @@ def _check_columns(opened: OpenFiles, column: str) -> None:
 
 
 def _map(
-    opened: OpenFiles, stage: str, function: Callable[..., Floats], wanted: WantedScore
+    opened: OpenFiles, stage: str, function: Callable[..., Floats], wanted: WantedColumns
 ) -> int:
     """Fill the table of mapped scores, in row order, and return the number of rows."""
     connection, n_rows = opened.connect(), 0
     connection.execute(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
-    sources, score, groups = opened.sources(wanted.names()), wanted.score, wanted.groups
-    for source in sources:
-        # The connection that reads a text file cannot write at the same time.
-        with closing(placed(source)) as stream, connection.cursor() as writer:
-            for batch, place in stream:
-                s = numbers(batch["score"], "score", score, place, is_text=source.is_text)
-                by = (
-                    [] if groups is None else [groups.names_of(groups.codes_of_batch(batch, place))]
-                )
-                with about_columns(place):
-                    value = function(check_scores(s, score), *by)
-                writer.register("noneg_piece", {"value": np.ascontiguousarray(value)})
-                writer.execute(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
-                writer.unregister("noneg_piece")
-                n_rows += s.size
+    sources, score, groups = opened.sources(wanted.names()), wanted.texts["score"], wanted.groups
+    # The connection that reads a text file cannot write at the same time.
+    with closing(stream(sources)) as batches, connection.cursor() as writer:
+        for batch, place, is_text in batches:
+            s = numbers(batch["score"], "score", score, place, is_text=is_text)
+            by = [] if groups is None else [groups.names_of(groups.codes_of_batch(batch, place))]
+            with about_columns(place):
+                value = function(check_scores(s, score), *by)
+            writer.register("noneg_piece", {"value": np.ascontiguousarray(value)})
+            writer.execute(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
+            writer.unregister("noneg_piece")
+            n_rows += s.size
     check_filled(n_rows, sources)
     return n_rows
 
