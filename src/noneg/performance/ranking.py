@@ -52,6 +52,7 @@ from noneg.intervals import (
     t_score,
     tail_means,
     trust_words,
+    with_unseen,
     z_score,
 )
 from noneg.laws import Ordered
@@ -122,7 +123,9 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the area under the ROC curve with its interval.
 
     Uses DeLong's variance and Student's interval for the logit of PAUC, which stays in (0, 1). With
-    a ``prior_interval``, the ends are exact because they are monotone in the prior.
+    hidden labels, the interval also allows for positives that score like any other row but are
+    missing from the sample (`noneg.intervals.with_unseen`). With a ``prior_interval``, the ends are
+    exact because they are monotone in the prior.
 
     Examples
     --------
@@ -180,13 +183,21 @@ def area_bounds(
     return bounded(scores, value, point, ends, level, reach=(0.0, 1.0), method=method, box=box)
 
 
-def pair_limits(scores: PUScores, area: float, level: float) -> Limits:
-    """Return the interval for PAUC that corresponds to an area under the ROC curve."""
+def pair_limits(
+    scores: PUScores, area: float, level: float, *, prior: float | None = None
+) -> Limits:
+    """Return the interval for PAUC that corresponds to an area under the ROC curve.
+
+    With hidden labels, it allows for a kind of positives that the sample lacks (`with_unseen`).
+    """
     steps, share = Ordered(scores), scores.labeled_share
-    stretch = _stretch(scores.known_prior, share, scores)
-    variance = _area(steps, scores.known_prior).variance(steps)
+    prior = scores.known_prior if prior is None else prior
+    stretch = _stretch(prior, share, scores)
+    pair = 0.5 + (area - 0.5) / stretch
+    variance = steps.variance(*_area(steps, prior).slopes(), unseen=False) / stretch**2
     rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
-    return area_limits(0.5 + (area - 0.5) / stretch, variance / stretch**2, rows, level)
+    ends = area_limits(pair, variance, rows, level)
+    return with_unseen(pair, ends, scores.effective_positive, level) if scores.hidden else ends
 
 
 def _stretch(prior: float, share: float, scores: PUScores) -> float:
