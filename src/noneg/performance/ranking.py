@@ -197,7 +197,10 @@ def pair_limits(
     variance = steps.variance(*_area(steps, prior).slopes(), unseen=False) / stretch**2
     rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
     ends = area_limits(pair, variance, rows, level)
-    return with_unseen(pair, ends, scores.effective_positive, level) if scores.hidden else ends
+    if not scores.hidden:
+        return ends
+    low, high = with_unseen(pair, ends, 0.5, scores.effective_positive, level)
+    return max(low, 0.0), min(high, 1.0)
 
 
 def _stretch(prior: float, share: float, scores: PUScores) -> float:
@@ -240,7 +243,8 @@ def partial_auc_interval(
 ) -> Estimate:
     """Return the partial area with its interval; see `partial_auc` and `auroc_interval`.
 
-    Uses Student's interval for the logit of the mean height, which stays in its range. If the FPR
+    Uses Student's interval for the logit of the mean height, which stays in its range, and for PU
+    rows the upper end of Student's interval for the height itself if it is larger. If the FPR
     itself is known only up to half of `max_fpr`, so that the curve could be cut anywhere, the
     interval is the whole range.
 
@@ -317,9 +321,11 @@ def _mean_limits(scores: PUScores, value: float, variance: float, level: float) 
     if scores.prior_is_estimated:
         return area_limits(min(value, 1.0), variance, rows, level)
     # Noise may push the value to an end or beyond, where a logit is not informative.
-    sd = min(float(np.sqrt(variance)), 0.5)
-    low, high = area_limits(min(max(value, sd), 1.0 - sd), variance, rows, level)
-    return min(low, value), max(high, value)
+    sd = float(np.sqrt(variance))
+    inside = min(max(value, min(sd, 0.5)), 1.0 - min(sd, 0.5))
+    low, high = area_limits(inside, variance, rows, level)
+    # Unlike that of a share, this noise does not shrink toward the upper end.
+    return min(low, value), max(high, value + t_score(level, rows) * sd)
 
 
 def average_precision(scores: PUScores) -> float:
