@@ -6,8 +6,9 @@ Rows are drawn from them with replacement, in both settings, with importance wei
 unequal labeling rates.
 """
 
+from argparse import ArgumentParser
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from scipy.special import betaincinv, expit, ndtri, stdtrit
@@ -171,15 +172,15 @@ def draw(
 
 
 def measure(
-    world: str, prior: float, trials: int, block: int = 0, **sizes: object
+    names: Iterable[str], world: str, prior: float, trials: int, block: int = 0, **sizes: object
 ) -> list[dict[str, object]]:
-    """Return coverage, misses on each side and widths of every metric in one cell."""
+    """Return coverage, misses on each side and widths of these metrics in one cell."""
     target = truth(world, prior)
     if sizes["setting"] == "one-sample":
         labeled = sizes["n_positive"] / sizes["n_unlabeled"]
         rest = max(prior - labeled, 0.0) / (1.0 - labeled)
         target = target | {"proxy_auc": (1.0 - rest) * target["auroc"] + rest / 2.0}
-    found = {name: [] for name in NAMES if np.isfinite(target[name])}
+    found = {name: [] for name in names if np.isfinite(target[name])}
     for trial in range(trials):
         scores = draw(world, prior, seed=block * trials + trial, **sizes)
         for name, kept in found.items():
@@ -254,7 +255,12 @@ def every_cell(worlds: Iterable[str]) -> list[dict[str, object]]:
 
 
 def coverage(run: Run) -> None:
-    """Measure all cells one block at a time, and pool the blocks at the end."""
+    """Measure all cells one block at a time, and pool the blocks at the end.
+
+    The rows of metrics that were not asked for are kept.
+    """
+    names, path = tuple(run.options.metrics or NAMES), run.out / "coverage.csv"
+    kept = [row for row in read(path) if row["metric"] not in names] if path.exists() else []
     chosen = every_cell(HELD_OUT)
     seeded("order").shuffle(chosen)
     blocks = range(run.pick(run.trials(5 * BLOCK, BLOCK) // BLOCK, 1))
@@ -262,13 +268,13 @@ def coverage(run: Run) -> None:
     cells = [
         cell | few | {"block": k} for k in blocks for cell in run.pick(chosen[:200], chosen[::60])
     ]
-    run.resume("blocks", measure, cells)
+    run.resume("blocks", partial(measure, names), cells)
     groups = {}
     for row in read(run.out / "blocks.csv"):
         row.pop("block"), row.pop("trials")
         key = tuple(row[name] for name in (*chosen[0], "metric"))
         groups.setdefault(key, []).append(row)
-    write(run.out / "coverage.csv", [pooled(rows) for rows in groups.values()], run.digits)
+    write(path, kept + [pooled(rows) for rows in groups.values()], run.digits)
     (run.out / "blocks.csv").unlink()
 
 
@@ -386,5 +392,9 @@ def show_size(tables: Tables) -> str:
     )
 
 
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--metrics", nargs="+", choices=NAMES, help="coverage of these alone")
+
+
 PARTS = (coverage, verdicts, size)
-STUDY = Study("few_rows", PARTS, __name__, optional=("verdicts", "size"))
+STUDY = Study("few_rows", PARTS, __name__, optional=("verdicts", "size"), arguments=arguments)

@@ -362,6 +362,38 @@ def area_limits(value: float, variance: float, rows: float, level: float) -> Lim
     return float(expit(logit(value) - reach)), float(expit(logit(value) + reach))
 
 
+def with_unseen(value: float, limits: Limits, other: float, rows: float, level: float) -> Limits:
+    r"""Return limits that allow for a kind of positives that the sample lacks.
+
+    A kind of positives with a share of up to :math:`u = 1 - (1 - \mathrm{level})^{1/n}`, the mid-p
+    limit for no hit, may be missing from n rows. If such positives score like any other row, they
+    move the metric from v to :math:`v + u(o - v)`, where o is the metric of positives of this kind
+    alone. This move and the limit on that side are combined like recovered variances. With many
+    rows, the result is nearly the same as `limits`.
+
+    Parameters
+    ----------
+    value : float
+    limits : (float, float)
+    other : float
+        The metric if all positives scored like any other row: 1/2 for an area.
+    rows, level : float
+
+    Examples
+    --------
+    >>> low, high = with_unseen(0.99, (0.97, 0.996), 0.5, 30, 0.95)
+    >>> print(round(low, 3), round(high, 3))
+    0.939 0.996
+    """
+    unseen = float(exact_limits(np.zeros(()), np.array(rows), level)[1])
+    move = unseen * (other - value)
+    low, high = (
+        np.hypot(limits[0] - value, min(move, 0.0)),
+        np.hypot(limits[1] - value, max(move, 0.0)),
+    )
+    return float(value - low), float(value + high)
+
+
 @dataclass(frozen=True, eq=False)
 class Shares:
     """Shares with their individual limits and their correlations.

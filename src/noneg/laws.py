@@ -581,12 +581,15 @@ class Ordered:
         """Return a group's mass."""
         return float(np.sum(mass) if np.ndim(mass) else mass * self._above[group][-1])
 
-    def variance(self, d_tpr: Floats, d_ppr: Floats, d_prior: float) -> float:
+    def variance(
+        self, d_tpr: Floats, d_ppr: Floats, d_prior: float, *, unseen: bool = True
+    ) -> float:
         """Return the variance of a function of the heights, given its derivatives.
 
         Each group's sum of squares is multiplied by ``n / (n - 1)`` to account for its fitted mean,
         as in DeLong's estimate; a group with a single row has no spread to estimate, so the
-        variance is infinite. For PU rows, the most influential positive counts twice.
+        variance is infinite. For PU rows, the most influential positive counts twice, unless the
+        caller allows for unseen positives in another way.
         """
         marginal, prior, share = self._marginal_total(), 0.0, 0.0
         if self.scores.prior_is_estimated:
@@ -594,11 +597,12 @@ class Ordered:
         positive = self._influence(d_tpr, self.tpr, self._positive_total()) + share
         rows = self._influence(d_ppr, self.ppr, marginal) - prior * share
         own = self._squares(1, positive, rows if self.pooled else None)
-        # A handful of positives may dominate, and the sample may miss others as influential.
-        unseen = self._largest_square(positive) if self.scores.hidden else 0.0
         if few_weighted(self.scores):
             own = max(own, self._if_calibrated(positive))
-        return own + unseen + self._squares(0, None, rows)
+        if unseen and self.scores.hidden:
+            # A handful of positives may dominate, and the sample may miss others as influential.
+            own += self._largest_square(positive)
+        return own + self._squares(0, None, rows)
 
     def _if_calibrated(self, positive: Floats) -> float:
         """Return the variance due to positives if the scores were calibrated (`row_shares`)."""

@@ -37,7 +37,7 @@ from scipy.special import logit
 from noneg.arrays import Floats
 from noneg.checks import check_number
 from noneg.errors import InputError
-from noneg.intervals import law_means, skewed_limits
+from noneg.intervals import law_means, skewed_limits, with_unseen
 from noneg.laws import row_shares
 from noneg.rules import Curve
 
@@ -211,11 +211,13 @@ def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float],
     """Return a function that maps a prior to the interval of an expected loss.
 
     Labeled rows have a normal interval. For PU rows, a few badly misjudged positives dominate, so
-    the interval accounts for their skewness and uses Student's quantile for their number
-    (`noneg.intervals.skewed_limits`).
+    the interval accounts for their skewness, uses Student's quantile for their number
+    (`noneg.intervals.skewed_limits`), and allows for positives that score like negatives but are
+    missing from the sample (`noneg.intervals.with_unseen`).
     """
     means = guarded_means(scores, loss)
     third, rows = loss_third(scores, loss, means), scores.effective_positive
+    among_all = float(law_means(scores, (), [lambda s: loss(s, 1) - loss(s, 0)]).marginal[0])
 
     def limits(prior: float) -> Limits:
         value, slopes = loss_value(means, prior), [prior, 1.0, means.positive[0]]
@@ -223,7 +225,11 @@ def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float],
             one = means.estimate(value, slopes, level)
             return one.low, one.high
         skew = float(np.polyval(third[::-1], prior))
-        return skewed_limits(value, means.variance(slopes), skew, rows, level)
+        ends = skewed_limits(value, means.variance(slopes), skew, rows, level)
+        # The difference between the two losses, averaged over the negatives instead of positives.
+        odds = prior / (1.0 - prior) if prior < 1.0 else 0.0
+        move = odds * (among_all - float(means.positive[0]))
+        return with_unseen(value, ends, value + move, rows, level)
 
     return limits
 

@@ -49,9 +49,9 @@ from noneg.checks import (
     is_pooled,
 )
 from noneg.errors import InputError
-from noneg.intervals import area_limits, trust_words
+from noneg.intervals import trust_words
 from noneg.laws import placements
-from noneg.performance.ranking import area_bounds
+from noneg.performance.ranking import area_bounds, pair_limits
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
 from noneg.registry import METRICS, Metric, add_metric, find_metric, in_range
 from noneg.results import Estimate, Table
@@ -137,7 +137,8 @@ def proxy_auc(scores: PUScores) -> float:
     if not (u.size and p.size):
         return float("nan")
     if any(np.ndim(mass) for mass in (*masses, *others)):
-        return _placed(scores)[0]
+        (f, _, w), (g, a, _) = masses, others
+        return float(np.average(placements(p, u, f * w), weights=np.broadcast_to(g * a, p.shape)))
     return float(kernels.doubled_wins(u, p) / (2.0 * u.size * p.size))
 
 
@@ -145,9 +146,9 @@ def proxy_auc(scores: PUScores) -> float:
 def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the proxy AUC with its interval.
 
-    Uses DeLong's variance: labeled positives and unlabeled rows are different rows in both PU
-    settings, so the variances of the two groups' placements add. The interval is Student's on the
-    logit scale and does not depend on the prior.
+    Labeled positives and unlabeled rows are different rows in both PU settings, so this is the
+    interval of `auroc_interval` for two samples in which all unlabeled rows are negatives. It does
+    not depend on the prior.
 
     Examples
     --------
@@ -162,35 +163,11 @@ def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
         return Estimate(value=value, low=0.0, high=1.0, level=level, method=words)
     if is_selected(scores):
         return area_bounds(scores.as_two_samples(), value, level, box=Box.of(scores), proxy=True)
-    _, variance, rows = _placed(scores)
-    low, high = (0.0, 1.0)
-    if np.isfinite(variance):
-        low, high = area_limits(value, variance, rows, level)
+    # At prior zero, all other rows are negatives, and the area is the proxy.
+    two = scores.as_two_samples() if scores.hidden else scores
+    low, high = pair_limits(two, value, level, prior=0.0 if scores.hidden else None)
     words = "DeLong variance, logit interval" + trust_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
-
-
-def _placed(scores: PUScores) -> tuple[float, float, float]:
-    """Return the proxy AUC, DeLong's variance, and the number of rows in the smaller group."""
-    (u, f, _, w), (p, g, a, _) = scores.in_order()
-    wins = placements(p, u, f * w)
-    losses = 1.0 - placements(u, p, g * a)
-    value, one, n_one = _mean(wins, np.broadcast_to(g, p.shape), np.broadcast_to(a, p.shape))
-    _, two, n_two = _mean(losses, np.broadcast_to(f, u.shape), np.broadcast_to(w, u.shape))
-    # As in `noneg.laws.Ordered.variance`, the most influential positive counts twice.
-    worst = (
-        float(np.max((a * (wins - value)) ** 2))
-        / float(np.sum(np.broadcast_to(g * a, p.shape))) ** 2
-    )
-    return value, one + two + (worst if scores.hidden else 0.0), min(n_one, n_two)
-
-
-def _mean(x: Floats, count: Floats, mass: Floats) -> tuple[float, float, float]:
-    """Return a weighted mean, its variance (infinite for one row), and Kish's effective size."""
-    total, square = float(count @ mass), float(count @ mass**2)
-    mean, rows = float((count * mass) @ x) / total, total**2 / square
-    spread = float((count * mass**2) @ (x - mean) ** 2) / total**2
-    return mean, spread * rows / (rows - 1.0) if rows > 1.0 else np.inf, rows
 
 
 def oracle_accuracy(

@@ -52,6 +52,7 @@ from noneg.intervals import (
     t_score,
     tail_means,
     trust_words,
+    with_unseen,
     z_score,
 )
 from noneg.laws import Ordered
@@ -122,7 +123,9 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the area under the ROC curve with its interval.
 
     Uses DeLong's variance and Student's interval for the logit of PAUC, which stays in (0, 1). With
-    a ``prior_interval``, the ends are exact because they are monotone in the prior.
+    hidden labels, the interval also allows for positives that score like any other row but are
+    missing from the sample (`noneg.intervals.with_unseen`). With a ``prior_interval``, the ends are
+    exact because they are monotone in the prior.
 
     Examples
     --------
@@ -180,13 +183,24 @@ def area_bounds(
     return bounded(scores, value, point, ends, level, reach=(0.0, 1.0), method=method, box=box)
 
 
-def pair_limits(scores: PUScores, area: float, level: float) -> Limits:
-    """Return the interval for PAUC that corresponds to an area under the ROC curve."""
+def pair_limits(
+    scores: PUScores, area: float, level: float, *, prior: float | None = None
+) -> Limits:
+    """Return the interval for PAUC that corresponds to an area under the ROC curve.
+
+    With hidden labels, it allows for a kind of positives that the sample lacks (`with_unseen`).
+    """
     steps, share = Ordered(scores), scores.labeled_share
-    stretch = _stretch(scores.known_prior, share, scores)
-    variance = _area(steps, scores.known_prior).variance(steps)
+    prior = scores.known_prior if prior is None else prior
+    stretch = _stretch(prior, share, scores)
+    pair = 0.5 + (area - 0.5) / stretch
+    variance = steps.variance(*_area(steps, prior).slopes(), unseen=False) / stretch**2
     rows = min(scores.effective_positive, scores.effective_marginal * (1.0 - share))
-    return area_limits(0.5 + (area - 0.5) / stretch, variance / stretch**2, rows, level)
+    ends = area_limits(pair, variance, rows, level)
+    if not scores.hidden:
+        return ends
+    low, high = with_unseen(pair, ends, 0.5, scores.effective_positive, level)
+    return max(low, 0.0), min(high, 1.0)
 
 
 def _stretch(prior: float, share: float, scores: PUScores) -> float:
@@ -229,7 +243,8 @@ def partial_auc_interval(
 ) -> Estimate:
     """Return the partial area with its interval; see `partial_auc` and `auroc_interval`.
 
-    Uses Student's interval for the logit of the mean height, which stays in its range. If the FPR
+    Uses Student's interval for the logit of the mean height, which stays in its range, and for PU
+    rows the upper end of Student's interval for the height itself if it is larger. If the FPR
     itself is known only up to half of `max_fpr`, so that the curve could be cut anywhere, the
     interval is the whole range.
 
@@ -306,9 +321,11 @@ def _mean_limits(scores: PUScores, value: float, variance: float, level: float) 
     if scores.prior_is_estimated:
         return area_limits(min(value, 1.0), variance, rows, level)
     # Noise may push the value to an end or beyond, where a logit is not informative.
-    sd = min(float(np.sqrt(variance)), 0.5)
-    low, high = area_limits(min(max(value, sd), 1.0 - sd), variance, rows, level)
-    return min(low, value), max(high, value)
+    sd = float(np.sqrt(variance))
+    inside = min(max(value, min(sd, 0.5)), 1.0 - min(sd, 0.5))
+    low, high = area_limits(inside, variance, rows, level)
+    # Unlike that of a share, this noise does not shrink toward the upper end.
+    return min(low, value), max(high, value + t_score(level, rows) * sd)
 
 
 def average_precision(scores: PUScores) -> float:
