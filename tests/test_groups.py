@@ -279,9 +279,9 @@ def test_columns_that_are_not_there_are_rejected(by, message):
 
 def test_a_row_without_a_group_is_named():
     table = {"p": [0.5, 0.2], "y": [1, 0], "region": ["a", None]}
-    with pytest.raises(InputError, match=r"column .region. must contain a value in every row.*1"):
+    with pytest.raises(InputError, match=r"column .region. must .* row 1 has none. Give such rows"):
         noneg.evaluate(table, **FACTS, by="region")
-    with pytest.raises(InputError, match="row 1 has none"):
+    with pytest.raises(InputError, match=r"row 1 has none\. Give such rows a group of their own"):
         group_rows(["a", None], np.array([0.5, 0.2]), np.array([True, False]))
 
 
@@ -321,3 +321,73 @@ def test_the_tests_keep_their_size_in_two_samples_with_many_groups():
         p_values.append(noneg.groups._equal(scores, sums, 0)[::2])
     rejected = (np.array(p_values) <= 0.05).mean(axis=0)
     assert (rejected <= 0.1).all(), rejected
+
+
+def test_redraws_set_no_scale_that_the_observation_does_not():
+    """With many groups and few redraws, a scale from the redraws alone flatters them.
+
+    The squares of 1,000 groups would then add up to 4% more for the observation, 0.9 standard
+    deviations, and the mean p-value of calibrated rows would be 0.26 instead of 0.5.
+    """
+    random, groups, n = np.random.default_rng(1), 1000, 50
+    codes, labels = np.arange(2 * groups) % groups, [(f"{k:05d}",) for k in range(groups)]
+    flags, score = np.arange(2 * groups) >= groups, np.full(2 * groups, 0.3)
+    p_values = []
+    for trial in range(40):
+        seen = random.binomial(n, 0.15, groups)
+        counter = GroupCounter(("g",))
+        counter.add(labels, codes, score, flags, np.concatenate([n - seen, seen]).astype(float))
+        kinds = {"positive_weight": [seen.sum()], "unlabeled_weight": [n * groups - seen.sum()]}
+        scores = PUScores([0.3], [0.3], setting="one-sample", prior=0.3, **kinds)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("noneg.groups.REDRAWS", 49)
+            p_values.append(noneg.groups._equal(scores, counter.finished(), trial)[0])
+    assert abs(np.mean(p_values) - 0.5) < 3.0 / np.sqrt(12 * len(p_values))
+
+
+@pytest.mark.parametrize("setting", ["one-sample", "two-sample"])
+def test_a_group_without_labels_has_the_limits_of_a_zero_count(setting):
+    score, label, group = rows(n=4000)
+    seen = label & (group != "a")
+    scores = PUScores.from_pu_labels(seen, score, setting=setting, prior=0.3)
+    table = by_group(scores, group_rows(group, score, seen))
+    prior, bias = (table.estimate("a", name) for name in ("prior", "bias"))
+    each = table.level ** (1 / 3)
+    rows_a = group == "a" if setting == "one-sample" else (group == "a") & ~seen
+    share = rows_a.sum() / (score.size if setting == "one-sample" else (~seen).sum())
+    zero = -np.log((1.0 - each) / 2.0) * 0.3 / seen.sum() / share
+    assert (prior.value, prior.low) == (0.0, 0.0)
+    assert prior.high >= zero * (1.0 - 1e-9)
+    assert bias.high - bias.value >= prior.high * (1.0 - 1e-9)
+    assert bias.low < bias.value == pytest.approx(-score[rows_a].mean())
+
+
+def test_a_name_that_is_not_in_the_table_is_rejected():
+    score, label, group = rows(n=900)
+    table = by_group(PUScores.from_labels(label, score), group_rows(group, score, label))
+    with pytest.raises(InputError, match=r"'metric' must be in the table, got 'aurok'\. Did you"):
+        table.estimate("a", "aurok")
+    with pytest.raises(InputError, match="'group' must be in the table, got 'd'"):
+        table.estimate("d", "auroc")
+
+
+def test_a_table_of_groups_shows_priors_and_says_how_many_more_there_are():
+    score, label, group = rows(n=900)
+    scores = PUScores.from_labels(label, score)
+    shown = repr(by_group(scores, group_rows(group, score, label), metrics=()))
+    assert [line.split()[0] for line in shown.splitlines()] == ["group", "a", "b", "c"]
+    every = group_rows(np.arange(900) % 30, score, label)
+    many = by_group(scores, every, metrics=(), pool=False)
+    assert repr(many).endswith("... 30 groups in all")
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("region", "must contain one group per row, got 0 dimensions. For names of columns"),
+        (["a"], "'by' must have one entry per row, got 1 entries for 2 rows of 'scores'"),
+    ],
+)
+def test_groups_of_scores_are_one_value_per_row(by, message):
+    with pytest.raises(InputError, match=message):
+        noneg.evaluate(PUScores.from_labels([0, 1], [0.2, 0.9]), by=by)

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -320,6 +321,14 @@ def write(path, score, flags, when=None):
     Path(path).write_text("\n".join([header, *lines]) + "\n")
 
 
+def _by_day(path):
+    """Return the result of the query of a warehouse, grouped by date."""
+    asked = ["sketch", "--sql", "duckdb", "--table", f"'{path}'", *ASKED[:4], "--by", "when"]
+    query = run(*asked).stdout.rstrip().rstrip(";")
+    duckdb.sql(query).write_parquet("result.parquet")
+    return "result.parquet"
+
+
 def test_files_sketches_and_a_time_column_agree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     weeks = [rows(0.2, 1), rows(0.2, 2), rows(0.33, 3)]
@@ -352,6 +361,20 @@ def test_files_sketches_and_a_time_column_agree(tmp_path, monkeypatch):
     assert "The share of positives changed" in Path("m.html").read_text()
 
 
+def test_a_query_grouped_by_date_has_the_periods_of_a_time_column(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weeks = [rows(0.2, 1), rows(0.2, 2), rows(0.33, 3)]
+    days = np.repeat(["2026-03-02", "2026-03-09", "2026-03-21"], 2000)
+    days[::2] = np.repeat(["2026-03-08", "2026-03-10", "2026-03-16"], 1000)
+    write("all.csv", *map(np.concatenate, zip(*weeks, strict=True)), days)
+    ways = (["--from-sql", _by_day("all.csv"), *ASKED[4:]], ["all.csv", *ASKED])
+    found = [json.loads(run("monitor", *way, "--time", "when", "--json").stdout) for way in ways]
+    assert found[0]["moved"] == found[1]["moved"] == ["prior"]
+    for one, other in zip(*(x["looks"] for x in found), strict=True):
+        assert (one["name"], one["alarms"]) == (other["name"], other["alarms"])
+        assert one["prior"]["value"] == pytest.approx(other["prior"]["value"], abs=0.003)
+
+
 def test_the_repair_of_sketches_applies_to_any_column(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number, (score, flags) in enumerate([rows(0.2, 1), rows(0.33, 3)]):
@@ -377,6 +400,37 @@ def test_the_command_rejects(tmp_path, monkeypatch, more, message):
     result = run("monitor", "a.csv", *ASKED, *more)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_a_period_without_labels_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    score, flags = rows(0.2, 1)
+    write("a.csv", score, flags)
+    write("b.csv", score, flags & False)
+    result = run("monitor", "a.csv", "b.csv", *ASKED)
+    assert result.exit_code == 2
+    assert (
+        "FILE must be a period, but in 'b.csv', column 'y' must contain at least" in result.stderr
+    )
+
+
+@pytest.mark.parametrize("way", [["a.csv", "b.csv"], ["all.csv", "--time", "when"]])
+def test_selection_widens_the_bands_of_files_and_of_a_time_column(tmp_path, monkeypatch, way):
+    monkeypatch.chdir(tmp_path)
+    weeks, days = [rows(0.2, 1), rows(0.2, 2)], np.repeat(["2026-03-02", "2026-03-09"], 2000)
+    write(
+        "all.csv",
+        *map(np.concatenate, zip(*weeks, strict=True)),
+        days,
+    )
+    for name, week in zip("ab", weeks, strict=True):
+        write(f"{name}.csv", *week)
+    plain, wide = (
+        json.loads(run("monitor", *way, *ASKED, "--json", *more).stdout)["looks"][0]["metrics"]
+        for more in ([], ["--selection", "1.5"])
+    )
+    width = [one["auroc"]["high"] - one["auroc"]["low"] for one in (plain, wide)]
+    assert width[1] > 1.2 * width[0]
 
 
 def test_a_gate_is_judged_at_the_last_look(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from experiments.study import Run, Study, cells
 def coverage(run: Run) -> None:
     every = [
         {**cell, "groups": groups, "trials": run.trials(trials, 3)}
-        for groups, trials in ((5, 400), (20, 400), (200, 100))
+        for groups, trials in ((5, 400), (20, 400), (200, 200))
         for cell in cells(
             law=list(worlds.LAWS),
             calibrated=[True, False],

@@ -55,7 +55,7 @@ from noneg.intervals import (
 )
 from noneg.knowledge import Knowledge
 from noneg.metrics import METRICS, RECOMMENDED
-from noneg.results import Estimate, Table
+from noneg.results import SHOWN_ROWS, Estimate, Table, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -133,12 +133,24 @@ class GroupTable(Table):
 
     def estimate(self, group: str, metric: str) -> Estimate:
         """Return one metric of a group with its interval."""
-        if group not in self.group:
-            rule = f"must be a group{did_you_mean(group, self.group)}"
-            raise InputError("group", rule, value=group)
+        for argument, name, known in (
+            ("group", group, self.group),
+            ("metric", metric, tuple(self.metrics)),
+        ):
+            if name not in known:
+                close = did_you_mean(name, known).lstrip()
+                raise InputError(argument, "must be in the table", value=name, remedy=close)
         value, low, high = self.metrics[metric][:, self.group.index(group)].tolist()
         method = METHOD.format(len(self.group))
         return Estimate(value=value, low=low, high=high, level=self.level, method=method)
+
+    def __repr__(self) -> str:
+        shown = [
+            (name, str(self.estimate(name, "prior")), str(self.estimate(name, "bias")))
+            for name in self.group[:SHOWN_ROWS]
+        ]
+        more = [f"... {len(self.group):,} groups in all"] * (len(self.group) > SHOWN_ROWS)
+        return "\n".join([aligned([(", ".join(self.by), *ALWAYS.values()), *shown]), *more])
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
@@ -352,7 +364,8 @@ class Group:
         """
         _, positive, marginal, score = slopes
         parts = [np.append(x, 0.0) for x in (positive * weight, marginal, score)]
-        few = self.positives / max(self.positives - 1.0, 0.5)
+        count = max(self.positives, 1.0)
+        few = count / max(count - 1.0, 0.5)
         variance = few * float(binned.variance(*parts))
         if self.scores.hidden:
             # The most influential positive counts twice, because similar ones may be missing from
@@ -612,10 +625,10 @@ def _bias_limits(
     value, prior = slopes[0], slopes[0] + s.sum() / m.sum()
     rows = np.full_like(m, 1.0 / m.sum())
     own = group.deviation(binned, (prior, rows, -prior * rows, np.zeros_like(s)))
-    if own <= ROUNDING:  # For a single group with a known prior, all noise comes from the scores.
-        reach = z_score(level) * deviation
-        return value - reach, value + reach
     low, high = _ratio_limits(group, binned, (prior, rows, rows, s), own, level)
+    if own <= ROUNDING:  # No noise from positives: a single group with a known prior, or no labels.
+        reach = z_score(level) * deviation
+        return value - max(reach, prior - low), value + max(reach, high - prior)
     # Less noise with the same skewness, where scores explain some of the labels, saves nothing.
     scale = max(deviation / own, 1.0)
     return value - scale * (prior - low), value + scale * (high - prior)
@@ -742,13 +755,18 @@ def _equal(
     null = null_residuals(scores, common, redraws, seed)
     null -= common.score / common.score.sum() * null.sum(axis=1, keepdims=True)
     gap = right.prior * right.positive - right.score
-    spread = np.sqrt(np.mean(null**2, axis=0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        null, gap = (np.where(spread > 0.0, x / spread, 0.0) for x in (null, gap))
-    squares = (null**2).sum(axis=1) >= (gap**2).sum() * (1.0 - 1e-9)
-    largest = np.abs(null).max(axis=1) >= np.abs(gap).max() * (1.0 - 1e-9)
-    p_values = [(1 + int(beaten.sum())) / (1 + redraws) for beaten in (squares, largest)]
-    return p_values[0], int(np.argmax(np.abs(gap))), p_values[1]
+    # Under the hypothesis, the observation is one more redraw. A scale from the redraws alone would
+    # fit them better than the observation, by an amount that grows with the number of groups.
+    every = np.vstack([null, gap])
+    spread = np.sqrt(np.mean(every**2, axis=0))
+    every = np.abs(np.divide(every, spread, out=np.zeros_like(every), where=spread > 0.0))
+    p_values = [_beaten(x) for x in ((every**2).sum(axis=1), every.max(axis=1))]
+    return p_values[0], int(np.argmax(every[-1])), p_values[1]
+
+
+def _beaten(statistic: Floats) -> float:
+    """Return the share of values at least as large as the last one, up to rounding error."""
+    return float(np.mean(statistic >= statistic[-1] * (1.0 - 1e-9)))
 
 
 def _common_law(scores: PUScores, right: Binned) -> Binned:

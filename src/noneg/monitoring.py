@@ -164,10 +164,7 @@ def _edges(reference: PUScores) -> Floats:
     """Return the bins in which periods are compared."""
     edges = shared_edges(reference)
     if edges.size < 3:
-        rule = (
-            f"must contain distinct scores and at least {2 * LEAST_ROWS:g} rows, to form two "
-            "bins of"
-        )
+        rule = f"must have distinct scores and at least {2 * LEAST_ROWS:g} rows, for two bins"
         raise InputError("reference", rule, value=reference)
     return edges
 

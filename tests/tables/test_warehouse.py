@@ -283,6 +283,44 @@ def test_the_commands_print_the_query_and_read_its_result(tmp_path):
     np.testing.assert_allclose(value[0], value[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("weight", [[], ["--weight", "w", "--weight-kind", "importance"]])
+def test_groups_of_a_result_have_the_numbers_of_their_rows(tmp_path, weight):
+    random, n = np.random.default_rng(0), 3000
+    region, s = random.choice(["north", "south"], n), random.beta(2, 5, n)
+    eta = np.where(region == "south", np.sqrt(s), s)
+    rows = {"p": s, "y": (random.random(n) < eta / 2).astype(int), "g": region}
+    table = pa.table(rows | {"w": random.choice([0.5, 1.0, 3.0], n)})
+    columns = ["--score", "p", "--label", "y", *weight]
+    asked = ["sketch", "--sql", "duckdb", "--table", "scores", *columns, "--by", "g"]
+    query = CliRunner().invoke(main, asked).output.rstrip().rstrip(";")
+    path, rows_path = str(tmp_path / "result.parquet"), str(tmp_path / "rows.parquet")
+    pq.write_table(in_duckdb(query, table), path)
+    pq.write_table(table, rows_path)
+    facts = ["--setting", "one-sample", "--prior", "0.4", "--by", "g", "--json"]
+    ways = ([path, "--from-sql"], [rows_path, *columns])
+    found = [CliRunner().invoke(main, ["evaluate", *way, *facts]) for way in ways]
+    one, other = (json.loads(x.stdout)["groups"] for x in found)
+    assert one["by"] == other["by"] == ["g"]
+    assert one["worst"] == other["worst"] == "south"
+    for name, column in other["table"].items():
+        same = pytest.approx(column, abs=1e-6) if name != "group" else column
+        assert one["table"][name] == same, name
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["evaluate", "--from-sketch"], "--by must not be given with --from-sketch"),
+        (["threshold", "--from-sql", "--f-beta", "1"], "Give --by with rows, not with sums"),
+    ],
+)
+def test_groups_need_rows_or_a_query_that_has_them(more, message):
+    asked = ["rows.parquet", "--setting", "one-sample", "--prior", "0.4", "--by", "g"]
+    found = CliRunner().invoke(main, [*more, *asked])
+    assert found.exit_code == 2
+    assert message in " ".join(found.output.split())
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from noneg.monitoring import Monitoring
     from noneg.scores import PUScores
+    from noneg.sketch import Sketch
     from noneg.tables.groups import Grouping
 
     Period = tuple[str, PUScores]
@@ -144,12 +145,16 @@ def _measure(question: Question, options: dict[str, Any], **asked: Any) -> Monit
     if question.is_remote:
         rule = "must be local: a cluster provides one table, but there are several periods"
         raise InputError("engine", rule, remedy="Sketch each period there with noneg.read_sketch.")
-    if question.summed and options["time"]:
-        raise InputError("time", f"must not be given with --from-{question.summed}: pass files.")
+    if question.summed == "sketch" and options["time"]:
+        raise InputError("time", "must not be given with --from-sketch: pass one file per period.")
     question.check_known()
     first = options["reference"]
     reference = None if first is None else _settled(question, first)
-    periods = _cut(question, **options) if options["time"] else _each(question, first is None)
+    if options["time"] is None:
+        periods = _each(question, first is None)
+    else:
+        cut = _cut_sums if question.summed else _cut
+        periods = cut(question, options["time"], options["every"], first is None)
     with busy("Comparing"):
         return monitor(periods, reference, level=question.level, **asked)
 
@@ -161,24 +166,20 @@ def _each(question: Question, settle: bool) -> Iterator[Period]:  # noqa: FBT001
         names = list(question.files)
     for number, (name, file) in enumerate(zip(names, question.files, strict=True)):
         first = settle and number == 0
-        yield name, _settled(question, file) if first else _read(question, file, None)
+        try:
+            scores = _settled(question, file) if first else _read(question, file, None)
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError("source", f"must be a period, but in {file!r}, {error}") from None
+        yield name, scores
 
 
 def _settled(question: Question, file: str) -> PUScores:
     """Return the reference scores with a given or estimated prior."""
-    method = question.prior_method
-    if method is None:
-        return _read(question, file, question.prior, question.prior_interval)
-    from noneg.prior import estimate_prior
-
-    scores = _read(question, file, None)
-    found = estimate_prior(scores, method=method, level=question.level)
-    question.notes = (
-        *question.notes,
-        *found.warnings,
-        f"The estimated prior assumes that {found.assumption}.",
-    )
-    return found.apply(scores)
+    if question.prior_method is not None:
+        return _with_prior(question, _read(question, file, None))
+    return _read(question, file, question.prior, question.prior_interval)
 
 
 def _read(
@@ -192,7 +193,7 @@ def _read(
     return one.read(prior)
 
 
-def _cut(question: Question, time: str, every: str, reference: str | None) -> Iterator[Period]:
+def _cut(question: Question, time: str, every: str, settle: bool) -> Iterator[Period]:  # noqa: FBT001
     """Yield the periods of one table in chronological order."""
     from noneg.knowledge import Knowledge
     from noneg.tables.batches import Wanted
@@ -202,7 +203,7 @@ def _cut(question: Question, time: str, every: str, reference: str | None) -> It
     wanted = Wanted(**question.columns, groups=periods)
     with question.opened() as (table, advance):
         rows = read_rows(table, wanted, exact=True, progress=advance)
-    nothing = Knowledge.given(None, None)
+    nothing = Knowledge.given(None, None, selection=question.selection)
     for number, ((name,), code) in enumerate(sorted(periods.found.items())):
         here = rows.codes == code  # type: ignore[union-attr]
         parts = {"score": rows.score[here], "flags": rows.flags[here], "codes": None}  # type: ignore[union-attr]
@@ -213,23 +214,38 @@ def _cut(question: Question, time: str, every: str, reference: str | None) -> It
             scores = to_scores(replace(rows, **parts), wanted, question.setting, nothing)  # type: ignore[type-var]
         except ValueError as error:
             raise InputError("time", f"produces an invalid period {name}: {error}") from None
-        if number == 0 and reference is None:
-            scores = _with_prior(question, scores)
-        yield name, scores
+        yield name, _with_prior(question, scores) if settle and number == 0 else scores
+
+
+def _cut_sums(question: Question, time: str, every: str, settle: bool) -> Iterator[Period]:  # noqa: FBT001
+    """Yield the periods of a result whose rows were also grouped by date."""
+    from noneg.tables.batches import as_text
+    from noneg.tables.warehouse import read_groups
+
+    sums: dict[str, Sketch] = {}
+    for (date,), sketch in read_groups(list(question.files), by=[time]):
+        (name,) = _period_names([as_text(date)], time, every)
+        sums[name] = sums[name] + sketch if name in sums else sketch
+    for number, name in enumerate(sorted(sums)):
+        scores = sums[name].scores(setting=question.setting, selection=question.selection)
+        yield name, _with_prior(question, scores) if settle and number == 0 else scores
 
 
 def _with_prior(question: Question, scores: PUScores) -> PUScores:
+    """Return the reference scores with a given prior, or one estimated from them."""
+    from noneg.knowledge import Knowledge
+    from noneg.prior import estimate_prior
+
     method = question.prior_method
     if question.is_labeled:
         return scores
-    if method is not None:
-        from noneg.prior import estimate_prior
-
-        return estimate_prior(scores, method=method, level=question.level).apply(scores)
-    from noneg.knowledge import Knowledge
-
-    known = Knowledge.given(question.prior, question.prior_interval)
-    return scores.with_knowledge(known)
+    if method is None:
+        known = {"prior": question.prior, "prior_interval": question.prior_interval}
+        return scores.with_knowledge(Knowledge.given(**known, selection=question.selection))
+    found = estimate_prior(scores, method=method, level=question.level)
+    assumed = f"The estimated prior assumes that {found.assumption}."
+    question.notes = (*question.notes, *found.warnings, assumed)
+    return found.apply(scores)
 
 
 def _periods(column: str, every: str) -> Grouping:

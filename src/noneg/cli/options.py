@@ -347,11 +347,12 @@ class Question:
     @property
     def source(self) -> Source:
         """Description of the input."""
+        groups = {"by": self.by} if self.by else {}
         if self.summed:
-            return Source(self.files, {"summed": self.summed})
+            return Source(self.files, {"summed": self.summed} | groups)
         unsaid = {"weight_kind"} | {name for name in COLUMNS[3:5] if not self.columns[name]}
         named = {name: x for name, x in self.columns.items() if name not in unsaid}
-        return Source(self.files, named | ({"by": self.by} if self.by else {}), self.table)
+        return Source(self.files, named | groups, self.table)
 
     @property
     def reading(self) -> str:
@@ -363,11 +364,6 @@ class Question:
         given = {name: x for name, x in cluster.items() if self.is_remote and x is not None}
         remote = [text for name, x in given.items() for text in (f"--{name}", str(x))]
         return shlex.join([*self.files, *options, *flags, "--setting", self.setting, *remote])
-
-    @property
-    def _named(self) -> list[object]:
-        columns = [value for name, value in self.columns.items() if name != "weight_kind"]
-        return [*columns, self.by]
 
     @property
     def has_scores(self) -> bool:
@@ -392,12 +388,16 @@ class Question:
         if self.is_remote and not self.master:
             rule = "must give the address of the cluster with --engine spark, such as"
             raise InputError("master", f"{rule} spark://host:7077, or local[2] for this machine.")
-        if self.summed and (self.is_remote or self.exact or any(self._named)):
+        columns = [value for name, value in self.columns.items() if name != "weight_kind"]
+        if self.summed and (self.is_remote or self.exact or any(columns)):
             rule = (
                 "must not be combined with columns, --exact or --engine: its rows are already "
                 "summed"
             )
             raise InputError(f"from_{self.summed}", rule)
+        if self.by and self.summed == "sketch":
+            rule = "must not be given with --from-sketch, which has no groups"
+            raise InputError("by", rule, remedy="Pass the rows, or --from-sql with a query --by.")
         for name, value in (("master", self.master), ("table", self.table)):
             if not self.is_remote and value is not None:
                 raise InputError(name, "requires --engine spark", value=value)
@@ -460,8 +460,11 @@ class Question:
     def _sketch(self) -> Sketch:
         """Return the sum of the given sketches."""
         from noneg.sketch import Sketch
-        from noneg.tables.warehouse import read_sums
+        from noneg.tables.warehouse import read_by_group, read_sums
 
+        if self.by:
+            sketch, self.groups = read_by_group(list(self.files), self.by)
+            return sketch
         if self.summed == "sql":
             return read_sums(list(self.files))
         first, *others = map(Sketch.load, self.files)
@@ -469,8 +472,10 @@ class Question:
 
     def keep_rows(self) -> None:
         """Ask for all rows in memory, as commands do that take groups apart."""
-        if self.exact is False:
-            raise click.UsageError("Give --by without --sketch: groups are taken apart row by row.")
+        if self.exact is False or self.summed:
+            raise click.UsageError(
+                "Give --by with rows, not with sums: groups are taken apart row by row."
+            )
         self.exact = True
 
     @property

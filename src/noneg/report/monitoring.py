@@ -126,10 +126,9 @@ def monitoring_document(
 
 def verdict(monitoring: Monitoring) -> list[str]:
     """Return sentences on what has changed, since when, and what to do."""
-    count = len(monitoring.looks)
-    periods = f"{count} period{'s' * (count != 1)}"
     if not monitoring.moved:
-        return [f"No significant change in {periods} after {monitoring.reference.name}."]
+        first = monitoring.reference.name
+        return [f"No significant change in {_periods(monitoring)} after {first}."]
     last = monitoring.alarmed[-1]
     old, now = monitoring.reference.prior, monitoring.now
     new = last.prior if now is None else now.prior
@@ -155,10 +154,15 @@ def _action(monitoring: Monitoring, about: About) -> tuple[Sentence, Sentence] |
     return Sentence(text=told), Sentence(text=f"{about.command} --save shifted.json")
 
 
+def _periods(monitoring: Monitoring) -> str:
+    count = len(monitoring.looks)
+    return f"{count} period{'s' * (count != 1)}"
+
+
 def _sample(monitoring: Monitoring) -> str:
     first = monitoring.reference
     return (
-        f"{len(monitoring.looks)} periods, compared with {first.name} ({first.n_positive:,.0f} "
+        f"{_periods(monitoring)}, compared with {first.name} ({first.n_positive:,.0f} "
         f"labeled positives, {first.n_marginal:,.0f} rows), {monitoring.setting}. "
         f"With probability {100 * monitoring.level:.6g} %, no alarm is false and "
         "each band holds in every period, no matter how often you check."

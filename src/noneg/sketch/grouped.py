@@ -135,30 +135,38 @@ class GroupCounter:
         score: Floats,
         flags: NDArray[np.bool_],
         weight: Floats | None = None,
+        summed: tuple[Floats, Floats] | None = None,
     ) -> None:
-        """Count rows; `labels` lists all groups seen so far, and codes are indices into it."""
+        """Count rows; `labels` lists all groups seen so far, and codes are indices into it.
+
+        If each row is the sum of several with nearly equal scores, `summed` is their number and the
+        sum of their squared weights.
+        """
         if weight is not None and not weight.all():
             there = weight > 0.0
             codes, score, flags, weight = codes[there], score[there], flags[there], weight[there]
+        number, square = (weight, None) if summed is None else summed
         if self.ends is None:
             self.ends = _ends(score, len(labels), self.cuts)
         self.labels, n, k = labels, len(labels), self.ends.size
         place = (codes * k + np.searchsorted(self.ends, score)) * 2 + flags
-        sums = [np.bincount(place, x, 2 * n * k) for x in self._columns(score, weight)]
+        sums = [np.bincount(place, x, 2 * n * k) for x in self._columns(score, weight, square)]
         self.table = _grown(
             self.table, np.stack(sums, axis=-1).reshape(n, k, 2, -1).astype(np.float64)
         )
-        rows = weight if weight is not None and self.kind == "frequency" else None
+        rows = number if self.kind == "frequency" or summed is not None else None
         counted = np.bincount(codes * 2 + flags, rows, 2 * n).reshape(n, 2).astype(np.float64)
         self.rows = _grown(self.rows, counted)
 
-    def _columns(self, s: Floats, weight: Floats | None) -> list[Floats | None]:
+    def _columns(
+        self, s: Floats, weight: Floats | None, square: Floats | None
+    ) -> list[Floats | None]:
         if self.kind == "frequency" or weight is None:
             w = 1.0 if weight is None else weight
             plain: list[Floats | None] = [weight, w * s, w * s * s]
             return plain if self.kind == "frequency" else [plain[k] for k in FROM_TRIPLE]
-        first = (weight, weight, weight * s)
-        return [*first, *(first[i] * first[j] for i in range(3) for j in range(i, 3))]
+        q = weight * weight if square is None else square
+        return [weight, weight, weight * s, q, q, q * s, q, q * s, q * s * s]
 
     def finished(self) -> GroupSums:
         """Return the counts."""

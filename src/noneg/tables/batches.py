@@ -562,11 +562,11 @@ def _checked(
     return Columns(score, flags, rest[0] if rest else None, negative, texts, codes)
 
 
-def as_texts(column: Column, name: str, place: Place) -> list[str]:
+def as_texts(column: Column, name: str, place: Place, remedy: str = "") -> list[str]:
     """Return a column as text; every row must have a value."""
     if column.null_count:
         rule, row = "must contain a value in every row", first_null(column)
-        raise InputError(name, rule, row=row, lack="has none").of_column(place)
+        raise InputError(name, rule, row=row, lack="has none", remedy=remedy).of_column(place)
     return [as_text(value) for value in column.to_pylist()]
 
 

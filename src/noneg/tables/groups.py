@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int64]
 
+NAMELESS = "Give such rows a group of their own, such as 'unknown', or leave them out."
+
 
 class Grouping:
     """Assign a code to each combination of values, in the order of first appearance.
@@ -72,7 +74,7 @@ class Grouping:
         for argument, name in self.names().items():
             column = batch[argument]
             if column.null_count:
-                as_texts(column, name, place)  # Names the row.
+                as_texts(column, name, place, NAMELESS)  # Names the row.
             if not hasattr(column, "indices"):
                 column = column.dictionary_encode()
             values = as_texts(column.dictionary, name, place)
@@ -123,10 +125,12 @@ def _texts(column: ArrayLike) -> NDArray[np.str_]:
 
     values = np.asarray(column, dtype=object)
     if values.ndim != 1:
-        raise InputError("by", f"must contain one group per row, got {values.ndim} dimensions.")
+        rule = f"must contain one group per row, got {values.ndim} dimensions."
+        raise InputError("by", rule, remedy="For names of columns, pass the table, not scores.")
     for row, value in enumerate(values):
         if value is None or value != value:  # noqa: PLR0124
-            raise InputError("by", "must contain a value in every row", row=row, lack="has none")
+            rule = "must contain a value in every row"
+            raise InputError("by", rule, row=row, lack="has none", remedy=NAMELESS)
     return np.array([as_text(value) for value in values])
 
 
@@ -160,7 +164,7 @@ def group_rows(
     """
     grouping = Grouping(["group"], (threshold,))
     codes = grouping.codes([by])
-    check_same_length(by=codes.size, y_score=score.size)
+    check_same_length(scores=score.size, by=codes.size)
     return grouping.count(codes, score, flags, weight, weight_kind).finished()
 
 

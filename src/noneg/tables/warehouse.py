@@ -8,19 +8,20 @@ and translated by sqlglot.
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.errors import InputError
+from noneg.errors import InputError, did_you_mean
 from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
 from noneg.sketch.forms import GRIDS, SUMS
+from noneg.sketch.grouped import GroupCounter
 from noneg.tables.batches import Wanted, meaning
 from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, known_frame, refuse_some
 from noneg.tables.files import identifier, literal, open_files
+from noneg.tables.groups import Grouping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expression
 
     from noneg.checks import WeightKind
+    from noneg.sketch.grouped import GroupSums
 
 # Dialects, by their sqlglot names.
 DIALECTS = (
@@ -67,7 +69,7 @@ def sketch_query(
     ['GROUP BY', '  label,', '  bucket']
     """
     if dialect not in DIALECTS:
-        close = "".join(f" Did you mean {x!r}?" for x in get_close_matches(dialect, DIALECTS, 1))
+        close = did_you_mean(dialect, DIALECTS).lstrip()
         raise InputError(
             "sql", f"must be one of {', '.join(DIALECTS)}", value=dialect, remedy=close
         )
@@ -228,6 +230,33 @@ def read_groups(
         yield tuple(group[name] for name in by), _sketch(table.take(group["row_list"]))
 
 
+def read_by_group(source: object, by: Sequence[str]) -> tuple[Sketch, GroupSums]:
+    """Return the sketch of all rows, and the sums of each group, for `noneg.groups.by_group`.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from noneg.tables.batches import Wanted
+    >>> loans = duckdb.sql("SELECT i / 10 AS p, i % 2 AS bad, i > 6 AS new FROM range(10) rows(i)")
+    >>> wanted = Wanted(score="p", label="bad")
+    >>> query = sketch_query("duckdb", table="loans", wanted=wanted, by=["new"])
+    >>> sketch, groups = read_by_group(duckdb.sql(query).to_arrow_table(), by=["new"])
+    >>> sketch, groups.names, groups.rows.tolist()
+    (Sketch(5 positives, 5 unlabeled rows, 10 buckets), ['False', 'True'], [[4.0, 3.0], [1.0, 2.0]])
+    """
+    table = _table(source, by)
+    _check(table)
+    numbers = {name: np.asarray(table[name]) for name in table.column_names if name not in by}
+    kind = _kind(table)
+    weight, square = (numbers[x] for x in (("n", "n") if kind == "frequency" else SUMS[kind][1:3]))
+    score = np.clip(numbers["total"] / weight, numbers["low"], numbers["high"])
+    grouping, counter = Grouping(by), GroupCounter(tuple(by), kind)
+    codes = grouping.codes([table[name].to_pylist() for name in by])
+    flags = numbers["flag"] == 1
+    counter.add(grouping.labels, codes, score, flags, weight, (numbers["n"], square))
+    return _sketch(table), counter.finished()
+
+
 def _table(source: object, by: Sequence[str]) -> pa.Table:
     """Return the columns of a result as numbers and text."""
     import pyarrow as pa
@@ -245,8 +274,9 @@ def _table(source: object, by: Sequence[str]) -> pa.Table:
 
 
 def _wanted(by: Sequence[str]) -> Wanted:
-    further = [name for name in (*_COLUMNS, *by) if name not in ("total", "flag")]
-    return Wanted(score="total", label="flag", texts={name: name for name in further})
+    further = {name: name for name in _COLUMNS if name not in ("total", "flag")}
+    groups = {f"by{k or ''}": name for k, name in enumerate(by)}
+    return Wanted(score="total", label="flag", texts=further | groups)
 
 
 def _typed(table: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -294,8 +324,12 @@ def _check(table: pa.Table) -> None:
         raise InputError("positive_label", f"must occur, but every label is {others.pop()!r}.")
 
 
+def _kind(table: pa.Table) -> WeightKind:
+    return "importance" if "square" in table.column_names else "frequency"
+
+
 def _sketch(table: pa.Table) -> Sketch:
-    kind: WeightKind = "importance" if "square" in table.column_names else "frequency"
+    kind = _kind(table)
     names = ["total" if name == "sum" else name for name in SUMS[kind]]
     flag = np.asarray(table["flag"], dtype=np.float64)
     sketch = Sketch(weight_kind=kind)
