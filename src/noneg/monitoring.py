@@ -120,14 +120,7 @@ class LabelShift:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text."""
-        return {
-            "prior": self.prior.to_dict(),
-            "moved": self.moved,
-            "p_value": self.p_value,
-            "misfit": self.misfit,
-            "freedom": self.freedom,
-            "shape_p": self.shape_p,
-        }
+        return vars(self) | {"prior": self.prior.to_dict()}
 
 
 def label_shift(
@@ -352,15 +345,9 @@ class Look:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text."""
-        return {
-            "name": self.name,
-            "n_positive": self.n_positive,
-            "n_marginal": self.n_marginal,
+        return vars(self) | {
             "prior": self.prior.to_dict(),
             "metrics": {name: one.to_dict() for name, one in self.metrics.items()},
-            "left_out": self.left_out,
-            "p_values": self.p_values,
-            "windows": self.windows,
             "alarms": list(self.alarms),
             "moved": list(self.moved),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,7 @@ from noneg.tables.reading import read_columns
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -120,15 +121,9 @@ class Design(Table):
     @classmethod
     def from_json(cls, text: str) -> Design:
         """Restore a design from the output of `to_json`."""
-        try:
-            content = json.loads(text)
-            if content["schema"] != SCHEMA:
-                raise KeyError(content["schema"])  # noqa: TRY301
-            made = {name: _MADE.get(name, np.array)(content[name]) for name in _FIELDS}
-        except (ValueError, KeyError, TypeError) as error:
-            rule = f"must be a design written by noneg audit plan ({SCHEMA})"
-            remedy = "Pass the JSON file that was written with the list."
-            raise InputError("design", rule, remedy=remedy) from error
+        remedy = "Pass the JSON file that was written with the list."
+        with stored(text, "design", SCHEMA, "a design written by noneg audit plan", remedy) as one:
+            made = {name: _MADE.get(name, np.array)(one[name]) for name in _FIELDS}
         return cls(**made)
 
     @classmethod
@@ -149,6 +144,20 @@ def file_text(path: str | os.PathLike[str], argument: str, remedy: str) -> str:
     except FileNotFoundError as error:
         rule = f"must be an existing file, got {str(path)!r}"
         raise MissingFileError(argument, rule, remedy=remedy) from error
+
+
+@contextmanager
+def stored(
+    text: str, argument: str, schema: str, what: str, remedy: str = ""
+) -> Iterator[dict[str, Any]]:
+    """Yield the content of a file; an error in the block means that it is not what it must be."""
+    try:
+        content = json.loads(text)
+        if content["schema"] != schema:
+            raise KeyError(content["schema"])  # noqa: TRY301
+        yield content
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(argument, f"must be {what} ({schema})", remedy=remedy) from error
 
 
 def _plain(value: object) -> object:

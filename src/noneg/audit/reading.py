@@ -10,7 +10,7 @@ import numpy as np
 
 from noneg.audit.answers import POSITIVE, UNSURE, Answers, read_answers
 from noneg.audit.estimates import Agreement, Contrast, Draws, interval
-from noneg.audit.planning import file_text
+from noneg.audit.planning import file_text, stored
 from noneg.audit.sequences import Sequence, sequence
 from noneg.audit.targets import Target
 from noneg.checks import check_level
@@ -151,21 +151,14 @@ class Audit:
     @classmethod
     def from_json(cls, text: str) -> Audit:
         """Restore an audit from the output of `to_json`, without the history of sequences."""
-        try:
-            content = json.loads(text)
-            if content["schema"] != SCHEMA:
-                raise KeyError(content["schema"])  # noqa: TRY301
+        with stored(text, "audit", SCHEMA, "a file written by noneg audit read -o") as content:
             made = {name: content[name] for name in _PLAIN}
             found = {name: _estimate(one) for name, one in content["estimates"].items()}
             agreements = {
                 name: _agreement(name, one, found[name])
                 for name, one in content["agreements"].items()
             }
-            selection = _estimate(content["selection"])
-        except (ValueError, KeyError, TypeError) as error:
-            rule = f"must be a file written by noneg audit read -o ({SCHEMA})"
-            raise InputError("audit", rule) from error
-        notes = tuple(content["notes"])
+            selection, notes = _estimate(content["selection"]), tuple(content["notes"])
         return cls(estimates=found, agreements=agreements, selection=selection, notes=notes, **made)
 
     @classmethod
@@ -182,10 +175,8 @@ class Audit:
         return f"{head}\n{aligned(rows)}"
 
 
-_PLAIN = (
-    *("n_reviewed", "n_positive", "n_unsure", "n_skipped", "n_missing", "budget"),
-    *("n_labeled", "n_unlabeled", "setting", "level"),
-)
+_COUNTED = ("n_reviewed", "n_positive", "n_unsure", "n_skipped", "n_missing")
+_PLAIN = (*_COUNTED, "budget", "n_labeled", "n_unlabeled", "setting", "level")
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401
@@ -207,13 +198,8 @@ def _estimate(content: Mapping[str, Any]) -> Estimate:
 
 def _agreement(name: str, content: Mapping[str, Any], audit: Estimate) -> Agreement:
     fused = None if content["fused"] is None else _estimate(content["fused"])
-    return Agreement(
-        target=name,
-        audit=audit,
-        labeled=content["labeled"],
-        p_value=content["p_value"],
-        fused=fused,
-    )
+    given = {field: content[field] for field in ("labeled", "p_value")}
+    return Agreement(target=name, audit=audit, fused=fused, **given)
 
 
 def read(
@@ -289,11 +275,7 @@ def estimate(answers: Answers, *, level: float = 0.95, until: Mapping[str, float
         selection=contrast.selection(level),
         sequences=_sequences(answers, until, level),
         until=dict(until),
-        n_reviewed=answers.n_reviewed,
-        n_positive=answers.n_positive,
-        n_unsure=answers.n_unsure,
-        n_skipped=answers.n_skipped,
-        n_missing=answers.n_missing,
+        **{name: getattr(answers, name) for name in _COUNTED},
         budget=design.budget,
         n_labeled=design.n_positive,
         n_unlabeled=design.n_unlabeled,

@@ -261,17 +261,15 @@ class Estimator(ABC, Generic[Samples]):
             share=found.share,
             labeled=samples.labeled,
             kind="upper bound",
-            sampling=prior_of_shares(interval, samples.labeled),
+            sampling=(
+                prior_of_share(interval.low, samples.labeled),
+                prior_of_share(interval.high, samples.labeled),
+            ),
             overlap=overlap,
             warnings=few_positives(samples.n_positive),
             diagnostics=found.diagnostics,
         )
         return plain if overlap is None else with_limited_overlap(plain, overlap)
-
-
-def prior_of_shares(interval: Interval, labeled: float) -> tuple[float, float]:
-    """Convert the ends of an interval for the share to priors."""
-    return prior_of_share(interval.low, labeled), prior_of_share(interval.high, labeled)
 
 
 def with_limited_overlap(found: PriorEstimate, overlap: float) -> PriorEstimate:
@@ -283,15 +281,7 @@ def with_limited_overlap(found: PriorEstimate, overlap: float) -> PriorEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreEstimator(Estimator[ScoreLaws]):
-    """An estimator that needs only the scores of positives and of unlabeled rows.
-
-    Attributes
-    ----------
-    resamples : int
-        Number of stratified bootstrap draws.
-    seed : int
-        Random seed, for reproducible intervals.
-    """
+    """An estimator that needs only the scores of positives and of unlabeled rows."""
 
     drawn: ClassVar[str] = "scores"
     purpose: ClassVar[str] = "prior bootstrap"
@@ -456,7 +446,7 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
             "the scores are uninformative. Better scores or more rows are needed to "
             "decide."
         )
-    elif overlapping(laws.separation, share, n, m):
+    elif not separable(laws, share, deviations=1.0):
         doubt = (
             "The classes overlap, or there are too few rows to rule that out (AUC of "
             f"{laws.separation:.3f} between positives and unlabeled rows). Some "
@@ -468,29 +458,14 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
     return (doubt,)
 
 
-def overlapping(separation: float, share: float, n: float, m: float) -> bool:
-    """Whether the implied classes overlap, or there are too few rows to rule it out.
-
-    The AUC of n positives against m unlabeled rows is reduced by one standard deviation; the fewer
-    negatives are left, the larger the uncertainty about them.
-
-    Examples
-    --------
-    >>> overlapping(0.74, 0.5, 1000, 3000), overlapping(0.65, 0.5, 1000, 3000)
-    (False, True)
-    """
-    noise = null_deviation(n, m) / max(1.0 - share, 1e-12)
-    return not implied_separation(separation, share) - noise >= SEPARABLE
-
-
-def separable(laws: ScoreLaws, share: float) -> bool:
+def separable(laws: ScoreLaws, share: float, *, deviations: float = 2.0) -> bool:
     """Whether the classes implied by a share hardly overlap, beyond chance.
 
-    The AUC is reduced by two standard deviations; the fewer negatives are left, the larger the
-    uncertainty about them.
+    The AUC is reduced by this many standard deviations; the fewer negatives are left, the larger
+    the uncertainty about them.
     """
-    noise = 2.0 * null_deviation(laws.n_positive, laws.n_unlabeled) / max(1.0 - share, 1e-12)
-    return implied_separation(laws.separation, share) - noise >= SEPARABLE
+    noise = null_deviation(laws.n_positive, laws.n_unlabeled) / max(1.0 - share, 1e-12)
+    return implied_separation(laws.separation, share) - deviations * noise >= SEPARABLE
 
 
 def implied_separation(separation: float, share: float) -> float:

@@ -22,6 +22,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+from scipy.special import logit
 
 from noneg.checks import check_count
 from noneg.errors import InputError
@@ -53,6 +54,8 @@ KEYS = ("format", "version", "method", "parameters", "fitted_on", "state", "chec
 OUTPUTS = ("default", "pandas", "polars")
 # Number of scores mapped at a time, so that temporaries stay in the processor's cache.
 CHUNK = 1 << 16
+# Log odds of scores of exactly 0 and 1.
+LARGEST_LOGIT = 14.0
 # Beyond this many rows, NumPy cannot draw hypergeometric numbers; shares are nearly even anyway.
 MOST_EVEN = 1_000_000_000
 
@@ -256,15 +259,7 @@ class Calibrator(ABC):
     def to_dict(self) -> dict[str, Plain]:
         """Return the fitted calibrator as plain numbers and text, with a checksum."""
         self._require_fit()
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "method": self.name,
-            "parameters": self.get_params(),
-            "fitted_on": self.fitted_on_,
-            "state": self.state_,
-        }
-        return {**content, "checksum": checksum(content)}
+        return sealed(self.name, self.get_params(), self.fitted_on_, self.state_)
 
     def to_json(self) -> str:
         """Return the fitted calibrator as JSON; `from_json` restores it bit for bit."""
@@ -278,9 +273,7 @@ class Calibrator(ABC):
     @classmethod
     def from_dict(cls, content: Mapping[str, Plain]) -> Self:
         """Restore a calibrator of this class from the output of `to_dict`."""
-        check_content(content)
-        if content["method"] != cls.name:
-            raise refusal(f"it contains the method {content['method']!r}, not {cls.name!r}")
+        check_method(content, cls.name)
         try:
             self = cls(**content["parameters"])
             self._check(content["state"])
@@ -355,6 +348,15 @@ def checksum(content: Mapping[str, Plain]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def sealed(
+    method: str, parameters: Mapping[str, Plain], fitted_on: Mapping[str, Plain], state: State
+) -> dict[str, Plain]:
+    """Return the content of a calibrator's file, with a checksum."""
+    values = (FORMAT, VERSION, method, parameters, fitted_on, state)
+    content = dict(zip(KEYS[:-1], values, strict=True))
+    return {**content, "checksum": checksum(content)}
+
+
 def refusal(why: str) -> ValueError:
     """Return the error for a file that was not written by `to_json`."""
     return ValueError(
@@ -372,6 +374,13 @@ def read_object(text: str) -> dict[str, Plain]:
     if not isinstance(content, dict):
         raise refusal(f"it contains a {type(content).__name__}, not an object")
     return content
+
+
+def check_method(content: Mapping[str, Plain], method: str) -> None:
+    """Reject an object that is damaged, or contains another method."""
+    check_content(content)
+    if content["method"] != method:
+        raise refusal(f"it contains the method {content['method']!r}, not {method!r}")
 
 
 def check_content(content: Mapping[str, Plain]) -> None:
@@ -439,6 +448,22 @@ def as_kind(values: Floats, given: Any, kind: str) -> Any:  # noqa: ANN401
     if index is not None and made.implementation == column.implementation:
         made = nw.maybe_set_index(made, index=index)
     return made.to_native()
+
+
+def log_odds(s: Floats) -> Floats:
+    """Return logits, with large finite ones for scores of exactly 0 and 1."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.clip(logit(s), -LARGEST_LOGIT, LARGEST_LOGIT))
+
+
+def deal_rows(
+    flags: NDArray[np.bool_], number: int, random: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return the fold of each row; labeled rows and other rows are dealt separately."""
+    place = np.empty(flags.size, dtype=np.intp)
+    for kind in (flags, ~flags):
+        place[kind] = random.permutation(int(kind.sum())) % number
+    return place
 
 
 def check_folds(folds: object, scores: PUScores) -> int:

@@ -36,17 +36,17 @@ from noneg.performance.ordering import find_criterion
 from noneg.performance.paired import Differences, PairedRows
 from noneg.randomness import stream
 from noneg.recalibration.base import (
-    FORMAT,
-    VERSION,
     CalibrationWarning,
     Calibrator,
-    check_content,
     check_fitted_on,
+    check_method,
     check_unit,
-    checksum,
+    deal_rows,
+    log_odds,
     not_fitted,
     read_object,
     refusal,
+    sealed,
 )
 from noneg.recalibration.choose import COMPARED, Auto, find_calibrator, load_object, make
 from noneg.results import Estimate, Table, aligned
@@ -70,8 +70,6 @@ FOLDS, REACH, DIFFER = 5, 2.0, 0.05
 LARGEST_SHIFT = 6.0
 # Fewest labeled positives and other rows that a map can be fitted on.
 FEWEST = 2
-# Log odds of scores of exactly 0 and 1.
-LARGEST_LOGIT = 14.0
 BEFORE, ONE, OWN = "before", "one map", "by group"
 
 
@@ -154,11 +152,7 @@ class _Rows(NamedTuple):
         Within groups, every fold would have the same share of labeled rows, and a wrong prior of a
         group would look right on held-out rows.
         """
-        random, flags = stream(seed, "folds of groups"), self.paired.flags
-        place = np.empty(flags.size, dtype=np.intp)
-        for kind in (flags, ~flags):
-            place[kind] = random.permutation(int(kind.sum())) % number
-        return place
+        return deal_rows(self.paired.flags, number, stream(seed, "folds of groups"))
 
 
 class _Labels(NamedTuple):
@@ -338,30 +332,22 @@ class ByGroup:
     def to_json(self) -> str:
         """Return the fitted maps as JSON; `from_json` restores them bit for bit."""
         self._named([])
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "method": self.name,
-            "parameters": {"method": find_calibrator(self.method).name},
-            "fitted_on": self.fitted_on_,
-            "state": {
-                "overall": self.overall_.to_dict(),
-                "maps": {name: own.to_dict() for name, own in self.maps_.items()},
-                "shifts": self.shifts_,
-                "groups": self.groups_,
-                "small": list(self.small_),
-            },
+        state = {
+            "overall": self.overall_.to_dict(),
+            "maps": {name: own.to_dict() for name, own in self.maps_.items()},
+            "shifts": self.shifts_,
+            "groups": self.groups_,
+            "small": list(self.small_),
         }
-        text = json.dumps({**content, "checksum": checksum(content)}, allow_nan=False, indent=1)
-        return text + "\n"
+        parameters = {"method": find_calibrator(self.method).name}
+        content = sealed(self.name, parameters, self.fitted_on_, state)
+        return json.dumps(content, allow_nan=False, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Restore maps from JSON; nothing in the text is executed."""
         content = read_object(text)
-        check_content(content)
-        if content["method"] != cls.name:
-            raise refusal(f"it holds the method {content['method']!r}, not {cls.name!r}")
+        check_method(content, cls.name)
         state = content["state"]
         try:
             self = cls(**content["parameters"])
@@ -411,7 +397,7 @@ def _measured(
 
 def _shifts(rows: _Rows, masks: dict[str, Flags], p: Floats) -> dict[str, float]:
     """Return the shift of the log odds of each group, shrunk by what is noise in them."""
-    law, flags, z = rows.law, rows.paired.flags, _log_odds(p)
+    law, flags, z = rows.law, rows.paired.flags, log_odds(p)
     mass, found = rows.paired.masses.count * rows.paired.mass, {}
     # With importance weights, effective rows inform.
     unit = float(mass.sum()) / rows.paired.effective(flags | True)
@@ -450,15 +436,10 @@ def _raises_likelihood(rows: _Rows, here: Flags, start: Floats, held: NDArray[np
         if some is None or not test.size:
             return False
         mapped, part = _fit_quietly(make("platt"), some).transform(start[test]), law.take(test)
-        now, then = (part.loss(paired.flags[test], _log_odds(x)) for x in (mapped, start[test]))
+        now, then = (part.loss(paired.flags[test], log_odds(x)) for x in (mapped, start[test]))
         change[test] = paired.mass[test] * (then - now)
     count = paired.masses.count
     return float(count @ change) > REACH * float(np.sqrt(count @ change**2))
-
-
-def _log_odds(p: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(logit(p), -LARGEST_LOGIT, LARGEST_LOGIT))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -24,7 +24,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
@@ -49,13 +49,13 @@ from noneg.intervals import t_score
 from noneg.likelihood import LabelLaw
 from noneg.randomness import stream
 from noneg.recalibration.base import (
-    FORMAT,
-    VERSION,
-    check_content,
+    check_method,
     check_unit,
-    checksum,
+    deal_rows,
+    log_odds,
     read_object,
     refusal,
+    sealed,
 )
 from noneg.results import Table, aligned
 from noneg.tables.frames import Columns, as_frame
@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-# Log odds assigned to scores of exactly 0 and 1, and the largest step of a leaf.
-LARGEST_LOGIT, LARGEST_STEP = 14.0, 2.0
+# Largest step of a leaf.
+LARGEST_STEP = 2.0
 # Fewest labeled positives expected in a leaf if the scores are right.
 LEAST_POSITIVES = 20.0
 # Most rows used to grow one tree; its leaf values are computed from all rows.
@@ -253,20 +253,20 @@ class _Tree(NamedTuple):
 
     def rules(self, labels: list[str]) -> dict[int, str]:
         """Return a description of the path to each leaf."""
-        out, stack = {}, [(0, dict[int, list[float]](), list[str]())]
+        out, stack = {}, [(0, dict[int, list[float]]())]
         while stack:
-            node, ranges, words = stack.pop()
+            node, ranges = stack.pop()
             k = self.feature[node]
             if k < 0:
                 shown = [_range_words(labels[j], *ends) for j, ends in ranges.items()]
-                out[node] = " and ".join([*shown, *words]) or "all rows"
+                out[node] = " and ".join(shown) or "all rows"
                 continue
             low, high = ranges.get(k, [-np.inf, np.inf])
             for child, ends in (
                 (self.left[node], [low, min(high, self.cut[node])]),
                 (self.right[node], [max(low, self.cut[node]), high]),
             ):
-                stack.append((child, ranges | {k: ends}, words))
+                stack.append((child, ranges | {k: ends}))
         return out
 
 
@@ -319,11 +319,6 @@ def _found(rows: _Rows, leaves: int, seed: int) -> _Tree:
     return _grown(rows, rows.positive - expected, noise, leaves, share, seed)
 
 
-def _log_odds(s: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(logit(s), -LARGEST_LOGIT, LARGEST_LOGIT))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundGroups(Table):
     """Groups that a tree found on one half of the rows, measured on the other half.
@@ -363,15 +358,8 @@ class FoundGroups(Table):
     level: float
 
     _names = (
-        "rule",
-        "rows",
-        "positives",
-        "share",
-        "prior",
-        "score",
-        "residual",
-        "low",
-        "high",
+        *("rule", "rows", "positives", "share", "prior", "score"),
+        *("residual", "low", "high"),
     )
 
     @property
@@ -494,9 +482,7 @@ def _measured(rows: _Rows, there: Flags, reach: float) -> dict[str, Any]:
 
 def _deal(flags: Flags, parts: int, seed: int) -> list[NDArray[np.intp]]:
     """Split rows into parts, each with its share of labeled rows."""
-    random, place = stream(seed, "multicalibration"), np.empty(flags.size, dtype=np.intp)
-    for kind in (flags, ~flags):
-        place[kind] = random.permutation(int(kind.sum())) % parts
+    place = deal_rows(flags, parts, stream(seed, "multicalibration"))
     return [np.flatnonzero(place == k) for k in range(parts)]
 
 
@@ -581,23 +567,12 @@ class Multi(BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
     ) -> Self:
-        """Learn from features, scores and labels, with the arguments of `find_groups`.
+        """Learn from features, scores and labels.
 
         Parameters
         ----------
-        X : array-like or frame, shape (n, features)
-        s : array-like, shape (n,)
-            Scores in [0, 1], from a model that has not seen the rows.
-        labeled : array-like, shape (n,)
-            1 for labeled positives, 0 for unlabeled rows; in the setting "labeled", the true
-            labels.
-        setting : {"two-sample", "one-sample", "labeled"}
-        prior : float
-            Share of positives in the population; None for labeled data.
-        sample_weight : array-like, optional
-            Importance weight of each row.
-        propensity : array-like, optional
-            For each row, the probability in (0, 1] that a positive like it is labeled.
+        X, s, labeled, setting, prior, sample_weight, propensity
+            As in `find_groups`.
         """
         for name, least in (("max_iter", 1), ("patience", 1), ("folds", 2), ("max_leaf_nodes", 2)):
             check_count(getattr(self, name), name, least)
@@ -637,7 +612,7 @@ class Multi(BaseEstimator):  # type: ignore[misc]
             return score.copy()
         full = np.column_stack([table, score]).astype(np.float32)
         every = [tree.values(full) for trees in self.trees_ for tree in trees]
-        return np.asarray(expit(_log_odds(score) + np.sum(every, axis=0) / len(self.trees_)))
+        return np.asarray(expit(log_odds(score) + np.sum(every, axis=0) / len(self.trees_)))
 
     def predict_proba(self, X: Any, s: ArrayLike) -> Floats:  # noqa: ANN401
         """Return the probabilities of both classes, negative first, shape (n, 2)."""
@@ -648,31 +623,22 @@ class Multi(BaseEstimator):  # type: ignore[misc]
         """Return the fitted repair as JSON text; `from_json` restores it bit for bit."""
         check_is_fitted(self, "trees_")
         names, columns, indicators = self.encoder_
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "method": "multi",
-            "parameters": self.get_params(),
-            "fitted_on": self.fitted_on_,
-            "state": {
-                "names": names,
-                "categories": None if columns is None else list(columns.categories.items()),
-                "indicators": indicators,
-                "trees": [[tree._asdict() for tree in trees] for trees in self.trees_],
-                "losses": self.losses_.tolist(),
-                "gain": self.gain_,
-            },
+        state = {
+            "names": names,
+            "categories": None if columns is None else list(columns.categories.items()),
+            "indicators": indicators,
+            "trees": [[tree._asdict() for tree in trees] for trees in self.trees_],
+            "losses": self.losses_.tolist(),
+            "gain": self.gain_,
         }
-        plain = json.loads(json.dumps(content, allow_nan=False))
-        return json.dumps(plain | {"checksum": checksum(plain)}, allow_nan=False) + "\n"
+        content = sealed("multi", self.get_params(), self.fitted_on_, state)
+        return json.dumps(content, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Restore a repair from its JSON text; nothing in the text is executed."""
         content = read_object(text)
-        check_content(content)
-        if content["method"] != "multi":
-            raise refusal(f"it contains the method {content['method']!r}, not 'multi'")
+        check_method(content, "multi")
         state = content["state"]
         try:
             self = cls(**content["parameters"])
@@ -696,7 +662,7 @@ class _Racer:
         rest, law = np.setdiff1d(np.arange(rows.s.size), held), LabelLaw.of(rows, *rows.known)
         self.train, self.held = rows.take(rest), rows.take(held)
         self.law, self.held_law = law.take(rest), law.take(held)
-        self.f, self.held_start = _log_odds(self.train.s), _log_odds(self.held.s)
+        self.f, self.held_start = log_odds(self.train.s), log_odds(self.held.s)
         self.held_f = self.held_start.copy()
         self.trees: list[_Tree] = []
 
