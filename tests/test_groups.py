@@ -391,3 +391,16 @@ def test_a_table_of_groups_shows_priors_and_says_how_many_more_there_are():
 def test_groups_of_scores_are_one_value_per_row(by, message):
     with pytest.raises(InputError, match=message):
         noneg.evaluate(PUScores.from_labels([0, 1], [0.2, 0.9]), by=by)
+
+
+@pytest.mark.parametrize("selection", [1.0, 1.5])
+@pytest.mark.parametrize("wrong", ["a", "b"])
+def test_of_two_groups_the_one_with_the_larger_bias_is_the_worst(wrong, selection):
+    """Both gaps of two groups are equal, and with selection there is no test."""
+    random = np.random.default_rng(0)
+    score, group = random.beta(2, 5, 4000), np.where(random.random(4000) < 0.4, "a", "b")
+    eta = np.where(group == wrong, np.sqrt(score), score)
+    seen = random.random(4000) < 0.5 * eta
+    facts = {"setting": "one-sample", "prior": eta.mean(), "selection": selection}
+    scores = PUScores.from_pu_labels(seen, score, **facts)
+    assert by_group(scores, group_rows(group, score, seen), metrics=()).worst == wrong

@@ -213,7 +213,10 @@ def by_group(
         group = Group(scores, pooled.ends, sums_of_laws(scores, pooled, pooled.table[k]), total)
         for name, measure in measures.items():
             found[name][:, k] = measure(group, each)
-    p_value, worst, worst_p = _equal(scores, pooled, seed)
+    p_value, gaps, worst_p = _equal(scores, pooled, seed)
+    # Two groups always deviate equally; then the bias decides.
+    largest = gaps >= gaps.max() * (1.0 - ROUNDING)
+    worst = int(np.argmax(np.where(largest, evidence(found["bias"]), -1.0)))
     return GroupTable(
         by=groups.by,
         group=tuple(pooled.names),
@@ -226,6 +229,13 @@ def by_group(
         worst=pooled.names[worst],
         worst_p_value=worst_p,
     )
+
+
+def evidence(bias: Floats) -> Floats:
+    """Return the bias of each group relative to the width of its interval."""
+    value, low, high = bias
+    ratio: Floats = np.abs(value) / np.maximum(high - low, np.finfo(np.float64).tiny)
+    return ratio
 
 
 def members(table: GroupTable, names: NDArray[np.str_]) -> dict[str, NDArray[np.bool_]]:
@@ -737,14 +747,14 @@ def _measure(name: str, threshold: float) -> Callable[[Group, float], tuple[floa
 
 def _equal(
     scores: PUScores, groups: GroupSums, seed: int
-) -> tuple[float | None, int, float | None]:
-    """Test whether all groups are calibrated up to one factor, and find the worst group."""
+) -> tuple[float | None, Floats, float | None]:
+    """Test whether all groups are calibrated up to one factor, and measure how far each is off."""
     binned = binned_sums(
         scores, np.zeros(0), sums_of_laws(scores, groups, groups.table.sum(axis=1))
     )
     mean = float(binned.score.sum())
     if groups.n_groups == 1 or mean == 0.0 or scores.selection > 1.0:
-        return None, 0, None
+        return None, np.zeros(groups.n_groups), None
     # Scores that are correct overall, so that only differences between groups remain.
     factor = binned.prior / mean
     scale = np.array([1.0, 1.0, factor])
@@ -761,7 +771,7 @@ def _equal(
     spread = np.sqrt(np.mean(every**2, axis=0))
     every = np.abs(np.divide(every, spread, out=np.zeros_like(every), where=spread > 0.0))
     p_values = [_beaten(x) for x in ((every**2).sum(axis=1), every.max(axis=1))]
-    return p_values[0], int(np.argmax(every[-1])), p_values[1]
+    return p_values[0], every[-1], p_values[1]
 
 
 def _beaten(statistic: Floats) -> float:

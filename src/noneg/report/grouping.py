@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.groups import ALWAYS, FEWEST_POSITIVES, FEWEST_ROWS
+from noneg.groups import ALWAYS, FEWEST_POSITIVES, FEWEST_ROWS, evidence
 from noneg.metrics import METRICS
 from noneg.report.document import Document, Number, Range, Section, Sentence, Table
 
@@ -33,7 +33,7 @@ def group_section(groups: GroupTable) -> Section:
     table = Table(caption=f"By {by}", header=header, rows=rows, sortable=True)
     return Section(
         name="groups",
-        title=f"Are the scores calibrated for every {by}?",
+        title=f"Are the scores calibrated for every {' and '.join(groups.by)}?",
         sentences=tuple(Sentence(text=text) for text in group_sentences(groups)),
         charts=("groups",),
         tables=(table,),
@@ -103,9 +103,7 @@ def _cells(groups: GroupTable, k: int, names: Iterable[str]) -> Iterator[Cell]:
 
 def _order(groups: GroupTable) -> np.ndarray[Any, np.dtype[np.intp]]:
     """Return groups sorted by the ratio of bias to interval width, largest first."""
-    value, low, high = groups.metrics["bias"]
-    evidence = np.abs(value) / np.maximum(high - low, np.finfo(np.float64).tiny)
-    return np.argsort(-evidence, kind="stable")
+    return np.argsort(-evidence(groups.metrics["bias"]), kind="stable")
 
 
 def group_rows(groups: GroupTable) -> list[dict[str, float | str | None]]:
@@ -175,5 +173,5 @@ def _pairs(*estimates: Estimate) -> Iterator[Cell]:
 
 def _pool_words(groups: Iterable[str], pooled: int) -> Iterator[str]:
     if pooled:
-        few = f"fewer than {FEWEST_ROWS} rows or {FEWEST_POSITIVES} labeled positives"
+        few = f"fewer than {FEWEST_ROWS} rows or {FEWEST_POSITIVES} expected labeled positives"
         yield f"Groups with {few} are pooled as {list(groups)[-1]!r}."
