@@ -20,14 +20,14 @@ from noneg.tables.warehouse import sketch_query
 
 SCAN = "SELECT SUM(score), COUNT(*) FILTER (label = 1) FROM {table}"
 BUCKETS = "SELECT label, CAST(FLOOR(score * 131072) AS BIGINT) AS bucket, "
+SUMS = "COUNT(*), SUM(score), MIN(score), MAX(score)"
 GROUPED = " FROM {table} GROUP BY label, bucket"
 QUERIES = {
     "a scan": SCAN,
     "buckets of equal width, counts": f"{BUCKETS} COUNT(*){GROUPED}",
     "buckets of equal width, counts and sums": f"{BUCKETS} COUNT(*), SUM(score){GROUPED}",
-    "buckets of equal width, counts, sums and ranges": (
-        f"{BUCKETS} COUNT(*), SUM(score), MIN(score), MAX(score){GROUPED}"
-    ),
+    "buckets of equal width, counts, sums and ranges": f"{BUCKETS} {SUMS}{GROUPED}",
+    "an eighth as many of these": f"{BUCKETS.replace('131072', '16384')} {SUMS}{GROUPED}",
 }
 
 

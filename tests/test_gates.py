@@ -65,6 +65,7 @@ def test_a_gate_has_its_own_threshold():
     [
         ("auroc", "must be METRIC=LIMIT"),
         ("auroc=high", "must be METRIC=LIMIT"),
+        ("auroc=nan", "must be METRIC=LIMIT"),
         ("precision@x=0.5", "must be METRIC=LIMIT"),
         ("auroc@0.5=0.5", "must not include a threshold: 'auroc' does not use one"),
         ("nonsense=0.5", "must be a registered metric"),

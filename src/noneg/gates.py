@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from math import hypot
+from math import hypot, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -73,7 +73,7 @@ class Gate:
             numbers = [float(x) for x, there in ((limit, equals), (threshold, at)) if there]
         except ValueError:
             numbers = []
-        if not equals or len(numbers) < 1 + bool(at):
+        if not equals or len(numbers) < 1 + bool(at) or not all(map(isfinite, numbers)):
             rule = "must be METRIC=LIMIT or METRIC@THRESHOLD=LIMIT, such as debiased_ece=0.05"
             raise InputError(argument, rule, value=text)
         metric = find_metric(name, argument)
