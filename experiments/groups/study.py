@@ -22,6 +22,15 @@ def coverage(run: Run) -> None:
     run.resume("coverage", worlds.cover, every)
 
 
+def size(run: Run) -> dict[str, list]:
+    """Return how often the tests reject with many groups, in more draws."""
+    settings = ["two-sample", "one-sample"]
+    every = cells(
+        law=list(worlds.LAWS), setting=settings, groups=[200], trials=[run.trials(400, 3)]
+    )
+    return {"size": run.rows(worlds.reject, every)}
+
+
 def cost(run: Run) -> dict[str, list]:
     """Return the CPU time and memory for evaluating one file, with and without groups."""
     n = run.pick(10_000_000, 100_000)
@@ -56,4 +65,4 @@ atexit.register(tell)
 main(sys.argv[1:])
 """
 
-STUDY = Study("groups", (coverage, cost), page="experiments.groups.page", optional=("cost",))
+STUDY = Study("groups", (coverage, size, cost), page="experiments.groups.page", optional=("cost",))

@@ -135,6 +135,17 @@ def cover(
     ]
 
 
+def reject(*, law: str, setting: str, groups: int, trials: int) -> dict[str, float]:
+    """Return how often the tests reject in a calibrated population, in draws of their own."""
+    world, found = World.made(law, groups, calibrated=True), []
+    for trial in range(trials):
+        random = seeded("draws for the tests of groups", law, setting, groups, trial)
+        table = by_group(*world.draw(setting, random), metrics=())
+        found.append((table.p_value <= 0.05, table.worst_p_value <= 0.05))
+    test, largest = np.mean(found, axis=0)
+    return {"test": float(test), "largest": float(largest)}
+
+
 def _inside(world: World, scores: PUScores, sums: object, table: object) -> list[tuple]:
     """Return, for each metric, whether all groups are covered, and the mean width."""
     small = [name for name in sums.names if name not in table.group]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import isfinite
+from math import exp, isfinite
 from typing import TYPE_CHECKING
 
 from noneg.metrics import METRICS
@@ -101,14 +101,6 @@ def monitoring_document(
 ) -> Document:
     """Return the content of the page, or the shorter output of ``noneg monitor``."""
     metrics = [] if brief else [_metric(monitoring, name) for name in _watched(monitoring)]
-    settings = Table(caption="Settings", header=("", ""), rows=about.rows())
-    origin = Section(
-        name="computed",
-        title="How was this computed?",
-        tables=(settings,),
-        code=about.command,
-        folded=True,
-    )
     return Document(
         title="" if brief else about.title,
         subtitle=_sample(monitoring),
@@ -120,7 +112,7 @@ def monitoring_document(
         warnings=(*notes, *_left_out(monitoring)),
         sections=(_numbers(monitoring), _moved(monitoring))
         if brief
-        else (*metrics, replace(_moved(monitoring), folded=True), origin),
+        else (*metrics, replace(_moved(monitoring), folded=True), about.section()),
     )
 
 
@@ -140,8 +132,6 @@ def verdict(monitoring: Monitoring) -> list[str]:
     back = "" if monitoring.looks[-1].alarms else f", but not after {last.name}"
     told.append(f"The change is visible from {monitoring.since} on{back}.")
     if monitoring.calibrator is not None:
-        from math import exp
-
         told.append(REPAIR.format(factor=exp(monitoring.calibrator.shift_)))
     return told
 
