@@ -255,7 +255,7 @@ def test_bins_hold_enough_rows():
         assert held.min() >= 20
     assert 8 <= edges.size - 1 <= 10
     constant = PUScores([0.5] * 9, [0.5] * 99, prior=0.2, setting="two-sample")
-    with pytest.raises(InputError, match="must contain distinct scores and at least 40 rows"):
+    with pytest.raises(InputError, match="must have distinct scores and at least 40 rows"):
         label_shift(constant, constant)
     halves = PUScores([0.9] * 9, [0.5, 0.9] * 50, prior=0.2, setting="two-sample")
     assert np.isnan(label_shift(halves, halves).shape_p)

@@ -311,7 +311,7 @@ def test_groups_of_a_result_have_the_numbers_of_their_rows(tmp_path, weight):
     ("more", "message"),
     [
         (["evaluate", "--from-sketch"], "--by must not be given with --from-sketch"),
-        (["threshold", "--from-sql", "--f-beta", "1"], "Give --by with rows, not with sums"),
+        (["threshold", "--from-sql", "--f-beta", "1"], "Give --by without --sketch or --from-sql"),
     ],
 )
 def test_groups_need_rows_or_a_query_that_has_them(more, message):

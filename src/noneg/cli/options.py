@@ -474,7 +474,7 @@ class Question:
         """Ask for all rows in memory, as commands do that take groups apart."""
         if self.exact is False or self.summed:
             raise click.UsageError(
-                "Give --by with rows, not with sums: groups are taken apart row by row."
+                "Give --by without --sketch or --from-sql: groups are taken apart row by row."
             )
         self.exact = True
 
