@@ -204,3 +204,10 @@ def test_monitoring():
     same(list(one_look(**cell, trials=1000)), stored("monitoring", "shift", **cell))
     cell = {"world": "apart", "setting": "two-sample", "size": "large", "drift": "scores"}
     same(list(delays(**cell, trials=500)), stored("monitoring", "delays", **cell))
+
+
+def test_groups():
+    from experiments.groups.worlds import cover
+
+    cell = {"law": "rare", "calibrated": True, "setting": "one-sample", "groups": 5, "trials": 400}
+    same(cover(**cell), stored("groups", "coverage", **cell))
