@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noneg.groups import ALWAYS, FEWEST_POSITIVES, FEWEST_ROWS, evidence
 from noneg.metrics import METRICS
-from noneg.report.document import Document, Number, Range, Section, Sentence, Table
+from noneg.report.document import (
+    Document,
+    Number,
+    Range,
+    Section,
+    Table,
+    estimate_cells,
+    interval_title,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,39 +34,29 @@ EVIDENCE = 0.05
 
 def group_section(groups: GroupTable) -> Section:
     """Return the section with every group and a forest plot; it goes when a slider moves."""
-    by = ", ".join(groups.by)
-    level = f"{100 * groups.level:.6g} % interval"
-    titles = [words for name in groups.metrics for words in (_title(name), level)]
-    rows = tuple(tuple(_cells(groups, k, groups.metrics)) for k in range(len(groups.group)))
-    header = (by, "rows", "positives", *titles)
-    table = Table(caption=f"By {by}", header=header, rows=rows, sortable=True)
-    return Section(
-        name="groups",
-        title=f"Are the scores calibrated for every {' and '.join(groups.by)}?",
-        sentences=tuple(Sentence(text=text) for text in group_sentences(groups)),
-        charts=("groups",),
-        tables=(table,),
-        still=True,
-    )
+    title = f"Are the scores calibrated for every {' and '.join(groups.by)}?"
+    table = _table(groups, range(len(groups.group)), groups.metrics, interval_title(groups.level))
+    said = group_sentences(groups)
+    sorted_by_click = replace(table, sortable=True)
+    return Section.of("groups", title, *said, sorted_by_click, charts=("groups",), still=True)
 
 
 def terminal_section(groups: GroupTable) -> Section:
     """Return a shorter section for a terminal: groups with the most evidence against them."""
-    by, chosen = ", ".join(groups.by), _order(groups)[:LISTED]
-    caption = f"By {by}"
-    if len(groups.group) > LISTED:
-        caption += f": {LISTED} of {len(groups.group):,} groups, most evidence first"
     names = [*ALWAYS, *list(groups.metrics)[len(ALWAYS) :][:1]]
-    level = f"{100 * groups.level:.6g} %"
+    chosen = _order(groups)[:LISTED].tolist()
+    table = _table(groups, chosen, names, f"{100 * groups.level:.6g} %")
+    if len(groups.group) > LISTED:
+        more = f": {LISTED} of {len(groups.group):,} groups, most evidence first"
+        table = replace(table, caption=table.caption + more)
+    return Section.of("groups", f"By {', '.join(groups.by)}", *group_sentences(groups), table)
+
+
+def _table(groups: GroupTable, chosen: Iterable[int], names: Iterable[str], level: str) -> Table:
+    by, names = ", ".join(groups.by), list(names)
     titles = [words for name in names for words in (_title(name), level)]
-    rows = tuple(tuple(_cells(groups, int(k), names)) for k in chosen)
-    header = (by, "rows", "positives", *titles)
-    return Section(
-        name="groups",
-        title=f"By {by}",
-        sentences=tuple(Sentence(text=text) for text in group_sentences(groups)),
-        tables=(Table(caption=caption, header=header, rows=rows),),
-    )
+    rows = (_cells(groups, k, names) for k in chosen)
+    return Table.of((by, "rows", "positives", *titles), rows, f"By {by}")
 
 
 def group_sentences(groups: GroupTable) -> Iterator[str]:
@@ -121,7 +120,7 @@ def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
     level, made = f"{100 * found.level:.6g} %", found.calibrator
     models = [words for name in found.values for words in (name, level)]
     header = ("", *models, "by group less one map", level)
-    rows = tuple(
+    rows = (
         (METRICS[name].title, *_pairs(*(values[name] for values in found.values.values()), gap))
         for name, gap in found.gain.items()
     )
@@ -129,23 +128,10 @@ def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
         f"On held-out rows of {found.folds} folds; lower is better. Intervals do not include how "
         "the maps themselves vary."
     )
-    overall = Table(caption="All rows", header=header, rows=rows)
+    tables = (Table.of(header, rows, "All rows"), _maps_table(found, level))
     said = [text, *_pool_words(made.groups_, len(made.small_))]
-    return Document(
-        title="",
-        subtitle=title,
-        verdict=(Sentence(text=found.verdict),),
-        facts=(),
-        warnings=found.warnings,
-        sections=(
-            Section(
-                name="change",
-                title="Before and after",
-                sentences=tuple(Sentence(text=words) for words in said),
-                tables=(overall, _maps_table(found, level)),
-            ),
-        ),
-    )
+    section = Section.of("change", "Before and after", *said, *tables)
+    return Document.of([found.verdict], section, subtitle=title, warnings=found.warnings)
 
 
 def _maps_table(found: HeldOutByGroup, level: str) -> Table:
@@ -162,13 +148,12 @@ def _maps_table(found: HeldOutByGroup, level: str) -> Table:
         cells = (*_cells(table, k, ["prior"]), made.told(table.group[k]))
         rows.append((*cells, before, after, Number(change, 4), Range(low, high, 4)))
     header = ("group", "rows", "positives", "prior", level, "map", "Brier before", "after")
-    return Table(caption=caption, header=(*header, "change", level), rows=tuple(rows))
+    return Table.of((*header, "change", level), rows, caption)
 
 
 def _pairs(*estimates: Estimate) -> Iterator[Cell]:
     for one in estimates:
-        yield Number(one.value)
-        yield Range(one.low, one.high)
+        yield from estimate_cells(one)
 
 
 def _pool_words(groups: Iterable[str], pooled: int) -> Iterator[str]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from noneg.metrics import METRICS
 from noneg.monitoring import NAMED, TESTS, spent
 from noneg.report.charts import FAINT, NEGATIVE, POSITIVE, Drawing, named, tooltip
-from noneg.report.document import About, Document, Number, Range, Section, Sentence, Table
+from noneg.report.document import About, Document, Number, Section, Sentence, Table, estimate_cells
 from noneg.report.html import SIZE, light, notebook_cell, render_still
 from noneg.report.payload import data_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from noneg.monitoring import Look, Monitoring
     from noneg.report.charts import Chart
@@ -100,19 +100,20 @@ def monitoring_document(
     monitoring: Monitoring, about: About, notes: Sequence[str] = (), *, brief: bool = False
 ) -> Document:
     """Return the content of the page, or the shorter output of ``noneg monitor``."""
-    metrics = [] if brief else [_metric(monitoring, name) for name in _watched(monitoring)]
-    return Document(
-        title="" if brief else about.title,
-        subtitle=_sample(monitoring),
-        verdict=tuple(Sentence(text=text) for text in verdict(monitoring)),
-        code=None if brief else "check" if monitoring.moved else "ok",
-        action=None if brief else _action(monitoring, about),
+    tests, warnings = _moved(monitoring), (*notes, *_left_out(monitoring))
+    shared = {"subtitle": _sample(monitoring), "warnings": warnings}
+    if brief:
+        return Document.of(verdict(monitoring), _numbers(monitoring), tests, **shared)
+    return Document.of(
+        verdict(monitoring),
+        *(_metric(monitoring, name) for name in _watched(monitoring)),
+        replace(tests, folded=True),
+        about.section(),
+        title=about.title,
+        code="check" if monitoring.moved else "ok",
+        action=_action(monitoring, about),
         origin=about.origin(),
-        facts=(),
-        warnings=(*notes, *_left_out(monitoring)),
-        sections=(_numbers(monitoring), _moved(monitoring))
-        if brief
-        else (*metrics, replace(_moved(monitoring), folded=True), about.section()),
+        **shared,
     )
 
 
@@ -173,12 +174,6 @@ def _found(look: Look, name: str) -> Estimate | None:
     return look.prior if name == "prior" else look.metrics.get(name)
 
 
-def _cells(found: Estimate | None) -> tuple[Cell, Cell]:
-    if found is None:
-        return Number(None), Range(None, None)
-    return Number(found.value), Range(found.low, found.high)
-
-
 def _left_out(monitoring: Monitoring) -> list[str]:
     every = (monitoring.reference, *monitoring.looks)
     return [f"{look.name}: {why}" for look in every for why in look.left_out.values()]
@@ -186,7 +181,7 @@ def _left_out(monitoring: Monitoring) -> list[str]:
 
 def _moved(monitoring: Monitoring) -> Section:
     header = ("", "rows", "labeled", *(f"p, {name}" for name in TESTS), "alarm below", "moved")
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
+    rows: Iterator[tuple[Cell, ...]] = (
         (
             look.name,
             Number(look.n_marginal, 0),
@@ -202,35 +197,26 @@ def _moved(monitoring: Monitoring) -> Section:
         "did the share of positives change, did the scores change in a way that it "
         "does not explain, and do new labeled positives differ from old ones?"
     )
-    return Section(
-        name="moved",
-        title="What was tested?",
-        sentences=(Sentence(text=text),),
-        tables=(Table(caption="Tests", header=header, rows=rows),),
-    )
+    return Section.of("moved", "What was tested?", text, Table.of(header, rows, "Tests"))
 
 
 def _numbers(monitoring: Monitoring) -> Section:
     """Return all metrics in one table, for a terminal."""
     names = _watched(monitoring)
     header = ("", *(x for name in names for x in (_title(monitoring, name), "band")))
-    every = (monitoring.reference, *monitoring.looks)
-    rows = tuple(
-        (look.name, *(cell for name in names for cell in _cells(_found(look, name))))
-        for look in every
+    rows = (
+        (look.name, *(cell for name in names for cell in estimate_cells(_found(look, name))))
+        for look in (monitoring.reference, *monitoring.looks)
     )
-    return Section(
-        name="numbers", title="Over time", tables=(Table(caption="", header=header, rows=rows),)
-    )
+    return Section.of("numbers", "Over time", Table.of(header, rows))
 
 
 def _metric(monitoring: Monitoring, name: str) -> Section:
     title = _title(monitoring, name)
     every = (monitoring.reference, *monitoring.looks)
-    rows = tuple((look.name, *_cells(_found(look, name))) for look in every)
-    band = f"{100 * monitoring.level:.6g} % band"
-    table = Table(caption=title, header=("", "value", band), rows=rows)
-    return Section(name=name, title=title, charts=(f"time_{name}",), tables=(table,))
+    rows = ((look.name, *estimate_cells(_found(look, name))) for look in every)
+    table = Table.of(("", "value", f"{100 * monitoring.level:.6g} % band"), rows, title)
+    return Section.of(name, title, table, charts=(f"time_{name}",))
 
 
 def _drawings(monitoring: Monitoring) -> dict[str, Drawing]:
