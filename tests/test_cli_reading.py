@@ -13,8 +13,10 @@ from noneg import PUScores
 from noneg.checks import check_setting
 from noneg.cli import main
 from noneg.simulation import LogisticGaussian
+from noneg.sketch import Sketch
 from noneg.sklearn import scorer
-from noneg.tables import read, write
+from noneg.tables import write
+from noneg.tables.reading import read_rows
 
 ASKED = {
     "evaluate": [],
@@ -94,14 +96,14 @@ def test_rows_are_kept_if_asked_for(command):
 def test_rows_are_sketched_if_asked_for(command, monkeypatch):
     seen = []
 
-    def note(source, **options):
-        found = read(source, **options)
-        seen.append((options["exact"], found.n_unlabeled))
+    def note(source, wanted, **options):
+        found = read_rows(source, wanted, **options)
+        seen.append((type(found), found.n_unlabeled))
         return found
 
-    monkeypatch.setattr("noneg.tables.read", note)
+    monkeypatch.setattr("noneg.tables.reading.read_rows", note)
     run(*arguments(command, "scores.csv", "--sketch"))
-    assert seen == [(False, 2000.0)]
+    assert seen == [(Sketch, 2000)]
 
 
 def test_a_prior_from_buckets_is_that_of_the_rows():
