@@ -29,8 +29,7 @@ REFERENCE = Path(__file__).parents[1] / "reference" / "betacal.json"
 
 def free_gradient(calibrator, scores, *, held=False):
     """Return the gradient of the PU log loss at the fitted coefficients, from its definition."""
-    low, high = calibrator.state_["low"], calibrator.state_["high"]
-    problem = calibrator._problem(scores, low, high, list(scores.chunks()))
+    problem = calibrator._problem(scores, calibrator.state_, list(scores.chunks()))
     theta = np.array([calibrator.state_[name] for name in calibrator.coefficients])
     if held:
         n = min(scores.effective_marginal, scores.effective_positive / max(scores.prior, 1e-6))
@@ -97,7 +96,7 @@ def test_beta_agrees_with_betacal(problem):
     half = problem["predicted"][problem["at"].index(0.5)]
     theirs = [problem["alpha"], problem["beta"]]
     theirs.append(logit(half) + (theirs[0] - theirs[1]) * np.log(2.0))
-    loss = beta._problem(scores, beta.state_["low"], beta.state_["high"], list(scores.chunks()))
+    loss = beta._problem(scores, beta.state_, list(scores.chunks()))
     ours = np.array([beta.alpha_, beta.beta_, beta.intercept_])
     assert loss.at(ours)[0] <= loss.at(np.array(theirs))[0]
     assert np.abs(loss.at(np.array(theirs))[1]).max() < 5e-4

@@ -130,7 +130,7 @@ def test_mix_n_match_is_at_least_as_good_as_its_members():
 
     scores = BinomialProcess("D4").draw(2000, 20_000, setting="two-sample", seed=0)
     mixed = MixNMatch().fit(scores)
-    loss = _Loss(scores, 1.0 / mixed.temperature_, mixed.state_["low"], mixed.state_["high"])
+    loss = _Loss(scores, 1.0 / mixed.temperature_, mixed.state_)
     best = loss(mixed.weights_)[0]
     rng = np.random.default_rng(0)
     for v in [*np.eye(3), *rng.dirichlet([0.5] * 3, 200)]:
