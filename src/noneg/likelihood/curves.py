@@ -159,9 +159,12 @@ def maximize(curve: Curve, start: Floats) -> Fit:
 
     Examples
     --------
+    >>> from noneg.likelihood import gather
     >>> from noneg.simulation import LogisticGaussian
     >>> scores = LogisticGaussian(-1.0, 3.0).draw(1000, 10_000, setting="two-sample", seed=0)
-    >>> fit = fit_platt(scores)
+    >>> sample = gather(scores)
+    >>> line = np.stack([logit(sample.s), np.ones_like(sample.s)])
+    >>> fit = fit_features(sample, line, np.array([1.0, 0.0]), level=np.array([0.0, 1.0]))
     >>> again = maximize(fit.curve, fit.theta)  # a start at the maximum stays there
     >>> bool(abs(again.theta - fit.theta).max() < 1e-6)
     True
