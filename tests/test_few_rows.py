@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from noneg import PUScores, evaluate
 from noneg.calibration import calibration_test, observed_expected_interval
-from noneg.intervals import exact_limits, skewed_limits, t_score
+from noneg.intervals import exact_limits, skewed_limits, t_score, with_unseen
 from noneg.metrics import METRICS
 from noneg.performance import average_precision, bedroc
 from noneg.results import Estimate
@@ -175,6 +175,58 @@ def test_estimates_outside_of_their_range_keep_an_interval_that_holds():
         assert covered > 0.95 - 3.0 * np.sqrt(0.05 * 0.95 / 4000)
         assert min(one.high - one.low for one in kept) >= 0.098 - 1e-12
         assert all(0.0 <= one.low <= one.value <= one.high <= 1.0 for one in kept)
+
+
+def test_a_kind_of_positives_without_a_hit_moves_only_the_end_it_can_explain():
+    """The mid-p limit for no hit in n rows has a tail of half of (1 - u)^n."""
+    low, high = with_unseen(0.9, (0.9, 0.95), 0.5, 30, 0.95)
+    unseen = (0.9 - low) / 0.4
+    assert 0.5 * (1.0 - unseen) ** 30 == pytest.approx(0.025)
+    assert high == pytest.approx(0.95)
+    low, high = with_unseen(0.2, (0.1, 0.3), 0.5, 1e9, 0.95)
+    assert (low, high) == pytest.approx((0.1, 0.3))
+
+
+def nearly_separated(seed, bad, score_of_bad=None):
+    """Thirty positives of a nearly perfect model; a share `bad` of them score like negatives."""
+    rng = np.random.default_rng(seed)
+    like_negative = expit(rng.normal(-6.0, 1.0, 30)) if score_of_bad is None else score_of_bad
+    known = np.where(rng.random(30) < bad, like_negative, expit(rng.normal(2.0, 1.0, 30)))
+    rows = expit(rng.normal(-6.0, 1.0, 2000))
+    rows = rows if score_of_bad is None else np.where(rng.random(2000) < 0.4, score_of_bad, rows)
+    return PUScores(known, rows, prior=0.001, setting="two-sample")
+
+
+@pytest.mark.parametrize("name", ["auroc", "proxy_auc"])
+def test_areas_are_covered_if_most_samples_lack_the_positives_that_decide(name):
+    # The others practically always win, and the prior is too small to matter.
+    target, bad = 0.99, 0.02
+    found = [METRICS[name].interval(nearly_separated(k, bad)) for k in range(TRIALS)]
+    assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - SLACK
+
+
+def test_the_log_loss_is_covered_if_most_samples_lack_scores_of_zero():
+    bad, draws = 0.02, [nearly_separated(k, 0.02, 0.0) for k in range(TRIALS)]
+    rng = np.random.default_rng(0)
+    good, rest = expit(rng.normal(2.0, 1.0, 200_000)), expit(rng.normal(-6.0, 1.0, 200_000))
+    worst = -np.log(np.finfo(float).eps)
+    gain = (1.0 - bad) * np.mean(np.log1p(-good) - np.log(good)) + bad * worst
+    target = 0.001 * gain - 0.6 * np.mean(np.log1p(-rest))
+    found = [METRICS["log_loss"].interval(one) for one in draws]
+    assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - SLACK
+
+
+def test_a_partial_area_near_its_maximum_is_covered():
+    """With perfect separation it is 0.1, but 30 positives leave the FPR uncertain."""
+    found = []
+    for seed in range(TRIALS):
+        rng = np.random.default_rng(seed)
+        hidden = rng.random(2000) < 0.3
+        rows = np.where(hidden, rng.uniform(0.5, 1.0, 2000), rng.uniform(0.0, 0.5, 2000))
+        known = rng.uniform(0.5, 1.0, 30)
+        scores = PUScores(known, rows, prior=0.3, setting="two-sample")
+        found.append(METRICS["partial_auc"].interval(scores))
+    assert np.mean([one.high >= 0.1 - 1e-9 for one in found]) > 0.95 - SLACK
 
 
 def test_binomial_limits_have_mid_p_tails():

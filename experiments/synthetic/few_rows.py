@@ -278,6 +278,19 @@ def coverage(run: Run) -> None:
     (run.out / "blocks.csv").unlink()
 
 
+def again(run: Run) -> dict[str, list]:
+    """Measure the cells that look too low once more, with draws of their own."""
+    rows = [row for row in read(run.out / "coverage.csv") if below(row, 0.93)]
+    keys = ("world", "prior", "n_positive", "n_unlabeled", "setting")
+    found = []
+    for row in rows:
+        # A block whose draws come after all draws of the table.
+        cell = {key: row[key] for key in keys} | {"trials": run.trials(1000, 10), "block": 10}
+        (fresh,) = measure((row["metric"],), **cell)
+        found.append({key: row[key] for key in keys} | fresh | {"before": row["coverage"]})
+    return {"again": found}
+
+
 CODED = ("ok", "check", "stop")
 
 
@@ -327,6 +340,12 @@ def rejected(trials: int, **cell: object) -> list[dict[str, object]]:
     return [{name: np.mean(np.array(values) <= 0.05) for name, values in p.items()}]
 
 
+def below(row: dict[str, object], share: float) -> bool:
+    """Return whether a binomial test at 1% puts the coverage of a cell below this share."""
+    hits = round(row["coverage"] * row["draws"])
+    return binom.cdf(hits, row["draws"], share) < 0.01
+
+
 def show_coverage(tables: Tables) -> str:
     """Return one line per metric: the distribution of its coverage over the cells."""
     return coverage_table(cells_by_trust(tables)[True])
@@ -351,9 +370,7 @@ def coverage_table(rows: list[dict[str, object]]) -> str:
     for name in dict.fromkeys(row["metric"] for row in rows):
         mine = pick(rows, metric=name)
         found, draws = column(mine, "coverage"), column(mine, "draws")
-        # Cells that a binomial test at 1% puts below 93%, or below 90%.
-        hits = np.round(found * draws)
-        low = [np.sum(binom.cdf(hits, draws, share) < 0.01) for share in (0.93, 0.9)]
+        low = [sum(below(row, share) for row in mine) for share in (0.93, 0.9)]
         moving = [row for row in mine if row["oracle"] > 0.0 and np.isfinite(row["width"])]
         ratio = np.median([row["width"] / row["oracle"] for row in moving])
         share = np.average(found, weights=draws)
@@ -362,6 +379,18 @@ def coverage_table(rows: list[dict[str, object]]) -> str:
         lines.append([METRICS[name].title, str(found.size), *words])
     head = "metric | cells | mean % | lowest % | surely below 93% | surely below 90%"
     return table(head + " | finite % | width", lines)
+
+
+def show_again(tables: Tables) -> str:
+    """Return one line per cell that was measured once more."""
+    lines = [
+        [METRICS[row["metric"]].title]
+        + [str(row[key]) for key in ("world", "prior", "n_positive", "n_unlabeled", "setting")]
+        + [f"{100 * row['before']:.1f}", str(row["draws"]), f"{100 * row['coverage']:.1f}"]
+        for row in tables("again")
+    ]
+    head = "metric | world | prior | positives | unlabeled | setting | before % | new draws | new %"
+    return table(head, lines)
 
 
 def show_verdicts(tables: Tables) -> str:
@@ -396,5 +425,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--metrics", nargs="+", choices=NAMES, help="coverage of these alone")
 
 
-PARTS = (coverage, verdicts, size)
-STUDY = Study("few_rows", PARTS, __name__, optional=("verdicts", "size"), arguments=arguments)
+PARTS = (coverage, again, verdicts, size)
+STUDY = Study(
+    "few_rows", PARTS, __name__, optional=("again", "verdicts", "size"), arguments=arguments
+)

@@ -385,13 +385,15 @@ def with_unseen(value: float, limits: Limits, other: float, rows: float, level: 
     >>> print(round(low, 3), round(high, 3))
     0.939 0.996
     """
-    unseen = float(exact_limits(np.zeros(()), np.array(rows), level)[1])
-    move = unseen * (other - value)
-    low, high = (
-        np.hypot(limits[0] - value, min(move, 0.0)),
-        np.hypot(limits[1] - value, max(move, 0.0)),
-    )
+    move = unseen_share(rows, level) * (other - value)
+    low = np.hypot(limits[0] - value, min(move, 0.0))
+    high = np.hypot(limits[1] - value, max(move, 0.0))
     return float(value - low), float(value + high)
+
+
+def unseen_share(rows: float, level: float) -> float:
+    """Return the largest share of a kind that may be missing from this many rows (mid-p limit)."""
+    return float(exact_limits(np.zeros(()), np.array(rows), level)[1])
 
 
 @dataclass(frozen=True, eq=False)

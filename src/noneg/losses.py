@@ -217,7 +217,7 @@ def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float],
     """
     means = guarded_means(scores, loss)
     third, rows = loss_third(scores, loss, means), scores.effective_positive
-    among_all = float(law_means(scores, (), [lambda s: loss(s, 1) - loss(s, 0)]).marginal[0])
+    gap = loss_gap(scores, loss, means)
 
     def limits(prior: float) -> Limits:
         value, slopes = loss_value(means, prior), [prior, 1.0, means.positive[0]]
@@ -226,12 +226,20 @@ def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float],
             return one.low, one.high
         skew = float(np.polyval(third[::-1], prior))
         ends = skewed_limits(value, means.variance(slopes), skew, rows, level)
-        # The difference between the two losses, averaged over the negatives instead of positives.
         odds = prior / (1.0 - prior) if prior < 1.0 else 0.0
-        move = odds * (among_all - float(means.positive[0]))
-        return with_unseen(value, ends, value + move, rows, level)
+        return with_unseen(value, ends, value + odds * gap, rows, level)
 
     return limits
+
+
+def loss_gap(scores: PUScores, loss: Loss, means: LawMeans) -> float:
+    """Return the mean of ``loss(s, 1) - loss(s, 0)`` over all rows, minus that over positives.
+
+    If the positives had the scores of negatives, the expected loss would be larger by this times
+    the prior odds.
+    """
+    among_all = law_means(scores, (), [lambda s: loss(s, 1) - loss(s, 0)]).marginal
+    return float(among_all[0] - means.positive[0])
 
 
 def loss_method(scores: PUScores) -> str:

@@ -21,9 +21,9 @@ import numpy as np
 from noneg.bins import bin_scores, order_statistics
 from noneg.calibration.interval import SPLITS, Noise
 from noneg.calibration.reliability import reliability, smooth_reliability
-from noneg.intervals import t_score, tail_means, z_score
+from noneg.intervals import t_score, tail_means, unseen_share, z_score
 from noneg.laws import Ordered
-from noneg.losses import guarded_means, loss_third
+from noneg.losses import guarded_means, loss_gap, loss_third
 from noneg.performance.assumptions import largest_prior, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import Options, pose
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
     Floats = NDArray[np.float64]
-    Pair = tuple[float, float, list[float], list[float]]
+    Pair = tuple[float, float, list[float], list[float], float]
 
 BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
 
@@ -138,8 +138,8 @@ class Sums:
     tails : Tails
     bounds : RankBounds or None
     risks : dict of str to tuple
-        Mean gain of the positives, mean base loss, their variances and covariance, and the third
-        cumulant as coefficients of powers of the prior.
+        Mean gain of the positives, mean base loss, their variances and covariance, the third
+        cumulant as coefficients of powers of the prior, and the effect of unseen positives.
     areas : dict of str to list
         ``(AUC - 1/2)(1 - prior)`` with its limits, and the lift of the top 10 % with its limits.
     curves : dict of str to Curve
@@ -231,7 +231,7 @@ def sum_up(
         histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
         tails=cuts,
         bounds=rank_bounds(scores, cuts.threshold, level=level),
-        risks=_risks(scores) if rows else {},
+        risks=_risks(scores, level) if rows else {},
         areas=_areas(exact, metrics, level) if rows else {},
         curves=_curves(exact, metrics) if rows else {},
         envelope=ks_envelope(scores) if rows else None,
@@ -298,9 +298,9 @@ def _diagram(scores: PUScores, kind: Binning, n_bins: int, level: float) -> Diag
     )
 
 
-def _risks(scores: PUScores) -> dict[str, Pair]:
+def _risks(scores: PUScores, level: float) -> dict[str, Pair]:
     losses = {name: metric.loss() for name, metric in METRICS.items() if metric.loss is not None}
-    return {name: mean_pair(scores, loss) for name, loss in losses.items()}
+    return {name: mean_pair(scores, loss, level) for name, loss in losses.items()}
 
 
 def _areas(
@@ -509,15 +509,21 @@ def _bounding_curves(scores: PUScores, cuts: Floats, side: Side, level: float) -
     }
 
 
-def mean_pair(scores: PUScores, loss: Loss) -> Pair:
-    """Return the two means of a risk, their variances and covariance, and the third cumulant."""
+def mean_pair(scores: PUScores, loss: Loss, level: float) -> Pair:
+    """Return the two means of a risk, their variances and covariance, and the third cumulant.
+
+    The last number times the prior odds is the effect of positives that may be missing
+    (`noneg.intervals.with_unseen`).
+    """
     means = guarded_means(scores, loss)
     c = means.covariance
+    unseen = unseen_share(scores.effective_positive, level) if scores.hidden else 0.0
     return (
         float(means.positive[0]),
         float(means.marginal[0]),
         [float(c[0, 0]), float(c[0, 1]), float(c[1, 1])],
         loss_third(scores, loss, means).tolist(),
+        unseen * loss_gap(scores, loss, means),
     )
 
 

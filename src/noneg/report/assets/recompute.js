@@ -358,17 +358,19 @@ const noneg = {};
 
   // --- means of losses, areas -------------------------------------------------------------------
 
-  /** A mean loss prior * gain + base, with Student's interval corrected for skewness. */
+  /** A mean loss prior * gain + base, with Student's interval corrected for skewness and for unseen positives. */
   function risk(sums, name, prior) {
     if (!sums.risks[name]) return null;
-    const [gain, base, [vv, vb, bb], third] = sums.risks[name];
+    const [gain, base, [vv, vb, bb], third, unseen] = sums.risks[name];
     const value = prior * gain + base;
     const sd = Math.sqrt(Math.max(0, prior ** 2 * vv + 2 * prior * vb + bb));
     if (sd === 0) return { value, low: value, high: value };
     const skew = sum(third.map((x, k) => x * prior ** k)) / sd ** 3;
     const end = (t) =>
       value - sd * (Math.abs(skew) > ZERO ? (3 / skew) * (Math.cbrt(1 + skew * (t - skew / 6)) - 1) : t);
-    return { value, low: end(sums.t), high: end(-sums.t) };
+    const move = prior < 1 ? (unseen * prior) / (1 - prior) : 0;
+    const low = value - Math.hypot(end(sums.t) - value, Math.min(move, 0));
+    return { value, low, high: value + Math.hypot(end(-sums.t) - value, Math.max(move, 0)) };
   }
 
   /** A piecewise ratio of linear functions of the prior. */
