@@ -29,6 +29,7 @@ CURVES = {
     "partial_auc": lambda x, prior: _area(x, prior, 0.1),
     "average_precision": _mean_precision,
 }
+NONE = (np.nan, np.nan)
 DIFFERENCES = ("auroc", "brier", "precision", "recall", "ece")
 # The bound whose excess is measured, keyed by row name.
 KINDS = (
@@ -92,7 +93,9 @@ class Laws:
         return sign * found
 
     def linear(self, f: np.ndarray) -> tuple[float, float]:
-        """Return the smallest and largest mean of f."""
+        """Return the smallest and largest mean of f; nan if f is undefined."""
+        if not np.isfinite(f).all():
+            return NONE
         return float(f @ self.best(-f)), float(f @ self.best(f))
 
 
@@ -189,7 +192,7 @@ def difference(
         parts = [weights(name, s, group, prior) for s, group in given]
         low, high = laws.linear(parts[0][0] - parts[1][0])
         ends = low + parts[0][1] - parts[1][1], high + parts[0][1] - parts[1][1]
-    return found.identified, (min(ends[0], found.value), max(ends[1], found.value))
+    return found.identified or NONE, (min(ends[0], found.value), max(ends[1], found.value))
 
 
 def weights(name: str, s: np.ndarray, group: np.ndarray, prior: float) -> tuple[np.ndarray, float]:
@@ -199,7 +202,8 @@ def weights(name: str, s: np.ndarray, group: np.ndarray, prior: float) -> tuple[
     if name == "brier":
         return prior * (1 - 2 * s), float((group**2).mean())
     flagged = (s >= 0.5).astype(float)
-    return (flagged if name == "recall" else prior * flagged / (group >= 0.5).mean()), 0.0
+    share = float((group >= 0.5).mean()) or np.nan
+    return (flagged if name == "recall" else prior * flagged / share), 0.0
 
 
 def excess(kind: str, cases: int) -> dict[str, float]:

@@ -71,6 +71,8 @@ SLACK = 2.0
 # Number of priors tried in an interval, and number of refinements around the best one: for a value,
 # and for the end of an interval, which takes longer.
 VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
+# Largest number of shares whose binomial limits are computed one by one.
+MOST_SHARES = 4096
 # Number of cells for the noise of an area; with fewer rows, each row is its own cell.
 NOISE_CELLS = 128
 # The largest factor that a search tries, and the tolerance on its logarithm.
@@ -343,18 +345,12 @@ class Selected:
     """An ordered view with another distribution of the positives, which propagates noise."""
 
     def __init__(
-        self, steps: Ordered | Cells, law: Law, shift: tuple[int, float] = (0, 0.0)
+        self, steps: Ordered | Cells, law: Law, heights: tuple[Floats, Floats] | None = None
     ) -> None:
-        """Build the view; a nonzero `shift` moves the heights to ends of their own intervals.
-
-        A shift is a direction, -1 or 1, and a level. TPR and PPR move to opposite ends, so that the
-        curve moves as far as both allow.
-        """
+        """Build the view; `heights` replace TPR and PPR of the labeled and the marginal rows."""
         self.steps, self.law = steps, law
         self.thresholds = steps.thresholds
-        tpr, self.ppr = steps.tpr, steps.ppr
-        if shift[0]:
-            tpr, self.ppr = _shifted(steps, *shift)
+        tpr, self.ppr = heights or (steps.tpr, steps.ppr)
         self.tpr = law(tpr)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
@@ -388,16 +384,27 @@ class Selected:
         return self.steps.third(d_tpr * self.law.slope(self.steps.tpr))  # type: ignore[union-attr]
 
 
-def _shifted(steps: Any, way: int, level: float) -> tuple[Floats, Floats]:  # noqa: ANN401
-    """Return TPR at the upper (1) or lower (-1) ends of its intervals, PPR at the opposite ones."""
-    scores, moved = steps.scores, []
-    sizes = scores.effective_positive, scores.effective_marginal
-    for share, rows, end in zip((steps.tpr, steps.ppr), sizes, (way, -way), strict=True):
-        found = exact_limits(share, np.full_like(share, rows), level)[end > 0]
+def height_limits(steps: Ordered, level: float) -> list[tuple[Floats, Floats]]:
+    """Return TPR and PPR at opposite ends of their intervals: the lowest and the highest curve."""
+    rows = steps.scores.effective_positive, steps.scores.effective_marginal
+    tpr, ppr = (
+        _step_limits(x, n, level) for x, n in zip((steps.tpr, steps.ppr), rows, strict=True)
+    )
+    return [(tpr[0], ppr[1]), (tpr[1], ppr[0])]
+
+
+def _step_limits(share: Floats, rows: float, level: float) -> tuple[Floats, Floats]:
+    """Return binomial limits for rising shares; between many shares, they are interpolated."""
+    at = share
+    if share.size > MOST_SHARES:
+        # Evenly spaced on the scale on which the noise of a share is the same everywhere.
+        at = np.sin(np.linspace(0.0, np.pi / 2.0, MOST_SHARES)) ** 2
+    ends = exact_limits(at, np.full_like(at, rows), level)
+    low, high = (np.interp(share, at, end) if at is not share else end for end in ends)
+    for end in (low, high):
         # No row lies above infinity, and all rows lie at or above the smallest score.
-        found[[0, -1]] = 0.0, 1.0
-        moved.append(found)
-    return moved[0], moved[1]
+        end[[0, -1]] = 0.0, 1.0
+    return low, high
 
 
 class Cells:
