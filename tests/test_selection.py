@@ -286,6 +286,21 @@ def test_a_metric_that_ignores_selection_cannot_pass():
         entry.estimate(world("two-sample").with_selection(2))
 
 
+def test_limits_of_many_shares_are_interpolated():
+    """The error is far below the noise of a share, and the ends of the curve stay in place."""
+    from noneg.intervals import exact_limits
+    from noneg.selection import MOST_SHARES, _step_limits
+
+    rows = 2 * MOST_SHARES
+    share = np.linspace(0.0, 1.0, rows + 1)
+    found = _step_limits(share, rows, 0.95)
+    expected = exact_limits(share, np.full_like(share, rows), 0.95)
+    noise = np.sqrt(np.maximum(share * (1.0 - share), 1.0 / rows) / rows)
+    for one, other in zip(found, expected, strict=True):
+        assert (one[0], one[-1]) == (0.0, 1.0)
+        assert np.max(np.abs(one - other)[1:-1] / noise[1:-1]) < 0.01
+
+
 def test_labeled_data_has_no_hidden_positives():
     scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.6, 0.4, 0.9] * 20)
     for name in ("auroc", "ece", "precision", "kernel_ece"):
@@ -335,6 +350,23 @@ def test_commands_take_the_factor(tmp_path):
     done = CliRunner().invoke(main, ["evaluate", *asked, "--selection", "0.5"])
     assert done.exit_code != 0
     assert "--selection must be a number of at least 1" in done.output
+    done = CliRunner().invoke(main, ["negatives", *asked[:-1], "--selection", "1.5"])
+    assert "random sample of all positives, up to a factor of 1.5." in done.output
+
+
+def test_the_winner_is_printed_with_the_factor_up_to_which_it_leads():
+    from noneg.comparison import compare
+    from noneg.report.comparing import comparison_summary
+
+    score, label = LogisticGaussian.calibrated(0.3).draw_rows(3000, seed=0)
+    random = np.random.default_rng(1)
+    labeled = label & (random.random(label.size) < 0.5)
+    worse = np.clip(score + random.normal(0.0, 0.3, score.size), 0.0, 1.0)
+    models = {"good": score, "noisy": worse}
+    found = compare(models, labeled, setting="one-sample", prior=0.3)
+    factor = found.criteria["proxy_auc"].tipping["noisy"]
+    said = [str(x) for x in comparison_summary(found).sections[0].sentences]
+    assert any(x.startswith("Proxy AUC: good beats noisy") and f" {factor:.2f}." in x for x in said)
 
 
 def test_a_verdict_reports_the_factor_up_to_which_it_holds():

@@ -51,12 +51,18 @@ class Laws:
     caps: np.ndarray
 
     @classmethod
-    def of(cls, mass: np.ndarray, columns: list[np.ndarray], scores: list[PUScores]) -> "Laws":
+    def of(
+        cls,
+        mass: np.ndarray,
+        columns: list[np.ndarray],
+        scores: list[PUScores],
+        edges_of: Callable[[PUScores], np.ndarray] = _cell_edges,
+    ) -> "Laws":
         """Return them for rows with these masses, limited by the cells of one or more scores."""
         one, held, caps = scores[0], [], []
         labeled = one.labeled_share / one.known_prior
         for column, own in zip(columns, scores, strict=True):
-            edges = _cell_edges(own)
+            edges = edges_of(own)
             rising, _, marginal = Ordered(own).masses()
             place, rows = (np.searchsorted(edges[1:-1], x) for x in (column, rising))
             shares = np.bincount(rows, marginal / marginal.sum(), edges.size - 1)
@@ -172,7 +178,9 @@ def difference(
     named = dict(zip("ab", made, strict=True))
     found = Differences(pair, named, threshold=0.5, level=0.95).estimate(METRICS[name], "a", "b")
     mass = np.full(labeled.sum(), 1.0 / labeled.sum())
-    laws = Laws.of(mass, list(columns[:, labeled]), made)
+    # The calibration error is bounded over its bins.
+    edges_of = (lambda one: bin_scores(one).edges) if name == "ece" else _cell_edges
+    laws = Laws.of(mass, list(columns[:, labeled]), made, edges_of)
     everyone = columns if scores.pooled else columns[:, ~labeled]
     if name == "ece":
         binned = [bin_scores(one) for one in made]
