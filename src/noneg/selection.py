@@ -9,8 +9,8 @@ the distribution of all positives has a density w with respect to :math:`\nu` wi
     \pi \int_{I_b} w\,d\nu \le \mu(I_b).
 
 The last condition states that positives cannot outnumber rows. It is imposed on cells of the score
-with equal numbers of labeled positives, about the cube root of their number, because
-individual scores of two samples rarely coincide. It never excludes w = 1;
+with equal numbers of labeled positives, because individual scores of two samples rarely coincide;
+the number of cells is the cube root of the number of labeled positives. It never excludes w = 1;
 `noneg.sensitivity.forced_selection` tests whether the rows themselves do.
 
 One of these distributions has the most positives above *every* threshold: w is as large as possible
@@ -43,6 +43,7 @@ from noneg.errors import InputError
 from noneg.intervals import (
     exact_limits,
     law_means,
+    limits_at_nodes,
     no_spread,
     over_priors,
     prior_words,
@@ -71,8 +72,6 @@ SLACK = 2.0
 # Number of priors tried in an interval, and number of refinements around the best one: for a value,
 # and for the end of an interval, which takes longer.
 VALUE_GRID, LIMIT_GRID = (9, 3), (5, 1)
-# Largest number of shares whose binomial limits are computed one by one.
-MOST_SHARES = 4096
 # Number of cells for the noise of an area; with fewer rows, each row is its own cell.
 NOISE_CELLS = 128
 # The largest factor that a search tries, and the tolerance on its logarithm.
@@ -394,13 +393,8 @@ def height_limits(steps: Ordered, level: float) -> list[tuple[Floats, Floats]]:
 
 
 def _step_limits(share: Floats, rows: float, level: float) -> tuple[Floats, Floats]:
-    """Return binomial limits for rising shares; between many shares, they are interpolated."""
-    at = share
-    if share.size > MOST_SHARES:
-        # Evenly spaced on the scale on which the noise of a share is the same everywhere.
-        at = np.sin(np.linspace(0.0, np.pi / 2.0, MOST_SHARES)) ** 2
-    ends = exact_limits(at, np.full_like(at, rows), level)
-    low, high = (np.interp(share, at, end) if at is not share else end for end in ends)
+    """Return binomial limits of the heights of a curve."""
+    low, high = limits_at_nodes(share, lambda x: exact_limits(x, np.full_like(x, rows), level))
     for end in (low, high):
         # No row lies above infinity, and all rows lie at or above the smallest score.
         end[[0, -1]] = 0.0, 1.0

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from noneg.performance.bands import Band
-    from noneg.performance.contingency import Assumptions, Problem, Rate, Side
+    from noneg.performance.contingency import Assumptions, Band, Problem, Rate, Side
     from noneg.scores import PUScores
 
     Points = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -316,7 +316,7 @@ def _bounded_partial(
         box=free,
         grid=LIMIT_GRID,
     )
-    method = "all heights at the ends of their Wilson intervals"
+    method = "all heights at the ends of their binomial intervals"
     reach = (shown(0.0), shown(m))
     return assembled(scores, value, identified, limits, level, reach=reach, method=method)
 
