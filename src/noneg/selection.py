@@ -37,7 +37,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from scipy.special import stdtrit
 
 from noneg.errors import InputError
 from noneg.intervals import (
@@ -585,11 +584,6 @@ def widened(value: float, limits: Limits, variance: float) -> Limits:
 def words(scores: PUScores) -> str:
     """Return the suffix that describes an interval over priors and selection."""
     return f"{prior_words(scores)}, for selection up to {scores.selection:g}"
-
-
-def student(scores: PUScores, level: float) -> float:
-    """Return the two-sided Student quantile, with degrees of freedom from the labeled positives."""
-    return float(stdtrit(max(scores.effective_positive - 1.0, 1.0), 0.5 + level / 2.0))
 
 
 def loss_bounds(
