@@ -286,6 +286,20 @@ def test_a_metric_that_ignores_selection_cannot_pass():
         entry.estimate(world("two-sample").with_selection(2))
 
 
+def test_the_shifted_curve_keeps_its_ends_with_many_rows():
+    """Limits of many heights are interpolated, with an error far below their noise."""
+    from noneg.intervals import MANY, exact_limits
+    from noneg.selection import _step_limits
+
+    share = np.linspace(0.0, 1.0, MANY + 1)
+    found = _step_limits(share, MANY, 0.95)
+    some = np.linspace(1, MANY - 1, 100).astype(int)
+    expected = exact_limits(share[some], np.full(some.size, float(MANY)), 0.95)
+    for one, other in zip(found, expected, strict=True):
+        assert (one[0], one[-1]) == (0.0, 1.0)
+        np.testing.assert_allclose(one[some], other, atol=1e-7)
+
+
 def test_labeled_data_has_no_hidden_positives():
     scores = PUScores.from_labels([0, 0, 1, 1] * 20, [0.1, 0.6, 0.4, 0.9] * 20)
     for name in ("auroc", "ece", "precision", "kernel_ece"):
@@ -335,6 +349,23 @@ def test_commands_take_the_factor(tmp_path):
     done = CliRunner().invoke(main, ["evaluate", *asked, "--selection", "0.5"])
     assert done.exit_code != 0
     assert "--selection must be a number of at least 1" in done.output
+    done = CliRunner().invoke(main, ["negatives", *asked[:-1], "--selection", "1.5"])
+    assert "random sample of all positives, up to a factor of 1.5." in done.output
+
+
+def test_the_winner_is_printed_with_the_factor_up_to_which_it_leads():
+    from noneg.comparison import compare
+    from noneg.report.comparing import comparison_summary
+
+    score, label = LogisticGaussian.calibrated(0.3).draw_rows(3000, seed=0)
+    random = np.random.default_rng(1)
+    labeled = label & (random.random(label.size) < 0.5)
+    worse = np.clip(score + random.normal(0.0, 0.3, score.size), 0.0, 1.0)
+    models = {"good": score, "noisy": worse}
+    found = compare(models, labeled, setting="one-sample", prior=0.3)
+    factor = found.criteria["proxy_auc"].tipping["noisy"]
+    said = [str(x) for x in comparison_summary(found).sections[0].sentences]
+    assert any(x.startswith("Proxy AUC: good beats noisy") and f" {factor:.2f}." in x for x in said)
 
 
 def test_a_verdict_reports_the_factor_up_to_which_it_holds():

@@ -29,6 +29,7 @@ CURVES = {
     "partial_auc": lambda x, prior: _area(x, prior, 0.1),
     "average_precision": _mean_precision,
 }
+NONE = (np.nan, np.nan)
 DIFFERENCES = ("auroc", "brier", "precision", "recall", "ece")
 # The bound whose excess is measured, keyed by row name.
 KINDS = (
@@ -50,12 +51,18 @@ class Laws:
     caps: np.ndarray
 
     @classmethod
-    def of(cls, mass: np.ndarray, columns: list[np.ndarray], scores: list[PUScores]) -> "Laws":
+    def of(
+        cls,
+        mass: np.ndarray,
+        columns: list[np.ndarray],
+        scores: list[PUScores],
+        edges_of: Callable[[PUScores], np.ndarray] = _cell_edges,
+    ) -> "Laws":
         """Return them for rows with these masses, limited by the cells of one or more scores."""
         one, held, caps = scores[0], [], []
         labeled = one.labeled_share / one.known_prior
         for column, own in zip(columns, scores, strict=True):
-            edges = _cell_edges(own)
+            edges = edges_of(own)
             rising, _, marginal = Ordered(own).masses()
             place, rows = (np.searchsorted(edges[1:-1], x) for x in (column, rising))
             shares = np.bincount(rows, marginal / marginal.sum(), edges.size - 1)
@@ -92,7 +99,9 @@ class Laws:
         return sign * found
 
     def linear(self, f: np.ndarray) -> tuple[float, float]:
-        """Return the smallest and largest mean of f."""
+        """Return the smallest and largest mean of f; nan if f is undefined."""
+        if not np.isfinite(f).all():
+            return NONE
         return float(f @ self.best(-f)), float(f @ self.best(f))
 
 
@@ -169,7 +178,9 @@ def difference(
     named = dict(zip("ab", made, strict=True))
     found = Differences(pair, named, threshold=0.5, level=0.95).estimate(METRICS[name], "a", "b")
     mass = np.full(labeled.sum(), 1.0 / labeled.sum())
-    laws = Laws.of(mass, list(columns[:, labeled]), made)
+    # The calibration error is bounded over its bins.
+    edges_of = (lambda one: bin_scores(one).edges) if name == "ece" else _cell_edges
+    laws = Laws.of(mass, list(columns[:, labeled]), made, edges_of)
     everyone = columns if scores.pooled else columns[:, ~labeled]
     if name == "ece":
         binned = [bin_scores(one) for one in made]
@@ -189,7 +200,7 @@ def difference(
         parts = [weights(name, s, group, prior) for s, group in given]
         low, high = laws.linear(parts[0][0] - parts[1][0])
         ends = low + parts[0][1] - parts[1][1], high + parts[0][1] - parts[1][1]
-    return found.identified, (min(ends[0], found.value), max(ends[1], found.value))
+    return found.identified or NONE, (min(ends[0], found.value), max(ends[1], found.value))
 
 
 def weights(name: str, s: np.ndarray, group: np.ndarray, prior: float) -> tuple[np.ndarray, float]:
@@ -199,7 +210,8 @@ def weights(name: str, s: np.ndarray, group: np.ndarray, prior: float) -> tuple[
     if name == "brier":
         return prior * (1 - 2 * s), float((group**2).mean())
     flagged = (s >= 0.5).astype(float)
-    return (flagged if name == "recall" else prior * flagged / (group >= 0.5).mean()), 0.0
+    share = float((group >= 0.5).mean()) or np.nan
+    return (flagged if name == "recall" else prior * flagged / share), 0.0
 
 
 def excess(kind: str, cases: int) -> dict[str, float]:

@@ -9,6 +9,7 @@ reach is known for every sample.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from experiments.study import seeded
@@ -117,7 +118,10 @@ def under(positive: np.ndarray, world: World, name: str) -> float:
         return (place - prior / 2.0) / (1.0 - prior) if name == "auroc" else place
     if name == "partial_auc":
         tpr, ppr = (np.append(0.0, np.cumsum(x[::-1])) for x in (positive, mu))
-        fpr = np.maximum.accumulate((ppr - prior * tpr) / (1.0 - prior))
+        # Inside a cell, positives may outnumber rows. As documented for this metric, the rates are
+        # then replaced by the closest non-decreasing ones, which never lie below the rates of a
+        # population that exists.
+        fpr = isotonic_regression((ppr - prior * tpr) / (1.0 - prior)).x
         cut = fpr < 0.1
         heights = np.append(tpr[cut], np.interp(0.1, fpr, tpr))
         return float(np.trapezoid(heights, np.append(fpr[cut], 0.1)))

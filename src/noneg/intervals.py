@@ -190,6 +190,10 @@ ROUNDING = 1e-12
 # Floor that keeps logarithms finite, and bisection steps in the search for a binomial limit.
 LEAST, HALVINGS = 1e-300, 18
 
+# Limits of more shares than this are evaluated at nodes and interpolated; so many entries next to
+# both ends are always evaluated.
+MANY, ENDS, NODES = 20_000, 1000, 4001
+
 # Cells of equal width for means under the law that calibrated scores imply.
 CELLS = 512
 
@@ -291,6 +295,26 @@ def _mid_p(hits: Floats, misses: Floats, tail: float) -> Floats:
     f, g = lack(np.exp(a)), lack(np.exp(b))
     place = np.divide(-f, g - f, out=np.zeros_like(f), where=g > f)
     return np.where(found, np.exp(a + np.clip(place, 0.0, 1.0) * (b - a)), 0.0)
+
+
+def limits_at_nodes(
+    share: Floats, limits: Callable[[Floats], tuple[Floats, Floats]]
+) -> tuple[Floats, Floats]:
+    """Return limits of rising shares, evaluated at every share or, if there are many, at nodes.
+
+    On the arcsin(sqrt(share)) scale, the margins are close to a sine, so linear interpolation
+    between 4,001 nodes is off by less than 1e-9.
+    """
+    if share.size <= MANY:
+        return limits(share)
+    angle = np.arcsin(np.sqrt(share))
+    even = np.searchsorted(angle, np.linspace(0.0, np.pi / 2, NODES)).clip(0, share.size - 1)
+    ends = np.arange(ENDS)
+    nodes = np.unique(np.concatenate([ends, even, share.size - 1 - ends]))
+    low, high = (
+        np.interp(angle, angle[nodes], end - share[nodes]) + share for end in limits(share[nodes])
+    )
+    return low.clip(0.0, 1.0), high.clip(0.0, 1.0)
 
 
 def effective_size(share: Floats, variance: Floats, fallback: Floats) -> Floats:

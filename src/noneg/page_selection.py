@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from noneg.bins import bin_scores
 from noneg.calibration.reliability import band_parts, selected_limits
-from noneg.intervals import law_means
+from noneg.intervals import law_means, t_score
 from noneg.performance.ranking import top_parts
 from noneg.registry import METRICS
-from noneg.selection import Box, Cells, density, running_wins, student
+from noneg.selection import Box, Cells, density, running_wins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,8 +106,8 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
             )
             for kind in sums.diagrams
         },
-        student=student(scores, level),
-        student_area=float(stdtrit(max(rows - 1.0, 1.0), 0.5 + level / 2.0)),
+        student=t_score(level, scores.effective_positive),
+        student_area=t_score(level, rows),
         rows=rows,
     )
 

@@ -9,8 +9,8 @@ the distribution of all positives has a density w with respect to :math:`\nu` wi
     \pi \int_{I_b} w\,d\nu \le \mu(I_b).
 
 The last condition states that positives cannot outnumber rows. It is imposed on cells of the score
-with equal numbers of labeled positives, about the cube root of their number, because
-individual scores of two samples rarely coincide. It never excludes w = 1;
+with equal numbers of labeled positives, because individual scores of two samples rarely coincide;
+the number of cells is the cube root of the number of labeled positives. It never excludes w = 1;
 `noneg.sensitivity.forced_selection` tests whether the rows themselves do.
 
 One of these distributions has the most positives above *every* threshold: w is as large as possible
@@ -37,12 +37,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from scipy.special import stdtrit
 
 from noneg.errors import InputError
 from noneg.intervals import (
     exact_limits,
     law_means,
+    limits_at_nodes,
     no_spread,
     over_priors,
     prior_words,
@@ -343,18 +343,12 @@ class Selected:
     """An ordered view with another distribution of the positives, which propagates noise."""
 
     def __init__(
-        self, steps: Ordered | Cells, law: Law, shift: tuple[int, float] = (0, 0.0)
+        self, steps: Ordered | Cells, law: Law, heights: tuple[Floats, Floats] | None = None
     ) -> None:
-        """Build the view; a nonzero `shift` moves the heights to ends of their own intervals.
-
-        A shift is a direction, -1 or 1, and a level. TPR and PPR move to opposite ends, so that the
-        curve moves as far as both allow.
-        """
+        """Build the view; `heights` replace TPR and PPR of the labeled and the marginal rows."""
         self.steps, self.law = steps, law
         self.thresholds = steps.thresholds
-        tpr, self.ppr = steps.tpr, steps.ppr
-        if shift[0]:
-            tpr, self.ppr = _shifted(steps, *shift)
+        tpr, self.ppr = heights or (steps.tpr, steps.ppr)
         self.tpr = law(tpr)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
@@ -388,16 +382,22 @@ class Selected:
         return self.steps.third(d_tpr * self.law.slope(self.steps.tpr))  # type: ignore[union-attr]
 
 
-def _shifted(steps: Any, way: int, level: float) -> tuple[Floats, Floats]:  # noqa: ANN401
-    """Return TPR at the upper (1) or lower (-1) ends of its intervals, PPR at the opposite ones."""
-    scores, moved = steps.scores, []
-    sizes = scores.effective_positive, scores.effective_marginal
-    for share, rows, end in zip((steps.tpr, steps.ppr), sizes, (way, -way), strict=True):
-        found = exact_limits(share, np.full_like(share, rows), level)[end > 0]
+def height_limits(steps: Ordered, level: float) -> list[tuple[Floats, Floats]]:
+    """Return TPR and PPR at opposite ends of their intervals: the lowest and the highest curve."""
+    rows = steps.scores.effective_positive, steps.scores.effective_marginal
+    tpr, ppr = (
+        _step_limits(x, n, level) for x, n in zip((steps.tpr, steps.ppr), rows, strict=True)
+    )
+    return [(tpr[0], ppr[1]), (tpr[1], ppr[0])]
+
+
+def _step_limits(share: Floats, rows: float, level: float) -> tuple[Floats, Floats]:
+    """Return binomial limits of the heights of a curve."""
+    low, high = limits_at_nodes(share, lambda x: exact_limits(x, np.full_like(x, rows), level))
+    for end in (low, high):
         # No row lies above infinity, and all rows lie at or above the smallest score.
-        found[[0, -1]] = 0.0, 1.0
-        moved.append(found)
-    return moved[0], moved[1]
+        end[[0, -1]] = 0.0, 1.0
+    return low, high
 
 
 class Cells:
@@ -584,11 +584,6 @@ def widened(value: float, limits: Limits, variance: float) -> Limits:
 def words(scores: PUScores) -> str:
     """Return the suffix that describes an interval over priors and selection."""
     return f"{prior_words(scores)}, for selection up to {scores.selection:g}"
-
-
-def student(scores: PUScores, level: float) -> float:
-    """Return the two-sided Student quantile, with degrees of freedom from the labeled positives."""
-    return float(stdtrit(max(scores.effective_positive - 1.0, 1.0), 0.5 + level / 2.0))
 
 
 def loss_bounds(

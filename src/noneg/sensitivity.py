@@ -78,8 +78,8 @@ class MetricByPrior(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        columns = {name: column.tolist() for name, column in self.columns().items()}
-        return {"metric": self.metric, "title": self.title, "level": self.level, **columns}
+        facts = {"metric": self.metric, "title": self.title, "level": self.level}
+        return {**facts, **super().to_dict()}
 
 
 def prior_curve(

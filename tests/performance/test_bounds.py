@@ -8,9 +8,8 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import binom, hypergeom
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
-from noneg import PUScores
-from noneg.performance import bands, bounds as bounds_module, contingency
-from noneg.performance.bands import BANDS, band_limits
+from noneg import PUScores, intervals
+from noneg.performance import bounds as bounds_module, contingency
 from noneg.performance.bounds import (
     contingency_bounds,
     metric_bounds,
@@ -19,7 +18,7 @@ from noneg.performance.bounds import (
     roc_bounds,
     table_rules,
 )
-from noneg.performance.contingency import latent_fraction
+from noneg.performance.contingency import BANDS, band_limits, latent_fraction
 from noneg.simulation import LogisticGaussian
 
 SIDES = ("lower", "upper")
@@ -365,7 +364,7 @@ def test_bootstrap_tends_to_binomial_quantiles():
 
 def test_bootstrap_in_blocks_has_the_distribution_of_whole_resamples(monkeypatch):
 
-    monkeypatch.setattr(bands, "_RESAMPLED", 20_000 * 9)
+    monkeypatch.setattr(contingency, "_RESAMPLED", 20_000 * 9)
     share = np.linspace(0.0, 1.0, 41)
     low, high = band_limits(share, 40, band="bootstrap", level=0.9, resamples=20_000, seed=1)
     expected = band_limits(share, 40, band="pointwise", level=0.9)
@@ -380,7 +379,7 @@ def test_long_tables_are_interpolated_closely(band, monkeypatch):
     share = np.arange(n + 1) / n
     options = {"band": band, "level": 0.95, "latent": 1e5}
     quick = band_limits(share, n, **options)
-    monkeypatch.setattr(bands, "_MANY", n + 2)
+    monkeypatch.setattr(intervals, "MANY", n + 2)
     exact = band_limits(share, n, **options)
     # Binomial quantiles are integers, so a line between two may be off by one.
     tolerance = 1.01 / n if band == "pointwise" else 2e-8

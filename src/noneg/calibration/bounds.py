@@ -20,8 +20,8 @@ setting, both ends use the lower confidence limit of the labeled share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import astuple, dataclass, replace
+from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -170,7 +170,13 @@ def error_bounds(
     """Return the binned calibration error with its range over priors and selection."""
     box, z = Box.over(scores, binned.edges), z_score(level)
     careful = box.with_fewer_labeled(z)
-    noise = cache(lambda: Noise.draw(binned, SPLITS, seed))
+    here = binned.edges.tobytes(), seed
+
+    def noise() -> Noise:
+        def draw() -> Floats:
+            return np.stack(astuple(Noise.draw(binned, SPLITS, seed)))
+
+        return Noise(*scores.kept(("split noise", *here), draw))
 
     def identified(prior: float) -> Limits:
         found = ranges(binned, box, prior)
@@ -184,7 +190,7 @@ def error_bounds(
     def lowest(prior: float) -> float:
         # A lower end for less selection is also valid; taking the minimum keeps it monotone.
         factors = [g for g in LADDER if g < scores.selection] + [scores.selection]
-        made = ("lower end", binned.edges.tobytes(), seed, level, prior)
+        made = ("lower end", *here, level, prior)
         kept = (scores.kept((*made, g), partial(lower_end, prior, g)) for g in factors)
         return float(min(kept))
 

@@ -218,11 +218,15 @@ def _promise(scores: PUScores, wish: dict[str, Any]) -> Promise:
     return performance.budget_threshold(scores, budget=budget, rows=rows, confidence=sure)
 
 
+def _assumption(scores: PUScores) -> str:
+    odds = f", up to a factor of {scores.selection:g}" if scores.selection > 1.0 else ""
+    return f"{DRAWN_AT_RANDOM}{odds}."
+
+
 def _notes(scores: PUScores, promise: Promise) -> list[str]:
     if promise.promised == "flagged":
         return []
-    odds = f", up to a factor of {scores.selection:g}" if scores.selection > 1.0 else ""
-    assumed = f"{DRAWN_AT_RANDOM}{odds}. " if scores.hidden else ""
+    assumed = f"{_assumption(scores)} " if scores.hidden else ""
     notes = [f"{assumed}Intervals treat the threshold as fixed."]
     if promise.threshold == 0.0:
         few = "Too few labeled positives for this guarantee"
@@ -336,4 +340,4 @@ def negatives(
         print_json("noneg.negatives/1", source=source, **found.to_dict(), out=out)
         return
     wrote = [f"Wrote p-values to {out}."] if out else []
-    show(console(), negatives_answer(scores, found, [f"{DRAWN_AT_RANDOM}.", *wrote]))
+    show(console(), negatives_answer(scores, found, [_assumption(scores), *wrote]))

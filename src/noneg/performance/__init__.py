@@ -28,10 +28,6 @@ from noneg.performance.bounds import (
     rank_cdf as rank_cdf,
     roc_bounds as roc_bounds,
 )
-from noneg.performance.boyce import (
-    boyce_index as boyce_index,
-    boyce_index_interval as boyce_index_interval,
-)
 from noneg.performance.contingency import (
     Assumptions as Assumptions,
     Tables as Tables,
@@ -40,24 +36,24 @@ from noneg.performance.contingency import (
 from noneg.performance.early import (
     bedroc as bedroc,
     bedroc_interval as bedroc_interval,
+    boyce_index as boyce_index,
+    boyce_index_interval as boyce_index_interval,
     enrichment_factor as enrichment_factor,
     enrichment_factor_interval as enrichment_factor_interval,
     recall_at as recall_at,
     recall_at_interval as recall_at_interval,
 )
 from noneg.performance.guarantees import (
+    CertifiedNegatives as CertifiedNegatives,
     FdpEnvelope as FdpEnvelope,
     Promise as Promise,
     budget_threshold as budget_threshold,
+    certified_negatives as certified_negatives,
     cost_threshold as cost_threshold,
     fdp_envelope as fdp_envelope,
+    positive_p_values as positive_p_values,
     precision_threshold as precision_threshold,
     recall_threshold as recall_threshold,
-)
-from noneg.performance.negatives import (
-    CertifiedNegatives as CertifiedNegatives,
-    certified_negatives as certified_negatives,
-    positive_p_values as positive_p_values,
 )
 from noneg.performance.ordering import (
     CRITERIA as CRITERIA,

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from noneg.performance.bands import Band
-    from noneg.performance.contingency import Assumptions, Problem, Rate, Side
+    from noneg.performance.contingency import Assumptions, Band, Problem, Rate, Side
     from noneg.scores import PUScores
 
     Points = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -309,12 +308,21 @@ class PrSide(_Side):
         return x, np.maximum.accumulate(y[::-1])[::-1]
 
 
-class _TwoCurves(ResultTable):
+class _Bounds(ResultTable):
+    """Base class of results that state their assumptions."""
+
+    assumes: Assumptions
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain lists, numbers and text, with the assumptions."""
+        return super().to_dict() | self.assumes.to_dict()
+
+
+class _TwoCurves(_Bounds):
     """Base class of the bounds on ROC and PR curves."""
 
     lower: RocSide | PrSide
     upper: RocSide | PrSide
-    assumes: Assumptions
     _rates: tuple[str, str]
 
     @property
@@ -337,7 +345,7 @@ class _TwoCurves(ResultTable):
     def to_dict(self) -> dict[str, object]:
         """Return curves, areas and assumptions as plain lists, numbers and text."""
         areas = {"auc": list(self.auc), "envelope_auc": list(self.envelope_auc)}
-        return super().to_dict() | areas | self.assumes.to_dict()
+        return super().to_dict() | areas
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -408,7 +416,7 @@ _MORE: Final = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class ContingencyBounds(ResultTable):
+class ContingencyBounds(_Bounds):
     """Bounding contingency tables at each cutoff.
 
     Attributes
@@ -434,10 +442,6 @@ class ContingencyBounds(ResultTable):
         for side, tables in (("lower", self.lower), ("upper", self.upper)):
             table |= {f"{side}_{cell}": getattr(tables, cell) for cell in ("tp", "fp", "fn", "tn")}
         return table
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the entries as plain lists, with the assumptions."""
-        return super().to_dict() | self.assumes.to_dict()
 
 
 def contingency_bounds(
@@ -498,7 +502,7 @@ def _chosen_tables(problem: Problem, side: Side) -> Tables:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class MetricBounds(ResultTable):
+class MetricBounds(_Bounds):
     """Bounds on a metric at each cutoff.
 
     Attributes
@@ -532,7 +536,7 @@ class MetricBounds(ResultTable):
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields as plain lists, numbers and text."""
-        return super().to_dict() | {"metric": self.metric} | self.assumes.to_dict()
+        return super().to_dict() | {"metric": self.metric}
 
 
 def metric_bounds(
@@ -638,7 +642,7 @@ def _mean(width: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class RankCdf(ResultTable):
+class RankCdf(_Bounds):
     """Share of the known positives at or above each cutoff, with its band.
 
     Attributes
@@ -687,10 +691,6 @@ class RankCdf(ResultTable):
         with np.errstate(divide="ignore", invalid="ignore"):
             slope: NDArray[np.float64] = self.share / self.unlabeled
         return np.where(self.unlabeled > 0.0, slope, np.nan)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain lists, numbers and text."""
-        return super().to_dict() | self.assumes.to_dict()
 
 
 def rank_cdf(

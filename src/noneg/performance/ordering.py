@@ -39,7 +39,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg import kernels
 from noneg.checks import (
     check_flags,
     check_level,
@@ -51,7 +50,7 @@ from noneg.checks import (
 from noneg.errors import InputError
 from noneg.intervals import trust_words
 from noneg.laws import placements
-from noneg.performance.ranking import area_bounds, pair_limits
+from noneg.performance.ranking import area_bounds, pair_limits, share_of_wins
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
 from noneg.registry import METRICS, Metric, add_metric, find_metric, in_range
 from noneg.results import Estimate, Table
@@ -139,7 +138,7 @@ def proxy_auc(scores: PUScores) -> float:
     if any(np.ndim(mass) for mass in (*masses, *others)):
         (f, _, w), (g, a, _) = masses, others
         return float(np.average(placements(p, u, f * w), weights=np.broadcast_to(g * a, p.shape)))
-    return float(kernels.doubled_wins(u, p) / (2.0 * u.size * p.size))
+    return share_of_wins(scores)
 
 
 @in_range

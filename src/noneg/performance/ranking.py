@@ -66,6 +66,7 @@ from noneg.selection import (
     Selected,
     assembled,
     bounded,
+    height_limits,
     is_selected,
     over_box,
     running_wins,
@@ -113,9 +114,22 @@ def auroc(scores: PUScores) -> float:
         return _area(Ordered(scores), scores.known_prior).value
     if not (u.size and p.size):
         return float("nan")
-    win = kernels.doubled_wins(u, p) / (2.0 * u.size * p.size)
+    win = share_of_wins(scores)
     share = p.size / (u.size + p.size) if scores.pooled else 0.0
     return 0.5 + (win - 0.5) * _stretch(scores.known_prior, share, scores)
+
+
+def share_of_wins(scores: PUScores) -> float:
+    """Return how often a labeled positive beats an unlabeled row, for unweighted rows.
+
+    A tie counts as half. The result is cached.
+    """
+
+    def compute() -> Floats:
+        (u, *_), (p, *_) = scores.in_order()
+        return np.array(kernels.doubled_wins(u, p) / (2.0 * u.size * p.size))
+
+    return float(scores.kept("share of wins", compute))
 
 
 @in_range
@@ -290,18 +304,19 @@ def _bounded_partial(
     """
     steps, box = Ordered(scores), Box.of(scores)
     free = box.without_caps().with_fewer_labeled(z_score(level))
+    lowest, highest = height_limits(steps, level)
 
-    def area(law: Law, prior: float, way: int = 0) -> float:
-        return shown(_area(Selected(steps, law, (way, level)), prior, m).value)
+    def area(law: Law, prior: float, heights: tuple[Floats, Floats] | None = None) -> float:
+        return shown(_area(Selected(steps, law, heights), prior, m).value)
 
     identified = over_box(scores, lambda law, prior: (area(law, prior),) * 2, box=box)
     limits = over_box(
         scores,
-        lambda law, prior: (area(law, prior, -1), area(law, prior, 1)),
+        lambda law, prior: (area(law, prior, lowest), area(law, prior, highest)),
         box=free,
         grid=LIMIT_GRID,
     )
-    method = "all heights at the ends of their Wilson intervals"
+    method = "all heights at the ends of their binomial intervals"
     reach = (shown(0.0), shown(m))
     return assembled(scores, value, identified, limits, level, reach=reach, method=method)
 

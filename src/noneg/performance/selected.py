@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noneg.intervals import t_score
 from noneg.laws import Ordered, placements
 from noneg.registry import registered_rules
-from noneg.selection import ROUNDING, Box, Selected, over_box, student
+from noneg.selection import ROUNDING, Box, Selected, over_box
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ class SelectedDifferences:
         self, criterion: Metric, one: str, other: str, level: float
     ) -> tuple[Limits, Limits]:
         """Return the identified range and the interval for one model minus the other."""
-        box, t = Box.of(self.scores).without_caps(), student(self.scores, level)
+        box, t = Box.of(self.scores).without_caps(), t_score(level, self.scores.effective_positive)
 
         def point(law: Law, prior: float) -> Limits:
             value = self._moved(law, self._linear(criterion, one, other, prior))[0]

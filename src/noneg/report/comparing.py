@@ -95,9 +95,10 @@ def comparison_summary(comparison: Comparison, warnings: Sequence[str] = ()) -> 
         )
         for found in comparison.criteria.values()
     )
+    leads = (f"{x.title}: {text}" for x in comparison.criteria.values() for text in _tipping(x))
     return Document.of(
         _verdict(comparison),
-        Section.of("numbers", "All metrics", *_orders(comparison), *tables),
+        Section.of("numbers", "All metrics", *_orders(comparison), *leads, *tables),
         *_groups(comparison),
         subtitle=_sample(comparison),
         warnings=tuple(warnings),
