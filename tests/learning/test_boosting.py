@@ -282,6 +282,15 @@ def test_many_rows_hold_out_one_fifth(monkeypatch):
     assert np.isfinite(model.out_of_fold_).sum() == 200
 
 
+def test_large_integers_keep_their_digits():
+    """The two classes differ by one in a column of about a hundred million."""
+    _, flags = labels("one-sample", 400)
+    x = 100_000_000 + flags[:, None].astype(np.int64)
+    model = BoostedPU(setting="one-sample", prior=0.5, recalibrate=None, **QUICK).fit(x, flags)
+    p = model.predict_proba(x)[:, 1]
+    assert p[flags].min() > p[~flags].max()
+
+
 def test_texts_as_labels_pickles_and_names():
     x, flags = labels("one-sample", 500)
     words = np.where(flags, "fraud", "unknown")

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 Prior = float | Literal["estimate"] | None
 
+# Numbers stay as they are if they have one of these types, and otherwise get the first one.
+_KINDS = (np.float64, np.float32)
 # The largest double below 1 and the smallest above 1/2.
 _BELOW_ONE, _ABOVE_HALF = np.nextafter([1.0, 0.5], [0.0, 1.0])
 
@@ -161,15 +163,14 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the input as numbers; learners that accept any table override this."""
         if not fresh:
             check_is_fitted(self)
-        return validate_data(self, X, reset=fresh, allow_nd=True, dtype=(np.float32, np.float64))
+        return validate_data(self, X, reset=fresh, allow_nd=True, dtype=_KINDS)
 
     def _check_table(self, X: Any, *, fresh: bool) -> Any:  # noqa: ANN401
         """Return a frame unchanged, and anything else as numbers, possibly missing."""
         if Columns.of(X) is not None:
             validate_data(self, X, reset=fresh, skip_check_array=True)
             return X
-        kinds = (np.float32, np.float64)
-        return validate_data(self, X, reset=fresh, dtype=kinds, ensure_all_finite="allow-nan")
+        return validate_data(self, X, reset=fresh, dtype=_KINDS, ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()

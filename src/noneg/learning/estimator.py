@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import logit
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
+from noneg.checks import is_labeled
 from noneg.errors import InputError
 from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid, standard_scale
 from noneg.learning.boosting import BoostedPU
@@ -204,9 +205,12 @@ class PUClassifier(PUEstimator):
 
     def _choose(self, rows: Rows) -> str:
         """Return the learner under which the labels of held-out rows are most likely."""
-        self._known_prior("to choose a learner")
+        labeled = is_labeled(self.setting)
+        if not labeled:
+            self._known_prior("to choose a learner")
         law = LabelLaw.of(rows, self.setting, self.prior_)
-        losses = dict.fromkeys(_able(rows), 0.0)
+        able = [x for x in _able(rows) if TABLE_LEARNERS[x].takes_labels or not labeled]
+        losses = dict.fromkeys(able, 0.0)
         for train, test in self._folds(rows, AUTO_FOLDS):
             held = rows.take(test)
             for name in losses:
@@ -310,10 +314,13 @@ class PUClassifier(PUEstimator):
 
 
 def _able(rows: Rows) -> tuple[str, ...]:
-    """Return the candidates that accept these rows; only boosted trees take missing values."""
-    if Columns.of(rows.X) is None and np.isfinite(rows.X).all():
-        return CANDIDATES
-    return CANDIDATES[:1]
+    """Return the candidates that accept these rows; only trees take categories and gaps."""
+    columns = Columns.of(rows.X)
+    try:
+        check_array(rows.X)
+    except (TypeError, ValueError):
+        return CANDIDATES[:1]
+    return CANDIDATES if columns is None or not columns.categories else CANDIDATES[:1]
 
 
 def _data(rows: NDArray[np.float32], flags: Flags) -> PUData:
