@@ -203,8 +203,8 @@ def scar(run: Run) -> None:
 
 def others(run: Run) -> None:
     """Estimated priors, and labels that are not random."""
-    for rate in reversed(RATES):
-        for tables in (HELD_OUT, TABLES):
+    for tables in (HELD_OUT, TABLES):
+        for rate in reversed(RATES):
             asked(run, tables, "scar", "estimated", [rate])
             asked(run, tables, "selected", "known", [rate])
 

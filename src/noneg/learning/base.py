@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -89,13 +89,16 @@ class Rows:
         return replace(self, weight=weight, propensity=None)
 
 
+@dataclass(eq=False, repr=False)
 class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of classifiers that learn from labeled positives and unlabeled rows."""
 
+    _: KW_ONLY
     setting: Setting
-    prior: Prior
-    positive_label: object
+    prior: Prior = None
+    positive_label: object = None
     random_state: int = 0
+
     # Whether the setting "labeled" is supported.
     takes_labels: ClassVar[bool] = False
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
-    from noneg.learning.base import Flags, Floats, Prior, Rows
+    from noneg.learning.base import Flags, Floats, Rows
     from noneg.recalibration import Calibrator
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -188,8 +188,6 @@ class BoostedPU(PUEstimator):
     """
 
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     engine: Engine = "auto"
     max_iter: int = 500
     learning_rate: float = 0.05
@@ -201,9 +199,7 @@ class BoostedPU(PUEstimator):
     patience: int | None = 30
     recalibrate: str | None = "likelihood"
     folds: int | None = None
-    positive_label: object = None
     n_jobs: int | None = None
-    random_state: int = 0
 
     takes_labels: ClassVar[bool] = True
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import nn
 
-    from noneg.checks import Setting
-    from noneg.learning.base import Flags, Floats, Prior, Rows
+    from noneg.learning.base import Flags, Floats, Rows
     from noneg.learning.contract import Algorithm, PUData
     from noneg.learning.task import Correction
     from noneg.learning.training import Fit, Precision
@@ -132,8 +131,6 @@ class PUClassifier(PUEstimator):
 
     algorithm: str | Algorithm | None = None
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     network: nn.Module | Callable[[], nn.Module] | None = None
     recalibrate: str | None = "default"
     folds: int | None = None
@@ -150,9 +147,7 @@ class PUClassifier(PUEstimator):
     device: str | None = None
     precision: Precision = "float32"
     progress: bool = False
-    positive_label: object = None
     n_jobs: int | None = None
-    random_state: int = 0
 
     takes_labels: ClassVar[bool] = True
 

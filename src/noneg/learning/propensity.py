@@ -28,10 +28,9 @@ from noneg.tables.frames import Columns, as_frame
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
+    from noneg.learning.base import Flags, Floats
 
 # Rates closer to 0 would give a row an excessive weight.
 LEAST = 0.01

@@ -33,16 +33,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
-    from noneg.learning.base import Floats, Prior, Rows
+    from noneg.learning.base import Floats, Rows
 
 # Trees can return probabilities of exactly 0 and 1, whose log odds are infinite.
 _EDGE = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class Wrapper(PUEstimator):
     """A learner that passes tables to a classifier unchanged, with any missing values and text."""
 
-    estimator: Any
+    estimator: Any = None
+    _: KW_ONLY
+    n_jobs: int | None = None
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         if not fresh:
@@ -130,14 +133,8 @@ class WeightedPU(Wrapper):
     True
     """
 
-    estimator: Any = None
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     folds: int = 5
-    positive_label: object = None
-    n_jobs: int | None = None
-    random_state: int = 0
 
     def _learn(self, rows: Rows) -> None:
         prior = self._known_prior("to WeightedPU")
@@ -259,15 +256,9 @@ class BaggingPU(Wrapper):
     True
     """
 
-    estimator: Any = None
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     n_estimators: int = 50
     max_samples: int | None = None
-    positive_label: object = None
-    n_jobs: int | None = None
-    random_state: int = 0
 
     def _learn(self, rows: Rows) -> None:
         flags, mass = rows.flags, rows.mass
@@ -405,12 +396,8 @@ class LinearPU(PUEstimator):
     """
 
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     loss: Literal["logistic", "double-hinge"] = "logistic"
     alpha: float | Literal["auto"] = "auto"
-    positive_label: object = None
-    random_state: int = 0
 
     def _learn(self, rows: Rows) -> None:
         if self.loss not in _SOLVERS:
