@@ -152,7 +152,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         w = None if weight is None else _check_sample_weight(weight, flags, dtype=np.float64)
         if w is not None and (w < 0.0).any():
             raise InputError("sample_weight", "must not be negative", value=float(w.min()))
-        e = None if propensity is None else check_propensity(propensity, flags.size)
+        e = self._check_propensity(propensity, flags.size)
         other = "negative" if is_labeled(self.setting) else "unlabeled row"
         for found, what in ((flags, "labeled positive"), (~flags, other)):
             if not (found if w is None else found & (w > 0.0)).any():
@@ -161,6 +161,11 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Keep the labels as given: 0, -1, False, and so on.
         self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
         return _counted(Rows(rows, flags, w, e))
+
+    def _check_propensity(self, propensity: ArrayLike | None, n: int) -> Floats | None:
+        if propensity is not None and is_labeled(self.setting):
+            raise InputError("propensity", "must not be given with setting='labeled'")
+        return None if propensity is None else check_propensity(propensity, n)
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         """Return the input as numbers; learners that accept any table override this."""

@@ -164,8 +164,8 @@ def _numbers(X: Any) -> tuple[Floats, list[str], set[int]]:  # noqa: ANN401
 
 
 def _place(attribute: str | int, names: list[str]) -> int:
-    if isinstance(attribute, int) and 0 <= attribute < len(names):
-        return attribute
+    if isinstance(attribute, (int, np.integer)) and 0 <= attribute < len(names):
+        return int(attribute)
     if attribute in names:
         return names.index(str(attribute))
     raise InputError("attributes", f"must be columns of {', '.join(names)}", value=attribute)

@@ -237,7 +237,10 @@ class Recalibrated(Wrapped):
             For each row, the rate in (0, 1] at which a positive like it is labeled, for the
             calibrator. By default, positives are assumed to be labeled completely at random.
         """
-        self._check_prior(check_setting(self.setting))
+        setting = check_setting(self.setting)
+        self._check_prior(setting)
+        if propensity is not None and is_labeled(setting):
+            raise InputError("propensity", "must not be given with setting='labeled'")
         calibrator = find_calibrator(self.method)
         X, labels, flags, weight = self._checked(X, y, sample_weight)
         scores = self._out_of_fold(X, labels, flags, weight)

@@ -17,6 +17,7 @@ from noneg.comparison import compare
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import CRITERIA, probabilities
+from noneg.learning.base import standard_scale
 from noneg.randomness import stream
 
 with optional("noneg bench run"):
@@ -165,8 +166,8 @@ def _split(x: Floats, flags: NDArray[np.bool_], seed: int) -> _Parts:
         ends = [int(TEST * rows.size), int((TEST + VALIDATION) * rows.size)]
         groups.append(np.split(rows, ends))
     kept = np.concatenate([part[2] for part in groups])
-    spread = x[kept].std(0)
-    x = (x - x[kept].mean(0)) / np.where(spread > 0.0, spread, 1.0)
+    center, scale = standard_scale(x[kept])
+    x = (x - center) / scale
 
     def data(k: int) -> PUData:
         pos, unl = (torch.from_numpy(x[part[k]]).float() for part in groups)
