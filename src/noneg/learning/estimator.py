@@ -66,7 +66,8 @@ class PUClassifier(PUEstimator):
         `noneg.learning.ALGORITHMS`, or an algorithm with your hyperparameters, for a network (its
         attribute ``probability`` describes its probabilities before recalibration); "auto" to
         choose among boosted trees, bagged trees and a linear model by the likelihood of held-out
-        labels. By default, boosted trees for tables and nnPU for images.
+        labels (boosted trees if there are categories or missing values). By default, boosted trees
+        for tables and nnPU for images.
     setting : {"two-sample", "one-sample"}
         How the rows were sampled; never guessed. Boosted trees also accept "labeled".
     prior : float or "estimate"
