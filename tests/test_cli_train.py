@@ -99,11 +99,20 @@ def test_refusals(trained):
     assert "must end in .csv or .parquet" in done.output
     done = run("predict", folder / "model", table, "--out", folder / "x.csv", "--column", "city")
     assert "must be a new name" in done.output
+    new.write_text("age,city,code\nold,Rome,x1\n")
+    done = run("predict", folder / "model", new, "--out", folder / "x.csv")
+    assert "must not contain text in column 'age', which had none in training" in done.output
+    unnamed = [word for word in other if word not in ("--positive-label", "fraud")]
+    assert "--label contains 'fraud' and 'unknown'" in run("train", table, *unnamed).output
+    gaps = folder / "gaps.csv"
+    pd.read_csv(table).replace({"confirmed": {"unknown": None}}).to_csv(gaps, index=False)
+    assert "--label must contain a label in every row" in run("train", gaps, *other).output
 
 
 def test_json_and_an_estimated_prior(tmp_path):
     frame, labeled, _ = make(600, 2)
-    frame.assign(confirmed=labeled == "fraud", w=1.0).to_parquet(tmp_path / "t.parquet")
+    frame = frame.assign(confirmed=labeled == "fraud", w=1.0 + np.arange(600) % 2)
+    frame.to_parquet(tmp_path / "t.parquet")
     done = run(
         *("train", tmp_path / "t.parquet", "--label", "confirmed", "--setting", "one-sample"),
         *("--prior", "estimate", "--weight", "w", "--feature", "city", "--feature", "age"),
@@ -114,6 +123,9 @@ def test_json_and_an_estimated_prior(tmp_path):
     assert found["features"] == ["city", "age"]
     assert 0.1 < found["prior"] < 0.7
     assert found["texts"] == ["city"]
+    # The stored scores are enough to write the same report again.
+    stored = pd.read_parquet(tmp_path / "model" / "scores.parquet")
+    np.testing.assert_array_equal(stored["weight"], frame["w"])
 
 
 def test_files_of_one_table_must_agree(tmp_path):

@@ -13,9 +13,9 @@ DRAW = ["split", *WORLD]
 ORACLE = "oracle"
 GROUPS = {"development tables": TABLES, "held-out tables": HELD_OUT}
 NAMES = {
-    ("scar", "known"): "labels at random, prior known",
-    ("scar", "estimated"): "random labels, estimated prior, 40% labeled",
-    ("selected", "known"): "selected labels, known prior, 40% labeled",
+    ("scar", "known"): "random labels, known prior",
+    ("scar", "estimated"): "random labels, estimated prior",
+    ("selected", "known"): "selected labels, known prior",
 }
 
 
@@ -68,6 +68,12 @@ def methods(runs: pd.DataFrame) -> list[Row]:
     means = runs.groupby("method")[["auc", "brier", "accuracy", "ece", "seconds"]].mean()
     names = (*found.methods, ORACLE)
     return [{"method": m, "rank": rank.get(m), **means.loc[m].to_dict()} for m in names]
+
+
+def near(found: Ranks) -> list[str]:
+    """Return the methods that are not significantly behind the first one."""
+    first, *others = zip(found.methods, found.mean_ranks, strict=True)
+    return [method for method, rank in others if rank - first[1] < found.critical_difference]
 
 
 def splits(runs: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ the whole table; estimated ones come from the training rows.
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -33,8 +33,7 @@ from noneg.learning.base import Rows
 from noneg.scores import PUScores
 from noneg.tables.frames import Columns
 
-SPLITS, FEWER_SPLITS = 5, 3
-MAIN = ("scar", "known")
+SPLITS = 5
 TRAIN = 0.7
 RATES = (0.1, 0.4)
 # How often positives above and below the median are labeled, relative to the mean rate.
@@ -181,11 +180,11 @@ def answers(table: str, labels: str, prior: str, method: str) -> bool:
 
 
 def asked(
-    run: Run, tables: tuple[str, ...], labels: str, prior: str, rates: tuple[float, ...]
+    run: Run, tables: tuple[str, ...], labels: str, prior: str, rates: Iterable[float]
 ) -> None:
     """Measure all methods that are run; splits are the outermost loop."""
     wanted = cells(
-        split=range(run.trials(SPLITS if (labels, prior) == MAIN else FEWER_SPLITS, 1)),
+        split=range(run.trials(SPLITS, 1)),
         table=[name for name in run.pick(tables, ("cancer",)) if load(name) is not None],
         setting=["one-sample", "two-sample"],
         rate=rates,
@@ -199,14 +198,15 @@ def asked(
 def scar(run: Run) -> None:
     """SCAR labels and a known prior."""
     for tables in (HELD_OUT, TABLES):
-        asked(run, tables, *MAIN, RATES)
+        asked(run, tables, "scar", "known", RATES)
 
 
 def others(run: Run) -> None:
     """Estimated priors, and labels that are not random."""
     for tables in (HELD_OUT, TABLES):
-        asked(run, tables, "scar", "estimated", RATES[1:])
-        asked(run, tables, "selected", "known", RATES[1:])
+        for rate in reversed(RATES):
+            asked(run, tables, "scar", "estimated", [rate])
+            asked(run, tables, "selected", "known", [rate])
 
 
 def real(run: Run) -> dict[str, list[Row]]:

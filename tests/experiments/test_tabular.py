@@ -19,7 +19,9 @@ STORED = Tables(HERE / "tabular")
         ("scar", "known", TABLES, "PUClassifier()"),
         ("scar", "known", HELD_OUT, "PUClassifier()"),
         ("scar", "estimated", TABLES, "PUClassifier()"),
+        ("scar", "estimated", HELD_OUT, "PUClassifier()"),
         ("selected", "known", TABLES, "PUClassifier(), propensity"),
+        ("selected", "known", HELD_OUT, "PUClassifier(), propensity"),
     ],
 )
 def test_the_default_is_first_by_mean_rank(labels, prior, group, first):
@@ -27,8 +29,10 @@ def test_the_default_is_first_by_mean_rank(labels, prior, group, first):
     found = ranks(runs)
     assert found.methods[0] == first
     assert runs["table"].nunique() == len(group)
-    # Two settings, and two labeled shares in the first question.
-    assert found.worlds == len(group) * (4 if (labels, prior) == ("scar", "known") else 2)
+    assert found.worlds == len(group) * 2 * runs["rate"].nunique()
+    if (labels, prior) == ("scar", "known"):
+        assert runs["rate"].nunique() == 2
+        assert (runs.groupby(["table", "setting", "rate"])["split"].nunique() == 5).all()
 
 
 def test_no_table_was_both_used_and_held_out():

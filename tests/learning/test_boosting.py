@@ -200,6 +200,26 @@ def test_monotone_constraints(engine):
     assert (np.diff(tied.decision_function(ladder)) >= 0).all()
     with pytest.raises(ValueError, match="'monotonic_cst' must name columns, got z"):
         BoostedPU(**options, monotonic_cst={"z": 1}).fit(frame, flags)
+    # LightGBM would abort the process.
+    for wrong, got in (([1, 0], r"\[1, 0\]"), ([2, 0, 0], "2")):
+        with pytest.raises(ValueError, match=f"-1, 0 or 1 for each of the 3 columns, got {got}"):
+            BoostedPU(**options, monotonic_cst=wrong).fit(frame, flags)
+    frame["c"] = np.where(x[:, 2] > 0.0, "high", "low")
+    with pytest.raises(ValueError, match="'monotonic_cst' must be 0 for categories"):
+        BoostedPU(**options, monotonic_cst=[0, 0, 1]).fit(frame, flags)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_importances_belong_to_their_columns(engine):
+    """Only column b says anything, and a text column stands after it."""
+    x, flags = labels("one-sample", 1500)
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=1500)
+    text = rng.choice(["red", "blue"], 1500)
+    frame = pd.DataFrame({"a": noise, "b": x.sum(1), "c": text, "d": noise[::-1]})
+    model = BoostedPU(setting="one-sample", prior=0.4, engine=engine, **QUICK).fit(frame, flags)
+    assert model.feature_importances_.argmax() == 1
+    assert model.feature_importances_[1] > 0.5
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -262,6 +282,15 @@ def test_many_rows_hold_out_one_fifth(monkeypatch):
     assert np.isfinite(model.out_of_fold_).sum() == 200
 
 
+def test_large_integers_keep_their_digits():
+    """The two classes differ by one in a column of about a hundred million."""
+    _, flags = labels("one-sample", 400)
+    x = 100_000_000 + flags[:, None].astype(np.int64)
+    model = BoostedPU(setting="one-sample", prior=0.5, recalibrate=None, **QUICK).fit(x, flags)
+    p = model.predict_proba(x)[:, 1]
+    assert p[flags].min() > p[~flags].max()
+
+
 def test_texts_as_labels_pickles_and_names():
     x, flags = labels("one-sample", 500)
     words = np.where(flags, "fraud", "unknown")
@@ -290,6 +319,17 @@ def test_invalid_input_is_rejected(monkeypatch):
         BoostedPU(setting="labeled", prior=0.4).fit(x, flags)
     with pytest.raises(ValueError, match="'sample_weight' must not be negative"):
         BoostedPU(setting="one-sample", prior=0.4).fit(x, flags, -np.ones(200))
+    for name, value, rule in (
+        ("max_iter", 0, "a whole number of at least 1"),
+        ("patience", 0, "a whole number of at least 1"),
+        ("max_leaf_nodes", 1, "a whole number of at least 2"),
+        ("min_samples_leaf", 0.5, "a whole number of at least 1"),
+        ("learning_rate", -1, "a number above 0"),
+        ("l2_regularization", -1, "a number of at least 0"),
+        ("max_features", 2, r"a share in \(0, 1\]"),
+    ):
+        with pytest.raises(ValueError, match=f"'{name}' must be {rule}, got {value}"):
+            BoostedPU(setting="one-sample", prior=0.4, **{name: value}).fit(x, flags)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(ImportError, match=r"needs lightgbm.*noneg\[boost\].*engine='scikit-learn'"):
         BoostedPU(setting="one-sample", prior=0.4, engine="lightgbm").fit(x, flags)

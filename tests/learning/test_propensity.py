@@ -7,6 +7,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from noneg.learning import BaggingPU, BoostedPU, LinearPU, WeightedPU, estimate_propensity
+from noneg.recalibration import Recalibrated
 
 
 def draw(n=5000, seed=0, prior=0.4):
@@ -89,3 +90,16 @@ def test_refusals():
         LinearPU(setting="one-sample", prior=0.4).fit(
             frame[["a", "b"]], labeled, propensity=np.zeros(100)
         )
+    with pytest.raises(ValueError, match="'propensity' must not be given with setting='labeled'"):
+        BoostedPU(setting="labeled").fit(frame, labeled, propensity=np.ones(100))
+    with pytest.raises(ValueError, match="'propensity' must not be given with setting='labeled'"):
+        Recalibrated(LogisticRegression(), setting="labeled").fit(
+            frame[["a", "b"]], labeled, propensity=np.ones(100)
+        )
+
+
+def test_attributes_by_number():
+    frame, labeled, *_ = draw(500)
+    by_name = estimate_propensity(frame, labeled, attributes=["region"])
+    by_number = estimate_propensity(frame, labeled, attributes=np.array([2]))
+    np.testing.assert_array_equal(by_number.propensity, by_name.propensity)

@@ -46,6 +46,9 @@ MODELS = {
     "lbe": PUClassifier("lbe", **PU, **NETWORK),
     "pusb": PUClassifier("pusb", **PU, **NETWORK),
     "vpu": PUClassifier("vpu", **PU, **NETWORK),
+    # Numbers that JSON cannot represent: an unknown prior and infinite thresholds.
+    "without a prior": PUClassifier("vpu", setting="one-sample", **NETWORK),
+    "pubn": PUClassifier("pubn", **PU, **NETWORK, recalibrate=None),
 }
 
 

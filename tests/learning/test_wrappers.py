@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -102,6 +103,10 @@ def test_weights_reach_the_last_step_of_a_pipeline():
             WeightedPU(inner, **PU, folds=2).set_fit_request(sample_weight=True, propensity=True),
         )
         routed.fit(x, LABELED, sample_weight=weight, propensity=np.full(800, 0.5))
+    Noting.seen.clear()
+    model = Recalibrated(make_pipeline(StandardScaler(), Noting()), **PU, cv=2, method="identity")
+    model.fit(x, LABELED, sample_weight=weight)
+    assert [w is not None for w in Noting.seen] == [True] * 3
     with pytest.raises(ValueError, match="'estimator' must accept sample_weight, got 'KNeighbors"):
         WeightedPU(KNeighborsClassifier(), **PU).fit(x, LABELED)
 
@@ -125,8 +130,16 @@ def test_auto_takes_the_likeliest():
     assert min(model.compared_, key=model.compared_.get) == "linear"
     assert isinstance(model.model_, LinearPU)
     assert set(model.compared_) == {"boosted", "bagging", "linear"}
+    # A frame of numbers is compared like the array; categories and gaps are for boosted trees.
+    names = [f"x{k}" for k in range(6)]
+    for frame in (pd.DataFrame(x, columns=names), pa.table(dict(zip(names, x.T, strict=True)))):
+        framed = PUClassifier("auto", **PU).fit(frame, labeled)
+        assert framed.compared_ == pytest.approx(model.compared_)
+        np.testing.assert_allclose(framed.predict_proba(frame), model.predict_proba(x))
     gaps = PUClassifier("auto", **PU).fit(FRAME[["kind", "size"]], LABELED)
     assert set(gaps.compared_) == {"boosted"}
+    known = PUClassifier("auto", setting="labeled").fit(x, y)
+    assert set(known.compared_) == {"boosted"}
 
 
 def test_the_penalty_of_few_and_of_many_rows():
@@ -149,6 +162,25 @@ def test_every_learner_estimates_the_prior(kind):
     model = kind(setting="one-sample", prior="estimate").fit(x, LABELED)
     assert model.prior_ == pytest.approx(0.4, abs=0.1)
     assert model.prior_ == pytest.approx(model.prior_estimate_.value)
+
+
+def test_recalibrated_takes_propensities():
+    """The upper half of the positives is labeled four times as often as the lower half."""
+    rng = np.random.default_rng(4)
+    y = rng.random(20_000) < 0.4
+    x = rng.normal(size=20_000) + 2.0 * y
+    e = np.where(x > 2.0, 0.8, 0.2)
+    labeled = y & (rng.random(20_000) < e)
+    truth = 1.0 / (1.0 + 1.5 * np.exp(2.0 - 2.0 * x))
+    model = Recalibrated(LogisticRegression(), **PU, method="platt", cv=2)
+    errors = [
+        np.abs(
+            model.fit(x[:, None], labeled, propensity=given).predict_proba(x[:, None])[:, 1] - truth
+        )
+        for given in (e, None)
+    ]
+    assert errors[0].mean() < 0.02
+    assert errors[0].mean() < errors[1].mean() / 2.0
 
 
 def test_recalibrated_estimates_the_prior():

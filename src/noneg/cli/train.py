@@ -105,6 +105,7 @@ def _columns(
     files: tuple[str, ...], asked: dict[str, Any]
 ) -> tuple[Any, dict[str, Any], list[str]]:
     """Return the table, the columns that are not features, and the names of the features."""
+    from noneg.checks import check_flags
     from noneg.tables.frames import read_table
 
     named = {role: asked[role] for role in ("label", "weight", "propensity") if asked[role]}
@@ -121,6 +122,7 @@ def _columns(
             "source", "must contain a feature in addition to the label, got no other column"
         )
     roles = {role: table[name].to_numpy(zero_copy_only=False) for role, name in named.items()}
+    check_flags(roles["label"], "label", asked["positive_label"])
     return table, roles, features
 
 
@@ -161,13 +163,13 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
         )
         raise InputError("label", rule)
     flags = check_flags(labels, "label", model.positive_label)[there]
-    options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[counts][there]}
-    options |= {} if weight is None else {"weight_kind": "importance"}
-    held = {"labeled": flags.astype(int), PROBABILITY: p[there]}
+    others = {name: roles[name][counts][there] for name in roles if name != "label"}
+    held = {"labeled": flags.astype(int), PROBABILITY: p[there], **others}
+    options: dict[str, Any] = {"weight_kind": "importance"} if "weight" in others else {}
+    options["sample_weight"] = others.get("weight")
     if is_labeled(model.setting):
         return PUScores.from_labels(flags, p[there], **options), held
-    if "propensity" in roles:
-        options["propensity"] = roles["propensity"][counts][there]
+    options["propensity"] = others.get("propensity")
     scores = PUScores.from_pu_labels(
         flags, p[there], prior=model.prior_, setting=model.setting, **options
     )
@@ -258,6 +260,7 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force
             f"must contain the columns that the model was trained on, but {missing[0]!r} is missing"
         )
         raise InputError("source", rule)
+    _check_numbers(table, set(notes["features"]) - set(notes["texts"]))
     with busy("Predicting"):
         p = load_model(folder).predict_proba(table.select(notes["features"]))[:, 1]
     _write_table(table.append_column(column, [p]), Path(out))
@@ -265,6 +268,19 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force
         console(),
         f"Wrote {p.size:,} rows to {out}; column {column!r} has a mean of {p.mean():.4f}.",
     )
+
+
+def _check_numbers(table: Any, names: set[str]) -> None:
+    """Reject text in a column that contained numbers, booleans or times in training."""
+    import pyarrow.types as kinds
+
+    for field in table.schema:
+        if field.name in names and (
+            kinds.is_string(field.type) or kinds.is_large_string(field.type)
+        ):
+            rule = f"must not contain text in column {field.name!r}, which had none in training"
+            remedy = "Store both tables in the same format: a CSV file has no types."
+            raise InputError("source", rule, remedy=remedy)
 
 
 def _write_table(table: Any, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 Prior = float | Literal["estimate"] | None
 
+# Numbers stay as they are if they have one of these types, and otherwise get the first one.
+_KINDS = (np.float64, np.float32)
 # The largest double below 1 and the smallest above 1/2.
 _BELOW_ONE, _ABOVE_HALF = np.nextafter([1.0, 0.5], [0.0, 1.0])
 
@@ -87,13 +89,16 @@ class Rows:
         return replace(self, weight=weight, propensity=None)
 
 
+@dataclass(eq=False, repr=False)
 class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of classifiers that learn from labeled positives and unlabeled rows."""
 
+    _: KW_ONLY
     setting: Setting
-    prior: Prior
-    positive_label: object
+    prior: Prior = None
+    positive_label: object = None
     random_state: int = 0
+
     # Whether the setting "labeled" is supported.
     takes_labels: ClassVar[bool] = False
 
@@ -147,7 +152,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         w = None if weight is None else _check_sample_weight(weight, flags, dtype=np.float64)
         if w is not None and (w < 0.0).any():
             raise InputError("sample_weight", "must not be negative", value=float(w.min()))
-        e = None if propensity is None else check_propensity(propensity, flags.size)
+        e = self._check_propensity(propensity, flags.size)
         other = "negative" if is_labeled(self.setting) else "unlabeled row"
         for found, what in ((flags, "labeled positive"), (~flags, other)):
             if not (found if w is None else found & (w > 0.0)).any():
@@ -157,19 +162,23 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
         return _counted(Rows(rows, flags, w, e))
 
+    def _check_propensity(self, propensity: ArrayLike | None, n: int) -> Floats | None:
+        if propensity is not None and is_labeled(self.setting):
+            raise InputError("propensity", "must not be given with setting='labeled'")
+        return None if propensity is None else check_propensity(propensity, n)
+
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         """Return the input as numbers; learners that accept any table override this."""
         if not fresh:
             check_is_fitted(self)
-        return validate_data(self, X, reset=fresh, allow_nd=True, dtype=(np.float32, np.float64))
+        return validate_data(self, X, reset=fresh, allow_nd=True, dtype=_KINDS)
 
     def _check_table(self, X: Any, *, fresh: bool) -> Any:  # noqa: ANN401
         """Return a frame unchanged, and anything else as numbers, possibly missing."""
         if Columns.of(X) is not None:
             validate_data(self, X, reset=fresh, skip_check_array=True)
             return X
-        kinds = (np.float32, np.float64)
-        return validate_data(self, X, reset=fresh, dtype=kinds, ensure_all_finite="allow-nan")
+        return validate_data(self, X, reset=fresh, dtype=_KINDS, ensure_all_finite="allow-nan")
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from noneg.checks import check_count, is_labeled, is_pooled
+from noneg.checks import check_count, check_number, check_rate, is_labeled, is_pooled
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
-    from noneg.learning.base import Flags, Floats, Prior, Rows
+    from noneg.learning.base import Flags, Floats, Rows
     from noneg.recalibration import Calibrator
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -188,8 +188,6 @@ class BoostedPU(PUEstimator):
     """
 
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     engine: Engine = "auto"
     max_iter: int = 500
     learning_rate: float = 0.05
@@ -201,16 +199,14 @@ class BoostedPU(PUEstimator):
     patience: int | None = 30
     recalibrate: str | None = "likelihood"
     folds: int | None = None
-    positive_label: object = None
     n_jobs: int | None = None
-    random_state: int = 0
 
     takes_labels: ClassVar[bool] = True
 
     def _learn(self, rows: Rows) -> None:
         if not is_labeled(self.setting):
             self._known_prior("to BoostedPU")
-        check_count(self.max_iter, "max_iter", 1)
+        self._check_options()
         growth = self._growth(rows)
         folds = self._chosen_folds(rows)
         self.calibrator_: Calibrator | None = None
@@ -224,6 +220,17 @@ class BoostedPU(PUEstimator):
         self.n_iter_, self.losses_, held = race(racing, tests, self.max_iter, self.patience)
         self.trees_ = [each.trees(self.n_iter_) for each in racing]
         self._finish(rows, [b for _, b in folds], held)
+
+    def _check_options(self) -> None:
+        for name, least in (("max_iter", 1), ("min_samples_leaf", 1)):
+            check_count(getattr(self, name), name, least)
+        for name, least in (("max_leaf_nodes", 2), ("patience", 1)):
+            if getattr(self, name) is not None:
+                check_count(getattr(self, name), name, least)
+        check_number(self.learning_rate, "learning_rate", "a number above 0", lambda x: x > 0.0)
+        rule = "a number of at least 0"
+        check_number(self.l2_regularization, "l2_regularization", rule, lambda x: x >= 0.0)
+        check_rate(self.max_features, "max_features", "a share in (0, 1]")
 
     def _finish(self, rows: Rows, places: list[NDArray[np.intp]], held: list[Floats]) -> None:
         """Recalibrate on the held-out rows, and store their probabilities."""
@@ -431,7 +438,7 @@ def _lightgbm_options(growth: Growth) -> dict[str, Any]:
         "min_data_in_leaf": own.min_samples_leaf,
         "lambda_l2": own.l2_regularization,
         "feature_fraction_bynode": own.max_features,
-        "monotone_constraints": _constraints(own),
+        "monotone_constraints": _constraints(growth),
         "num_threads": own.n_jobs or 0,
         "seed": own.random_state,
         "deterministic": True,
@@ -439,15 +446,24 @@ def _lightgbm_options(growth: Growth) -> dict[str, Any]:
     }
 
 
-def _constraints(own: BoostedPU) -> list[int] | None:
-    given = own.monotonic_cst
-    if not isinstance(given, Mapping):
-        return None if given is None else list(given)
-    names = list(own.feature_names_in_)
-    unknown = sorted(set(given) - set(names))
-    if unknown:
-        raise InputError("monotonic_cst", f"must name columns, got {', '.join(unknown)}")
-    return [int(given.get(name, 0)) for name in names]
+def _constraints(growth: Growth) -> list[int] | None:
+    """Return one constraint per column; LightGBM would abort the process if they are invalid."""
+    given, (_, width) = growth.options.monotonic_cst, growth.table.shape
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        names = list(getattr(growth.options, "feature_names_in_", ()))
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise InputError("monotonic_cst", f"must name columns, got {', '.join(unknown)}")
+        given = [given.get(name, 0) for name in names]
+    wrong = [value for value in given if value not in (-1, 0, 1)]
+    if wrong or len(given) != width:
+        rule = f"must be -1, 0 or 1 for each of the {width} columns"
+        raise InputError("monotonic_cst", rule, value=wrong[0] if wrong else list(given))
+    if any(given[k] for k in growth.categories):
+        raise InputError("monotonic_cst", "must be 0 for categories, which have no order")
+    return [int(value) for value in given]
 
 
 class _Histogram:
@@ -467,7 +483,9 @@ class _Histogram:
         for (tree,) in self.model._predictors:  # noqa: SLF001 - gains are not public
             splits = tree.nodes[tree.nodes["is_leaf"] == 0]
             np.add.at(out, splits["feature_idx"], splits["gain"])
-        return out
+        texts = self.model.is_categorical_
+        # scikit-learn moves categorical columns to the front.
+        return out if texts is None else out[np.argsort(np.argsort(~texts, kind="stable"))]
 
 
 _BINS = 254
@@ -519,9 +537,9 @@ class _ScikitLearn:
             # Most rows occur twice in a leaf.
             min_samples_leaf=own.min_samples_leaf * (2 if doubled else 1),
             l2_regularization=own.l2_regularization,
-            max_features=own.max_features,
+            max_features=float(own.max_features),
             max_bins=_BINS,
-            monotonic_cst=_constraints(own),
+            monotonic_cst=_constraints(growth),
             categorical_features=growth.categories or None,
             early_stopping=False,
             warm_start=True,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import logit
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
+from noneg.checks import is_labeled
 from noneg.errors import InputError
 from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid, standard_scale
 from noneg.learning.boosting import BoostedPU
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import nn
 
-    from noneg.checks import Setting
-    from noneg.learning.base import Flags, Floats, Prior, Rows
+    from noneg.learning.base import Flags, Floats, Rows
     from noneg.learning.contract import Algorithm, PUData
     from noneg.learning.task import Correction
     from noneg.learning.training import Fit, Precision
@@ -66,7 +66,8 @@ class PUClassifier(PUEstimator):
         `noneg.learning.ALGORITHMS`, or an algorithm with your hyperparameters, for a network (its
         attribute ``probability`` describes its probabilities before recalibration); "auto" to
         choose among boosted trees, bagged trees and a linear model by the likelihood of held-out
-        labels. By default, boosted trees for tables and nnPU for images.
+        labels (boosted trees if there are categories or missing values). By default, boosted trees
+        for tables and nnPU for images.
     setting : {"two-sample", "one-sample"}
         How the rows were sampled; never guessed. Boosted trees also accept "labeled".
     prior : float or "estimate"
@@ -131,8 +132,6 @@ class PUClassifier(PUEstimator):
 
     algorithm: str | Algorithm | None = None
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     network: nn.Module | Callable[[], nn.Module] | None = None
     recalibrate: str | None = "default"
     folds: int | None = None
@@ -149,9 +148,7 @@ class PUClassifier(PUEstimator):
     device: str | None = None
     precision: Precision = "float32"
     progress: bool = False
-    positive_label: object = None
     n_jobs: int | None = None
-    random_state: int = 0
 
     takes_labels: ClassVar[bool] = True
 
@@ -204,9 +201,12 @@ class PUClassifier(PUEstimator):
 
     def _choose(self, rows: Rows) -> str:
         """Return the learner under which the labels of held-out rows are most likely."""
-        self._known_prior("to choose a learner")
+        labeled = is_labeled(self.setting)
+        if not labeled:
+            self._known_prior("to choose a learner")
         law = LabelLaw.of(rows, self.setting, self.prior_)
-        losses = dict.fromkeys(_able(rows), 0.0)
+        able = [x for x in _able(rows) if TABLE_LEARNERS[x].takes_labels or not labeled]
+        losses = dict.fromkeys(able, 0.0)
         for train, test in self._folds(rows, AUTO_FOLDS):
             held = rows.take(test)
             for name in losses:
@@ -310,10 +310,13 @@ class PUClassifier(PUEstimator):
 
 
 def _able(rows: Rows) -> tuple[str, ...]:
-    """Return the candidates that accept these rows; only boosted trees take missing values."""
-    if Columns.of(rows.X) is None and np.isfinite(rows.X).all():
-        return CANDIDATES
-    return CANDIDATES[:1]
+    """Return the candidates that accept these rows; only trees take categories and gaps."""
+    columns = Columns.of(rows.X)
+    try:
+        check_array(rows.X)
+    except (TypeError, ValueError):
+        return CANDIDATES[:1]
+    return CANDIDATES if columns is None or not columns.categories else CANDIDATES[:1]
 
 
 def _data(rows: NDArray[np.float32], flags: Flags) -> PUData:

@@ -28,10 +28,9 @@ from noneg.tables.frames import Columns, as_frame
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
+    from noneg.learning.base import Flags, Floats
 
 # Rates closer to 0 would give a row an excessive weight.
 LEAST = 0.01
@@ -165,8 +164,8 @@ def _numbers(X: Any) -> tuple[Floats, list[str], set[int]]:  # noqa: ANN401
 
 
 def _place(attribute: str | int, names: list[str]) -> int:
-    if isinstance(attribute, int) and 0 <= attribute < len(names):
-        return attribute
+    if isinstance(attribute, (int, np.integer)) and 0 <= attribute < len(names):
+        return int(attribute)
     if attribute in names:
         return names.index(str(attribute))
     raise InputError("attributes", f"must be columns of {', '.join(names)}", value=attribute)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,9 @@ MODEL, WEIGHTS, ABOUT = "model.skops", "weights.safetensors", "model.json"
 # Prefixes of the type names that may be loaded; skops already trusts NumPy types.
 _TRUSTED = ("noneg.", "sklearn.")
 _ABOUT_ROWS = ("out_of_fold_", "out_of_bag_", "weights_")
+_FLOAT = "float"
+# The attributes that determine a task.
+_TASK = ("n_pos", "n_unl", "setting", "population_prior", "correction")
 # scikit-learn's trees store their input validation as one of these.
 _PARTIAL = "functools.partial"
 
@@ -190,13 +193,15 @@ def _save_network(model: Any, algorithm: Algorithm, home: Path) -> dict[str, Any
         if isinstance(value, torch.Tensor):
             tensors[f"state.{key}"] = value.contiguous()
         else:
-            plain[key] = value
+            # JSON has no infinite numbers.
+            infinite = isinstance(value, float) and not np.isfinite(value)
+            plain[key] = {_FLOAT: str(value)} if infinite else value
     save_file({key: value.clone() for key, value in tensors.items()}, home / WEIGHTS)
     own = {item.name: getattr(algorithm, item.name) for item in fields(algorithm)}
     return {
         "name": algorithm.name,
         "parameters": {key: value for key, value in own.items() if not hasattr(value, "dtype")},
-        "task": asdict(algorithm.task),
+        "task": {name: getattr(algorithm.task, name) for name in _TASK},
         "state": plain,
         "own_network": model.network is not None,
     }
@@ -210,7 +215,7 @@ def _load_network(
 ) -> Algorithm:
     from noneg.learning.algorithms import ALGORITHMS
     from noneg.learning.networks import MLP, new_network
-    from noneg.learning.task import Task
+    from noneg.learning.task import make_task
 
     with optional("loading a network"):
         from safetensors.torch import load_file
@@ -222,14 +227,19 @@ def _load_network(
         )
     made = MLP(model.n_features_in_) if network is None else new_network(network)
     algorithm = ALGORITHMS[about["name"]](**about["parameters"])
-    algorithm.task = Task(**(about["task"] | {"marginal": tuple(about["task"]["marginal"])}))
+    n_pos, n_unl, setting, prior, correction = (about["task"][name] for name in _TASK)
+    algorithm.task = make_task(n_pos, n_unl, setting=setting, prior=prior, correction=correction)
     algorithm.state, algorithm.frozen = {}, {}
     algorithm.players = algorithm.build(made)
     tensors = load_file(home / WEIGHTS)
     for group, modules in (("players", algorithm.players), ("frozen", algorithm.frozen)):
         for name, module in modules.items():
             module.load_state_dict(_under(tensors, f"{group}.{name}."))
-    algorithm.state = dict(about["state"]) | _under(tensors, "state.")
+    plain = {
+        key: float(value[_FLOAT]) if isinstance(value, dict) else value
+        for key, value in about["state"].items()
+    }
+    algorithm.state = plain | _under(tensors, "state.")
     return algorithm
 
 

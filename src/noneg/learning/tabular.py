@@ -18,32 +18,34 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import brentq
 from scipy.sparse import issparse
 from scipy.special import expit
-from sklearn import get_config
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from noneg.checks import check_count, check_number, is_pooled
 from noneg.errors import InputError
 from noneg.learning.base import PUEstimator, in_parallel, sigmoid, standard_scale
 from noneg.likelihood import LabelLaw
 from noneg.randomness import stream
+from noneg.recalibration.recalibrated import weight_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
-    from noneg.learning.base import Floats, Prior, Rows
+    from noneg.learning.base import Floats, Rows
 
 # Trees can return probabilities of exactly 0 and 1, whose log odds are infinite.
 _EDGE = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class Wrapper(PUEstimator):
     """A learner that passes tables to a classifier unchanged, with any missing values and text."""
 
-    estimator: Any
+    estimator: Any = None
+    _: KW_ONLY
+    n_jobs: int | None = None
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         if not fresh:
@@ -73,16 +75,11 @@ class Wrapper(PUEstimator):
 
 
 def fit_weighted(model: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> Any:  # noqa: ANN401
-    """Fit a classifier with weights; a pipeline passes them to its last step."""
-    if weight is None:
-        return model.fit(X, y)
-    if isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]:
-        name, last = model.steps[-1]
-        if has_fit_parameter(last, "sample_weight"):
-            return model.fit(X, y, **{f"{name}__sample_weight": weight})
-    elif isinstance(model, Pipeline) or has_fit_parameter(model, "sample_weight"):
-        return model.fit(X, y, sample_weight=weight)
-    raise InputError("estimator", "must accept sample_weight", value=type(model).__name__)
+    """Fit a classifier with weights, which it must accept."""
+    options = {} if weight is None else weight_options(model, weight)
+    if options is None:
+        raise InputError("estimator", "must accept sample_weight", value=type(model).__name__)
+    return model.fit(X, y, **options)
 
 
 @dataclass(eq=False, repr=False)
@@ -136,14 +133,8 @@ class WeightedPU(Wrapper):
     True
     """
 
-    estimator: Any = None
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     folds: int = 5
-    positive_label: object = None
-    n_jobs: int | None = None
-    random_state: int = 0
 
     def _learn(self, rows: Rows) -> None:
         prior = self._known_prior("to WeightedPU")
@@ -265,15 +256,9 @@ class BaggingPU(Wrapper):
     True
     """
 
-    estimator: Any = None
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     n_estimators: int = 50
     max_samples: int | None = None
-    positive_label: object = None
-    n_jobs: int | None = None
-    random_state: int = 0
 
     def _learn(self, rows: Rows) -> None:
         flags, mass = rows.flags, rows.mass
@@ -411,12 +396,8 @@ class LinearPU(PUEstimator):
     """
 
     _: KW_ONLY
-    setting: Setting
-    prior: Prior = None
     loss: Literal["logistic", "double-hinge"] = "logistic"
     alpha: float | Literal["auto"] = "auto"
-    positive_label: object = None
-    random_state: int = 0
 
     def _learn(self, rows: Rows) -> None:
         if self.loss not in _SOLVERS:

@@ -6,8 +6,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
@@ -213,7 +215,14 @@ class Recalibrated(Wrapped):
     _: KW_ONLY
     method: str | Calibrator = "auto"
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # noqa: ANN401
+    def fit(
+        self,
+        X: Any,  # noqa: ANN401
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        propensity: ArrayLike | None = None,
+    ) -> Self:
         """Train and calibrate.
 
         Parameters
@@ -224,12 +233,18 @@ class Recalibrated(Wrapped):
             labels.
         sample_weight : array-like, optional
             Weight of each row, for the calibrator and, if it accepts weights, for the classifier.
+        propensity : array-like, optional
+            For each row, the rate in (0, 1] at which a positive like it is labeled, for the
+            calibrator. By default, positives are assumed to be labeled completely at random.
         """
-        self._check_prior(check_setting(self.setting))
+        setting = check_setting(self.setting)
+        self._check_prior(setting)
+        if propensity is not None and is_labeled(setting):
+            raise InputError("propensity", "must not be given with setting='labeled'")
         calibrator = find_calibrator(self.method)
         X, labels, flags, weight = self._checked(X, y, sample_weight)
         scores = self._out_of_fold(X, labels, flags, weight)
-        self.out_of_fold_ = self._scores(flags, scores, weight)
+        self.out_of_fold_ = self._scores(flags, scores, weight, propensity=propensity)
         self.calibrator_ = calibrator.fit(self.out_of_fold_)
         self.classifier_ = trained(self.classifier, X, labels, weight)
         self._take_names()
@@ -271,10 +286,31 @@ def trained(
     weight: Floats | None,
 ) -> Any:  # noqa: ANN401
     """Return a trained copy of the classifier."""
-    options = {}
-    if weight is not None and has_fit_parameter(classifier, "sample_weight"):
-        options["sample_weight"] = weight
-    return clone(classifier).fit(X, labels, **options)
+    options = {} if weight is None else weight_options(classifier, weight)
+    return clone(classifier).fit(X, labels, **(options or {}))
+
+
+def weight_options(classifier: Any, weight: Floats) -> dict[str, Any] | None:  # noqa: ANN401
+    """Return how to pass weights to a classifier's fit, or None if it does not accept them.
+
+    A pipeline passes them to its last step.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> list(weight_options(make_pipeline(LogisticRegression()), np.ones(2)))
+    ['logisticregression__sample_weight']
+    >>> weight_options(KNeighborsClassifier(), np.ones(2))
+    """
+    name, last = "sample_weight", classifier
+    if isinstance(classifier, Pipeline):
+        if get_config()["enable_metadata_routing"]:
+            return {name: weight}
+        step, last = classifier.steps[-1]
+        name = f"{step}__{name}"
+    return {name: weight} if has_fit_parameter(last, "sample_weight") else None
 
 
 GOALS: dict[str, Callable[..., Promise]] = {

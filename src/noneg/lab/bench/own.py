@@ -17,6 +17,7 @@ from noneg.comparison import compare
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import CRITERIA, probabilities
+from noneg.learning.base import standard_scale
 from noneg.randomness import stream
 
 with optional("noneg bench run"):
@@ -132,12 +133,8 @@ def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
     parts = _split(np.asarray(X, dtype=np.float64), np.asarray(labeled, dtype=bool), seed)
     scores: dict[str, Floats] = {}
     left_out: dict[str, str] = {}
+    trainers = [_trainer(rate, steps, seed, device) for rate in RATES]
     for name in names:
-        trainers = [
-            Trainer(steps=steps, batch_size=64, optimizer="sgd", lr=rate, seed=seed, device=device,
-                    checkpoint_every=max(1, steps // 30), criterion="proxy_accuracy")
-            for rate in RATES
-        ]  # fmt: skip
         try:
             scores[name] = _scores(name, trainers, parts, setting, prior)
         except (ValueError, FloatingPointError) as error:
@@ -150,6 +147,19 @@ def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
     level = 1.0 - 0.05 / (len(scores) - 1)
     found = compare(scores, parts.flags, **known, level=level)  # type: ignore[arg-type]
     return Ranking(found, left_out)
+
+
+def _trainer(rate: float, steps: int, seed: int, device: str | None) -> Trainer:
+    return Trainer(
+        steps=steps,
+        batch_size=64,
+        optimizer="sgd",
+        lr=rate,
+        seed=seed,
+        device=device,
+        checkpoint_every=max(1, steps // 30),
+        criterion="proxy_accuracy",
+    )
 
 
 def _split(x: Floats, flags: NDArray[np.bool_], seed: int) -> _Parts:
@@ -165,8 +175,8 @@ def _split(x: Floats, flags: NDArray[np.bool_], seed: int) -> _Parts:
         ends = [int(TEST * rows.size), int((TEST + VALIDATION) * rows.size)]
         groups.append(np.split(rows, ends))
     kept = np.concatenate([part[2] for part in groups])
-    spread = x[kept].std(0)
-    x = (x - x[kept].mean(0)) / np.where(spread > 0.0, spread, 1.0)
+    center, scale = standard_scale(x[kept])
+    x = (x - center) / scale
 
     def data(k: int) -> PUData:
         pos, unl = (torch.from_numpy(x[part[k]]).float() for part in groups)
@@ -181,9 +191,13 @@ def _scores(
 ) -> Floats:
     """Return scores of held-out rows with the rate and checkpoint selected by proxy accuracy."""
     width = parts.test.shape[1]
-    given: dict[str, Any] = {"network": lambda: MLP(width), "data": parts.training,
-                             "setting": setting, "prior": prior,
-                             "validation": parts.validation}  # fmt: skip
+    given: dict[str, Any] = {
+        "network": lambda: MLP(width),
+        "data": parts.training,
+        "setting": setting,
+        "prior": prior,
+        "validation": parts.validation,
+    }
     try:
         members = [_member(ALGORITHMS[name](), trainer, parts, given) for trainer in trainers]
         population = Population(members, prior)
@@ -212,7 +226,9 @@ def _member(algorithm: Any, trainer: Trainer, parts: _Parts, given: dict[str, An
 def _one_by_one(name: str, trainers: list[Trainer], parts: _Parts, given: dict[str, Any]) -> Floats:
     """Train runs one by one, for methods that cannot be trained as a population."""
     fits = [trainer.fit(ALGORITHMS[name](), **given) for trainer in trainers]
-    values = [max((h.get("proxy_accuracy", -1.0) for h in fit.history), default=-1.0)
-              for fit in fits]  # fmt: skip
+    values = [
+        max((entry.get("proxy_accuracy", -1.0) for entry in fit.history), default=-1.0)
+        for fit in fits
+    ]
     best = fits[int(np.argmax(values))].algorithm
     return probabilities(best.decision(torch.from_numpy(parts.test).float())).cpu().numpy()

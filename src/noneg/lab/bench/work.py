@@ -12,6 +12,7 @@ import numpy as np
 
 from noneg.errors import InputError
 from noneg.extras import optional
+from noneg.lab.bench.criteria import probabilities
 from noneg.lab.bench.draws import draw
 from noneg.lab.bench.measures import on_test, on_validation
 from noneg.lab.bench.protocol import find_plan
@@ -276,8 +277,7 @@ def _monitor(
 
 
 def _scores(algorithm: Algorithm, rows: Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
-    logits = algorithm.decision(rows.to(algorithm.device))
-    return 1.0 / (1.0 + np.exp(-logits.double().clamp(-700.0, 700.0).cpu().numpy()))
+    return probabilities(algorithm.decision(rows.to(algorithm.device))).cpu().numpy()
 
 
 def columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
