@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import noneg
-from noneg.cli import main
-from noneg.cli.help import text, topics
+from noneg.cli import main, text, topics
 
 BIN = Path(sys.executable).parent
 BASH = shutil.which("bash")
