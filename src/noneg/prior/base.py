@@ -86,7 +86,7 @@ class PriorEstimate:
 
     Examples
     --------
-    The classes are far apart, and a share of .3 of the unlabeled rows is positive. Data cannot show
+    The classes are far apart, and 30% of the unlabeled rows are positive. Data cannot show
     whether negatives look like positives; if it is known that none do, the result is an interval:
 
     >>> import numpy as np
