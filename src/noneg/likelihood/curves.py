@@ -237,7 +237,7 @@ def _farthest(fit: Fit, x: Floats, reach: float) -> float:
         return -0.5 * loss * (1.0 + float(u @ u))
 
     def rise(u: Floats) -> Floats:
-        # Where the prior cannot be imposed, the way back to the fit is uphill.
+        # Where the prior cannot be imposed, the step back toward the fit increases the likelihood.
         finite = np.isfinite(value.value)
         return _profile(curve, start + unit @ u, value)[0] @ unit if finite else -loss * u
 

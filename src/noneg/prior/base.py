@@ -459,7 +459,7 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
 
 
 def separable(laws: ScoreLaws, share: float, *, deviations: float = 2.0) -> bool:
-    """Whether the classes implied by a share hardly overlap, beyond chance.
+    """Whether the classes implied by a share hardly overlap, allowing for sampling error.
 
     The AUC is reduced by this many standard deviations; the fewer negatives are left, the larger
     the uncertainty about them.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Method = Literal["bound", "normal"]
 
-# Larger sizes are not exact doubles, so one row fewer would be the same number.
+# Larger sizes are not exact doubles, so one fewer row would be the same number.
 MOST_ROWS = 2**53
 
 RATIOS = 1e-9, 1e9
@@ -129,7 +129,7 @@ def plan(  # noqa: PLR0913 - two methods share one question
     Returns
     -------
     Plan
-        The smallest sizes: with one row fewer in a size solved for, the error exceeds `eps`.
+        The smallest sizes: with one fewer row in a size solved for, the error exceeds `eps`.
 
     Examples
     --------
