@@ -673,6 +673,8 @@ def test_guarantees_are_distinguished_from_estimates(open_page):
     page = open_page(written("two samples"))
     best = "() => Math.max(...noneg.data.sums.tails.promised)"
     limit = page.evaluate(best)
+    # The page answers before anything is clicked.
+    assert re.search(r"\b0\.8\b.* threshold of ", page.text_content("#precision-found"))
 
     def find(wanted):
         page.fill("#precision-wanted", str(wanted))
@@ -698,6 +700,8 @@ def test_shares_that_change_the_verdict_are_told(open_page):
     least, limit = f"{scores.least_prior:.3g}", f"{largest_prior(scores):.3g}"
     impossible = f"Impossible with these rows: below {least}, above {limit}"
     assert told == [f"Stop: {least} to {limit}", impossible]
+    assert page.text_content("#strip-told") == "The verdict is Stop for every possible share."
+    assert not page.text_content("#strip-factor")
     page.evaluate(MOVE, 0.44)
     for threshold in ("0.3", "0.9", "0.98"):
         page.fill("#threshold-number", threshold)
