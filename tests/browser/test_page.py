@@ -1,6 +1,7 @@
 """The page in a browser: its sliders agree with Python, and no data leave it."""
 
 import os
+import re
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
