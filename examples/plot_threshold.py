@@ -1,5 +1,6 @@
 """
-A threshold with a precision of at least 90% =============================================
+A threshold with a precision of at least 90%
+============================================
 
 Everyone above the threshold gets a letter, and nine in ten letters should reach the right people.
 Precision depends on the number of false positives, which is unknown. The scores of known positives
