@@ -83,6 +83,6 @@ def aucs(n=400_000, labeled=0.6):
 
 
 if __name__ == "__main__":
-    print("From `python -m benchmarks.claims`: how often nominal 95 % intervals hold, and AUCs.\n")
+    print("From `python -m benchmarks.claims`: how often nominal 95% intervals hold, and AUCs.\n")
     intervals()
     aucs()

@@ -63,7 +63,7 @@ import matplotlib.pyplot as plt
 days = np.arange(1, 31)
 found = [noneg.estimate("debiased_ece", sketch.scores(prior=1 / 9)) for sketch in sketches]
 low, high = ([getattr(estimate, end) for estimate in found] for end in ("low", "high"))
-plt.fill_between(days, low, high, alpha=0.3, label="95 % interval")
+plt.fill_between(days, low, high, alpha=0.3, label="95% interval")
 plt.plot(days, [estimate.value for estimate in found], label="calibration error")
 plt.axvline(20, color="gray", linestyle=":", label="new model")
 plt.xlabel("day")

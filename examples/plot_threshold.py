@@ -1,5 +1,6 @@
 """
-A threshold with a precision of at least 90% =============================================
+A threshold with a precision of at least 90%
+============================================
 
 Everyone above the threshold gets a letter, and nine in ten letters should reach the right people.
 Precision depends on the number of false positives, which is unknown. The scores of known positives
@@ -37,8 +38,8 @@ for name, found in (("precision", precision), ("recall", recall)):
     low, high = ([getattr(estimate, end) for estimate in found] for end in ("low", "high"))
     plt.fill_between(thresholds, low, high, alpha=0.25)
 plt.axhline(0.9, color="gray", linestyle=":")
-plt.axvline(choice.threshold, color="black", linestyle="--", label="first at 90 %")
-plt.axvline(safe, color="black", label="surely at 90 %")
+plt.axvline(choice.threshold, color="black", linestyle="--", label="first at 90%")
+plt.axvline(safe, color="black", label="surely at 90%")
 plt.xlabel("threshold")
 plt.legend()
 

@@ -145,7 +145,7 @@ def test_a_guaranteed_recall_needs_no_prior():
     assert robust["threshold"] < answer["threshold"]
     said = run("threshold", *SCORES, "--recall", 0.999, "--confidence", 0.95).stdout
     assert "Too few labeled positives" in said
-    assert "recall at least 0.999 with 95 % confidence" in said
+    assert "recall at least 0.999 with 95% confidence" in said
 
 
 @pytest.mark.usefixtures("files")
@@ -153,7 +153,7 @@ def test_a_guaranteed_precision_holds_for_the_hidden_labels():
     answer = asked("--prior", 0.4, "--precision", 0.7, "--confidence", 0.95)
     flagged = columns("scores.csv")["score"] >= answer["threshold"]
     assert truth()[flagged].mean() >= 0.7
-    assert answer["criterion"] == "precision at least 0.7 with 95 % confidence"
+    assert answer["criterion"] == "precision at least 0.7 with 95% confidence"
     assert answer["confusion"]["ppr"] == pytest.approx(flagged.mean())
     result = run("threshold", *SCORES, "--prior", 0.4, "--precision", 0.99, "--confidence", 0.95)
     assert result.exit_code == 2

@@ -93,7 +93,7 @@ def test_every_table_keeps_its_short_form():
 
 def test_names_are_escaped():
     shown = Estimate(value=0.1, low=0.0, high=0.2, level=0.95, method="<b>")._repr_html_()
-    assert "95 % interval: &lt;b&gt;" in shown
+    assert "95% interval: &lt;b&gt;" in shown
 
 
 @pytest.mark.parametrize(("wrong", "right"), [("AUROC", "auroc"), ("debiased-ece", "debiased_ece")])

@@ -623,7 +623,7 @@ def test_the_page_reports_the_winner_and_the_criterion():
     assert first == "The best model depends on the metric."
     assert any(x.startswith("blunt is best by ") and "calibration error" in x for x in others)
     same = verdict(one=truth, two=truth)
-    assert same[0] == "No model is better than the others beyond sampling error."
+    assert same[0] == "No model is significantly better than the others."
 
 
 def two_models(seed, setting="two-sample", n=400):

@@ -1,4 +1,4 @@
-"""The diffs in CONTRIBUTING apply, and the additions appear where it states."""
+"""The diffs in CONTRIBUTING apply, and the additions appear where the page says."""
 
 import re
 import shutil

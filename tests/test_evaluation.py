@@ -76,7 +76,7 @@ def test_too_many_labeled_rows_are_reported():
     score, label = LogisticGaussian.calibrated(0.3).draw_rows(4000, seed=0)
     prior = 0.98 * float(label.mean())
     scores = PUScores.from_pu_labels(label, score, prior=prior, setting="one-sample")
-    assert "102 % of the positives" in " ".join(evaluate(scores).warnings)
+    assert "102% of the positives" in " ".join(evaluate(scores).warnings)
     assert "within sampling error" in " ".join(evaluate(scores).warnings)
 
 

@@ -143,7 +143,7 @@ def test_subtitle_and_legends_say_what_is_shown(setting, sample, rows):
     display = ReliabilityDisplay.from_scores(scores)
     assert subtitle(display) == [
         sample.format(scores.n_positive),
-        f"prior {scores.prior:.3g}, 95 % pointwise intervals",
+        f"prior {scores.prior:.3g}, 95% pointwise intervals",
         f"calibration error {ece_interval(scores)}",
     ]
     assert legend_texts(display.legend_)[:2] == ["estimate", "perfect calibration"]
@@ -161,7 +161,7 @@ def test_axes_are_labeled():
 def test_subtitle_states_the_prior_of_the_bars():
     scores = NOISY.with_prior(0.5, (0.4, 0.6))
     display = ReliabilityDisplay.from_scores(scores, level=0.9, band="simultaneous")
-    expected = "prior 0.5 in [0.4, 0.6], 90 % simultaneous intervals at 0.5"
+    expected = "prior 0.5 in [0.4, 0.6], 90% simultaneous intervals at 0.5"
     assert subtitle(display)[1] == expected
 
 
@@ -184,7 +184,7 @@ def test_a_display_of_results_alone():
     assert display.ax_histogram_ is display.positive_ is display.marginal_ is None
     assert display.figure_.axes == [display.ax_]
     assert display.ax_.get_xlabel() == "score"
-    assert subtitle(display) == ["95 % pointwise intervals"]
+    assert subtitle(display) == ["95% pointwise intervals"]
 
 
 def test_a_display_of_results_and_histogram():
@@ -286,7 +286,7 @@ def test_two_displays_share_axes():
     assert legend_texts(second.ax_histogram_.get_legend()) == ["positives", "unlabeled rows"]
     assert subtitle(second) == [
         "two-sample: 100 positives, 1,000 unlabeled rows",
-        "prior 0.5, 95 % pointwise intervals",
+        "prior 0.5, 95% pointwise intervals",
         f"one: calibration error {ece_interval(scores)}",
         f"two: calibration error {ece_interval(other)}",
     ]

@@ -289,7 +289,7 @@ class TestThresholdClassifier:
         careful, X, y, _ = self.fitted(precision=0.5, prior_interval=(0.28, 0.32))
         found = careful.predict(X)
         assert y[found].mean() >= 0.5
-        assert careful.promise_.words == "precision at least 0.5 with 95 % confidence"
+        assert careful.promise_.words == "precision at least 0.5 with 95% confidence"
         assert self.fitted(cost=(1, 5))[0].threshold_ < careful.threshold_
 
     def test_folds_train_it(self):

@@ -47,7 +47,7 @@ def draw_figure5(tables: Tables) -> plt.Figure:
             metric_panel(ax, pick(rows, world=world, data=kind), reach)
         panel_row[0].set_ylabel(f"{words}\n\nmean of the runs, %")
     for ax, world in zip(axes[0], worlds, strict=True):
-        ax.set_title(f"{world}: TCE {100 * pick(rows, world=world)[0]['tce']:.2f} %")
+        ax.set_title(f"{world}: TCE {100 * pick(rows, world=world)[0]['tce']:.2f}%")
     for ax in axes[-1]:
         ax.set_xlabel("$n$")
     looks = [

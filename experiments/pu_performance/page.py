@@ -43,7 +43,7 @@ def draw_figure2(tables: Tables) -> plt.Figure:
         line(left, paper, "n_known", end, color=color, marker=marker, lw=2, label=f"{end} bound")
     left.axhline(column(paper, "true_auc").mean(), **TRUTH, label="true AUROC")
     left.set(xscale="log", xlabel="known positives (log scale)", ylabel="AUROC")
-    left.set_title("bounds, mean and 95 % of trials")
+    left.set_title("bounds, mean and 95% of trials")
     left.legend(loc="lower right")
     for name, color, marker in (("pointwise", BLUE, "o"), ("exact", ORANGE, "s")):
         part, look = pick(tables("figure2"), band=name), {"color": color, "marker": marker}
@@ -115,7 +115,7 @@ def draw_figure5(tables: Tables) -> plt.Figure:
     rank = column(cdf, "rank") / 1000
     ends = column(cdf, "low"), column(cdf, "high")
     axes[0].fill_between(rank, *ends, color=BLUE, alpha=0.35, lw=0)
-    axes[0].plot([], [], color=BLUE, alpha=0.5, lw=6, label="95 % band from known positives")
+    axes[0].plot([], [], color=BLUE, alpha=0.5, lw=6, label="95% band from known positives")
     axes[0].plot(rank, column(cdf, "latent"), **TRUTH, label="latent positives")
     axes[0].set(xlabel="rank, thousands", ylabel="rank CDF", title="(a) rank CDF", ylim=(0, 1.01))
     axes[0].legend(loc="lower right")
@@ -147,7 +147,7 @@ def draw_tables(tables: Tables) -> plt.Figure:
                 range_panel(ax, pick(part, guess=guess), *look)
             ax.axhline(100 * rows[0]["true_auc"], color="black", ls="--", lw=1.2)
     for ax, share in zip(axes[0], negatives, strict=True):
-        ax.set_title(f"{100 * share:.0f} % of negatives known")
+        ax.set_title(f"{100 * share:.0f}% of negatives known")
     for ax in axes[1]:
         ax.set(xlabel="% of positives known", xticks=range(len(known)))
         ax.set_xticklabels([f"{100 * k:.0f}" for k in known])

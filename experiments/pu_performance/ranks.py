@@ -17,7 +17,7 @@ ESTIMATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 RATIOS = (0.25, 1, 4, 16, 64)
 # At this level, the binomial quantiles equal the count: both bounds are the estimated curve.
 POINT = {"band": "pointwise", "level": 1e-9}
-SMOOTH, SURE = "1: smooth", "2: sure of 45 %"
+SMOOTH, SURE = "1: smooth", "2: sure of 45%"
 NARROW, WIDE = "3: equal spread", "4: wide positives"
 PAIRS = ((SMOOTH, SURE), (NARROW, WIDE))
 

@@ -14,7 +14,7 @@ CURVES = {"platt": Platt, "temperature": Temperature, "beta": Beta, "spline": Sp
 SIZES = {
     "100 / 3,000": ("two-sample", (100, 3000)),
     "1,000 / 10,000": ("two-sample", (1000, 10_000)),
-    "30 % of 10,000": ("one-sample", (0.3, 10_000)),
+    "30% of 10,000": ("one-sample", (0.3, 10_000)),
 }
 # Populations compared with a published table: the same number of draws as in the table.
 QUOTED = ("too sure",)

@@ -33,7 +33,7 @@ STYLES = {
 }
 OUTLINE = {"lw": 0.9, "ls": (0, (2, 1))}
 MEAN = ("mean of trials", {"color": "0.25", "marker": "o", "ms": 5, "lw": 2})
-BAND = ("90 % of trials", {"color": "0.82", "lw": 9})
+BAND = ("90% of trials", {"color": "0.82", "lw": 9})
 GUIDE = (r"$N^{-1/3}$ from first point", {"color": "black", "ls": ":", "lw": 1.8})
 
 
@@ -108,7 +108,7 @@ def draw_figure5(tables: Tables, worlds: tuple[str, str] = SYNTHETIC) -> plt.Fig
     blue = (STYLES[5][LIMIT][2], {"color": BLUE, "marker": "o", "ms": 5, "lw": 2})
     fixed = (r"$n_P$ fixed", {"color": "0.25", "marker": "^", "ms": 6, "lw": 2})
     floor = (r"floor: same $n_P,\ n_U=\infty$", {"color": "0.25", "ls": "--", "lw": 1.5})
-    outline = ("90 %, outlined", {"color": BLUE} | OUTLINE)
+    outline = ("90%, outlined", {"color": BLUE} | OUTLINE)
     legend_below(figure, fixed, BAND, floor, blue, outline, GUIDE)
     return figure
 

@@ -94,7 +94,7 @@ class Compared:
 
     @property
     def winner(self) -> str | None:
-        """The model that beats every other one beyond sampling error; None for a tie."""
+        """The model that is significantly better than every other one; None for a tie."""
         return self.leaders[0] if len(self.leaders) == 1 and not self.unranked else None
 
     def place(self, model: str) -> str:
@@ -404,7 +404,7 @@ def _check_reference(reference: str, rows: PairedRows) -> None:
 
 
 def _differs(gap: Estimate) -> bool:
-    """Return whether a difference is beyond sampling error."""
+    """Return whether a difference is significant."""
     return gap.low > 0.0 or gap.high < 0.0
 
 

@@ -1,4 +1,4 @@
-"""Gates: check whether a metric is good enough, or no worse than before, beyond noise.
+"""Gates: check whether a metric is good enough, or not significantly worse than before.
 
 A gate compares the *interval* of a metric with a limit, not just its value:
 
@@ -8,8 +8,8 @@ A gate compares the *interval* of a metric with a limit, not just its value:
 - **cannot tell** if the limit is inside the interval. These rows do not decide the question; if you
   require proof before deployment, treat this as a failure (`failing` with ``strict=True``).
 
-A comparison with a baseline has only two outcomes: a metric failed if it is worse beyond noise, and
-passed otherwise.
+A comparison with a baseline has only two outcomes: a metric fails if it is significantly worse, and
+passes otherwise.
 """
 
 from __future__ import annotations

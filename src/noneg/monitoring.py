@@ -291,7 +291,7 @@ def name_look(
 ) -> tuple[str, ...]:
     """Return the components that moved at a look, numbered from 0.
 
-    `tests` holds p-values, windows and alarms, each of shape (T, 3).
+    `tests` contains p-values, windows and alarms, each of shape (T, 3).
     """
     p_values, windows, alarmed = (part[look] for part in tests)
     if not alarmed.any():

@@ -48,7 +48,7 @@ class SelectionSums:
     area : dict
         The cells in which the noise of the area is computed.
     top : dict
-        TPR among the top 10 % of rows.
+        TPR among the top 10% of rows.
     diagrams : dict
         Limits of both masses in the bins of the diagrams.
     student, student_area : float

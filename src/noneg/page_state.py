@@ -141,7 +141,7 @@ class Sums:
         Mean gain of the positives, mean base loss, their variances and covariance, the third
         cumulant as coefficients of powers of the prior, and the effect of unseen positives.
     areas : dict of str to list
-        ``(AUC - 1/2)(1 - prior)`` with its limits, and the lift of the top 10 % with its limits.
+        ``(AUC - 1/2)(1 - prior)`` with its limits, and the lift of the top 10% with its limits.
     curves : dict of str to Curve
         Other metrics known at every prior, without their intervals.
     envelope : Envelope or None

@@ -105,7 +105,7 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         """Return the number with a description of its interval below it."""
-        legend = f"{100 * self.level:.6g} % interval: {self.method}"
+        legend = f"{100 * self.level:.6g}% interval: {self.method}"
         return f"<p>{self}<br><small>{escape(legend)}</small></p>"
 
 

@@ -1,6 +1,7 @@
 """The page in a browser: its sliders agree with Python, and no data leave it."""
 
 import os
+import re
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -673,19 +674,21 @@ def test_guarantees_are_distinguished_from_estimates(open_page):
     page = open_page(written("two samples"))
     best = "() => Math.max(...noneg.data.sums.tails.promised)"
     limit = page.evaluate(best)
+    # The page answers before anything is clicked.
+    assert re.search(r"\b0\.8\b.* threshold of ", page.text_content("#precision-found"))
 
     def find(wanted):
         page.fill("#precision-wanted", str(wanted))
         page.click("#threshold-precision")
         return page.text_content("#precision-found")
 
-    assert "is guaranteed with 95 % confidence" in find(f"{limit - 0.01:.4f}")
+    assert "is guaranteed with 95% confidence" in find(f"{limit - 0.01:.4f}")
     assert float(page.text_content("[data-explore=promised]")) >= limit - 0.011
     text = find(f"{100 * (limit + 0.01):.2f}")  # as a percentage
     assert text.startswith(f"No threshold is guaranteed to reach {limit + 0.01:.4f}".rstrip("0"))
     assert f"the highest guaranteed precision is {np.floor(1000 * limit) / 1000:.3f}, at" in text
-    page.click("#threshold-half")
-    assert page.text_content("#precision-found") == ""
+    page.click("#threshold-half")  # the answer stays, whatever the threshold
+    assert page.text_content("#precision-found") == text
     assert find(-1).startswith("Enter a precision between 0 and 1")
 
 
@@ -698,6 +701,8 @@ def test_shares_that_change_the_verdict_are_told(open_page):
     least, limit = f"{scores.least_prior:.3g}", f"{largest_prior(scores):.3g}"
     impossible = f"Impossible with these rows: below {least}, above {limit}"
     assert told == [f"Stop: {least} to {limit}", impossible]
+    assert page.text_content("#strip-told") == "The verdict is Stop for every possible share."
+    assert not page.text_content("#strip-factor")
     page.evaluate(MOVE, 0.44)
     for threshold in ("0.3", "0.9", "0.98"):
         page.fill("#threshold-number", threshold)

@@ -1,4 +1,4 @@
-"""Run the quick tests with every installed Python version from 3.11 on.
+"""Run the quick tests with every installed Python version from 3.11 up.
 
 It searches the path and the pyenv versions; each version gets its own environment in
 build/versions, without torch and Spark, which the next run reuses.

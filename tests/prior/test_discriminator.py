@@ -54,7 +54,7 @@ def test_smooth_populations_get_curves_and_interactions_a_forest():
 
 
 def test_better_by_two_standard_errors_and_no_less():
-    """A gain of g for every second positive and none elsewhere: significant from 4 positives on."""
+    """A gain of g for every second positive and none elsewhere: significant with enough rows."""
     for n, clear in ((2, False), (4, False), (6, True), (400, True)):
         rows = np.zeros(n), np.zeros(3)
         gain = np.where(np.arange(n) % 2, 1.0, 0.0), np.zeros(3)

@@ -90,7 +90,7 @@ def test_groups_that_do_not_differ_do_not_help():
     assert set(found.calibrator.shifts_.values()) == {0.0}
     assert found.calibrator.maps_ == {}
     assert found.helps is None
-    assert "not better than one map for all rows, beyond noise" in found.verdict
+    assert "not significantly better than one map for all rows" in found.verdict
     noisy = held_out_by_group(**rows, **known, method="platt", folds=3)
     assert noisy.helps is not True
 

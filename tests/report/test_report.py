@@ -20,7 +20,16 @@ from noneg.report.charts import CHARTS, specification
 from noneg.report.content import document
 from noneg.report.document import digest_files
 from noneg.report.payload import data_names, datasets, payload
-from noneg.report.words import actions, depends, flips, known, positives_needed, verdict_where
+from noneg.report.words import (
+    action,
+    actions,
+    depends,
+    flips,
+    known,
+    positives_needed,
+    review_budget,
+    verdict_where,
+)
 from noneg.results import Estimate
 from noneg.sentences import say, templates
 from noneg.simulation import LogisticGaussian
@@ -473,9 +482,29 @@ def test_the_first_screen_speaks_plainly():
 def test_every_verdict_names_an_action(key):
     for evaluation in EVALUATIONS.values():
         name = actions(evaluation)[key]
-        told, command = say(f"do_{name}"), say(f"run_{name}", rows="x", known="", prior=0.3)
+        told = say(f"do_{name}", budget=200)
+        command = say(f"run_{name}", rows="x", known="", prior=0.3, budget=200)
         assert told.endswith(".")
         assert command.startswith("noneg ")
+
+
+def test_no_more_rows_are_reviewed_than_there_are():
+    world = LogisticGaussian.calibrated(0.3)
+    few = evaluate(world.draw(30, 90, setting="two-sample", seed=0))
+    assert actions(few)[few.verdict.key] == "review"
+    told, command = action(few, "x.csv")
+    assert told.startswith("Have 90 rows reviewed.")
+    assert "--budget 90 " in command
+    assert review_budget(EVALUATIONS["two-sample"]) == 200
+
+
+def test_scores_that_no_map_improves_have_no_before_and_after():
+    scores = LogisticGaussian.calibrated(0.3).draw(300, 3000, setting="two-sample", seed=0)
+    evaluation = evaluate(scores, recalibrate=True)
+    assert evaluation.recalibration.chosen == "identity"
+    section = next(one for one in document(evaluation).sections if one.name == "recalibration")
+    assert "no map does better than the original scores" in section.sentences[0].text
+    assert (section.charts, section.tables, section.code) == ((), (), "")
 
 
 def test_commands_repeat_what_is_known():

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 DRAWS, FEWEST, ROOM = 2000, 400, 4_000_000
 METHOD = "design bootstrap with the worst unseen row"
 # Size of the added row: a whole row gives the Clopper-Pearson interval, which is conservative; with
-# three quarters, the interval for a share covers at least 93 % for every share and number of rows.
+# three quarters, the interval for a share covers at least 93% for every share and number of rows.
 PSEUDO = 0.75
 
 
@@ -280,7 +280,7 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether the test does not reject at the 5 % level."""
+        """Whether the test does not reject at the 5% level."""
         return self.p_value >= REJECT
 
     def to_dict(self) -> dict[str, object]:

@@ -168,7 +168,7 @@ class Audit:
 
     def __str__(self) -> str:
         rows = [
-            (name, str(one), f"{100 * one.level:g} % interval")
+            (name, str(one), f"{100 * one.level:g}% interval")
             for name, one in self.estimates.items()
         ]
         head = f"{self.n_reviewed} of {self.budget} rows reviewed, {self.n_positive} positive"

@@ -348,7 +348,7 @@ def debiased_total(
     For "l2", it is an unbiased estimate of the sum of squared gaps, so it can be averaged over data
     sets; when calibration is good, it is negative about half of the time. For "l1", the bias of a
     bin vanishes when its gap is larger than the noise; at a gap of zero, :math:`2 - \sqrt 2` of the
-    bias remains, 59 %.
+    bias remains, 59%.
 
     Examples
     --------

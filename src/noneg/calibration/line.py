@@ -262,7 +262,7 @@ def _interval(scores: PUScores, level: float, *, free: bool) -> Estimate:
     def limits(prior: float) -> Limits:
         low, high = line.root(prior, end(0)), line.root(prior, end(1))
         low, high = -np.inf if np.isnan(low) else low, np.inf if np.isnan(high) else high
-        # An end beyond the largest coefficient on the far side is there, not at infinity.
+        # A lower end above the largest coefficient is set to it; an upper end, to its negative.
         return min(low, line.most), max(high, -line.most)
 
     words = METHOD + prior_words(scores)

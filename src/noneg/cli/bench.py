@@ -152,7 +152,7 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
     found = rank_on(table.X, table.flags, algorithms=names, **known, **options)
     if interval is not None:
         low, high = interval
-        say(terminal, f"Estimated prior: {share:.3f}, 95 % interval {low:.3f} to {high:.3f}.")
+        say(terminal, f"Estimated prior: {share:.3f}, 95% interval {low:.3f} to {high:.3f}.")
     show(terminal, comparison_summary(found.comparison, ()))
     for name, reason in found.left_out.items():
         say(terminal, f"{name} was left out: {reason}")

@@ -276,3 +276,4 @@ def _write_demo_report(out: str) -> None:
     say(
         terminal, f"Wrote the report, which reveals the true labels at the end: {out}", style="bold"
     )
+    say(terminal, "To run the commands on the page, write its rows here: noneg demo --data .")

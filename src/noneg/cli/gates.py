@@ -46,8 +46,8 @@ _BASELINE = click.option(
     "--baseline",
     metavar="FILE",
     shell_complete=file_names,
-    help="Output of an earlier noneg evaluate --json: exit with code 3 if a metric is worse beyond "
-    "noise.",
+    help="Output of an earlier noneg evaluate --json: exit with code 3 if a metric is "
+    "significantly worse.",
 )
 
 

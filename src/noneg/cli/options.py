@@ -471,10 +471,10 @@ class Question:
         return sum(others, start=first)
 
     def keep_rows(self) -> None:
-        """Ask for all rows in memory, as commands do that take groups apart."""
+        """Ask for all rows in memory, as commands that separate groups do."""
         if self.exact is False or self.summed:
             raise click.UsageError(
-                "Give --by without --sketch or --from-sql: groups are taken apart row by row."
+                "Give --by without --sketch or --from-sql: groups are separated row by row."
             )
         self.exact = True
 

@@ -313,7 +313,7 @@ class _Watched:
             more = ", ..." if len(self.new) > MOST_NAMED else ""
             many = f"{self.new.total():,} of {n_rows:,} rows belong to groups"
             new = f"that the calibrator was not fitted on ({named}{more})"
-            found += [f"{many} {new}; they got the map of all rows."]
+            found += [f"{many} {new}; the map for all rows was used instead."]
         return found
 
 

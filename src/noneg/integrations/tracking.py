@@ -20,7 +20,7 @@ def named(evaluation: Evaluation, prefix: str) -> dict[str, float]:
 
 @contextmanager
 def saved_report(evaluation: Evaluation, prefix: str) -> Iterator[Path]:
-    """Yield the report as a file that is there as long as the block runs."""
+    """Yield the report as a temporary file that is deleted at the end of the block."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{prefix}report.html"
         evaluation.save(path)

@@ -43,7 +43,7 @@ LONGEST_STEP = 4.0
 # Moves of log odds that suggest, and that confirm, coefficients without a maximum: the first
 # without the ridge, the second with a ridge that is looser by this factor.
 UNSURE, RUNAWAY, LOOSER = 0.5, 3.0, 1e-3
-# Twice the gain in log likelihood that one extra parameter exceeds by chance in 1 % of samples.
+# Twice the gain in log likelihood that one extra parameter exceeds by chance in 1% of samples.
 REJECTED = 6.6349
 # Range of the initial probabilities for scores of exactly 0 and 1.
 ROUGH = (0.02, 0.98)
@@ -240,7 +240,7 @@ def _farthest(fit: Fit, x: Floats, reach: float) -> float:
         return -0.5 * loss * (1.0 + float(u @ u))
 
     def rise(u: Floats) -> Floats:
-        # Where the prior cannot be imposed, the way back to the fit is uphill.
+        # Where the prior cannot be imposed, the step back toward the fit increases the likelihood.
         finite = np.isfinite(value.value)
         return _profile(curve, start + unit @ u, value)[0] @ unit if finite else -loss * u
 

@@ -3,7 +3,7 @@ r"""Metrics from other fields: drug discovery, e-discovery, ecology, clinical pr
 Recall at k
     The share of all positives that lie among the top k rows.
 Enrichment factor
-    The share of positives in the top 1 % relative to their share in all rows, also called the lift.
+    The share of positives in the top 1% relative to their share in all rows, also called the lift.
 BEDROC
     The mean of :math:`e^{-\alpha u}` over the positives, where u is a positive's relative rank in
     the list, from 0 at the top to 1 at the bottom. It is scaled so that the worst order gets 0 and
@@ -93,7 +93,7 @@ def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1)
 
 
 def enrichment_factor(scores: PUScores, *, k: float = 0.01) -> float:
-    """Return the enrichment factor of the top k, another name for `lift_at`; k is 1 % by default.
+    """Return the enrichment factor of the top k, another name for `lift_at`; k is 1% by default.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
     ----------
     scores : PUScores
     alpha : float
-        A positive number; 20 gives the top 8 % of the list 80 % of the weight.
+        A positive number; 20 gives the top 8% of the list 80% of the weight.
 
     Examples
     --------
@@ -324,14 +324,14 @@ def _extreme(low: Floats, high: Floats, sign: float) -> float:
 add_metric(
     recall_at,
     recall_at_interval,
-    title="Recall in the top 10 %",
+    title="Recall in the top 10%",
     needs_prior=False,
 )
 
 add_metric(
     enrichment_factor,
     enrichment_factor_interval,
-    title="Enrichment factor of the top 1 %",
+    title="Enrichment factor of the top 1%",
     citation=TRUCHON,
     range=(0.0, np.inf),
     needs_prior=False,

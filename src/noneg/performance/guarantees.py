@@ -87,7 +87,7 @@ class Promise:
     Examples
     --------
     >>> print(Promise(threshold=0.31, promised="recall", value=0.9, confidence=0.95))
-    0.31: recall at least 0.9 with 95 % confidence
+    0.31: recall at least 0.9 with 95% confidence
     """
 
     threshold: float
@@ -102,7 +102,7 @@ class Promise:
         sure = (
             "on average"
             if self.confidence is None
-            else f"with {100 * self.confidence:.6g} % confidence"
+            else f"with {100 * self.confidence:.6g}% confidence"
         )
         return f"{self.promised} {side} {self.value:.6g} {sure}"
 
@@ -271,7 +271,7 @@ def recall_threshold(
     >>> from noneg import PUScores
     >>> scores = PUScores(np.arange(1, 201) / 201, [0.5], setting="two-sample")
     >>> print(recall_threshold(scores, recall=0.9))
-    0.0646766: recall at least 0.9 with 95 % confidence
+    0.0646766: recall at least 0.9 with 95% confidence
     """
     wanted = check_rate(recall, "recall")
     tail = None if confidence is None else 1.0 - check_confidence(confidence)
@@ -573,7 +573,7 @@ def precision_threshold(
     >>> world = LogisticGaussian(beta0=0.0, beta1=2.0, prior=0.3)
     >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=0)
     >>> print(precision_threshold(scores, precision=0.7))
-    0.646301: precision at least 0.7 with 95 % confidence
+    0.646301: precision at least 0.7 with 95% confidence
     """
     wanted, ratio = check_rate(precision, "precision"), _Ratio.build(scores, confidence)
     # A limit never exceeds its estimate, so thresholds with a lower estimate can be skipped.
@@ -605,7 +605,7 @@ def _unpromised(ratio: _Ratio, wanted: float) -> InputError:
     rows = audited_rows(estimate, wanted, ratio.tail)
     if rows is not None:
         review = f"a review of {rows:,} rows with scores of at least {ratio.threshold[surest]:.4g}"
-        share = f"{100 * estimate:.0f} %"
+        share = f"{100 * estimate:.0f}%"
         listed.append(f"{review} would confirm the goal if {share} of them are positive")
     rule = f"can be guaranteed up to {best:.3g} with these rows, got {wanted:g}."
     remedy = (
@@ -665,7 +665,7 @@ def cost_threshold(scores: PUScores, *, cost: ArrayLike, confidence: float = 0.9
     >>> world = LogisticGaussian(beta0=0.0, beta1=2.0, prior=0.3)
     >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=0)
     >>> print(cost_threshold(scores, cost=(1, 2)))
-    0.586732: cost at most 0.25772 with 95 % confidence
+    0.586732: cost at most 0.25772 with 95% confidence
     """
     matrix = check_cost(cost)
     (tn, fp), (fn, tp) = matrix
@@ -716,7 +716,7 @@ def budget_threshold(
     >>> print(budget_threshold(scores, budget=50, rows=1000))
     0.951: flagged at most 50 on average
     >>> print(budget_threshold(scores, budget=50, rows=1000, confidence=0.95))
-    0.965: flagged at most 50 with 95 % confidence
+    0.965: flagged at most 50 with 95% confidence
     """
     size, wanted = check_count(rows, "rows", 1), check_count(budget, "budget", 1)
     if wanted > size:

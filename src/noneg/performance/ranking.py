@@ -702,7 +702,7 @@ def _tails(scores: PUScores, first: float, last: float) -> LawMeans:
         # The first score whose rank exceeds the given one, which is the last row in the top.
         ranks = q * scores.effective_marginal * (1.0 + ROUNDING) + ROUNDING
         cuts = order_statistics(scores, ranks)
-    # The top 100 % contains all positives, even those that score below every marginal row.
+    # The top 100% contains all positives, even those that score below every marginal row.
     return tail_means(scores, [np.nextafter(cuts[0], 2.0), cuts[1] if last < 1.0 else 0.0])
 
 
@@ -835,13 +835,13 @@ class _Top:
 add_metric(
     precision_at,
     precision_at_interval,
-    title="Precision in the top 10 %",
+    title="Precision in the top 10%",
 )
 
 add_metric(
     lift_at,
     lift_at_interval,
-    title="Lift in the top 10 %",
+    title="Lift in the top 10%",
     range=(0.0, np.inf),
     needs_prior=False,
 )

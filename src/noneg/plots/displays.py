@@ -545,7 +545,7 @@ class PromisedPrecisionDisplay(Display):
     >>> scores = LogisticGaussian.less_calibrated().draw(500, 5000, setting="two-sample", seed=0)
     >>> display = PromisedPrecisionDisplay.from_scores(scores)
     >>> display.promise_.get_label()
-    'guaranteed with 95 % confidence'
+    'guaranteed with 95% confidence'
     >>> plt.close(display.figure_)
     """
 
@@ -585,7 +585,7 @@ class PromisedPrecisionDisplay(Display):
         words = name or self.name or "estimate"
         estimate = np.minimum(found.precision, 1.0)
         (self.line_,) = self.ax_.plot(found.recall, estimate, label=words, **look)
-        sure = f"guaranteed with {100 * found.confidence:.6g} % confidence"
+        sure = f"guaranteed with {100 * found.confidence:.6g}% confidence"
         below: dict[str, Any] = {
             "color": self.line_.get_color(),
             "linestyle": DASHES[1],

@@ -315,7 +315,7 @@ class ReliabilityDisplay(Display):
 
     def _band_text(self) -> str:
         result = self.reliability
-        band = f"{100 * result.level:g} % {result.band} intervals"
+        band = f"{100 * result.level:g}% {result.band} intervals"
         if self.prior is None:
             return band
         if self.prior_interval is None:

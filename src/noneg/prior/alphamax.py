@@ -40,7 +40,7 @@ class AlphaMax(ScoreEstimator):
 
     Bins have equal mass in both distributions combined, so the method depends only on ranks (bin
     widths cancel in the likelihood). The number of bins follows Rice's rule for the positives. The
-    elbow rule is inaccurate if classes overlap, and for shares above .9.
+    elbow rule is inaccurate if classes overlap, and for shares above 0.9.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class PriorEstimate:
 
     Examples
     --------
-    The classes are far apart, and a share of .3 of the unlabeled rows is positive. Data cannot show
+    The classes are far apart, and 30% of the unlabeled rows are positive. Data cannot show
     whether negatives look like positives; if it is known that none do, the result is an interval:
 
     >>> import numpy as np
@@ -459,7 +459,7 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
 
 
 def separable(laws: ScoreLaws, share: float, *, deviations: float = 2.0) -> bool:
-    """Whether the classes implied by a share hardly overlap, beyond chance.
+    """Whether the classes implied by a share hardly overlap, allowing for sampling error.
 
     The AUC is reduced by this many standard deviations; the fewer negatives are left, the larger
     the uncertainty about them.

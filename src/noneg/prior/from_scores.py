@@ -205,8 +205,8 @@ class Quick(ScoreEstimator):
     name = "quick"
     title = "Largest compatible"
     assumption = (
-        f"{SAMPLED}; no assumption about the negatives, so the estimate is an upper "
-        "bound and the prior may be smaller"
+        f"{SAMPLED}, and nothing about the negatives, so the estimate is an upper bound and the "
+        "prior may be smaller"
     )
     citation = "Scott (2015), A rate of convergence for mixture proportion estimation"
 
@@ -323,7 +323,7 @@ class ElkanNotoRatio(ElkanNotoMean):
 
 @dataclass(frozen=True, kw_only=True)
 class ElkanNotoMax(ElkanNotoMean):
-    """Elkan and Noto's e3: the largest G, here its 95 % quantile among the positives.
+    """Elkan and Noto's e3: the largest G, here its 95% quantile among the positives.
 
     Examples
     --------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from noneg.prior.samples import FeatureSamples, Floats
 
-# Constants of KM. The walk ends at LARGEST, so shares up to .95 can be found.
+# Constants of KM. The walk ends at LARGEST, so shares up to 0.95 can be found.
 WIDTHS = (0.1, 0.316, 1.0, 3.16, 10.0)
 LARGEST = 20.0
 STEP = 0.04
@@ -104,7 +104,7 @@ class KernelMeanRoot(FeatureEstimator):
 
 @dataclass(frozen=True, kw_only=True)
 class KernelMeanGradient(KernelMeanRoot):
-    """KM2, the rule ``.8 d'(1) + .2 ||F - H||`` for the slope at which the walk leaves the data.
+    """KM2, the rule ``0.8 d'(1) + 0.2 ||F - H||`` for the slope at which the walk leaves the data.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class Walk:
         return cls(kernel, u, p, apart, min(n, m), steps)
 
     def gradient_limit(self) -> float:
-        """Return ``.8 d'(1) + .2 ||F - H||``."""
+        """Return ``0.8 d'(1) + 0.2 ||F - H||``."""
         return 0.8 * self.slope(1.0, 0.05) + 0.2 * self.apart
 
     def slope(self, at: float, step: float) -> float:
@@ -210,7 +210,7 @@ def project(weights: Floats) -> Floats:
 class PenalizedL1(FeatureEstimator):
     """PenL1, with width and penalty chosen by cross-validation for each share.
 
-    Columns are standardized. Shares are tried in steps of .01; the authors use steps of .05.
+    Columns are standardized. Shares are tried in steps of 0.01; the authors use steps of 0.05.
 
     Parameters
     ----------

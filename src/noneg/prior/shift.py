@@ -280,7 +280,7 @@ def odds_of_everyone(reference: Counts, new: Counts) -> float:
 
 
 def _probits(law: Floats) -> Floats:
-    """Return the normal quantiles of the cumulated distribution at the inner edges of the bins."""
+    """Return the normal quantiles of the cumulative distribution at the inner edges of the bins."""
     below = np.maximum.accumulate(np.cumsum(law)[:-1])
     out: Floats = ndtri(np.clip(below, SAME, 1.0 - SAME))
     return out

@@ -688,7 +688,7 @@ def load_object(content: Mapping[str, Any]) -> Calibrator:
     check_content(content)
     method = METHODS.get(str(content["method"]))
     if content["method"] == "by-group":
-        raise refusal("it holds one map for each group, which ByGroup.from_json reads")
+        raise refusal("it contains one map for each group, which ByGroup.from_json reads")
     if method is None:
         known = ", ".join(METHODS)
         raise refusal(f"its method {content['method']!r} is unknown (known methods: {known})")

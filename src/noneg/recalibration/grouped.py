@@ -507,7 +507,7 @@ class HeldOutByGroup(Table):
         said = {
             True: "Maps by group are better than one map for all rows",
             False: "Maps by group are worse than one map for all rows, which needs no groups",
-            None: "Maps by group are not better than one map for all rows, beyond noise",
+            None: "Maps by group are not significantly better than one map for all rows",
         }
         gap = self.gain["brier"]
         numbers = f"{gap.value:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}]"

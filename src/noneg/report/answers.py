@@ -99,7 +99,7 @@ def negatives_answer(
         ("Remaining rows", Number(found.unlabeled - found.certified, 0)),
         ("Largest share of positives among unlabeled rows", Number(found.hidden)),
     )
-    most = f"at most {100 * found.fdr:.6g} % of them are positive on average"
+    most = f"at most {100 * found.fdr:.6g}% of them are positive on average"
     up_to = (
         f"Unlabeled rows with scores of at most {found.cutoff:.6g} are certified negative: {most}."
     )
@@ -160,7 +160,7 @@ def _needed(title: str, rows: Sequence[tuple[Cell, ...]], assumed: str) -> Docum
 def prior_answer(answers: Mapping[str, PriorEstimate | str], level: float) -> Document:
     """Return the estimates by method as a document; a string explains a missing estimate."""
     rows = (_row(_title(name), found) for name, found in answers.items())
-    table = Table.of(("", "prior", f"{100 * level:.6g} % confidence", ""), rows)
+    table = Table.of(("", "prior", f"{100 * level:.6g}% confidence", ""), rows)
     estimates = {name: x for name, x in answers.items() if not isinstance(x, str)}
     said = list(_assumptions(estimates))
     return Document.of(
@@ -196,7 +196,7 @@ def _verdict(estimates: Estimates, level: float) -> str:
     (found,) = estimates.values()
     _, low, high = fitting(found.value, found.low, found.high)
     known = f"at most {high}" if found.is_bound else f"between {low} and {high}"
-    return f"The prior is {known} with {100 * level:.6g} % confidence."
+    return f"The prior is {known} with {100 * level:.6g}% confidence."
 
 
 def _agreement(estimates: Estimates) -> str:

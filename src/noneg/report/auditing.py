@@ -32,7 +32,7 @@ def plan_document(design: Design) -> Document:
     }
     rows = [(f"{n:,}", *(found[name, n] for name in names)) for n in sizes]
     words = (
-        "Expected half-widths of 95 % intervals, if the guessed prior is right. In "
+        "Expected half-widths of 95% intervals, if the guessed prior is right. In "
         "parentheses: the number of reviews that a simple random sample needs for "
         "the same standard error."
     )
@@ -86,8 +86,8 @@ def _cost(audit: Audit) -> str:
 def _verdict(audit: Audit) -> str:
     low, high = audit.prior.low, audit.prior.high
     return (
-        f"Positives are {100 * audit.prior.value:.3g} % of the rows "
-        f"({100 * low:.3g} to {100 * high:.3g} %)."
+        f"Positives are {100 * audit.prior.value:.3g}% of the rows "
+        f"({100 * low:.3g} to {100 * high:.3g}%)."
     )
 
 

@@ -151,7 +151,7 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     if len(wins) > 1:
         yield from (f"{name} is best by {_listed(titles)}." for name, titles in wins.items())
     if ties:
-        yield f"No difference beyond sampling error: {_listed(ties)}."
+        yield f"No significant difference: {_listed(ties)}."
     for found in comparison.criteria.values():
         yield from (f"{name}: {why} It was not compared." for name, why in found.unranked.items())
     orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
@@ -162,7 +162,7 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
 
 def _first(wins: dict[str, list[str]], *, everything: bool) -> str:
     if not wins:
-        return "No model is better than the others beyond sampling error."
+        return "No model is significantly better than the others."
     if len(wins) > 1:
         return "The best model depends on the metric."
     name, titles = next(iter(wins.items()))
@@ -228,7 +228,7 @@ def _row(found: Compared, name: str) -> tuple[Cell, ...]:
 
 def _judgement(found: Compared) -> str:
     if found.winner is not None:
-        return f"{found.winner} is best, beyond sampling error."
+        return f"{found.winner} is significantly better than the others."
     if len(found.leaders) < 2:
         return "No winner: some values are outside their possible range and cannot be compared."
     tie = f"Tie between {_listed(list(found.leaders))}"

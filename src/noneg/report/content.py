@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from noneg.checks import is_pooled
 from noneg.metrics import METRICS, RECOMMENDED
+from noneg.recalibration.maps import Identity
 from noneg.report import words
 from noneg.report.auditing import audit_sections
 from noneg.report.document import (
@@ -157,12 +158,13 @@ def _estimate(
 def _diagram(evaluation: Evaluation) -> Section:
     level = f"{100 * evaluation.level:.6g}"
     text = (
-        f"The curve shows how many rows with a given score are positive. On the diagonal a score "
-        "is the probability; below it scores are too high. Points are ranges of scores. The "
-        f"{level} % intervals hold at each score alone; the verdict allows for looking at all "
-        "scores at once. Shares above 1, from noise or too large a prior, are triangles at 1."
+        "The curve shows what share of the rows with a given score is positive. On the dashed "
+        "diagonal, a score equals that share; below it, scores are too high. Each point is a range "
+        f"of scores. Each {level}% interval holds for one score; the verdict accounts for "
+        "looking at all scores at once. Shares above 1, caused by noise or by too large a prior, "
+        "are drawn as triangles at 1."
     )
-    header = ("score from", "to", "mean score", "share of positives", f"{level} % interval", "rows")
+    header = ("score from", "to", "mean score", "share of positives", f"{level}% interval", "rows")
     rows = (
         (
             Number(point.left, 3),
@@ -170,7 +172,7 @@ def _diagram(evaluation: Evaluation) -> Section:
             Number(point.score),
             Number(point.frequency),
             Range(point.low, point.high),
-            f"{100 * point.marginal:.2f} %",
+            f"{100 * point.marginal:.2f}%",
         )
         for point in points(evaluation)
     )
@@ -241,7 +243,7 @@ def _bounds(evaluation: Evaluation) -> Iterator[Sentence]:
     (low, high), (least, most) = bounds.auroc, bounds.average_precision
     text = (
         "The shaded region contains the curve no matter which unlabeled rows are the "
-        f"hidden positives ({100 * evaluation.level:.6g} % band on their ranks). At the given "
+        f"hidden positives ({100 * evaluation.level:.6g}% band on their ranks). At the given "
         f"prior, the area under the curve is {low:.3f} to {high:.3f} for ROC and {least:.3f} to "
         f"{most:.3f} for precision and recall."
     )
@@ -334,6 +336,9 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     found = evaluation.recalibration
     if found is None:
         return
+    if found.chosen == Identity.name:
+        yield _unchanged(found)
+        return
     before, after = found.errors[RECOMMENDED]
     change = found.change["brier"]
     text = (
@@ -363,6 +368,16 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     )
 
 
+def _unchanged(found: HeldOut) -> Section:
+    """Say that no map was chosen; before and after are the same."""
+    text = (
+        f"On rows used neither to choose nor to fit a map ({found.folds} folds), no map does "
+        "better than the original scores. Recalibrating on these rows would change nothing."
+    )
+    title = "Can the scores be recalibrated?"
+    return Section.of("recalibration", title, text, *found.warnings, still=True)
+
+
 def _use(evaluation: Evaluation, found: HeldOut) -> str:
     """Say which map was chosen, what it holds for, and how to apply it."""
     prior = "" if evaluation.is_labeled else " Another prior needs another calibrator."
@@ -376,7 +391,7 @@ def _mapped(found: HeldOut, level: float) -> Iterator[Table]:
     """Yield recalibrated values of some scores, with the band of the calibrator if it has one."""
     if not found.mapped:
         return
-    ends = f"{100 * level:.6g} % band"
+    ends = f"{100 * level:.6g}% band"
     rows = (
         (f"{s:g}", Number(one.value), Number(one.low), Number(one.high))
         for s, one in found.mapped.items()
@@ -394,10 +409,8 @@ def prior_section(evaluation: Evaluation) -> Iterator[Section]:
         f"The calibration error over the same {evaluation.bins} bins for other "
         "values of the prior (the share of positives). An error in the prior "
         "changes the calibration error by at most the same amount. The calibration "
-        "error is "
-        f"smallest at a prior of {curve.best:.3f}. The scores imply this prior, but "
-        "that does not make it "
-        "true."
+        f"error is smallest at a prior of {curve.best:.3f}: the prior that fits the scores best, "
+        "but not necessarily the correct one."
     )
     fits = f"Priors up to {at_most(evaluation.sums.largest_prior)} are compatible with the scores."
     least = evaluation.sums.least_prior
@@ -433,7 +446,7 @@ def computed_section(evaluation: Evaluation, about: About) -> Section:
     settings = (
         ("Setting", evaluation.setting),
         ("Prior", _prior_origin(evaluation)),
-        ("Confidence level", f"{100 * evaluation.level:.6g} %"),
+        ("Confidence level", f"{100 * evaluation.level:.6g}%"),
         ("Calibration error interval", evaluation.ece.method),
         ("Reliability intervals", f"{evaluation.reliability.band}"),
     )

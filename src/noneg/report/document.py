@@ -90,7 +90,7 @@ def estimate_cells(found: Estimate | None, digits: int = 4) -> tuple[Number, Ran
 
 def interval_title(level: float) -> str:
     """Return the header of a column of intervals."""
-    return f"{100 * level:.6g} % interval"
+    return f"{100 * level:.6g}% interval"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,7 +260,7 @@ class About:
         """Return the model, data and date, if known, for the first screen."""
         source = self.source or {}
         data = source.get("files") or source.get("table") or ""
-        named = (("Model", self.model), ("Data", data), ("Last changed", self.date))
+        named = (("Model", self.model), ("Data", data), ("Data changed", self.date))
         return tuple(pair for pair in named if pair[1])
 
     def rows(self) -> tuple[tuple[str, str], ...]:

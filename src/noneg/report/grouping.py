@@ -45,7 +45,7 @@ def terminal_section(groups: GroupTable) -> Section:
     """Return a shorter section for a terminal: groups with the most evidence against them."""
     names = [*ALWAYS, *list(groups.metrics)[len(ALWAYS) :][:1]]
     chosen = _order(groups)[:LISTED].tolist()
-    table = _table(groups, chosen, names, f"{100 * groups.level:.6g} %")
+    table = _table(groups, chosen, names, f"{100 * groups.level:.6g}%")
     if len(groups.group) > LISTED:
         more = f": {LISTED} of {len(groups.group):,} groups, most evidence first"
         table = replace(table, caption=table.caption + more)
@@ -78,7 +78,7 @@ def group_sentences(groups: GroupTable) -> Iterator[str]:
             "considered)."
         )
     yield (
-        f"The {100 * groups.level:.6g} % intervals in each column hold "
+        f"The {100 * groups.level:.6g}% intervals in each column hold "
         "simultaneously. The prior of a group is computed from the labels: the "
         "overall prior times the group's share of labeled positives, divided by its "
         "share of rows."
@@ -117,9 +117,9 @@ def group_rows(groups: GroupTable) -> list[dict[str, float | str | None]]:
 
 def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
     """Return the output of ``noneg recalibrate --by``: all rows, and each group."""
-    level, made = f"{100 * found.level:.6g} %", found.calibrator
+    level, made = f"{100 * found.level:.6g}%", found.calibrator
     models = [words for name in found.values for words in (name, level)]
-    header = ("", *models, "by group less one map", level)
+    header = ("", *models, "by group minus one map", level)
     rows = (
         (METRICS[name].title, *_pairs(*(values[name] for values in found.values.values()), gap))
         for name, gap in found.gain.items()

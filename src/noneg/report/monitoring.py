@@ -155,7 +155,7 @@ def _sample(monitoring: Monitoring) -> str:
     return (
         f"{_periods(monitoring)}, compared with {first.name} ({first.n_positive:,.0f} "
         f"labeled positives, {first.n_marginal:,.0f} rows), {monitoring.setting}. "
-        f"With probability {100 * monitoring.level:.6g} %, no alarm is false and "
+        f"With probability {100 * monitoring.level:.6g}%, no alarm is false and "
         "each band holds in every period, no matter how often you check."
     )
 
@@ -215,7 +215,7 @@ def _metric(monitoring: Monitoring, name: str) -> Section:
     title = _title(monitoring, name)
     every = (monitoring.reference, *monitoring.looks)
     rows = ((look.name, *estimate_cells(_found(look, name))) for look in every)
-    table = Table.of(("", "value", f"{100 * monitoring.level:.6g} % band"), rows, title)
+    table = Table.of(("", "value", f"{100 * monitoring.level:.6g}% band"), rows, title)
     return Section.of(name, title, table, charts=(f"time_{name}",))
 
 

@@ -119,6 +119,7 @@ def _said(evaluation: Evaluation, reading: str) -> dict[str, Any]:
         "code": evaluation.verdict.code,
         "actions": words.actions(evaluation),
         "rows_options": words.rows_options(evaluation, reading),
+        "budget": words.review_budget(evaluation),
         "counts": words.counts(evaluation),
         "plain_prior": words.plain_prior(evaluation),
         "largest_text": at_most(evaluation.sums.largest_prior),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EPS = 0.01  # Target precision of the sample size in the report.
 TENTHS = tuple(k / 10 for k in range(1, 10))  # Thresholds in the tables.
+REVIEWED = 200  # Rows to review if the verdict is unclear.
 SECOND = 0.25  # A second deviation is mentioned if it is at least this share of the largest.
 
 
@@ -109,9 +110,14 @@ def actions(evaluation: Evaluation) -> dict[str, str]:
 
 def action(evaluation: Evaluation, rows: str) -> tuple[str, str]:
     """Return the next step and its command; `rows` are the files and columns of the command."""
-    name = actions(evaluation)[evaluation.verdict.key]
-    prior = evaluation.prior.value
-    return say(f"do_{name}"), say(f"run_{name}", rows=rows, known=known(evaluation), prior=prior)
+    name, budget = actions(evaluation)[evaluation.verdict.key], review_budget(evaluation)
+    options = {"rows": rows, "known": known(evaluation), "prior": evaluation.prior.value}
+    return say(f"do_{name}", budget=budget), say(f"run_{name}", **options, budget=budget)
+
+
+def review_budget(evaluation: Evaluation) -> int:
+    """Return the number of rows to review: `REVIEWED`, or all unlabeled rows if there are fewer."""
+    return int(min(REVIEWED, evaluation.n_unlabeled))
 
 
 def rows_options(evaluation: Evaluation, reading: str) -> str:

@@ -192,11 +192,11 @@ class BinomialProcess(World):
 
     Notes
     -----
-    D1 and D2 have so much mass near 1 that 24 % and 34 % of the scores drawn round to 1.0. Their
+    D1 and D2 have so much mass near 1 that 24% and 34% of the scores drawn round to 1.0. Their
     labels are still drawn from the curve at the exact score, which is kept as a logit.
 
-    Table 2 implies errors of 4.97, 1.29, 4.10, 7.38 and 27.54 %; Appendix B.4 of the paper mentions
-    about 7 and 10 % for D3 and D4, which disagrees with its table.
+    Table 2 implies errors of 4.97, 1.29, 4.10, 7.38 and 27.54%; Appendix B.4 of the paper mentions
+    about 7 and 10% for D3 and D4, which disagrees with its table.
 
     Examples
     --------

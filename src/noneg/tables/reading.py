@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from noneg.tables.batches import Column, Progress, Source
 
 
-# Larger tables are sketched unless all rows are requested. From this size on, a sketch is within
+# Larger tables are sketched unless all rows are requested. Above this size, a sketch is within
 # its stated error, which is far below the sampling error of a metric.
 EXACT_ROWS = 2_000_000
 _FILES = (str, bytes, os.PathLike, list, tuple)

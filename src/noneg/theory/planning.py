@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Method = Literal["bound", "normal"]
 
-# Larger sizes are not exact doubles, so one row fewer would be the same number.
+# Larger sizes are not exact doubles, so one fewer row would be the same number.
 MOST_ROWS = 2**53
 
 RATIOS = 1e-9, 1e9
@@ -120,7 +120,7 @@ def plan(  # noqa: PLR0913 - two methods share one question
         Kind of bins and the constant L, for the bound.
     delta : float, optional
         Probability with which the error may be exceeded. By default, the bound is on the expected
-        error, and the normal interval has level 95 %.
+        error, and the normal interval has level 95%.
     mean_score : float
         The m above, in (0, 1]: an upper bound on the mean score of all rows, for the normal method.
         A value of 1 is the worst case; about `prior` fits a classifier that is calibrated on
@@ -129,7 +129,7 @@ def plan(  # noqa: PLR0913 - two methods share one question
     Returns
     -------
     Plan
-        The smallest sizes: with one row fewer in a size solved for, the error exceeds `eps`.
+        The smallest sizes: with one fewer row in a size solved for, the error exceeds `eps`.
 
     Examples
     --------

@@ -32,7 +32,7 @@
     [low, high].some((x) => x === null || x === undefined || !Number.isFinite(x))
       ? MISSING
       : `[${fixed(low, digits)}, ${fixed(high, digits)}]`;
-  const percent = (x) => `${(100 * x).toFixed(2)} %`;
+  const percent = (x) => `${(100 * x).toFixed(2)}%`;
 
   function nearest(threshold) {
     const gaps = sums.tails.threshold.map((t) => Math.abs(t - threshold));
@@ -301,7 +301,7 @@
 
   const logit = (p) => Math.log(p / (1 - p));
   const lowest = Math.max(sums.least_prior, Math.min(0.005, data.prior / 10));
-  // Twice the odds of what the rows allow, or of what is known.
+  // Twice the largest odds that the rows allow or the user gave.
   const most = Math.min(Math.max(sums.largest_prior, data.prior, data.prior_ends[1]), 0.97);
   const highest = (2 * most) / (1 + most);
   const position = (prior) =>
@@ -331,7 +331,7 @@
     else write();
     all("[data-table]").forEach(fillTable);
     explore();
-    sayFound("");
+    answerPrecision();
     keepAddress();
     redraw(["reliability", "smooth", "distribution", "curves", "roc_bounds", "pr_bounds", "now", "selected"]);
   }
@@ -417,11 +417,9 @@
 
   const atThreshold = (name, i) =>
     (isSelected() ? noneg.selection.ruleBounds(data, name, state.prior, state.factor, i) : noneg.atThreshold(data, name, state.prior, i));
-  const sayFound = (text) => { byId("precision-found").textContent = text; };
 
   function setThreshold(i) {
     state.threshold = i;
-    sayFound("");
     explore();
     keepAddress();
     redraw(["selected"]);
@@ -435,41 +433,56 @@
     return chosen;
   }
 
-  /** Sets the smallest threshold that guarantees the requested precision or, if none does, whose estimate reaches it. */
+  /** The wanted precision as a share, or null; a percentage is accepted. */
+  function wantedPrecision() {
+    const value = Number(byId("precision-wanted").value);
+    const wanted = value > 1 ? value / 100 : value;
+    return wanted > 0 && wanted <= 1 ? wanted : null;
+  }
+
+  /** The smallest threshold that guarantees the wanted precision or, if none does, whose estimate reaches it. */
   function findPrecision() {
-    const box = byId("precision-wanted");
-    const wanted = Number(box.value) > 1 ? Number(box.value) / 100 : Number(box.value);
-    if (!(wanted > 0 && wanted <= 1)) return sayFound(noneg.say("precision_range"));
-    if (ruledOut()) return sayFound(noneg.say("precision_impossible"));
-    box.value = noneg.general(wanted, 6);
-    const { threshold } = sums.tails;
-    const limits = threshold.map((_, i) => guaranteed(i) ?? -1);
+    const wanted = wantedPrecision();
+    if (wanted === null) return { chosen: -1, text: noneg.say("precision_range") };
+    if (ruledOut()) return { chosen: -1, text: noneg.say("precision_impossible") };
+    const limits = sums.tails.threshold.map((_, i) => guaranteed(i) ?? -1);
     const sure = limits.findIndex((x) => x >= wanted);
     const rows = noneg.curves(data, state.prior);
     const likely = rows.findIndex((row) => row.enough && row.precision !== null && row.precision >= wanted);
-    const chosen = sure >= 0 ? sure : likely;
+    return { chosen: sure >= 0 ? sure : likely, text: foundText(wanted, limits, sure, likely) };
+  }
+
+  function answerPrecision() {
+    byId("precision-found").textContent = findPrecision().text;
+  }
+
+  function usePrecision() {
+    const { chosen } = findPrecision();
     if (chosen >= 0) setThreshold(chosen);
-    return sayFound(foundText(wanted, limits, sure, likely));
   }
 
   function foundText(wanted, limits, sure, likely) {
     const { threshold } = sums.tails;
+    const estimate = likely < 0 ? noneg.say("precision_never", { wanted }) : noneg.say("precision_estimated", { wanted, threshold: threshold[likely] });
+    return `${guaranteeText(wanted, limits, sure)} ${estimate}`;
+  }
+
+  function guaranteeText(wanted, limits, sure) {
+    const { threshold } = sums.tails;
     if (sure >= 0) return noneg.say("precision_found", { wanted, threshold: threshold[sure], percent: 100 * data.level, known: knownPrior() });
     const top = Math.max(...limits);
     const best = (Math.floor(1000 * top) / 1000).toFixed(3);
-    const limit = top < 0 ? noneg.say("precision_open") : noneg.say("precision_best", { wanted, best, at: threshold[limits.indexOf(top)] });
-    const estimate = likely < 0 ? noneg.say("precision_never", { wanted }) : noneg.say("precision_estimated", { wanted, threshold: threshold[likely] });
-    return `${limit} ${estimate}`;
+    return top < 0 ? noneg.say("precision_open") : noneg.say("precision_best", { wanted, best, at: threshold[limits.indexOf(top)] });
   }
 
-  /** For which shares of positives a guarantee holds. */
+  /** The shares of positives for which a guarantee holds. */
   function knownPrior() {
     const [low, high] = data.prior_ends;
     if (!movable) return noneg.say("precision_labeled");
     return given() && low < high ? noneg.say("precision_for_all", { low, high }) : noneg.say("precision_if", { prior: state.prior });
   }
 
-  /** The threshold nearest to where the slider stands; a small step moves by one threshold at least. */
+  /** The threshold nearest to the slider position; even a small step moves to another threshold. */
   function thresholdAt(step) {
     const wanted = step / STEPS - sums.tails.threshold[state.threshold];
     const found = nearest(step / STEPS);
@@ -487,7 +500,8 @@
       setThreshold(best((i) => noneg.atThreshold(data, "f_beta", state.prior, i).value)));
     byId("threshold-cost").addEventListener("click", () =>
       setThreshold(best((i) => -noneg.cost(sums.tails, state.prior, i, state.costs))));
-    byId("threshold-precision").addEventListener("click", findPrecision);
+    byId("threshold-precision").addEventListener("click", usePrecision);
+    byId("precision-wanted").addEventListener("input", answerPrecision);
     ["cost-false", "cost-missed"].forEach((id, k) =>
       byId(id).addEventListener("input", (event) => {
         const value = Number(event.target.value);
@@ -601,6 +615,7 @@
   listenToCopy();
   listenToLinks();
   explore();
+  answerPrecision();
   readAddress();
   draw().then(() => {
     if (!state.section) return;

@@ -9,12 +9,12 @@
 const noneg = {};
 
 (() => {
-  const ZERO = 1e-12; // residuals this small have any sign
+  const ZERO = 1e-12; // residuals this small have no reliable sign
   const ONE_ROW = 1 - 1e-9; // Kish's size of a bin that counts as one row
-  const ROUNDING = 1e-10; // share of a variance that is taken for a rounding
+  const ROUNDING = 1e-10; // a share of the variance this small is rounding error
   const GUARD = 1e-9; // ceil(0.3 * 10) is 3
   const NEAR = 1 - 2 / Math.PI; // variance of |Z|, Z standard normal
-  const OUTSIDE = 1e-9; // a value this close to its range lies in it
+  const OUTSIDE = 1e-9; // a value this close to its range counts as inside
 
   const sum = (x) => x.reduce((total, one) => total + one, 0);
   const dot = (x, y) => x.reduce((total, one, i) => total + one * y[i], 0);

@@ -457,7 +457,7 @@
     if (!(factor > 1) || !sums.selection) return found;
     const half = sums.tails.threshold.indexOf(0.5);
     for (const name of Object.keys(found)) {
-      const value = found[name].raw ?? found[name].value; // as estimated, before it was kept in its range
+      const value = found[name].raw ?? found[name].value; // as estimated, before clipping to its range
       if (name === "debiased_ece") found[name] = debiasedBounds(sums, sums.bins.ece, prior, factor);
       else if (sums.bins[name]) found[name] = eceBounds(sums, sums.bins[name], prior, factor);
       else if (sums.selection.losses[name]) found[name] = lossBounds(data, name, value, prior, factor);

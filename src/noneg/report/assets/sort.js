@@ -14,7 +14,7 @@
 
   function order(a, b) {
     if (typeof a === typeof b) return typeof a === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true });
-    return typeof a === "number" ? 1 : -1; // what is missing comes last when numbers fall
+    return typeof a === "number" ? 1 : -1; // missing values come last in descending order
   }
 
   function sort(table, header) {

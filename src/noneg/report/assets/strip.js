@@ -5,16 +5,17 @@
 "use strict";
 
 (() => {
-  // Labels in the order in which they take their places.
+  // Labels, the most important first: later ones are shown only if there is room.
   const TICKS = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.02, 0.05, 0.002, 0.005, 0.95, 0.98, 0.15, 0.25, 0.35, 0.45, 0.03, 0.07];
   const ORDER = ["ok", "check", "stop", "unknown", "impossible"];
   const GAP = 42; // pixels between two labels
-  const SAMPLED = 100; // places on the strip at which the verdict is decided
-  const HALVINGS = 20; // of the step between two places where it changes
+  const SAMPLED = 100; // positions on the strip at which the verdict is computed
+  const HALVINGS = 20; // bisection steps between two positions with different verdicts
   const WAIT = 200; // milliseconds after which the strip follows the selection factor
   let page = null;
   let data = null;
   let waiting = 0;
+  let drawn = []; // the segments shown
 
   const byId = (id) => document.getElementById(id);
   const clipped = (step) => Math.min(Math.max(step, 0), page.steps);
@@ -80,7 +81,7 @@
   }
 
   /** Each verdict with the shares of positives that give it. */
-  function ranges(drawn) {
+  function ranges() {
     const least = data.sums.least_prior;
     const found = least > 0 ? [{ left: 0, right: least, state: "impossible" }, ...drawn] : drawn;
     return ORDER.filter((state) => found.some((one) => one.state === state)).map((state) => {
@@ -91,6 +92,20 @@
     });
   }
 
+  /** The verdict at a share of positives, and the nearest shares that change it. */
+  function told(prior) {
+    const possible = drawn.filter((one) => one.state !== "impossible");
+    const k = possible.findIndex((one) => one.left <= prior && prior <= one.right);
+    if (k < 0) return "";
+    const code = nameOf(possible[k].state);
+    if (possible.length === 1) return noneg.say("strip_always", { code });
+    const parts = [noneg.say("strip_at", { prior, code })];
+    if (k > 0) parts.push(noneg.say("strip_below", { limit: possible[k].left, code: nameOf(possible[k - 1].state) }));
+    const next = possible[k + 1];
+    if (next) parts.push(noneg.say("strip_above", { limit: possible[k].right, code: nameOf(next.state) }));
+    return `${parts.join("; ")}.`;
+  }
+
   function ticks() {
     const gap = (GAP * page.steps) / Math.max(byId("strip-ticks").clientWidth, GAP);
     const taken = [];
@@ -99,7 +114,7 @@
       const shown = step >= 0 && step <= page.steps && taken.every((other) => Math.abs(step - other) >= gap);
       if (shown) taken.push(step);
       return shown;
-    }).map((prior) => element("tick", { left: percent(place(prior)) }, String(prior)));
+    }).sort((x, y) => x - y).map((prior) => element("tick", { left: percent(place(prior)) }, String(prior)));
   }
 
   function estimate() {
@@ -112,6 +127,7 @@
     const slider = byId("strip-slider");
     if (!slider) return;
     slider.value = page.position(prior);
+    byId("strip-told").textContent = told(prior);
     slider.setAttribute("aria-valuetext", `share of positives ${noneg.general(prior, 4)}: ${nameOf(noneg.stateAt(data, prior, factor))}`);
   }
 
@@ -127,9 +143,10 @@
   }
 
   function draw(factor) {
-    const found = segments(factor);
-    byId("strip-bars").replaceChildren(...found.map(bar), ...estimate());
-    byId("strip-ranges").replaceChildren(...ranges(found));
+    drawn = segments(factor);
+    byId("strip-bars").replaceChildren(...drawn.map(bar), ...estimate());
+    byId("strip-ranges").replaceChildren(...ranges());
+    byId("strip-factor").textContent = factor > 1 ? noneg.say("strip_factor") : "";
     byId("strip").removeAttribute("aria-busy");
   }
 
@@ -137,7 +154,10 @@
   function follow(prior, factor) {
     clearTimeout(waiting);
     byId("strip")?.setAttribute("aria-busy", "true");
-    waiting = setTimeout(() => draw(factor), WAIT);
+    waiting = setTimeout(() => {
+      draw(factor);
+      show(prior, factor);
+    }, WAIT);
     show(prior, factor);
   }
 

@@ -112,7 +112,11 @@
     const name = data.actions[key];
     const chosen = factor > 1 ? say("known_selection", { factor }) : "";
     const known = data.setting === "labeled" ? "" : say("known_prior", { prior }) + chosen;
-    return { action: say(`do_${name}`), command: say(`run_${name}`, { rows: data.rows_options, known, prior }) };
+    const { budget } = data;
+    return {
+      action: say(`do_${name}`, { budget }),
+      command: say(`run_${name}`, { rows: data.rows_options, known, prior, budget }),
+    };
   }
 
   /** The assumptions behind the numbers, once a slider has moved. */
