@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 """Tables and the figure, computed from the stored results."""
 
 import numpy as np
@@ -7,7 +9,7 @@ from matplotlib import pyplot as plt
 from experiments.drawing import panels
 from experiments.prior.mixtures import REDUCIBLE, Cell, identifiable
 from experiments.tables import Tables
-from noneg.prior.base import overlapping
+from noneg.prior.base import separable
 
 # The default at the time of the study.
 DEFAULT = "dedpul"
@@ -94,8 +96,14 @@ def reducible(data: pd.DataFrame) -> pd.DataFrame:
     """Return what the default finds if negatives contain positives, and whether it is flagged."""
     own = data[(data["method"] == DEFAULT) & data["world"].str.startswith("gauss")].copy()
     sizes = [Cell(r.world, r.prior, r.n_positive, 0).n_unlabeled for r in own.itertuples()]
-    columns = (own["auc_pu"], own["value"], own["n_positive"], sizes)
-    own["flagged"] = [overlapping(*row) for row in zip(*columns, strict=True)]
+    own["flagged"] = [
+        not separable(
+            SimpleNamespace(separation=r.auc_pu, n_positive=r.n_positive, n_unlabeled=size),
+            r.value,
+            deviations=1.0,
+        )
+        for r, size in zip(own.itertuples(), sizes, strict=True)
+    ]
     found = own[own["n_positive"] >= 1000].groupby(["world", "prior"])
     return found[["best", "value", "flagged"]].mean().reset_index()
 
